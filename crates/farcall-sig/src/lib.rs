@@ -1,0 +1,14 @@
+//! What every part of farcall agrees on about an op from the outside: element types, and the words
+//! in which mistakes about names are reported.
+//!
+//! This crate stands below all others: the macros, the SDK, the program representation and the
+//! engine use it.
+//!
+//! **Invariants.** No dependencies, no `unsafe`. Knows neither the C ABI nor the program
+//! representation.
+#![forbid(unsafe_code)]
+
+pub mod dtype;
+pub mod nearest;
+
+pub use dtype::{DType, DTypeClass};

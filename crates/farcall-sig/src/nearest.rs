@@ -1,0 +1,51 @@
+//! Suggestions for a mistyped name.
+
+/// The candidates closest to `name` in edit distance, best first, at most three. Empty when nothing
+/// is close enough to be a likely slip.
+///
+/// ```
+/// let known = ["rms_norm", "rms_norm_grad", "gemm"];
+/// assert_eq!(farcall_sig::nearest::nearest("rmsnorm", known), ["rms_norm"]);
+/// ```
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    let mut scored: Vec<(usize, &str)> =
+        candidates.into_iter().map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).collect();
+    scored.sort();
+    scored.dedup();
+    scored.into_iter().take(3).map(|(_, c)| c).collect()
+}
+
+/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours,
+/// compared without regard to case.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).collect();
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let cost = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + cost);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_slips_and_ignores_strangers() {
+        let known = ["rms_norm", "rms_norm_fwd", "gemm", "top_k"];
+        assert_eq!(nearest("rms_nrom", known), ["rms_norm"]);
+        assert_eq!(nearest("GEMM", known), ["gemm"]);
+        assert!(nearest("cholesky", known).is_empty());
+    }
+}
