@@ -1,1 +1,42 @@
-//! x
+//! The program: StableHLO as data.
+//!
+//! ```text
+//! text ──text::parse──▶ Module ──verify──▶ Module ──eval──▶ Literals
+//!                          └──text::print──▶ text
+//! ```
+//!
+//! - [`module`]: modules, functions, regions, instructions, values.
+//! - [`op`]: the closed set of operations, one file a family. The folders `infer`, `verify` and `eval`
+//!   match it exhaustively, and the same family has the same file name in each.
+//! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
+//! - [`text`]: StableHLO text, in and out.
+//! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
+//! - [`eval`]: the reference evaluator, the oracle for everything faster.
+//! - [`diag`]: mistakes in a program, with source line and caret.
+//!
+//! **Invariants.** No `unsafe`, no threads, no I/O. Nothing here knows the C ABI of custom calls or
+//! the engine: a custom call is a name, attributes, operands and results, and the evaluator asks its
+//! host to run it.
+#![forbid(unsafe_code)]
+
+pub mod attr;
+pub mod diag;
+pub mod eval;
+pub mod infer;
+pub mod literal;
+pub mod minifloat;
+pub mod module;
+pub mod op;
+pub mod scalar;
+pub mod text;
+pub mod types;
+pub mod verify;
+
+pub use attr::{Attr, AttrDict};
+pub use diag::{Diagnostic, ProgramError, Source, Span};
+pub use farcall_sig::DType;
+pub use literal::Literal;
+pub use module::{Func, Inst, Module, Region, ValueId};
+pub use op::Op;
+pub use scalar::Scalar;
+pub use types::{DYNAMIC, TensorType, Type};

@@ -1,1 +1,3 @@
-//! x
+//! The engine: registry, compiler, runtime.
+
+pub use farcall_ir as ir;

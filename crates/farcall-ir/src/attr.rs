@@ -1,0 +1,169 @@
+//! Attributes: the constants that programs attach to operations, functions and modules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farcall_sig::DType;
+
+use crate::literal::Literal;
+use crate::types::Type;
+
+/// Attributes by name, in the order of their names.
+pub type AttrDict = BTreeMap<String, Attr>;
+
+/// An attribute of StableHLO text.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Attr {
+    /// `unit`, or a name without a value.
+    Unit,
+    /// `true`, `false`
+    Bool(bool),
+    /// `5 : i64`
+    Int(i128, IntKind),
+    /// `1.5 : f32`; the value as the bits of an `f64`, already rounded to the type.
+    Float(u64, DType),
+    /// `"text"`; MLIR strings are bytes.
+    String(Arc<[u8]>),
+    /// `[a, b]`
+    Array(Vec<Attr>),
+    /// `{k = v}`
+    Dict(AttrDict),
+    /// `dense<…> : tensor<…>`
+    Dense(Literal),
+    /// `dense<…> : tensor<…xindex>`: dimensions and elements.
+    DenseIndex(Vec<usize>, Vec<i64>),
+    /// `array<i64: 1, 2>`: a rank 1 literal.
+    DenseArray(Literal),
+    /// `@name` or `@outer::@inner`
+    Symbol(Arc<str>),
+    /// A type as an attribute.
+    Type(Type),
+    /// `#dialect.name<…>`
+    Dialect(Arc<DialectAttr>),
+}
+
+/// The type of an integer attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IntKind {
+    /// An integer type.
+    Typed(DType),
+    /// `index`
+    Index,
+}
+
+/// An attribute that a dialect defines: `#stablehlo.gather<offset_dims = [0]>`.
+///
+/// The short form `#stablehlo<precision DEFAULT>` has the name `stablehlo.precision` and the text
+/// `DEFAULT`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct DialectAttr {
+    /// Dialect and name, joined by a dot.
+    pub name: String,
+    /// What stands between `<` and `>`, as written, without outer white space.
+    pub text: String,
+    /// The parameters, where the text is a list of `key = value` (a lone `key` is [`Attr::Unit`]);
+    /// else empty.
+    pub params: AttrDict,
+}
+
+impl Attr {
+    /// An `i64` attribute.
+    pub fn i64(value: i64) -> Attr {
+        Attr::Int(i128::from(value), IntKind::Typed(DType::S64))
+    }
+
+    /// A string attribute.
+    pub fn string(text: impl AsRef<[u8]>) -> Attr {
+        Attr::String(text.as_ref().into())
+    }
+
+    /// A float attribute of a type; the value is rounded to it.
+    pub fn float(value: f64, dtype: DType) -> Attr {
+        let rounded = crate::scalar::Scalar::Float(value).round_to(dtype).as_f64();
+        Attr::Float(rounded.to_bits(), dtype)
+    }
+
+    /// `array<i64: …>`
+    pub fn i64_array(values: &[i64]) -> Attr {
+        Attr::DenseArray(Literal::from_slice(DType::S64, [values.len()], values))
+    }
+
+    /// `array<i64: …>` of sizes or dimension numbers.
+    pub fn usize_array(values: &[usize]) -> Attr {
+        let values: Vec<i64> = values.iter().map(|v| i64::try_from(*v).unwrap_or(i64::MAX)).collect();
+        Attr::i64_array(&values)
+    }
+
+    /// `#dialect.name<text>` without parameters.
+    pub fn dialect(name: &str, text: impl Into<String>) -> Attr {
+        Attr::Dialect(Arc::new(DialectAttr {
+            name: name.to_owned(),
+            text: text.into(),
+            params: AttrDict::new(),
+        }))
+    }
+
+    /// The integer, if it is one that fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Attr::Int(v, _) => i64::try_from(*v).ok(),
+            _ => None,
+        }
+    }
+
+    /// The boolean, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Attr::Bool(b) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The number, if it is a float.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Attr::Float(bits, _) => Some(f64::from_bits(*bits)),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is a string of UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Attr::String(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+
+    /// The symbol's name without `@`, if it is one.
+    pub fn as_symbol(&self) -> Option<&str> {
+        match self {
+            Attr::Symbol(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The integers of any list of integers: `[1, 2]`, `array<i64: 1, 2>`, `dense<[1, 2]> : tensor<2xi64>`
+    /// (of any rank, row-major) or one of index type.
+    pub fn as_i64_list(&self) -> Option<Vec<i64>> {
+        match self {
+            Attr::Array(items) => items.iter().map(Attr::as_i64).collect(),
+            Attr::DenseIndex(_, values) => Some(values.clone()),
+            Attr::Dense(l) | Attr::DenseArray(l) if l.dtype().is_integer() => {
+                Some(l.iter().map(|s| s.as_i64()).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The booleans of any list of booleans.
+    pub fn as_bool_list(&self) -> Option<Vec<bool>> {
+        match self {
+            Attr::Array(items) => items.iter().map(Attr::as_bool).collect(),
+            Attr::Dense(l) | Attr::DenseArray(l) if l.dtype().is_bool() => {
+                Some(l.iter().map(|s| s.as_bool()).collect())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Mistakes in a program: a code, a place in the source, a message, notes.
+//!
+//! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s; a
+//! [`ProgramError`] joins them with the source, so that its `Display` shows line, column, the
+//! source line and a caret for each.
+
+use std::fmt;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// A range of bytes in a source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes from `start` to `end`.
+    pub fn new(start: usize, end: usize) -> Span {
+        let clamp = |x: usize| u32::try_from(x).unwrap_or(u32::MAX);
+        Span { start: clamp(start), end: clamp(end) }
+    }
+
+    /// The smallest span that covers both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// The text of a program and the name it is reported under.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    line_starts: Vec<u32>,
+}
+
+impl Source {
+    /// Largest text that can be read, in bytes: places in a source are 32-bit.
+    pub const MAX_LEN: usize = u32::MAX as usize - 1;
+
+    /// A source called `name` (a path, or `<stdin>`), which holds `text`.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        let text = text.into();
+        let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(newlines.map(|(i, _)| u32::try_from(i + 1).unwrap_or(u32::MAX)))
+            .collect();
+        Arc::new(Source { name: name.into(), text, line_starts })
+    }
+
+    /// The name that messages use.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Line and column (both from 1, columns in characters) of a byte.
+    pub fn line_column(&self, byte: u32) -> (usize, usize) {
+        let line = self.line_starts.partition_point(|s| *s <= byte).max(1) - 1;
+        let start = self.line_starts[line] as usize;
+        let end = (byte as usize).min(self.text.len());
+        let column = self.text.get(start..end).map_or(0, |s| s.chars().count());
+        (line + 1, column + 1)
+    }
+
+    /// `name:line:column` of the start of a span.
+    pub fn place(&self, span: Span) -> String {
+        let (line, column) = self.line_column(span.start);
+        format!("{}:{line}:{column}", self.name)
+    }
+
+    /// The part of the text around `span` that a message shows: its lines, but never more than
+    /// [`EXCERPT`] bytes before and after (a constant can fill megabytes of one line).
+    fn excerpt(&self, span: Span) -> (usize, &str, usize) {
+        let len = self.text.len();
+        let at = (span.start as usize).min(len);
+        let floor = |mut i: usize| {
+            while !self.text.is_char_boundary(i) {
+                i -= 1;
+            }
+            i
+        };
+        let line = self.line_starts.partition_point(|s| *s as usize <= at).max(1) - 1;
+        let line_start = self.line_starts[line] as usize;
+        let line_end = self.text[floor(at)..].find('\n').map_or(len, |n| floor(at) + n);
+        let start = floor(line_start.max(at.saturating_sub(EXCERPT)));
+        let end = floor(line_end.min(at + EXCERPT)).max(start);
+        (line + 1, &self.text[start..end], start)
+    }
+}
+
+/// Bytes of a source line shown to the left and to the right of a mistake.
+const EXCERPT: usize = 100;
+
+/// One mistake.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// A stable identifier, for example `parse` or the specification's constraint `reduce_c4`.
+    pub code: &'static str,
+    /// Where, if the mistake has a place.
+    pub span: Option<Span>,
+    /// What was expected, what was found.
+    pub message: String,
+    /// How to mend it, where that is known.
+    pub notes: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A mistake at a place.
+    pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { code, span: Some(span), message: message.into(), notes: Vec::new() }
+    }
+
+    /// A mistake of the program as a whole.
+    pub fn global(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { code, span: None, message: message.into(), notes: Vec::new() }
+    }
+
+    /// The same with a note added.
+    pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// The message with source line and caret. `color` adds terminal escapes.
+    pub fn render(&self, source: &Source, color: bool) -> String {
+        let title = format!("[{}] {}", self.code, self.message);
+        let mut group = Level::ERROR
+            .primary_title(title.as_str())
+            .elements(std::iter::empty::<Snippet<'_, annotate_snippets::Annotation<'_>>>());
+        if let Some(span) = self.span {
+            let (line, text, start) = source.excerpt(span);
+            let (_, column) = source.line_column(span.start);
+            let from = (span.start as usize).saturating_sub(start).min(text.len());
+            let to = (span.end as usize).saturating_sub(start).clamp(from, text.len());
+            let origin = format!("{}:{line}:{column}", source.name());
+            let snippet = Snippet::source(text.to_owned())
+                .line_start(line)
+                .annotation(AnnotationKind::Primary.span(from..to));
+            group = Group::with_title(Level::ERROR.primary_title(title))
+                .element(annotate_snippets::Origin::path(origin))
+                .element(snippet);
+        }
+        for note in &self.notes {
+            group = group.element(Level::NOTE.message(note.as_str()));
+        }
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        renderer.render(&[group])
+    }
+}
+
+/// A program that cannot be used, with every mistake found in it.
+#[derive(Clone, Debug)]
+pub struct ProgramError {
+    /// The text in which the spans lie.
+    pub source: Arc<Source>,
+    /// At least one, in the order of the source.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl ProgramError {
+    /// An error of one diagnostic.
+    pub fn new(source: &Arc<Source>, diagnostic: Diagnostic) -> ProgramError {
+        ProgramError { source: Arc::clone(source), diagnostics: vec![diagnostic] }
+    }
+
+    /// Every diagnostic, rendered.
+    pub fn render(&self, color: bool) -> String {
+        let parts: Vec<String> = self.diagnostics.iter().map(|d| d.render(&self.source, color)).collect();
+        parts.join("\n\n")
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for ProgramError {}

@@ -1,0 +1,64 @@
+//! Custom calls: a function outside of the program, named by its target.
+
+use std::sync::Arc;
+
+use crate::attr::AttrDict;
+
+/// `custom_call`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CustomCall {
+    /// Name of the target.
+    pub target: String,
+    /// `api_version` as written; `None` if absent.
+    pub api_version: Option<i32>,
+    /// What the call passes besides buffers.
+    pub config: CallConfig,
+    /// The call must run even if nobody uses its results.
+    pub has_side_effect: bool,
+    /// Minor-to-major order of each operand's dimensions; `None`: all row-major.
+    pub operand_layouts: Option<Vec<Vec<usize>>>,
+    /// Minor-to-major order of each result's dimensions; `None`: all row-major.
+    pub result_layouts: Option<Vec<Vec<usize>>>,
+    /// Results that share memory with operands.
+    pub aliases: Vec<OutputAlias>,
+    /// Functions that the target may call.
+    pub called_computations: Vec<String>,
+}
+
+/// What a custom call passes to its target besides buffers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CallConfig {
+    /// No `backend_config`.
+    Absent,
+    /// `backend_config = "…"`, bytes for an untyped target.
+    Text(Arc<[u8]>),
+    /// `backend_config = {…}` or `mhlo.backend_config = {…}`: attributes of a typed target.
+    Dict(AttrDict),
+}
+
+/// `#stablehlo.output_operand_alias<…>`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct OutputAlias {
+    /// Path of the result in the tuple of results; empty if there is one result.
+    pub output_tuple_indices: Vec<usize>,
+    /// Which operand.
+    pub operand_index: usize,
+    /// Path in the operand, if that is a tuple.
+    pub operand_tuple_indices: Vec<usize>,
+}
+
+impl CustomCall {
+    /// A call of `target` without configuration.
+    pub fn new(target: impl Into<String>) -> CustomCall {
+        CustomCall {
+            target: target.into(),
+            api_version: None,
+            config: CallConfig::Absent,
+            has_side_effect: false,
+            operand_layouts: None,
+            result_layouts: None,
+            aliases: Vec::new(),
+            called_computations: Vec::new(),
+        }
+    }
+}

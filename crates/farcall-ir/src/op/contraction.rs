@@ -1,0 +1,82 @@
+//! Products and convolutions.
+
+use crate::attr::Attr;
+
+/// `dot_general`. The result's dimensions: batching, free ones of lhs, free ones of rhs.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct DotGeneral {
+    /// Batching dimensions of lhs, paired with those of rhs.
+    pub lhs_batch: Vec<usize>,
+    /// Batching dimensions of rhs.
+    pub rhs_batch: Vec<usize>,
+    /// Contracting dimensions of lhs, paired with those of rhs.
+    pub lhs_contract: Vec<usize>,
+    /// Contracting dimensions of rhs.
+    pub rhs_contract: Vec<usize>,
+    /// One per operand, or empty.
+    pub precision: Vec<Precision>,
+    /// `#stablehlo.dot_algorithm<…>`, kept as written.
+    pub algorithm: Option<Attr>,
+}
+
+/// How exact a product has to be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub enum Precision {
+    Default,
+    High,
+    Highest,
+}
+
+impl Precision {
+    /// Every precision.
+    pub const ALL: [Precision; 3] = [Precision::Default, Precision::High, Precision::Highest];
+
+    /// Spelling in StableHLO text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Precision::Default => "DEFAULT",
+            Precision::High => "HIGH",
+            Precision::Highest => "HIGHEST",
+        }
+    }
+}
+
+/// `convolution`. Window lists have one entry per spatial dimension; the parser fills in the defaults
+/// of absent attributes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Convolution {
+    /// Steps between windows.
+    pub strides: Vec<usize>,
+    /// Padding of lhs before and after.
+    pub padding: Vec<(i64, i64)>,
+    /// Distance of lhs elements (1: no holes).
+    pub lhs_dilation: Vec<usize>,
+    /// Distance of rhs elements (1: no holes).
+    pub rhs_dilation: Vec<usize>,
+    /// Which window dimensions run backwards.
+    pub reversal: Vec<bool>,
+    /// What each dimension of operands and result is.
+    pub dims: ConvolutionDims,
+    /// Groups of features.
+    pub feature_group_count: usize,
+    /// Groups of the batch.
+    pub batch_group_count: usize,
+    /// One per operand, or empty.
+    pub precision: Vec<Precision>,
+}
+
+/// `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`: numbers of dimensions.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub struct ConvolutionDims {
+    pub input_batch: usize,
+    pub input_feature: usize,
+    pub input_spatial: Vec<usize>,
+    pub kernel_input_feature: usize,
+    pub kernel_output_feature: usize,
+    pub kernel_spatial: Vec<usize>,
+    pub output_batch: usize,
+    pub output_feature: usize,
+    pub output_spatial: Vec<usize>,
+}

@@ -1,0 +1,298 @@
+//! The operations: StableHLO's, and those of CHLO that JAX emits.
+//!
+//! [`Op`] is closed: `infer`, `verify`, `eval` and every transform match it without a `_` arm, so the
+//! compiler names each place that a new operation needs. An operation's attributes are fields of its
+//! variant; its operands, results and regions belong to the instruction.
+//!
+//! One file holds one family: [`elementwise`], [`data`] (constants and movement of elements),
+//! [`indexing`] (gather, scatter, dynamic slices), [`reduction`] (reductions, windows, sorting),
+//! [`contraction`] (products and convolutions), [`linalg`], [`random`], [`control`], [`call`] (custom
+//! calls).
+
+pub mod call;
+pub mod contraction;
+pub mod control;
+pub mod data;
+pub mod elementwise;
+pub mod indexing;
+pub mod linalg;
+pub mod random;
+pub mod reduction;
+
+pub use call::{CallConfig, CustomCall, OutputAlias};
+pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
+pub use control::Composite;
+pub use data::{Pad, Slice};
+pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
+pub use indexing::{Gather, Scatter};
+pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
+pub use random::{RngAlgorithm, RngDistribution};
+pub use reduction::{ReduceWindow, SelectAndScatter};
+
+use crate::literal::Literal;
+
+/// An operation with its attributes.
+///
+/// Where a variant says `operands`, that is the order in the instruction.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    // elementwise
+    /// One operand, applied to each element.
+    Unary(Unary),
+    /// Two operands of one type, applied to each pair of elements.
+    Binary(Binary),
+    /// `compare`: two operands to `pred`.
+    Compare(Compare),
+    /// `select`: pred (same shape or scalar), on_true, on_false.
+    Select,
+    /// `clamp`: min, operand, max; the bounds may be scalars.
+    Clamp,
+    /// `convert` to the result's element type.
+    Convert,
+    /// `bitcast_convert` to the result's element type.
+    BitcastConvert,
+    /// `reduce_precision`
+    ReducePrecision {
+        /// Bits of the exponent that remain.
+        exponent_bits: u32,
+        /// Bits of the mantissa that remain.
+        mantissa_bits: u32,
+    },
+    /// `uniform_quantize`
+    UniformQuantize,
+    /// `uniform_dequantize`
+    UniformDequantize,
+
+    // data
+    /// `constant`
+    Constant(Literal),
+    /// `iota` along a dimension of the result.
+    Iota {
+        /// Dimension that counts.
+        dim: usize,
+    },
+    /// `dynamic_iota`: output_shape.
+    DynamicIota {
+        /// Dimension that counts.
+        dim: usize,
+    },
+    /// `broadcast_in_dim`: operand dimension `i` becomes result dimension `dims[i]`.
+    BroadcastInDim {
+        /// One result dimension per operand dimension.
+        dims: Vec<usize>,
+    },
+    /// `dynamic_broadcast_in_dim`: operand, output_dimensions.
+    DynamicBroadcastInDim {
+        /// One result dimension per operand dimension.
+        dims: Vec<usize>,
+    },
+    /// `reshape` to the result's dimensions.
+    Reshape,
+    /// `dynamic_reshape`: operand, output_shape.
+    DynamicReshape,
+    /// `transpose`: result dimension `i` is operand dimension `permutation[i]`.
+    Transpose {
+        /// One operand dimension per result dimension.
+        permutation: Vec<usize>,
+    },
+    /// `slice`
+    Slice(Slice),
+    /// `concatenate` of all operands.
+    Concatenate {
+        /// Dimension along which they are joined.
+        dim: usize,
+    },
+    /// `pad`: operand, padding_value.
+    Pad(Pad),
+    /// `dynamic_pad`: operand, padding_value, edge_padding_low, edge_padding_high, interior_padding.
+    DynamicPad,
+    /// `reverse`
+    Reverse {
+        /// Dimensions that are reversed.
+        dims: Vec<usize>,
+    },
+    /// `get_dimension_size`
+    GetDimensionSize {
+        /// The dimension asked for.
+        dim: usize,
+    },
+
+    // indexing
+    /// `dynamic_slice`: operand, then one scalar start index per dimension.
+    DynamicSlice {
+        /// Sizes of the result.
+        sizes: Vec<usize>,
+    },
+    /// `dynamic_update_slice`: operand, update, then one scalar start index per dimension.
+    DynamicUpdateSlice,
+    /// `real_dynamic_slice`: operand, start_indices, limit_indices, strides.
+    RealDynamicSlice,
+    /// `gather`: operand, start_indices.
+    Gather(Gather),
+    /// `dynamic_gather`: operand, start_indices, slice_sizes. [`Gather::slice_sizes`] is empty.
+    DynamicGather(Gather),
+    /// `scatter`: inputs, scatter_indices, updates; a region that combines.
+    Scatter(Scatter),
+
+    // reduction
+    /// `reduce`: inputs, then as many init values; a region that combines.
+    Reduce {
+        /// Dimensions that are reduced.
+        dims: Vec<usize>,
+    },
+    /// `reduce_window`: inputs, then as many init values; a region that combines.
+    ReduceWindow(ReduceWindow),
+    /// `select_and_scatter`: operand, source, init_value; regions select and scatter.
+    SelectAndScatter(SelectAndScatter),
+    /// `map`: a region applied to each tuple of elements.
+    Map {
+        /// All dimensions, in order.
+        dims: Vec<usize>,
+    },
+    /// `sort`: any number of operands; a region that compares.
+    Sort {
+        /// Dimension along which is sorted.
+        dim: usize,
+        /// True if equal elements keep their order.
+        is_stable: bool,
+    },
+    /// `chlo.top_k`: values and indices of the `k` largest along the last dimension.
+    TopK {
+        /// How many.
+        k: usize,
+    },
+
+    // contraction
+    /// `dot_general`: lhs, rhs.
+    DotGeneral(DotGeneral),
+    /// `convolution`: lhs, rhs.
+    Convolution(Box<Convolution>),
+    /// `dynamic_conv`: lhs, rhs, padding. [`Convolution::padding`] is empty.
+    DynamicConvolution(Box<Convolution>),
+
+    // linalg
+    /// `cholesky`
+    Cholesky {
+        /// The lower triangle is read and written, else the upper.
+        lower: bool,
+    },
+    /// `triangular_solve`: a, b.
+    TriangularSolve(TriangularSolve),
+    /// `fft` over the last dimensions.
+    Fft {
+        /// Which transform.
+        kind: FftKind,
+        /// Sizes of the transformed dimensions.
+        length: Vec<usize>,
+    },
+
+    // random
+    /// `rng_bit_generator`: state; new state and random bits.
+    RngBitGenerator(RngAlgorithm),
+    /// `rng`: a, b, shape.
+    Rng(RngDistribution),
+
+    // control
+    /// `if`: pred; regions true and false.
+    If,
+    /// `case`: index; one region a branch, the last one for an index out of range.
+    Case,
+    /// `while`: initial values; regions cond and body.
+    While,
+    /// `func.call`
+    Call {
+        /// Name of the function.
+        callee: String,
+    },
+    /// `composite`: runs its decomposition.
+    Composite(Box<Composite>),
+    /// `func.return`, `stablehlo.return`
+    Return,
+    /// `optimization_barrier`
+    OptimizationBarrier,
+    /// `after_all`: tokens to one token.
+    AfterAll,
+    /// `create_token`
+    CreateToken,
+    /// `tuple`
+    Tuple,
+    /// `get_tuple_element`
+    GetTupleElement {
+        /// Which element.
+        index: usize,
+    },
+    /// `partition_id`
+    PartitionId,
+    /// `replica_id`
+    ReplicaId,
+
+    // call
+    /// `custom_call`
+    CustomCall(Box<CustomCall>),
+}
+
+impl Op {
+    /// Name with dialect: `stablehlo.add`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Unary(op) => op.name(),
+            Op::Binary(op) => op.name(),
+            Op::Compare(_) => "stablehlo.compare",
+            Op::Select => "stablehlo.select",
+            Op::Clamp => "stablehlo.clamp",
+            Op::Convert => "stablehlo.convert",
+            Op::BitcastConvert => "stablehlo.bitcast_convert",
+            Op::ReducePrecision { .. } => "stablehlo.reduce_precision",
+            Op::UniformQuantize => "stablehlo.uniform_quantize",
+            Op::UniformDequantize => "stablehlo.uniform_dequantize",
+            Op::Constant(_) => "stablehlo.constant",
+            Op::Iota { .. } => "stablehlo.iota",
+            Op::DynamicIota { .. } => "stablehlo.dynamic_iota",
+            Op::BroadcastInDim { .. } => "stablehlo.broadcast_in_dim",
+            Op::DynamicBroadcastInDim { .. } => "stablehlo.dynamic_broadcast_in_dim",
+            Op::Reshape => "stablehlo.reshape",
+            Op::DynamicReshape => "stablehlo.dynamic_reshape",
+            Op::Transpose { .. } => "stablehlo.transpose",
+            Op::Slice(_) => "stablehlo.slice",
+            Op::Concatenate { .. } => "stablehlo.concatenate",
+            Op::Pad(_) => "stablehlo.pad",
+            Op::DynamicPad => "stablehlo.dynamic_pad",
+            Op::Reverse { .. } => "stablehlo.reverse",
+            Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size",
+            Op::DynamicSlice { .. } => "stablehlo.dynamic_slice",
+            Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice",
+            Op::RealDynamicSlice => "stablehlo.real_dynamic_slice",
+            Op::Gather(_) => "stablehlo.gather",
+            Op::DynamicGather(_) => "stablehlo.dynamic_gather",
+            Op::Scatter(_) => "stablehlo.scatter",
+            Op::Reduce { .. } => "stablehlo.reduce",
+            Op::ReduceWindow(_) => "stablehlo.reduce_window",
+            Op::SelectAndScatter(_) => "stablehlo.select_and_scatter",
+            Op::Map { .. } => "stablehlo.map",
+            Op::Sort { .. } => "stablehlo.sort",
+            Op::TopK { .. } => "chlo.top_k",
+            Op::DotGeneral(_) => "stablehlo.dot_general",
+            Op::Convolution(_) => "stablehlo.convolution",
+            Op::DynamicConvolution(_) => "stablehlo.dynamic_conv",
+            Op::Cholesky { .. } => "stablehlo.cholesky",
+            Op::TriangularSolve(_) => "stablehlo.triangular_solve",
+            Op::Fft { .. } => "stablehlo.fft",
+            Op::RngBitGenerator(_) => "stablehlo.rng_bit_generator",
+            Op::Rng(_) => "stablehlo.rng",
+            Op::If => "stablehlo.if",
+            Op::Case => "stablehlo.case",
+            Op::While => "stablehlo.while",
+            Op::Call { .. } => "func.call",
+            Op::Composite(_) => "stablehlo.composite",
+            Op::Return => "stablehlo.return",
+            Op::OptimizationBarrier => "stablehlo.optimization_barrier",
+            Op::AfterAll => "stablehlo.after_all",
+            Op::CreateToken => "stablehlo.create_token",
+            Op::Tuple => "stablehlo.tuple",
+            Op::GetTupleElement { .. } => "stablehlo.get_tuple_element",
+            Op::PartitionId => "stablehlo.partition_id",
+            Op::ReplicaId => "stablehlo.replica_id",
+            Op::CustomCall(_) => "stablehlo.custom_call",
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Random numbers.
+
+/// Algorithm of `rng_bit_generator`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub enum RngAlgorithm {
+    Default,
+    ThreeFry,
+    Philox,
+}
+
+impl RngAlgorithm {
+    /// Every algorithm.
+    pub const ALL: [RngAlgorithm; 3] = [RngAlgorithm::Default, RngAlgorithm::ThreeFry, RngAlgorithm::Philox];
+
+    /// Spelling in StableHLO text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RngAlgorithm::Default => "DEFAULT",
+            RngAlgorithm::ThreeFry => "THREE_FRY",
+            RngAlgorithm::Philox => "PHILOX",
+        }
+    }
+}
+
+/// Distribution of `rng`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "named as in the specification")]
+pub enum RngDistribution {
+    Uniform,
+    Normal,
+}
+
+impl RngDistribution {
+    /// Every distribution.
+    pub const ALL: [RngDistribution; 2] = [RngDistribution::Uniform, RngDistribution::Normal];
+
+    /// Spelling in StableHLO text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RngDistribution::Uniform => "UNIFORM",
+            RngDistribution::Normal => "NORMAL",
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! One element of a tensor as a number wide enough for every element type of its class.
+
+use farcall_sig::{DType, DTypeClass};
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use crate::minifloat;
+
+/// The value of one element: integers as 64 bits, floats as `f64`, which holds every narrower
+/// float exactly.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Scalar {
+    /// An element of `pred`.
+    Bool(bool),
+    /// An element of a signed integer type, sign-extended.
+    Signed(i64),
+    /// An element of an unsigned integer type.
+    Unsigned(u64),
+    /// An element of a floating point type.
+    Float(f64),
+    /// An element of a complex type.
+    Complex(Complex<f64>),
+}
+
+impl Scalar {
+    /// Zero of a type.
+    pub fn zero(dtype: DType) -> Scalar {
+        match dtype.class() {
+            DTypeClass::Bool => Scalar::Bool(false),
+            DTypeClass::Signed => Scalar::Signed(0),
+            DTypeClass::Unsigned => Scalar::Unsigned(0),
+            DTypeClass::Float => Scalar::Float(0.0),
+            DTypeClass::Complex => Scalar::Complex(Complex::new(0.0, 0.0)),
+        }
+    }
+
+    /// The element whose bytes these are, little-endian, exactly [`DType::size`] of them.
+    ///
+    /// # Panics
+    /// If `bytes` is shorter than one element.
+    pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Scalar {
+        fn le<const N: usize>(bytes: &[u8]) -> [u8; N] {
+            std::array::from_fn(|i| bytes[i])
+        }
+        match dtype {
+            DType::Pred => Scalar::Bool(bytes[0] != 0),
+            DType::S2 => Scalar::Signed(i64::from((bytes[0] << 6).cast_signed() >> 6)),
+            DType::S4 => Scalar::Signed(i64::from((bytes[0] << 4).cast_signed() >> 4)),
+            DType::S8 => Scalar::Signed(i64::from(bytes[0].cast_signed())),
+            DType::S16 => Scalar::Signed(i64::from(i16::from_le_bytes(le(bytes)))),
+            DType::S32 => Scalar::Signed(i64::from(i32::from_le_bytes(le(bytes)))),
+            DType::S64 => Scalar::Signed(i64::from_le_bytes(le(bytes))),
+            DType::U2 => Scalar::Unsigned(u64::from(bytes[0] & 3)),
+            DType::U4 => Scalar::Unsigned(u64::from(bytes[0] & 15)),
+            DType::U8 => Scalar::Unsigned(u64::from(bytes[0])),
+            DType::U16 => Scalar::Unsigned(u64::from(u16::from_le_bytes(le(bytes)))),
+            DType::U32 => Scalar::Unsigned(u64::from(u32::from_le_bytes(le(bytes)))),
+            DType::U64 => Scalar::Unsigned(u64::from_le_bytes(le(bytes))),
+            DType::BF16 => Scalar::Float(bf16::from_le_bytes(le(bytes)).to_f64()),
+            DType::F16 => Scalar::Float(f16::from_le_bytes(le(bytes)).to_f64()),
+            DType::F32 => Scalar::Float(f64::from(f32::from_le_bytes(le(bytes)))),
+            DType::F64 => Scalar::Float(f64::from_le_bytes(le(bytes))),
+            DType::C64 => Scalar::Complex(Complex::new(
+                f64::from(f32::from_le_bytes(le(bytes))),
+                f64::from(f32::from_le_bytes(le(&bytes[4..]))),
+            )),
+            DType::C128 => Scalar::Complex(Complex::new(
+                f64::from_le_bytes(le(bytes)),
+                f64::from_le_bytes(le(&bytes[8..])),
+            )),
+            small => Scalar::Float(minifloat::decode(small, bytes[0])),
+        }
+    }
+
+    /// Writes the element as `dtype`, little-endian: floats rounded to nearest even, integers cut to
+    /// the width. A scalar of another class is converted as by `as` (a complex one loses its
+    /// imaginary part).
+    ///
+    /// # Panics
+    /// If `out` is shorter than one element.
+    pub fn write(self, dtype: DType, out: &mut [u8]) {
+        let n = dtype.size();
+        let out = &mut out[..n];
+        match dtype {
+            DType::Pred => out[0] = u8::from(self.as_bool()),
+            DType::S2 | DType::S4 => {
+                // Kept sign-extended, so that the byte is also the value of an `i8`.
+                let shift = 64 - dtype.bits();
+                out[0] = ((self.as_i64() << shift) >> shift) as u8;
+            }
+            DType::U2 => out[0] = (self.as_u64() & 3) as u8,
+            DType::U4 => out[0] = (self.as_u64() & 15) as u8,
+            DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
+                out.copy_from_slice(&self.as_i64().to_le_bytes()[..n]);
+            }
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+                out.copy_from_slice(&self.as_u64().to_le_bytes()[..n]);
+            }
+            DType::BF16 => out.copy_from_slice(&bf16::from_f64(self.as_f64()).to_le_bytes()),
+            DType::F16 => out.copy_from_slice(&f16::from_f64(self.as_f64()).to_le_bytes()),
+            DType::F32 => out.copy_from_slice(&(self.as_f64() as f32).to_le_bytes()),
+            DType::F64 => out.copy_from_slice(&self.as_f64().to_le_bytes()),
+            DType::C64 => {
+                let z = self.as_complex();
+                out[..4].copy_from_slice(&(z.re as f32).to_le_bytes());
+                out[4..].copy_from_slice(&(z.im as f32).to_le_bytes());
+            }
+            DType::C128 => {
+                let z = self.as_complex();
+                out[..8].copy_from_slice(&z.re.to_le_bytes());
+                out[8..].copy_from_slice(&z.im.to_le_bytes());
+            }
+            small => out[0] = minifloat::encode(small, self.as_f64()),
+        }
+    }
+
+    /// The value after a trip through `dtype`: rounded, or cut to its width.
+    pub fn round_to(self, dtype: DType) -> Scalar {
+        let mut bytes = [0; 16];
+        self.write(dtype, &mut bytes);
+        Scalar::from_bytes(dtype, &bytes)
+    }
+
+    /// True unless zero.
+    pub fn as_bool(self) -> bool {
+        match self {
+            Scalar::Bool(b) => b,
+            Scalar::Signed(x) => x != 0,
+            Scalar::Unsigned(x) => x != 0,
+            Scalar::Float(x) => x != 0.0,
+            Scalar::Complex(z) => z.re != 0.0 || z.im != 0.0,
+        }
+    }
+
+    /// As a signed integer: floats truncated and saturated, unsigned values reinterpreted.
+    pub fn as_i64(self) -> i64 {
+        match self {
+            Scalar::Bool(b) => i64::from(b),
+            Scalar::Signed(x) => x,
+            Scalar::Unsigned(x) => x.cast_signed(),
+            Scalar::Float(x) => x as i64,
+            Scalar::Complex(z) => z.re as i64,
+        }
+    }
+
+    /// As an unsigned integer: floats truncated and saturated, signed values reinterpreted.
+    pub fn as_u64(self) -> u64 {
+        match self {
+            Scalar::Bool(b) => u64::from(b),
+            Scalar::Signed(x) => x.cast_unsigned(),
+            Scalar::Unsigned(x) => x,
+            Scalar::Float(x) => x as u64,
+            Scalar::Complex(z) => z.re as u64,
+        }
+    }
+
+    /// As a real number.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Scalar::Bool(b) => f64::from(u8::from(b)),
+            Scalar::Signed(x) => x as f64,
+            Scalar::Unsigned(x) => x as f64,
+            Scalar::Float(x) => x,
+            Scalar::Complex(z) => z.re,
+        }
+    }
+
+    /// As a complex number.
+    pub fn as_complex(self) -> Complex<f64> {
+        match self {
+            Scalar::Complex(z) => z,
+            other => Complex::new(other.as_f64(), 0.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_integers_wrap() {
+        assert_eq!(Scalar::Signed(9).round_to(DType::S4), Scalar::Signed(-7));
+        assert_eq!(Scalar::Unsigned(17).round_to(DType::U4), Scalar::Unsigned(1));
+        assert_eq!(Scalar::Signed(200).round_to(DType::S8), Scalar::Signed(-56));
+    }
+
+    #[test]
+    fn floats_round_to_nearest_even() {
+        assert_eq!(Scalar::Float(1.0 + 1.0 / 512.0).round_to(DType::BF16), Scalar::Float(1.0));
+        assert_eq!(Scalar::Float(65520.0).round_to(DType::F16), Scalar::Float(f64::INFINITY));
+    }
+}
