@@ -1,7 +1,40 @@
-//! The reference evaluator: any module, one operation at a time, readable against the StableHLO
-//! specification. It is the oracle that everything faster is tested against.
+//! The reference evaluator: any verified module, one operation at a time, readable against the
+//! StableHLO specification. It is the oracle that everything faster is tested against.
+//!
+//! ```text
+//! eval ──▶ Machine::drive ──▶ step (matches Op) ──▶ the operation's family: elementwise, data, …
+//!               ▲                                        │
+//!               └──────────── Step::Enter ◀──────────────┘ (a region or a function to run first)
+//! ```
+//!
+//! **Numbers.** Floats narrower than `f64` are computed in `f64` and rounded once to their type,
+//! which makes `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, shifts that
+//! are too far, conversions out of range and the like follow XLA:CPU.
+//!
+//! **Invariants.** Calls, branches and loops live on a stack of the heap ([`machine`]), so that a
+//! deep program cannot overflow the thread's stack; only operations that apply a region to elements
+//! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
+//! an [`EvalError`], never a wrong shape.
 
+mod call;
+mod contraction;
+mod control;
+mod data;
+mod elementwise;
+mod index;
+mod indexing;
+mod linalg;
+mod machine;
+mod random;
+mod reduction;
+mod region;
+
+use crate::diag::Span;
 use crate::literal::Literal;
+use crate::module::{Func, Inst, Module, ValueId};
+use crate::op::{CustomCall, Op};
+use crate::types::Type;
+use machine::{Machine, Step};
 
 /// What a value is while a program is evaluated.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +53,257 @@ pub enum Denormals {
     /// They are numbers like any other (IEEE 754).
     #[default]
     Ieee,
-    /// They count as zero, as operands and as results.
+    /// They count as zero, as operands and as results of arithmetic on `f32`, `f64`, `bf16` and the
+    /// complex types, as on a processor with FTZ and DAZ set. Moving them leaves them alone.
     Flush,
+}
+
+/// Runs custom calls for the evaluator.
+pub trait Host {
+    /// Runs one custom call: one value per result, of the result's type. The error is a sentence
+    /// for the user; the evaluator adds target and place.
+    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String>;
+}
+
+/// A custom call that is about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct CallSite<'a> {
+    /// Target, configuration, layouts.
+    pub call: &'a CustomCall,
+    /// The instruction it belongs to.
+    pub inst: &'a Inst,
+    /// The function that holds the instruction.
+    pub func: &'a Func,
+    /// The module that holds the function.
+    pub module: &'a Module,
+}
+
+impl<'a> CallSite<'a> {
+    /// Types of the results.
+    pub fn results(&self) -> impl ExactSizeIterator<Item = &'a Type> + use<'a> {
+        let func = self.func;
+        self.inst.results.iter().map(move |r| func.ty(*r))
+    }
+}
+
+/// A host without targets: every custom call is an error that names its target.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHost;
+
+impl Host for NoHost {
+    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, String> {
+        Err("custom calls cannot run here".to_owned())
+    }
+}
+
+/// Why a program could not be evaluated.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}{}{message}", .place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default(), .op.map(|op| format!("{op}: ")).unwrap_or_default())]
+pub struct EvalError {
+    /// What went wrong.
+    pub message: String,
+    /// Name of the operation, if one is at fault.
+    pub op: Option<&'static str>,
+    /// Where it stands in the source.
+    pub span: Option<Span>,
+    /// `file:line:column` of that place.
+    pub place: Option<String>,
+}
+
+impl EvalError {
+    /// An error that does not know its operation yet.
+    pub(crate) fn new(message: impl Into<String>) -> EvalError {
+        EvalError { message: message.into(), op: None, span: None, place: None }
+    }
+
+    /// Names the operation, unless one inside of it was named already.
+    fn at(mut self, module: &Module, inst: &Inst) -> EvalError {
+        if self.op.is_none() {
+            self.op = Some(inst.op.name());
+            self.span = Some(inst.span);
+            self.place = Some(module.source.place(inst.span));
+        }
+        self
+    }
+}
+
+/// Runs a function: one value per result.
+///
+/// Inputs are checked against the parameters (element type, dimensions).
+pub fn eval(
+    module: &Module,
+    func: &Func,
+    inputs: &[Value],
+    host: &dyn Host,
+    denormals: Denormals,
+) -> Result<Vec<Value>, EvalError> {
+    check_values("parameter", func, func.params(), inputs)
+        .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
+    let nothing = |_| None;
+    let mut machine = Machine::new(module, func, host, denormals, &nothing);
+    machine.run(&func.body, inputs.to_vec())
+}
+
+/// Runs one instruction of `func` on the values of its operands: one value per result.
+///
+/// `captured` gives the values that the instruction's regions take from around it; it is not asked
+/// for the instruction's own operands.
+pub fn eval_inst(
+    module: &Module,
+    func: &Func,
+    inst: &Inst,
+    operands: &[Value],
+    captured: &dyn Fn(ValueId) -> Option<Value>,
+    host: &dyn Host,
+    denormals: Denormals,
+) -> Result<Vec<Value>, EvalError> {
+    check_values("operand", func, &inst.operands, operands)
+        .map_err(|m| EvalError::new(m).at(module, inst))?;
+    Machine::new(module, func, host, denormals, captured).run_inst(inst, operands.to_vec())
+}
+
+/// One operation. The families answer with values, or with what has to run first.
+fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+    let xs = operands.as_slice();
+    let values = match &inst.op {
+        Op::Unary(op) => elementwise::unary(m, inst, xs, *op),
+        Op::Binary(op) => elementwise::binary(m, inst, xs, *op),
+        Op::Compare(c) => elementwise::compare(m, inst, xs, c),
+        Op::Select => elementwise::select(xs),
+        Op::Clamp => elementwise::clamp(m, inst, xs),
+        Op::Convert => elementwise::convert(m, inst, xs),
+        Op::BitcastConvert => elementwise::bitcast_convert(m, inst, xs),
+        Op::ReducePrecision { exponent_bits, mantissa_bits } => {
+            elementwise::reduce_precision(xs, *exponent_bits, *mantissa_bits)
+        }
+        Op::UniformQuantize => elementwise::uniform_quantize(m, inst, xs),
+        Op::UniformDequantize => elementwise::uniform_dequantize(m, inst, xs),
+
+        Op::Constant(literal) => Ok(vec![Value::Tensor(literal.clone())]),
+        Op::Iota { dim } => data::iota(m, inst, *dim),
+        Op::DynamicIota { dim } => data::dynamic_iota(m, inst, xs, *dim),
+        Op::BroadcastInDim { dims } => data::broadcast_in_dim(m, inst, xs, dims),
+        Op::DynamicBroadcastInDim { dims } => data::dynamic_broadcast_in_dim(xs, dims),
+        Op::Reshape => data::reshape(m, inst, xs),
+        Op::DynamicReshape => data::dynamic_reshape(xs),
+        Op::Transpose { permutation } => data::transpose(xs, permutation),
+        Op::Slice(slice) => data::slice(xs, slice),
+        Op::Concatenate { dim } => data::concatenate(xs, *dim),
+        Op::Pad(pad) => data::pad(xs, pad),
+        Op::DynamicPad => data::dynamic_pad(xs),
+        Op::Reverse { dims } => data::reverse(xs, dims),
+        Op::GetDimensionSize { dim } => data::get_dimension_size(xs, *dim),
+
+        Op::DynamicSlice { sizes } => indexing::dynamic_slice(xs, sizes),
+        Op::DynamicUpdateSlice => indexing::dynamic_update_slice(xs),
+        Op::RealDynamicSlice => indexing::real_dynamic_slice(xs),
+        Op::Gather(gather) => indexing::gather(xs, gather),
+        Op::DynamicGather(gather) => indexing::dynamic_gather(xs, gather),
+        Op::Scatter(scatter) => indexing::scatter(m, inst, xs, scatter),
+
+        Op::Reduce { dims } => reduction::reduce(m, inst, xs, dims),
+        Op::ReduceWindow(window) => reduction::reduce_window(m, inst, xs, window),
+        Op::SelectAndScatter(window) => reduction::select_and_scatter(m, inst, xs, window),
+        Op::Map { .. } => reduction::map(m, inst, xs),
+        Op::Sort { dim, .. } => reduction::sort(m, inst, xs, *dim),
+        Op::TopK { k } => reduction::top_k(m, inst, xs, *k),
+
+        Op::DotGeneral(dot) => contraction::dot_general(m, inst, xs, dot),
+        Op::Convolution(conv) => contraction::convolution(m, inst, xs, conv),
+        Op::DynamicConvolution(conv) => contraction::dynamic_convolution(m, inst, xs, conv),
+
+        Op::Cholesky { lower } => linalg::cholesky(m, inst, xs, *lower),
+        Op::TriangularSolve(solve) => linalg::triangular_solve(m, inst, xs, solve),
+        Op::Fft { kind, length } => linalg::fft(m, inst, xs, *kind, length),
+
+        Op::RngBitGenerator(algorithm) => random::rng_bit_generator(m, inst, xs, *algorithm),
+        Op::Rng(distribution) => random::rng(m, inst, xs, *distribution),
+
+        Op::If => return control::if_(inst, xs),
+        Op::Case => return control::case(inst, xs),
+        Op::While => return control::while_(inst, operands),
+        Op::Call { callee } => return control::call(m, inst, operands, callee),
+        Op::Composite(composite) => return control::call(m, inst, operands, &composite.decomposition),
+        Op::Return => return Ok(Step::Return(operands)),
+        Op::OptimizationBarrier => return Ok(Step::Values(operands)),
+        Op::AfterAll | Op::CreateToken => Ok(vec![Value::Token]),
+        Op::Tuple => Ok(vec![Value::Tuple(operands)]),
+        Op::GetTupleElement { index } => control::get_tuple_element(xs, *index),
+        Op::PartitionId | Op::ReplicaId => control::only_device(m, inst),
+
+        Op::CustomCall(c) => call::custom_call(m, inst, xs, c),
+    };
+    values.map(Step::Values)
+}
+
+impl Value {
+    /// The tensor, if it is one.
+    pub fn tensor(&self) -> Option<&Literal> {
+        match self {
+            Value::Tensor(l) => Some(l),
+            _ => None,
+        }
+    }
+
+    /// True if it can be a value of a type: element type and known dimensions agree.
+    pub fn is_of(&self, ty: &Type) -> bool {
+        match (self, ty) {
+            (Value::Tensor(l), Type::Tensor(t)) => {
+                l.dtype() == t.dtype
+                    && l.dims().len() == t.rank()
+                    && l.dims().iter().zip(t.dims.iter()).all(|(a, b)| a == b || *b == crate::types::DYNAMIC)
+            }
+            (Value::Token, Type::Token) => true,
+            (Value::Tuple(values), Type::Tuple(types)) => {
+                values.len() == types.len() && values.iter().zip(types.iter()).all(|(v, t)| v.is_of(t))
+            }
+            _ => false,
+        }
+    }
+
+    /// What it is, for messages.
+    fn describe(&self) -> String {
+        match self {
+            Value::Tensor(l) => l.ty().to_string(),
+            Value::Token => Type::Token.to_string(),
+            Value::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(Value::describe).collect();
+                format!("tuple<{}>", parts.join(", "))
+            }
+        }
+    }
+}
+
+impl From<Literal> for Value {
+    fn from(l: Literal) -> Value {
+        Value::Tensor(l)
+    }
+}
+
+/// Checks number and types of values against those declared.
+fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value]) -> Result<(), String> {
+    if declared.len() != values.len() {
+        return Err(format!("{} {what}s expected, {} given", declared.len(), values.len()));
+    }
+    for (i, (id, value)) in declared.iter().zip(values).enumerate() {
+        let ty = func.ty(*id);
+        if !value.is_of(ty) {
+            return Err(format!("{what} {i} is {ty}, but a {} was given", value.describe()));
+        }
+    }
+    Ok(())
+}
+
+/// Operand number `i`, which is a tensor in a verified module.
+fn tensor(operands: &[Value], i: usize) -> Result<&Literal, EvalError> {
+    match operands.get(i) {
+        Some(Value::Tensor(l)) => Ok(l),
+        Some(other) => Err(EvalError::new(format!("operand {i} is a {}, not a tensor", other.describe()))),
+        None => Err(EvalError::new(format!("operand {i} is missing"))),
+    }
+}
+
+/// A single tensor as the results of an operation.
+fn one(l: Literal) -> Result<Vec<Value>, EvalError> {
+    Ok(vec![Value::Tensor(l)])
 }

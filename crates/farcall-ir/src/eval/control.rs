@@ -1,0 +1,68 @@
+//! Control flow: which region or function runs next.
+
+use super::machine::{After, Machine, Step};
+use super::{EvalError, Value, tensor};
+use crate::module::{Inst, Region};
+
+/// `if`: the first region if the predicate is true, else the second.
+pub(super) fn if_<'m>(inst: &'m Inst, xs: &[Value]) -> Result<Step<'m>, EvalError> {
+    branch(inst, usize::from(!is_true(xs)))
+}
+
+/// `case`: the region with this number, or the last one if there is none.
+pub(super) fn case<'m>(inst: &'m Inst, xs: &[Value]) -> Result<Step<'m>, EvalError> {
+    let index = tensor(xs, 0)?.iter().next().map_or(-1, |s| s.as_i64());
+    let last = inst.regions.len().saturating_sub(1);
+    branch(inst, usize::try_from(index).unwrap_or(last).min(last))
+}
+
+fn branch(inst: &Inst, i: usize) -> Result<Step<'_>, EvalError> {
+    Ok(Step::Enter { region: region(inst, i)?, args: Vec::new(), after: After::Bind(inst) })
+}
+
+/// `while`: asks the condition about a state.
+pub(super) fn while_(inst: &Inst, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
+    Ok(Step::Enter { region: region(inst, 0)?, args: state.clone(), after: After::Test(inst, state) })
+}
+
+/// The body of a `while`, once the condition has said yes.
+pub(super) fn iterate(inst: &Inst, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
+    Ok(Step::Enter { region: region(inst, 1)?, args: state, after: After::Again(inst) })
+}
+
+/// `func.call`, and the function that a `composite` stands for.
+pub(super) fn call<'m>(
+    m: &Machine<'m>,
+    inst: &'m Inst,
+    args: Vec<Value>,
+    callee: &str,
+) -> Result<Step<'m>, EvalError> {
+    Ok(Step::Call { func: m.callee(callee)?, args, inst })
+}
+
+/// `get_tuple_element`
+pub(super) fn get_tuple_element(xs: &[Value], index: usize) -> Result<Vec<Value>, EvalError> {
+    match xs {
+        [Value::Tuple(parts)] if index < parts.len() => Ok(vec![parts[index].clone()]),
+        [Value::Tuple(parts)] => {
+            Err(EvalError::new(format!("a tuple of {} has no element {index}", parts.len())))
+        }
+        _ => Err(EvalError::new("the operand is not a tuple")),
+    }
+}
+
+/// `partition_id` and `replica_id`: there is one device, number 0.
+pub(super) fn only_device(m: &Machine<'_>, inst: &Inst) -> Result<Vec<Value>, EvalError> {
+    let ty = m.result_type(inst, 0)?;
+    super::one(crate::Literal::zeros(ty.dtype, []))
+}
+
+/// True if the first value is a tensor whose first element is true.
+pub(super) fn is_true(values: &[Value]) -> bool {
+    matches!(values.first(), Some(Value::Tensor(l)) if l.iter().next().is_some_and(|s| s.as_bool()))
+}
+
+/// Region number `i` of an instruction.
+pub(super) fn region(inst: &Inst, i: usize) -> Result<&Region, EvalError> {
+    inst.regions.get(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))
+}

@@ -1,0 +1,86 @@
+//! Row-major positions of elements, and tensors made by moving them.
+
+use super::EvalError;
+use crate::literal::Literal;
+use crate::types::TensorType;
+use farcall_sig::DType;
+
+/// Largest tensor that the evaluator makes, in bytes.
+const MAX_BYTES: usize = 1 << 36;
+
+/// Elements between neighbours along each dimension.
+pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
+    let mut out = vec![1usize; dims.len()];
+    for d in (1..dims.len()).rev() {
+        out[d - 1] = out[d].wrapping_mul(dims[d]);
+    }
+    out
+}
+
+/// The position of an index.
+pub(super) fn position(index: &[usize], strides: &[usize]) -> usize {
+    index.iter().zip(strides).map(|(i, s)| i * s).sum()
+}
+
+/// Calls `f` for every index of a shape, in row-major order.
+pub(super) fn for_each(dims: &[usize], mut f: impl FnMut(&[usize])) {
+    let _ = try_for_each(dims, |index| {
+        f(index);
+        Ok(())
+    });
+}
+
+/// Calls `f` for every index of a shape, in row-major order, up to the first error.
+pub(super) fn try_for_each(
+    dims: &[usize],
+    mut f: impl FnMut(&[usize]) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    if dims.contains(&0) {
+        return Ok(());
+    }
+    let mut index = vec![0; dims.len()];
+    loop {
+        f(&index)?;
+        let Some(d) = (0..dims.len()).rev().find(|d| index[*d] + 1 < dims[*d]) else { return Ok(()) };
+        index[d] += 1;
+        index[d + 1..].fill(0);
+    }
+}
+
+/// A tensor of zeros; an error if it is too large to make.
+pub(super) fn zeros(dtype: DType, dims: &[usize]) -> Result<Literal, EvalError> {
+    let ty = TensorType::new(dtype, dims);
+    match ty.bytes() {
+        Some(bytes) if bytes <= MAX_BYTES => Ok(Literal::zeros(dtype, ty.dims)),
+        _ => Err(EvalError::new(format!("a {ty} is too large to evaluate"))),
+    }
+}
+
+/// A tensor whose element at `index` is the element of `source` at position
+/// `offset + Σ index[d] * strides[d]`.
+///
+/// Every such position must exist.
+pub(super) fn strided(
+    source: &Literal,
+    dims: &[usize],
+    offset: usize,
+    strides: &[isize],
+) -> Result<Literal, EvalError> {
+    let mut out = zeros(source.dtype(), dims)?;
+    let size = source.dtype().size();
+    let from = source.bytes();
+    let mut chunks = out.bytes_mut().chunks_exact_mut(size);
+    for_each(dims, |index| {
+        let at = index.iter().zip(strides).fold(offset, |at, (i, s)| at.wrapping_add_signed(*i as isize * s));
+        if let Some(to) = chunks.next() {
+            to.copy_from_slice(&from[at * size..][..size]);
+        }
+    });
+    Ok(out)
+}
+
+/// Copies element `from` of one tensor to element `to` of another of the same type.
+pub(super) fn copy_element(source: &Literal, from: usize, target: &mut Literal, to: usize) {
+    let size = source.dtype().size();
+    target.bytes_mut()[to * size..][..size].copy_from_slice(&source.bytes()[from * size..][..size]);
+}

@@ -1,0 +1,292 @@
+//! The machine that runs instructions: an environment of values, and a stack of the regions that
+//! are being run.
+//!
+//! Every activation of a function owns a window of the environment, indexed by [`ValueId`]; regions
+//! share the window of their function. Calls, branches and loops push a [`Frame`] instead of
+//! recursing.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use super::{Denormals, EvalError, Host, Value, check_values, control, step};
+use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::types::TensorType;
+
+/// Calls that may be active at a time. The verifier admits no deeper chain.
+const MAX_CALLS: usize = 1_000;
+
+/// Depth of operations that apply a region to elements within each other's regions.
+const MAX_APPLICATIONS: usize = 64;
+
+/// What the evaluation of one instruction asks for.
+pub(super) enum Step<'m> {
+    /// Its results.
+    Values(Vec<Value>),
+    /// The values that the current region returns.
+    Return(Vec<Value>),
+    /// A region to run first.
+    Enter { region: &'m Region, args: Vec<Value>, after: After<'m> },
+    /// A function to run first, for the results of the instruction.
+    Call { func: &'m Func, args: Vec<Value>, inst: &'m Inst },
+}
+
+/// What happens when a region returns.
+pub(super) enum After<'m> {
+    /// The values go to whoever asked the machine.
+    Finish,
+    /// They are the results of this instruction.
+    Bind(&'m Inst),
+    /// They are the results of this call: the function's window is dropped, and the caller's counts.
+    Leave { inst: &'m Inst, func: &'m Func, base: usize },
+    /// They are the condition of this loop, whose state this is.
+    Test(&'m Inst, Vec<Value>),
+    /// They are the next state of this loop.
+    Again(&'m Inst),
+}
+
+/// A region that is being run.
+struct Frame<'m> {
+    region: &'m Region,
+    next: usize,
+    after: After<'m>,
+}
+
+/// The state of an evaluation.
+pub(super) struct Machine<'m> {
+    pub(super) module: &'m Module,
+    /// The function whose instruction is being evaluated.
+    pub(super) func: &'m Func,
+    pub(super) host: &'m dyn Host,
+    pub(super) denormals: Denormals,
+    captured: &'m dyn Fn(ValueId) -> Option<Value>,
+    symbols: OnceCell<HashMap<&'m str, usize>>,
+    env: Vec<Option<Value>>,
+    /// Start of the current function's window.
+    base: usize,
+    calls: usize,
+    applications: usize,
+}
+
+impl<'m> Machine<'m> {
+    pub(super) fn new(
+        module: &'m Module,
+        func: &'m Func,
+        host: &'m dyn Host,
+        denormals: Denormals,
+        captured: &'m dyn Fn(ValueId) -> Option<Value>,
+    ) -> Machine<'m> {
+        Machine {
+            module,
+            func,
+            host,
+            denormals,
+            captured,
+            symbols: OnceCell::new(),
+            env: Vec::new(),
+            base: 0,
+            calls: 0,
+            applications: 0,
+        }
+    }
+
+    /// Runs a region of the current function: what it returns.
+    pub(super) fn run(&mut self, region: &'m Region, args: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+        self.drive(Step::Enter { region, args, after: After::Finish })
+    }
+
+    /// Runs an instruction of the current function on operands: its results.
+    pub(super) fn run_inst(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+        let first = self.checked_step(inst, operands)?;
+        self.drive(first)
+    }
+
+    /// Applies a region of the instruction that is being evaluated to arguments.
+    ///
+    /// For regions that are applied to many elements, [`super::region::Applied`] is faster.
+    pub(super) fn call_region(
+        &mut self,
+        region: &'m Region,
+        args: Vec<Value>,
+    ) -> Result<Vec<Value>, EvalError> {
+        if self.applications == MAX_APPLICATIONS {
+            return Err(EvalError::new(format!(
+                "more than {MAX_APPLICATIONS} operations apply regions within each other's regions"
+            )));
+        }
+        self.applications += 1;
+        let values = self.run(region, args);
+        self.applications -= 1;
+        values
+    }
+
+    /// The type of result number `i` of an instruction.
+    pub(super) fn result_type(&self, inst: &Inst, i: usize) -> Result<&'m TensorType, EvalError> {
+        let ty = inst.results.get(i).and_then(|r| self.func.tensor(*r));
+        ty.ok_or_else(|| EvalError::new(format!("result {i} is not a tensor")))
+    }
+
+    /// The type of operand number `i` of an instruction.
+    pub(super) fn operand_type(&self, inst: &Inst, i: usize) -> Result<&'m TensorType, EvalError> {
+        let ty = inst.operands.get(i).and_then(|r| self.func.tensor(*r));
+        ty.ok_or_else(|| EvalError::new(format!("operand {i} is not a tensor")))
+    }
+
+    /// The function with a name.
+    pub(super) fn callee(&self, name: &str) -> Result<&'m Func, EvalError> {
+        let module = self.module;
+        let at = self.symbols.get_or_init(|| module.symbols()).get(name);
+        at.map(|i| &module.funcs[*i])
+            .ok_or_else(|| EvalError::new(format!("the module has no function @{name}")))
+    }
+
+    /// The value that an instruction of the current function refers to.
+    pub(super) fn lookup(&self, id: ValueId) -> Result<Value, EvalError> {
+        let found = match self.env.get(self.base + id.index()) {
+            Some(Some(value)) => Some(value.clone()),
+            _ if self.base == 0 => (self.captured)(id),
+            _ => None,
+        };
+        found.ok_or_else(|| EvalError::new(format!("value {} is used before it is computed", id.index())))
+    }
+
+    /// Runs until the values that the first step asks for are there.
+    ///
+    /// Leaves function and window as it found them, even if it fails.
+    fn drive(&mut self, first: Step<'m>) -> Result<Vec<Value>, EvalError> {
+        let (func, base, calls, height) = (self.func, self.base, self.calls, self.env.len());
+        let out = self.drive_frames(first);
+        (self.func, self.base, self.calls) = (func, base, calls);
+        self.env.truncate(height.max(base + func.value_count()));
+        out
+    }
+
+    fn drive_frames(&mut self, first: Step<'m>) -> Result<Vec<Value>, EvalError> {
+        let mut frames: Vec<Frame<'m>> = Vec::new();
+        let mut todo = first;
+        loop {
+            let (inst, values) = match todo {
+                Step::Values(values) => return Ok(values),
+                Step::Enter { region, args, after } => {
+                    self.enter(&mut frames, region, args, after)?;
+                    todo = self.advance(&mut frames)?;
+                    continue;
+                }
+                Step::Call { func, args, inst } => {
+                    self.enter_call(&mut frames, func, args, inst)?;
+                    todo = self.advance(&mut frames)?;
+                    continue;
+                }
+                Step::Return(values) => match frames.pop().map_or(After::Finish, |f| f.after) {
+                    After::Finish => return Ok(values),
+                    After::Bind(inst) => (inst, values),
+                    After::Leave { inst, func, base } => {
+                        self.env.truncate(self.base);
+                        (self.func, self.base) = (func, base);
+                        self.calls -= 1;
+                        (inst, values)
+                    }
+                    After::Test(inst, state) if control::is_true(&values) => {
+                        todo = control::iterate(inst, state)?;
+                        continue;
+                    }
+                    After::Test(inst, state) => (inst, state),
+                    After::Again(inst) => {
+                        todo = control::while_(inst, values)?;
+                        continue;
+                    }
+                },
+            };
+            self.check_results(inst, &values)?;
+            if frames.is_empty() {
+                return Ok(values);
+            }
+            self.bind(&inst.results, values);
+            todo = self.advance(&mut frames)?;
+        }
+    }
+
+    /// Runs instructions of the innermost region up to one that enters or leaves a region.
+    fn advance(&mut self, frames: &mut [Frame<'m>]) -> Result<Step<'m>, EvalError> {
+        let frame = frames.last_mut().ok_or_else(|| EvalError::new("no region is being run"))?;
+        loop {
+            let Some(inst) = frame.region.insts.get(frame.next) else {
+                return Err(EvalError::new("a region ends without a return"));
+            };
+            frame.next += 1;
+            let mut operands = Vec::with_capacity(inst.operands.len());
+            for id in &inst.operands {
+                operands.push(self.lookup(*id).map_err(|e| e.at(self.module, inst))?);
+            }
+            match self.checked_step(inst, operands)? {
+                Step::Values(values) => self.bind(&inst.results, values),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// One instruction; values that it gives at once are checked against the types of its results.
+    fn checked_step(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+        let result = step(self, inst, operands).map_err(|e| e.at(self.module, inst))?;
+        if let Step::Values(values) = &result {
+            self.check_results(inst, values)?;
+        }
+        Ok(result)
+    }
+
+    fn check_results(&self, inst: &Inst, values: &[Value]) -> Result<(), EvalError> {
+        check_values("result", self.func, &inst.results, values)
+            .map_err(|m| EvalError::new(m).at(self.module, inst))
+    }
+
+    fn enter(
+        &mut self,
+        frames: &mut Vec<Frame<'m>>,
+        region: &'m Region,
+        args: Vec<Value>,
+        after: After<'m>,
+    ) -> Result<(), EvalError> {
+        if region.args.len() != args.len() {
+            return Err(EvalError::new(format!(
+                "a region of {} arguments was given {}",
+                region.args.len(),
+                args.len()
+            )));
+        }
+        self.bind(&region.args, args);
+        frames.push(Frame { region, next: 0, after });
+        Ok(())
+    }
+
+    fn enter_call(
+        &mut self,
+        frames: &mut Vec<Frame<'m>>,
+        func: &'m Func,
+        args: Vec<Value>,
+        inst: &'m Inst,
+    ) -> Result<(), EvalError> {
+        if self.calls == MAX_CALLS {
+            let message = format!("more than {MAX_CALLS} calls are active");
+            return Err(EvalError::new(message).at(self.module, inst));
+        }
+        check_values("parameter", func, func.params(), &args)
+            .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)).at(self.module, inst))?;
+        self.calls += 1;
+        let after = After::Leave { inst, func: self.func, base: self.base };
+        // The caller's window may not be there yet. Only the first window begins at 0.
+        self.base = self.env.len().max(self.base + self.func.value_count()).max(1);
+        self.func = func;
+        self.bind(&func.body.args, args);
+        frames.push(Frame { region: &func.body, next: 0, after });
+        Ok(())
+    }
+
+    fn bind(&mut self, ids: &[ValueId], values: Vec<Value>) {
+        let end = self.base + self.func.value_count();
+        if self.env.len() < end {
+            self.env.resize(end, None);
+        }
+        for (id, value) in ids.iter().zip(values) {
+            self.env[self.base + id.index()] = Some(value);
+        }
+    }
+}
