@@ -1,5 +1,146 @@
 //! Write XLA FFI handlers (custom calls) in Rust.
 //!
-//! [`abi`] mirrors the C interface that handlers and hosts share.
+//! A handler is a function. Its parameters say what it takes from the call, by their types alone:
+//!
+//! ```
+//! use farcall_ffi::prelude::*;
+//!
+//! /// Divides each row by its root mean square.
+//! #[handler(name = "rms_norm")]
+//! pub fn rms_norm(x: &Buffer<f32>, eps: f32, y: &mut Buffer<f32>) -> Result<()> {
+//!     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
+//!     for (x, y) in x.rows().zip(y.rows_mut()) {
+//!         let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
+//!         let scale = 1.0 / (mean + eps).sqrt();
+//!         for (x, y) in x.iter().zip(y) {
+//!             *y = x * scale;
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! In the crate that becomes the shared library, one line more exports it:
+//!
+//! ```text
+//! farcall_ffi::library!("my_ops", [rms_norm]);
+//! ```
+//!
+//! The library runs in every host of XLA's FFI from version 0.1 on (jaxlib and others) and in farcall.
+//!
+//! # Parameters
+//!
+//! | type | what it is |
+//! | --- | --- |
+//! | `&Buffer<T>`, `&Buffer<T, RANK>`, `&AnyBuffer`, `Option` of one | next operand |
+//! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, `Option` of one | next result |
+//! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
+//! | `&RestOperands`, `&mut RestResults` | all remaining ones |
+//! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute of the parameter's name |
+//! | `&Attrs` | all attributes |
+//! | `&Context` | the host: thread pool, run id, … |
+//! | `&State<T>` | what the `instantiate` function returned |
+//!
+//! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function
+//! is called; what does not fit is an error that names the parameter: `rms_norm: operand 0 (x): expected
+//! f32, found f64`.
+//!
+//! # Where to look
+//!
+//! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
+//! - [`descriptor`]: what a library exports, and how a host reads it.
+//! - [`abi`]: mirror of the C interface.
 
 pub mod abi;
+mod attr;
+mod buffer;
+mod context;
+mod decode;
+pub mod descriptor;
+mod element;
+mod error;
+mod state;
+mod trampoline;
+
+pub use attr::{Attr, Attrs, Dict, FromAttr};
+pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
+pub use context::Context;
+pub use decode::{RestOperands, RestResults, Role};
+pub use element::{Complex, Element, Pred};
+pub use error::{Error, ErrorCode, Result};
+pub use farcall_macros::{handler, library, ops, stage};
+pub use farcall_sig::DType;
+pub use state::State;
+
+/// What a library of handlers uses.
+pub mod prelude {
+    pub use crate::{
+        AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, InOut, Pred,
+        RestOperands, RestResults, Result, State, dispatch, ensure, handler, stage,
+    };
+}
+
+/// What the macros expand to. Not a public interface.
+#[doc(hidden)]
+pub mod __private {
+    use crate::descriptor::OpDescriptor;
+    use crate::error::{Error, Result};
+
+    pub use crate::context::Host;
+    pub use crate::decode::{
+        Decoder, Memory, Param, Spec, begin, finish, memory, named, no_overlap, positional, take,
+    };
+    pub use crate::descriptor::{OpParts, concat, count, params};
+    pub use crate::trampoline::{Entry, enter};
+
+    /// A handler that `library!` can list. `#[handler]` implements it.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is not a handler",
+        label = "not a function with `#[handler]`"
+    )]
+    pub trait Op: Entry {
+        /// Its description.
+        const DESCRIPTOR: &'static OpDescriptor;
+    }
+
+    /// A function that a handler names as one of its other stages. `#[stage]` implements it.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is not a stage of a handler",
+        label = "not a function with `#[stage({Stage})]`"
+    )]
+    pub trait StageOf<Stage>: Entry {}
+
+    /// Parameter of [`StageOf`].
+    #[expect(non_camel_case_types, reason = "as the author writes it, for messages")]
+    #[derive(Debug)]
+    pub enum instantiate {}
+    /// Parameter of [`StageOf`].
+    #[expect(non_camel_case_types, reason = "as the author writes it, for messages")]
+    #[derive(Debug)]
+    pub enum prepare {}
+    /// Parameter of [`StageOf`].
+    #[expect(non_camel_case_types, reason = "as the author writes it, for messages")]
+    #[derive(Debug)]
+    pub enum initialize {}
+
+    /// An entry's function pointer, typed by its stage.
+    pub const fn entry<E: StageOf<S>, S>() -> crate::abi::Handler {
+        enter::<E>
+    }
+
+    /// Hands the host the state that an instantiate function returned.
+    pub fn set_state<T: Send + Sync + 'static>(decoder: &Decoder, state: T) -> Result<()> {
+        crate::state::set(&decoder.host, state)
+    }
+
+    /// The host's number of a state's type.
+    pub fn state_type<T: Send + Sync + 'static>(host: &Host) -> Result<crate::abi::TypeId> {
+        crate::state::type_id::<T>(host)
+    }
+
+    /// The error of `dispatch!`.
+    #[cold]
+    pub fn unsupported_dtype(found: farcall_sig::DType, supported: &[farcall_sig::DType]) -> Error {
+        crate::buffer::unsupported_dtype(found, supported)
+    }
+}

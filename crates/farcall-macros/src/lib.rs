@@ -1,1 +1,81 @@
-//! x
+//! Macros of `farcall-ffi`, which re-exports them and documents how they are used.
+//!
+//! They read a function's signature and no more: what a parameter *is* follows from its type, through
+//! traits of `farcall-ffi`, so that aliases and paths work. Expansions call `farcall_ffi::__private` and
+//! contain no `unsafe` block, except for the exported symbols of `library!`.
+//!
+//! - [`mod@function`] parses the function under an attribute.
+//! - [`mod@entry`] expands `#[handler]` and `#[stage]`.
+//! - [`mod@export`] expands `library!` and `ops!`.
+
+use proc_macro::TokenStream;
+
+mod entry;
+mod export;
+mod function;
+mod options;
+
+/// Makes a function a handler of XLA's FFI.
+///
+/// ```text
+/// #[handler(name = "rms_norm")]
+/// fn rms_norm(x: &Buffer<f32>, eps: f32, y: &mut Buffer<f32>) -> Result<()> { … }
+/// ```
+///
+/// The function stays what it is. A type of the same name stands for the handler where `library!`,
+/// `ops!` or the test harness ask for one. The doc comment becomes the op's documentation.
+///
+/// | option | |
+/// | --- | --- |
+/// | `name = "…"` | what programs call; required |
+/// | `platform = "…"` | `"Host"` unless given |
+/// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
+/// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]` |
+/// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
+///
+/// A parameter that is an attribute has the attribute's name, or that of `#[attr(name = "…")]` before it.
+/// A handler refuses attributes that it does not name, unless it has other stages (which get the same
+/// ones) or takes `&Attrs`.
+#[proc_macro_attribute]
+pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::handler(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a function another stage of a handler, which names it.
+///
+/// ```text
+/// #[stage(instantiate)]
+/// fn counter_new(start: i64) -> Result<Counter> { … }
+///
+/// #[handler(name = "counter", instantiate = counter_new)]
+/// fn counter(state: &State<Counter>, y: &mut Buffer<i64>) -> Result<()> { … }
+/// ```
+///
+/// `instantiate` runs once per call site, when the program is compiled; what it returns is the call
+/// site's state, dropped with the program. `prepare` and `initialize` run before each run.
+#[proc_macro_attribute]
+pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::stage(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Exports a library of handlers: `library!("my_ops", [rms_norm, other::gemm as gemm2, ..crate_a::OPS]);`
+///
+/// It belongs into the crate that becomes the shared library, once. It exports
+///
+/// - `farcall_library_v1`, the library's descriptor, by which farcall loads it; and
+/// - a C symbol per handler that is listed by its path, named as the function (or as after `as`), for hosts
+///   that register handlers one by one, such as `jax.ffi.register_ffi_target`. Handlers with other stages
+///   need `stages: [f, …]` after the list to have these exported too.
+///
+/// `..table` adds the ops of a table made by `ops!`, without symbols of their own.
+#[proc_macro]
+pub fn library(input: TokenStream) -> TokenStream {
+    export::library(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// A table of handlers, for a crate whose ops others export:
+/// `pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![rms_norm, gemm];`
+#[proc_macro]
+pub fn ops(input: TokenStream) -> TokenStream {
+    export::ops(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}

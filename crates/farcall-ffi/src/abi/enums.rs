@@ -239,14 +239,25 @@ impl DataType {
     /// The element type with this number; `None` for `INVALID`, `TOKEN`, the one-bit integers and
     /// numbers that this version does not know.
     pub const fn dtype(self) -> Option<DType> {
-        let mut i = 0;
-        while i < DType::ALL.len() {
-            if DataType::from_dtype(DType::ALL[i]).0 == self.0 {
-                return Some(DType::ALL[i]);
+        /// Element types by XLA's number.
+        const BY_NUMBER: [Option<DType>; 34] = {
+            let mut table = [None; 34];
+            let mut i = 0;
+            while i < DType::ALL.len() {
+                let number = DataType::from_dtype(DType::ALL[i]).0 as usize;
+                if number < table.len() {
+                    table[number] = Some(DType::ALL[i]);
+                }
+                i += 1;
             }
-            i += 1;
+            table
+        };
+        match self {
+            DataType::FARCALL_F6E2M3FN => Some(DType::F6E2M3FN),
+            DataType::FARCALL_F6E3M2FN => Some(DType::F6E3M2FN),
+            DataType(number) if number < 34 => BY_NUMBER[number as usize],
+            _ => None,
         }
-        None
     }
 }
 

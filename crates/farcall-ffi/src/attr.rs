@@ -1,0 +1,359 @@
+//! Attributes: the constants of a call, by name.
+//!
+//! A parameter whose type implements [`FromAttr`] is the attribute of its name. [`Dict`] is a
+//! dictionary attribute, [`Attrs`] all the attributes of a call.
+//!
+//! **Invariants.** A [`Dict`] exists only behind a shared reference, to a struct whose size and
+//! arrays were checked ([`Dict::check`]). What an attribute holds is checked when it is read.
+
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use farcall_sig::DType;
+
+use crate::abi;
+use crate::element::{Complex, Element, Pred};
+use crate::error::{Error, Result};
+
+/// A type that an attribute can be read as.
+///
+/// | Rust | attribute |
+/// | --- | --- |
+/// | `i8` … `u64`, `f32`, `f64`, [`Complex`], `bool` | scalar of exactly this type |
+/// | `&str` | string, which must be UTF-8 |
+/// | `&[T]` of an [`Element`], `&[bool]` | array of exactly this type; for `&[u8]` also a string |
+/// | `&Dict` | dictionary |
+/// | `Option<T>` as a parameter | a `T` that may be missing |
+///
+/// No conversion takes place: a program that gives an `f64` where the handler asks for an `f32` is
+/// refused.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a handler",
+    label = "neither an operand, a result, an attribute nor a context",
+    note = "an operand is a `&Buffer<T>` or `&AnyBuffer`, a result a `&mut Buffer<T>` or `&mut AnyBuffer`",
+    note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one"
+)]
+pub trait FromAttr<'a>: Sized {
+    /// What it expects, for messages and descriptions: `f32`, `string`, `[s64]`, `dictionary`.
+    const EXPECTS: &'static str;
+
+    /// The value of an attribute.
+    ///
+    /// # Errors
+    /// [`Attr::mismatch`] if the attribute is something else.
+    fn from_attr(attr: Attr<'a>) -> Result<Self>;
+}
+
+/// One attribute, not yet read as a type.
+#[derive(Clone, Copy)]
+pub struct Attr<'a> {
+    kind: abi::AttrType,
+    /// Not null; what it points to depends on the kind.
+    value: *const c_void,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> Attr<'a> {
+    /// # Safety
+    /// `value` is not null, points to what `kind` says, and all that it leads to stays and does not
+    /// change during `'a`.
+    pub(crate) unsafe fn new(kind: abi::AttrType, value: *const c_void) -> Attr<'a> {
+        Attr { kind, value, lifetime: PhantomData }
+    }
+
+    /// # Safety
+    /// What [`Attr::new`] asks for holds during `'b`.
+    pub(crate) unsafe fn with_lifetime<'b>(self) -> Attr<'b> {
+        Attr { kind: self.kind, value: self.value, lifetime: PhantomData }
+    }
+
+    /// Reads it as a type.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if it is something else.
+    pub fn get<T: FromAttr<'a>>(self) -> Result<T> {
+        T::from_attr(self)
+    }
+
+    /// The error for an attribute that is not what `expected` says.
+    #[cold]
+    pub fn mismatch(self, expected: &str) -> Error {
+        Error::invalid_argument(format!("expected {expected}, found {self:?}"))
+    }
+
+    fn scalar<T: Element>(self) -> Option<T> {
+        if self.kind != abi::AttrType::SCALAR {
+            return None;
+        }
+        let scalar = self.value.cast::<abi::Scalar>();
+        // SAFETY: the kind says what `value` points to.
+        let (dtype, value) = unsafe { ((*scalar).dtype, (*scalar).value) };
+        if dtype != abi::DataType::from_dtype(T::DTYPE) || value.is_null() {
+            return None;
+        }
+        // SAFETY: a scalar's value holds one element of its type, perhaps not aligned.
+        Some(unsafe { value.cast::<T>().read_unaligned() })
+    }
+
+    fn array<T: Element>(self) -> Option<&'a [T]> {
+        if self.kind != abi::AttrType::ARRAY {
+            return None;
+        }
+        let array = self.value.cast::<abi::Array>();
+        // SAFETY: the kind says what `value` points to.
+        let (dtype, size, data) = unsafe { ((*array).dtype, (*array).size, (*array).data.cast::<T>()) };
+        if dtype != abi::DataType::from_dtype(T::DTYPE) {
+            return None;
+        }
+        if size == 0 {
+            return Some(&[]);
+        }
+        if data.is_null() || !data.is_aligned() || size > isize::MAX as usize / size_of::<T>() {
+            return None;
+        }
+        // SAFETY: an array's data hold `size` elements of its type; not null and aligned.
+        Some(unsafe { std::slice::from_raw_parts(data, size) })
+    }
+
+    fn bytes(self) -> Option<&'a [u8]> {
+        if self.kind != abi::AttrType::STRING {
+            return None;
+        }
+        // SAFETY: the kind says what `value` points to, and a span's bytes are there.
+        Some(unsafe { (*self.value.cast::<abi::ByteSpan>()).as_bytes() })
+    }
+}
+
+/// What kind of attribute it is: `f32`, `[s64]`, `string`, `dictionary`.
+impl fmt::Debug for Attr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            // SAFETY: the kind says what `value` points to.
+            abi::AttrType::SCALAR => write!(f, "{}", unsafe { (*self.value.cast::<abi::Scalar>()).dtype }),
+            // SAFETY: as above.
+            abi::AttrType::ARRAY => write!(f, "[{}]", unsafe { (*self.value.cast::<abi::Array>()).dtype }),
+            abi::AttrType::STRING => f.write_str("string"),
+            abi::AttrType::DICTIONARY => f.write_str("dictionary"),
+            abi::AttrType(other) => write!(f, "attribute of unknown kind {other}"),
+        }
+    }
+}
+
+macro_rules! scalar_attributes {
+    ($($ty:ty),*) => {
+        $(impl<'a> FromAttr<'a> for $ty {
+            const EXPECTS: &'static str = <$ty as Element>::DTYPE.name();
+
+            #[inline(always)]
+            fn from_attr(attr: Attr<'a>) -> Result<$ty> {
+                attr.scalar().ok_or_else(|| attr.mismatch(Self::EXPECTS))
+            }
+        })*
+    };
+}
+
+scalar_attributes!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, Pred, Complex<f32>, Complex<f64>);
+#[cfg(feature = "half")]
+scalar_attributes!(half::f16, half::bf16);
+
+impl<'a> FromAttr<'a> for bool {
+    const EXPECTS: &'static str = DType::Pred.name();
+
+    #[inline(always)]
+    fn from_attr(attr: Attr<'a>) -> Result<bool> {
+        attr.scalar::<Pred>().map(Pred::get).ok_or_else(|| attr.mismatch(Self::EXPECTS))
+    }
+}
+
+impl<'a> FromAttr<'a> for &'a str {
+    const EXPECTS: &'static str = "string";
+
+    fn from_attr(attr: Attr<'a>) -> Result<&'a str> {
+        let bytes = attr.bytes().ok_or_else(|| attr.mismatch(Self::EXPECTS))?;
+        std::str::from_utf8(bytes).map_err(|_| Error::invalid_argument("the string is not UTF-8"))
+    }
+}
+
+macro_rules! array_attributes {
+    ($($ty:ty => $expects:literal,)*) => {
+        $(impl<'a> FromAttr<'a> for &'a [$ty] {
+            const EXPECTS: &'static str = $expects;
+
+            fn from_attr(attr: Attr<'a>) -> Result<&'a [$ty]> {
+                attr.array().ok_or_else(|| attr.mismatch(Self::EXPECTS))
+            }
+        })*
+    };
+}
+
+array_attributes! {
+    i8 => "[s8]", i16 => "[s16]", i32 => "[s32]", i64 => "[s64]",
+    u16 => "[u16]", u32 => "[u32]", u64 => "[u64]",
+    f32 => "[f32]", f64 => "[f64]", Pred => "[pred]",
+    Complex<f32> => "[c64]", Complex<f64> => "[c128]",
+}
+#[cfg(feature = "half")]
+array_attributes! { half::f16 => "[f16]", half::bf16 => "[bf16]", }
+
+impl<'a> FromAttr<'a> for &'a [u8] {
+    const EXPECTS: &'static str = "[u8] or string";
+
+    fn from_attr(attr: Attr<'a>) -> Result<&'a [u8]> {
+        attr.array().or_else(|| attr.bytes()).ok_or_else(|| attr.mismatch(Self::EXPECTS))
+    }
+}
+
+impl<'a> FromAttr<'a> for &'a [bool] {
+    const EXPECTS: &'static str = "[pred]";
+
+    fn from_attr(attr: Attr<'a>) -> Result<&'a [bool]> {
+        let preds: &[Pred] = attr.array().ok_or_else(|| attr.mismatch(Self::EXPECTS))?;
+        // SAFETY: `Pred` is `repr(transparent)` over `u8`.
+        let bytes: &[u8] = unsafe { std::slice::from_raw_parts(preds.as_ptr().cast(), preds.len()) };
+        if bytes.iter().any(|&byte| byte > 1) {
+            return Err(Error::invalid_argument("a pred is neither 0 nor 1"));
+        }
+        // SAFETY: same size and alignment, and every byte is 0 or 1.
+        Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) })
+    }
+}
+
+impl<'a> FromAttr<'a> for &'a Dict {
+    const EXPECTS: &'static str = "dictionary";
+
+    fn from_attr(attr: Attr<'a>) -> Result<&'a Dict> {
+        if attr.kind != abi::AttrType::DICTIONARY {
+            return Err(attr.mismatch(Self::EXPECTS));
+        }
+        // SAFETY: the kind says what `value` points to, and it stays during `'a`.
+        unsafe { Dict::check(attr.value.cast()) }
+    }
+}
+
+/// A dictionary attribute, as a parameter `&Dict`.
+#[repr(transparent)]
+pub struct Dict(abi::Attrs);
+
+impl Dict {
+    /// # Safety
+    /// `attrs` is not null, points to as many bytes as its `struct_size` says, and all that it leads
+    /// to stays and does not change during `'a`.
+    pub(crate) unsafe fn check<'a>(attrs: *const abi::Attrs) -> Result<&'a Dict> {
+        // SAFETY: `struct_size` comes first.
+        if unsafe { (*attrs).struct_size } < abi::Attrs::STRUCT_SIZE {
+            return Err(Error::invalid_argument("the dictionary's struct_size is too small"));
+        }
+        // SAFETY: the size covers all members.
+        let attrs = unsafe { &*attrs };
+        let nulls = attrs.types.is_null() || attrs.names.is_null() || attrs.attrs.is_null();
+        if attrs.size < 0 || (attrs.size > 0 && nulls) {
+            return Err(Error::invalid_argument("the dictionary is malformed"));
+        }
+        // SAFETY: `repr(transparent)`.
+        Ok(unsafe { &*std::ptr::from_ref(attrs).cast::<Dict>() })
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.0.size as usize
+    }
+
+    /// True if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.size == 0
+    }
+
+    /// The entry of this name.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`, naming the entry, if there is none or it is something else.
+    pub fn get<'a, T: FromAttr<'a>>(&'a self, name: &str) -> Result<T> {
+        self.get_opt(name)?.ok_or_else(|| missing(name, T::EXPECTS))
+    }
+
+    /// The entry of this name, if there is one.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`, naming the entry, if it is something else.
+    pub fn get_opt<'a, T: FromAttr<'a>>(&'a self, name: &str) -> Result<Option<T>> {
+        // Sorted by name; a frame that is not merely hides entries.
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.name(middle).cmp(name.as_bytes()) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    let value = self.attr(middle).and_then(Attr::get);
+                    return value.map(Some).map_err(|e| e.context(format_args!("attribute {name}")));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every entry with its name, sorted by name. Entries without a value are left out.
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, Attr<'_>)> {
+        (0..self.len()).filter_map(|i| Some((String::from_utf8_lossy(self.name(i)), self.attr(i).ok()?)))
+    }
+
+    /// Name of entry `i < len`; empty where it is missing.
+    pub(crate) fn name(&self, i: usize) -> &[u8] {
+        // SAFETY: `names` has `size` members, each null or a span that stays.
+        unsafe {
+            let name = *self.0.names.add(i);
+            if name.is_null() { &[] } else { (*name).as_bytes() }
+        }
+    }
+
+    /// Entry `i < len`.
+    pub(crate) fn attr(&self, i: usize) -> Result<Attr<'_>> {
+        // SAFETY: `types` and `attrs` have `size` members.
+        let (kind, value) = unsafe { (*self.0.types.add(i), *self.0.attrs.add(i)) };
+        if value.is_null() {
+            return Err(Error::invalid_argument("the attribute has no value"));
+        }
+        // SAFETY: not null, and the host says what it is.
+        Ok(unsafe { Attr::new(kind, value) })
+    }
+}
+
+impl fmt::Debug for Dict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// All the attributes of a call, as a parameter `&Attrs`. With it a handler takes attributes that it
+/// does not name.
+#[repr(transparent)]
+pub struct Attrs(Dict);
+
+impl Attrs {
+    pub(crate) fn from_dict(dict: &Dict) -> &Attrs {
+        // SAFETY: `repr(transparent)`.
+        unsafe { &*std::ptr::from_ref(dict).cast::<Attrs>() }
+    }
+}
+
+impl Deref for Attrs {
+    type Target = Dict;
+
+    fn deref(&self) -> &Dict {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Attrs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cold]
+fn missing(name: &str, expected: &str) -> Error {
+    Error::invalid_argument(format!("missing attribute {name} ({expected})"))
+}

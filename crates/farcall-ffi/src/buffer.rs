@@ -1,0 +1,523 @@
+//! Operands and results: `&Buffer<T>` is read, `&mut Buffer<T>` is written.
+//!
+//! [`Buffer`] and [`AnyBuffer`] are dynamically sized, like `str`: they exist only behind a
+//! reference, which the trampoline makes for the time of one call. So they cannot be moved, swapped
+//! or kept.
+//!
+//! **Invariants.** A [`View`] that was checked ([`View::read`]) has nonnegative dimensions whose
+//! product is `len`, and data that are aligned for the element type and cover `len` elements; data
+//! without elements are never looked at. References to a view that is written are unique: the
+//! trampoline refuses a call whose results overlap anything else ([`crate::decode`]).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use farcall_sig::DType;
+
+use crate::abi;
+use crate::element::Element;
+use crate::error::{Error, Result};
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("farcall-ffi reads the ABI's 64-bit dimensions as usize, and so needs a 64-bit target");
+
+/// Rank parameter of a [`Buffer`] of any rank.
+pub const ANY_RANK: usize = usize::MAX;
+
+/// A dense, row-major array of `T`, of any rank or of a known one: an operand as `&Buffer<T>`, a
+/// result as `&mut Buffer<T>`.
+///
+/// It dereferences to the slice of its elements:
+///
+/// ```
+/// # use farcall_ffi::prelude::*;
+/// fn double(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+///     for (y, x) in y.iter_mut().zip(x.iter()) {
+///         *y = 2.0 * x;
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// A result holds whatever was in its memory; write all of it.
+#[repr(C)]
+pub struct Buffer<T, const RANK: usize = ANY_RANK> {
+    view: View,
+    /// Makes the type dynamically sized; always of length 0.
+    elements: [PhantomData<T>],
+}
+
+/// A dense, row-major array of any element type and rank: an operand as `&AnyBuffer`, a result as
+/// `&mut AnyBuffer`.
+///
+/// [`typed`](AnyBuffer::typed) gives the [`Buffer`] of the element type; the macro
+/// [`dispatch!`](crate::dispatch) chooses among several.
+#[repr(C)]
+pub struct AnyBuffer {
+    view: View,
+    /// Makes the type dynamically sized; always of length 0.
+    elements: [PhantomData<u8>],
+}
+
+/// An operand and a result in one, as `&mut InOut<Buffer<T>>` or `&mut InOut<AnyBuffer>`: it takes
+/// the next operand and the next result, which have the same type, and starts out with the operand's
+/// contents.
+///
+/// Where the program lets both share memory (`output_operand_aliases`) nothing is copied; where it
+/// does not, the operand is copied to the result before the call.
+#[repr(transparent)]
+pub struct InOut<B: ?Sized>(B);
+
+impl<T: Element, const RANK: usize> Buffer<T, RANK> {
+    /// Sizes of the dimensions, major to minor.
+    pub fn dims(&self) -> &[usize] {
+        self.view.dims()
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.view.rank
+    }
+
+    /// The same as an array, for a buffer of known rank.
+    pub fn shape(&self) -> [usize; RANK] {
+        const { assert!(RANK != ANY_RANK, "shape() is for buffers of known rank: use dims()") };
+        std::array::from_fn(|i| self.view.dims()[i])
+    }
+
+    /// The elements, row-major.
+    pub fn as_slice(&self) -> &[T] {
+        if self.view.len == 0 {
+            return &[];
+        }
+        // SAFETY: a checked view of this element type covers `len` aligned elements, and every bit
+        // pattern is a `T`; nobody writes to it while `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.view.data.cast(), self.view.len) }
+    }
+
+    /// The elements, row-major, to be written.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        if self.view.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as in `as_slice`; and a `&mut Buffer` exists only of a view that overlaps no other.
+        unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
+    }
+
+    /// Slices along the last dimension, in order; a scalar is one row of one element. There is none
+    /// if any dimension is 0.
+    pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
+        self.as_slice().chunks_exact(self.view.row())
+    }
+
+    /// [`rows`](Self::rows), to be written.
+    pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
+        let row = self.view.row();
+        self.as_mut_slice().chunks_exact_mut(row)
+    }
+}
+
+impl<T: Element, const RANK: usize> Deref for Buffer<T, RANK> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T: Element, const RANK: usize> DerefMut for Buffer<T, RANK> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
+impl<T: Element, const RANK: usize> fmt::Debug for Buffer<T, RANK> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view.fmt(f)
+    }
+}
+
+impl AnyBuffer {
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.view.dtype
+    }
+
+    /// Sizes of the dimensions, major to minor.
+    pub fn dims(&self) -> &[usize] {
+        self.view.dims()
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.view.rank
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.view.len
+    }
+
+    /// True if there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.view.len == 0
+    }
+
+    /// The memory of the elements; types narrower than a byte take one byte each.
+    pub fn bytes(&self) -> &[u8] {
+        if self.view.len == 0 {
+            return &[];
+        }
+        // SAFETY: a checked view covers `len` elements of its type; nobody writes to it while `self`
+        // is borrowed.
+        unsafe { std::slice::from_raw_parts(self.view.data, self.view.size()) }
+    }
+
+    /// [`bytes`](Self::bytes), to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        if self.view.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: as in `bytes`; and a `&mut AnyBuffer` exists only of a view that overlaps no other.
+        unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size()) }
+    }
+
+    /// The same buffer with its element type, and rank if given.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the buffer is of another element type or rank.
+    pub fn typed<T: Element, const RANK: usize>(&self) -> Result<&Buffer<T, RANK>> {
+        self.view.expect_type::<T, RANK>()?;
+        // SAFETY: the view is of this type and borrowed from `self`, which only reads.
+        Ok(unsafe { Buffer::from_view(&self.view) })
+    }
+
+    /// [`typed`](Self::typed), to be written.
+    ///
+    /// # Errors
+    /// As [`typed`](Self::typed).
+    pub fn typed_mut<T: Element, const RANK: usize>(&mut self) -> Result<&mut Buffer<T, RANK>> {
+        self.view.expect_type::<T, RANK>()?;
+        // SAFETY: the view is of this type, and uniquely borrowed from `self`.
+        Ok(unsafe { Buffer::from_view_mut(&mut self.view) })
+    }
+}
+
+impl fmt::Debug for AnyBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view.fmt(f)
+    }
+}
+
+impl<B: ?Sized> Deref for InOut<B> {
+    type Target = B;
+
+    fn deref(&self) -> &B {
+        &self.0
+    }
+}
+
+impl<B: ?Sized> DerefMut for InOut<B> {
+    fn deref_mut(&mut self) -> &mut B {
+        &mut self.0
+    }
+}
+
+impl<B: ?Sized + fmt::Debug> fmt::Debug for InOut<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// SAFETY: a buffer is a view of elements that are `Send + Sync`; references follow Rust's rules.
+unsafe impl<T: Element, const RANK: usize> Send for Buffer<T, RANK> {}
+// SAFETY: as above.
+unsafe impl<T: Element, const RANK: usize> Sync for Buffer<T, RANK> {}
+// SAFETY: as above; bytes are `Send + Sync`.
+unsafe impl Send for AnyBuffer {}
+// SAFETY: as above.
+unsafe impl Sync for AnyBuffer {}
+
+/// Runs an expression with a type name bound to the Rust type of an element type; the others are
+/// `UNIMPLEMENTED`.
+///
+/// ```
+/// # use farcall_ffi::prelude::*;
+/// fn double<T: Element + std::ops::Add<Output = T>>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
+///     for (y, x) in y.iter_mut().zip(x.iter()) {
+///         *y = *x + *x;
+///     }
+///     Ok(())
+/// }
+///
+/// #[handler(name = "double")]
+/// fn double_any(x: &AnyBuffer, y: &mut AnyBuffer) -> Result<()> {
+///     dispatch!(x.dtype(), T: f32 | f64 | i32 => double::<T>(x.typed()?, y.typed_mut()?))
+/// }
+/// ```
+#[macro_export]
+macro_rules! dispatch {
+    ($dtype:expr, $name:ident: $($ty:ty)|+ => $body:expr) => {
+        match $dtype {
+            $(dtype if dtype == <$ty as $crate::Element>::DTYPE => {
+                type $name = $ty;
+                $body
+            })+
+            dtype => $crate::Result::Err($crate::__private::unsupported_dtype(
+                dtype,
+                &[$(<$ty as $crate::Element>::DTYPE),+],
+            )),
+        }
+    };
+}
+
+/// The error of [`dispatch!`](crate::dispatch).
+#[cold]
+pub(crate) fn unsupported_dtype(found: DType, supported: &[DType]) -> Error {
+    let supported: Vec<_> = supported.iter().map(|dtype| dtype.name()).collect();
+    Error::unimplemented(format!("expected {}, found {found}", supported.join(" or ")))
+}
+
+/// A checked description of a buffer, in this side's own memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct View {
+    /// First element; anything if `len` is 0.
+    data: *mut u8,
+    /// Number of elements.
+    len: usize,
+    /// `rank` nonnegative sizes; anything if `rank` is 0.
+    dims: *const i64,
+    rank: usize,
+    dtype: DType,
+}
+
+impl View {
+    /// Checks a foreign buffer, of element type `dtype` or of any.
+    ///
+    /// # Safety
+    /// `buffer` points to a struct of at least as many bytes as its `struct_size` says. If that is
+    /// consistent in itself, its memory stays valid for as long as references to the view are used.
+    #[inline(always)]
+    pub(crate) unsafe fn read(buffer: *const abi::Buffer, dtype: Option<DType>) -> Result<View, Malformed> {
+        // SAFETY: `struct_size` comes first.
+        if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
+            return Err(Malformed::StructSize);
+        }
+        // SAFETY: the size covers all members.
+        let (found, data, rank, dims) =
+            unsafe { ((*buffer).dtype, (*buffer).data, (*buffer).rank, (*buffer).dims) };
+        let dtype = match dtype {
+            Some(dtype) if found == abi::DataType::from_dtype(dtype) => dtype,
+            Some(dtype) => return Err(Malformed::DType(dtype, found)),
+            None => found.dtype().ok_or(Malformed::UnknownDType(found))?,
+        };
+        if rank < 0 || (rank > 0 && dims.is_null()) {
+            return Err(Malformed::Rank(rank));
+        }
+        let rank = rank as usize;
+        let mut len = 1usize;
+        let mut overflow = false;
+        let mut negative = 0;
+        for i in 0..rank {
+            // SAFETY: `dims` has `rank` members.
+            let dim = unsafe { *dims.add(i) };
+            negative |= dim;
+            let (product, too_large) = len.overflowing_mul(dim as usize);
+            (len, overflow) = (product, overflow | too_large);
+        }
+        if negative < 0 {
+            return Err(Malformed::NegativeDim);
+        }
+        if overflow || len > isize::MAX as usize / dtype.size() {
+            // A size of 0 makes any other harmless.
+            // SAFETY: as above.
+            if !(0..rank).any(|i| unsafe { *dims.add(i) } == 0) {
+                return Err(Malformed::TooLarge);
+            }
+            len = 0;
+        }
+        if len != 0 {
+            if data.is_null() {
+                return Err(Malformed::NullData);
+            }
+            if !data.addr().is_multiple_of(alignment(dtype)) {
+                return Err(Malformed::Unaligned(dtype));
+            }
+            if data.addr().checked_add(len * dtype.size()).is_none() {
+                return Err(Malformed::TooLarge);
+            }
+        }
+        Ok(View { data: data.cast(), len, dims, rank, dtype })
+    }
+
+    pub(crate) fn dims(&self) -> &[usize] {
+        if self.rank == 0 {
+            return &[];
+        }
+        // SAFETY: `dims` has `rank` members, none negative, so that they are the same as `usize`.
+        unsafe { std::slice::from_raw_parts(self.dims.cast(), self.rank) }
+    }
+
+    /// Bytes that the elements take.
+    #[inline(always)]
+    pub(crate) fn size(&self) -> usize {
+        self.len * self.dtype.size()
+    }
+
+    /// True if both have an element of memory in common.
+    #[inline(always)]
+    pub(crate) fn overlaps(&self, other: &View) -> bool {
+        let (a, b) = (self.data.addr(), other.data.addr());
+        self.len != 0 && other.len != 0 && a < b + other.size() && b < a + self.size()
+    }
+
+    /// True if both are the same memory.
+    pub(crate) fn same_memory(&self, other: &View) -> bool {
+        self.data == other.data || self.len == 0
+    }
+
+    /// True if both have the same element type and dimensions.
+    pub(crate) fn same_type(&self, other: &View) -> bool {
+        self.dtype == other.dtype && self.dims() == other.dims()
+    }
+
+    /// Copies `len` elements from `source`, of the same type.
+    ///
+    /// # Safety
+    /// Both are valid, of the same type, and do not overlap; nobody else looks at this one.
+    pub(crate) unsafe fn copy_from(&self, source: &View) {
+        if self.len != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size()) }
+        }
+    }
+
+    /// Length of the last dimension, at least 1.
+    fn row(&self) -> usize {
+        self.dims().last().map_or(1, |&n| n.max(1))
+    }
+
+    fn expect_type<T: Element, const RANK: usize>(&self) -> Result<()> {
+        if self.dtype != T::DTYPE {
+            let message = format!("expected {}, found {}", T::DTYPE, self.dtype);
+            return Err(Error::invalid_argument(message));
+        }
+        if RANK != ANY_RANK && self.rank != RANK {
+            return Err(Error::invalid_argument(wrong_rank(RANK, self)));
+        }
+        Ok(())
+    }
+}
+
+/// Element type and dimensions: `f32[2, 3]`.
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.dtype, self.dims())
+    }
+}
+
+#[cold]
+pub(crate) fn wrong_rank(expected: usize, found: &View) -> String {
+    format!("expected rank {expected}, found {found:?} of rank {}", found.rank)
+}
+
+/// Bytes that an element's address is a multiple of.
+const fn alignment(dtype: DType) -> usize {
+    if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
+}
+
+/// What can be wrong with a foreign buffer.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub(crate) enum Malformed {
+    StructSize,
+    DType(DType, abi::DataType),
+    UnknownDType(abi::DataType),
+    Rank(i64),
+    NegativeDim,
+    TooLarge,
+    NullData,
+    Unaligned(DType),
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Malformed::StructSize => f.write_str("the buffer's struct_size is too small"),
+            Malformed::DType(expected, found) => write!(f, "expected {expected}, found {found}"),
+            Malformed::UnknownDType(found) => write!(f, "unknown element type: {found}"),
+            Malformed::Rank(rank) if *rank < 0 => write!(f, "negative rank {rank}"),
+            Malformed::Rank(rank) => write!(f, "rank {rank}, but no dimensions"),
+            Malformed::NegativeDim => f.write_str("a dimension is negative"),
+            Malformed::TooLarge => f.write_str("larger than the address space"),
+            Malformed::NullData => f.write_str("null data"),
+            Malformed::Unaligned(dtype) => write!(f, "the data are not aligned for {dtype}"),
+        }
+    }
+}
+
+/// Types that stand behind a reference to a [`View`]: [`Buffer`] and [`AnyBuffer`].
+#[doc(hidden)]
+pub trait FromView {
+    /// The element type it asks for.
+    const DTYPE: Option<DType>;
+    /// The rank it asks for.
+    const RANK: usize;
+
+    /// # Safety
+    /// The view is valid, of this type, and only read for `'a`.
+    unsafe fn from_view(view: &View) -> &Self;
+
+    /// # Safety
+    /// The view is valid, of this type, and its elements are not looked at in another way for `'a`.
+    unsafe fn from_view_mut(view: &mut View) -> &mut Self;
+}
+
+impl<T: Element, const RANK: usize> FromView for Buffer<T, RANK> {
+    const DTYPE: Option<DType> = Some(T::DTYPE);
+    const RANK: usize = RANK;
+
+    #[inline(always)]
+    unsafe fn from_view(view: &View) -> &Self {
+        let buffer = std::ptr::slice_from_raw_parts(std::ptr::from_ref(view).cast::<PhantomData<T>>(), 0);
+        // SAFETY: `repr(C)`: a `Buffer` with no tail is a `View`.
+        unsafe { &*(buffer as *const Self) }
+    }
+
+    #[inline(always)]
+    unsafe fn from_view_mut(view: &mut View) -> &mut Self {
+        let buffer = std::ptr::slice_from_raw_parts_mut(std::ptr::from_mut(view).cast::<PhantomData<T>>(), 0);
+        // SAFETY: `repr(C)`: a `Buffer` with no tail is a `View`.
+        unsafe { &mut *(buffer as *mut Self) }
+    }
+}
+
+impl FromView for AnyBuffer {
+    const DTYPE: Option<DType> = None;
+    const RANK: usize = ANY_RANK;
+
+    #[inline(always)]
+    unsafe fn from_view(view: &View) -> &Self {
+        let buffer = std::ptr::slice_from_raw_parts(std::ptr::from_ref(view).cast::<PhantomData<u8>>(), 0);
+        // SAFETY: `repr(C)`: an `AnyBuffer` with no tail is a `View`.
+        unsafe { &*(buffer as *const Self) }
+    }
+
+    #[inline(always)]
+    unsafe fn from_view_mut(view: &mut View) -> &mut Self {
+        let buffer =
+            std::ptr::slice_from_raw_parts_mut(std::ptr::from_mut(view).cast::<PhantomData<u8>>(), 0);
+        // SAFETY: `repr(C)`: an `AnyBuffer` with no tail is a `View`.
+        unsafe { &mut *(buffer as *mut Self) }
+    }
+}
+
+impl<B: ?Sized> InOut<B> {
+    pub(crate) fn from_mut(buffer: &mut B) -> &mut InOut<B> {
+        // SAFETY: `repr(transparent)`.
+        unsafe { &mut *(std::ptr::from_mut(buffer) as *mut InOut<B>) }
+    }
+}

@@ -1,0 +1,304 @@
+//! What a handler can ask of its host during a call.
+//!
+//! **Invariants.** A function of the host's table is called only if the table's size covers it; the
+//! layout of its arguments follows the version that the host gives there.
+
+use std::any::Any;
+use std::ffi::{CStr, CString, c_void};
+use std::mem::offset_of;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::abi::{self, Api};
+use crate::error::{Error, ErrorCode, Result};
+
+/// The host side of one call, as a parameter `&Context`.
+pub struct Context {
+    host: Host,
+}
+
+impl Context {
+    pub(crate) fn new(host: Host) -> Context {
+        Context { host }
+    }
+
+    /// Version of the interface that the host speaks, major and minor.
+    pub fn host_version(&self) -> (i32, i32) {
+        self.host.version
+    }
+
+    /// Number of the logical run that this call is part of.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if the host does not offer it, or the host's own error.
+    pub fn run_id(&self) -> Result<i64> {
+        let function = function!(self.host, run_id_get)?;
+        let mut args = abi::RunIdGetArgs {
+            struct_size: abi::RunIdGetArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            run_id: 0,
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        self.host.check(error)?;
+        Ok(args.run_id)
+    }
+
+    /// Which of the platform's devices the call runs on.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if the host does not offer it, or the host's own error.
+    pub fn device_ordinal(&self) -> Result<i32> {
+        let function = function!(self.host, device_ordinal_get)?;
+        let mut args = abi::DeviceOrdinalGetArgs {
+            struct_size: abi::DeviceOrdinalGetArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            device_ordinal: 0,
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        self.host.check(error)?;
+        Ok(args.device_ordinal)
+    }
+
+    /// The platform's stream, such as a `CUstream`, as the host gives it.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if the host does not offer it (no CPU host does), or the host's own error.
+    pub fn stream(&self) -> Result<*mut c_void> {
+        let function = function!(self.host, stream_get)?;
+        let mut args = abi::StreamGetArgs {
+            struct_size: abi::StreamGetArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            stream: null_mut(),
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        self.host.check(error)?;
+        Ok(args.stream)
+    }
+
+    /// Number of threads of the host's pool; 1 if it has none.
+    pub fn num_threads(&self) -> usize {
+        let Ok(function) = function!(self.host, thread_pool_num_threads) else { return 1 };
+        let mut threads = 0;
+        let mut args = abi::ThreadPoolNumThreadsArgs {
+            struct_size: abi::ThreadPoolNumThreadsArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            num_threads: &mut threads,
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        if self.host.check(error).is_err() { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
+    }
+
+    /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and those of the host's pool, and
+    /// returns when all are done. Without a pool it is a loop.
+    ///
+    /// It cannot deadlock, whatever the size of the pool: this thread does all the work that no other
+    /// has begun. A panic in `work` comes out of this call.
+    pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
+        let helpers = self.num_threads().min(count).saturating_sub(1);
+        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
+            return (0..count).for_each(work);
+        };
+        let work: &(dyn Fn(usize) + Sync) = &work;
+        // SAFETY: only the lifetime changes. `Job::run` calls `work` only for an index below `count`,
+        // and this function returns only after all of those calls have returned.
+        let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+        let job = Arc::new(Job {
+            work,
+            count,
+            next: AtomicUsize::new(0),
+            done: Mutex::new((0, None)),
+            finished: Condvar::new(),
+        });
+        for _ in 0..helpers {
+            let mut args = abi::ThreadPoolScheduleArgs {
+                struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
+                extension_start: null_mut(),
+                ctx: self.host.ctx,
+                task: Some(run_job),
+                data: Arc::into_raw(Arc::clone(&job)).cast_mut().cast(),
+            };
+            // SAFETY: a function of the host, with the arguments it takes.
+            let error = unsafe { schedule(&mut args) };
+            if self.host.check(error).is_err() {
+                // SAFETY: the host refused the task, so that nobody else has this reference.
+                drop(unsafe { Arc::from_raw(args.data.cast::<Job>()) });
+                break;
+            }
+        }
+        job.run();
+        job.wait();
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("host_version", &self.host.version).finish_non_exhaustive()
+    }
+}
+
+/// A loop that several threads share.
+struct Job {
+    work: &'static (dyn Fn(usize) + Sync),
+    count: usize,
+    next: AtomicUsize,
+    /// Number of calls that are over, and the first panic.
+    done: Mutex<(usize, Option<Box<dyn Any + Send>>)>,
+    finished: Condvar,
+}
+
+impl Job {
+    /// Works until no index is left.
+    fn run(&self) {
+        loop {
+            let i = self.next.fetch_add(1, Ordering::Relaxed);
+            if i >= self.count {
+                return;
+            }
+            let panic = catch_unwind(AssertUnwindSafe(|| (self.work)(i))).err();
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0 += 1;
+            done.1 = done.1.take().or(panic);
+            if done.0 == self.count {
+                self.finished.notify_all();
+            }
+        }
+    }
+
+    /// Waits for the calls that others have begun, and passes on a panic.
+    fn wait(&self) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        while done.0 < self.count {
+            done = self.finished.wait(done).unwrap_or_else(PoisonError::into_inner);
+        }
+        let panic = done.1.take();
+        drop(done);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Task of a [`Job`]; `data` is an `Arc` of it. Does not unwind: `run` catches.
+unsafe extern "C" fn run_job(data: *mut c_void) {
+    // SAFETY: `parallel_for` made it with `into_raw` for this call.
+    unsafe { Arc::from_raw(data.cast_const().cast::<Job>()) }.run();
+}
+
+/// A host, as a call frame gives it.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Host {
+    pub(crate) api: *const Api,
+    pub(crate) ctx: *mut abi::InvokeContext,
+    pub(crate) version: (i32, i32),
+}
+
+/// A function of the host's table, or an `UNIMPLEMENTED` error.
+macro_rules! function {
+    ($host:expr, $name:ident) => {{
+        let api = $host.api;
+        // SAFETY: `Host::new` saw that the table starts with its size; a member within it can be read.
+        let function = unsafe {
+            const OFFSET: usize = std::mem::offset_of!($crate::abi::Api, $name);
+            if $crate::abi::Api::offers((*api).struct_size, OFFSET) {
+                (&raw const (*api).$name).read()
+            } else {
+                None
+            }
+        };
+        function.ok_or_else(|| $crate::context::not_offered(stringify!($name)))
+    }};
+}
+pub(crate) use function;
+
+impl Host {
+    /// The host of a call; `None` if the table is missing, or too small to say its version.
+    ///
+    /// # Safety
+    /// `api` is null or points to as many bytes as the `struct_size` at its start says.
+    #[inline(always)]
+    pub(crate) unsafe fn new(api: *const Api, ctx: *mut abi::InvokeContext) -> Option<Host> {
+        // SAFETY: `struct_size` comes first.
+        if api.is_null() || unsafe { (*api).struct_size } < offset_of!(Api, internal_api) {
+            return None;
+        }
+        // SAFETY: the size covers the version.
+        let version = unsafe { ((*api).api_version.major_version, (*api).api_version.minor_version) };
+        Some(Host { api, ctx, version })
+    }
+
+    /// True if the host speaks version 0.`minor` or a later one.
+    pub(crate) fn at_least(&self, minor: i32) -> bool {
+        self.version.0 > 0 || self.version.1 >= minor
+    }
+
+    /// Hands an error to the host; null if it cannot even take that.
+    #[cold]
+    pub(crate) fn error(&self, error: &Error) -> *mut abi::Error {
+        let Ok(create) = function!(self, error_create) else { return null_mut() };
+        let message = error.message().replace('\0', "\u{fffd}");
+        let message = CString::new(message).expect("no null is left");
+        let mut args = abi::ErrorCreateArgs {
+            struct_size: abi::ErrorCreateArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            message: message.as_ptr(),
+            errc: error.code().to_abi(),
+        };
+        // SAFETY: a function of the host, with the arguments it takes; it copies the message.
+        unsafe { create(&mut args) }
+    }
+
+    /// Takes over what a function of the host returned: null is success.
+    pub(crate) fn check(&self, error: *mut abi::Error) -> Result<()> {
+        if error.is_null() { Ok(()) } else { Err(self.take_error(error)) }
+    }
+
+    #[cold]
+    fn take_error(&self, error: *mut abi::Error) -> Error {
+        let mut args = abi::ErrorGetDetailsArgs {
+            struct_size: abi::ErrorGetDetailsArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            error,
+            message: std::ptr::null(),
+            errc: abi::ErrorCode::UNKNOWN,
+        };
+        if !self.at_least(5) {
+            args.struct_size = abi::ErrorGetMessageArgs::STRUCT_SIZE;
+        }
+        if let Ok(details) = function!(self, error_get_details) {
+            // SAFETY: a function of the host; `struct_size` says how much of the arguments it may use.
+            unsafe { details(&mut args) };
+        }
+        let message = if args.message.is_null() {
+            String::from("the host gave no reason")
+        } else {
+            // SAFETY: not null, so it is the message, which lives as long as the error.
+            unsafe { CStr::from_ptr(args.message) }.to_string_lossy().into_owned()
+        };
+        if let Ok(destroy) = function!(self, error_destroy) {
+            let mut args = abi::ErrorDestroyArgs {
+                struct_size: abi::ErrorDestroyArgs::STRUCT_SIZE,
+                extension_start: null_mut(),
+                error,
+            };
+            // SAFETY: a function of the host; the error is ours, and not used any more.
+            unsafe { destroy(&mut args) };
+        }
+        Error::new(ErrorCode::from_abi(args.errc), message)
+    }
+}
+
+#[cold]
+pub(crate) fn not_offered(function: &str) -> Error {
+    Error::unimplemented(format!("the host does not offer {function}"))
+}

@@ -1,0 +1,780 @@
+//! From a call frame to a handler's arguments.
+//!
+//! The macro expands to a sequence of calls into this module: [`positional`] for each parameter in
+//! order, [`named`] for each in the order of their names (a frame's attributes are sorted, so that
+//! one pass finds them all), [`finish`], [`no_overlap`], and [`take`] for each argument. All of it is
+//! inlined, so that types, names and counts are constants; nothing allocates unless there is an error
+//! or the handler takes a variable number of buffers.
+//!
+//! **Invariants.** A [`Decoder`] is made by the trampoline alone, from a frame whose struct sizes
+//! cover every member that is read; it does not outlive the call. What it hands out lives in the
+//! trampoline's frame. No result that is handed out shares memory with anything else that is.
+
+use std::ffi::c_void;
+
+use crate::abi;
+use crate::attr::{Attr, Attrs, Dict, FromAttr};
+use crate::buffer::{ANY_RANK, AnyBuffer, Buffer, FromView, InOut, Malformed, View, wrong_rank};
+use crate::context::{Context, Host};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::state::{self, State};
+
+/// What a parameter is. The numbers are those of [`crate::descriptor::ParamDescriptor`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Role {
+    /// A buffer that is read.
+    Operand = 1,
+    /// A buffer that is written.
+    Result = 2,
+    /// An operand and a result that are one.
+    InOut = 3,
+    /// All operands that no other parameter takes.
+    RestOperands = 4,
+    /// All results that no other parameter takes.
+    RestResults = 5,
+    /// A constant, by name.
+    Attribute = 6,
+    /// Every constant.
+    AllAttributes = 7,
+    /// Something of the host or of the call site.
+    Context = 8,
+}
+
+/// What a parameter's type says about it.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Spec {
+    pub role: Role,
+    pub optional: bool,
+    /// Number of the element type, or 0 for any.
+    pub dtype: abi::DataType,
+    /// Number of dimensions, or `ANY_RANK`.
+    pub rank: usize,
+    /// For an attribute, what it expects.
+    pub attribute: &'static str,
+}
+
+impl Spec {
+    const fn of(role: Role) -> Spec {
+        Spec { role, optional: false, dtype: abi::DataType::INVALID, rank: ANY_RANK, attribute: "" }
+    }
+
+    const fn buffer<B: FromView + ?Sized>(role: Role) -> Spec {
+        let dtype = match B::DTYPE {
+            Some(dtype) => abi::DataType::from_dtype(dtype),
+            None => abi::DataType::INVALID,
+        };
+        Spec { dtype, rank: B::RANK, ..Spec::of(role) }
+    }
+
+    const fn is_named(&self) -> bool {
+        matches!(self.role, Role::Attribute)
+    }
+}
+
+/// A type that a handler's parameter can have.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a handler",
+    label = "neither an operand, a result, an attribute nor a context",
+    note = "an operand is a `&Buffer<T>` or `&AnyBuffer`, a result a `&mut Buffer<T>` or `&mut AnyBuffer`",
+    note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one"
+)]
+pub trait Param<'a>: Sized {
+    const SPEC: Spec;
+
+    /// What the trampoline keeps while the handler runs.
+    type Slot;
+
+    /// Reads the parameter from the frame.
+    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Self::Slot>;
+
+    /// The argument, from what was read.
+    fn take(slot: &'a mut Option<Self::Slot>) -> Self;
+
+    /// The memory that the argument will give access to.
+    #[inline(always)]
+    fn memory(_: &Self::Slot) -> Memory<'_> {
+        Memory::NONE
+    }
+}
+
+/// Buffers that an argument reads, and buffers that it writes.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Memory<'s> {
+    reads: &'s [View],
+    writes: &'s [View],
+}
+
+impl Memory<'_> {
+    const NONE: Memory<'static> = Memory { reads: &[], writes: &[] };
+}
+
+/// A cursor over a call frame.
+#[doc(hidden)]
+pub struct Decoder {
+    pub(crate) handler: &'static str,
+    pub(crate) host: Host,
+    operands: Buffers,
+    results: Buffers,
+    attrs: *const abi::Attrs,
+    next_attr: usize,
+}
+
+/// The operands or the results of a frame.
+struct Buffers {
+    what: &'static str,
+    size: usize,
+    /// `ArgType` or `RetType`: the one number that both define is 1, a buffer.
+    types: *const u32,
+    buffers: *const *mut c_void,
+    next: usize,
+}
+
+impl Decoder {
+    /// # Safety
+    /// `frame` is valid, and its `struct_size` was checked. All that it leads to stays, and does not
+    /// change, until the decoder and all that it handed out are gone.
+    #[inline(always)]
+    pub(crate) unsafe fn new(
+        frame: *const abi::CallFrame,
+        handler: &'static str,
+        host: Host,
+    ) -> Result<Decoder> {
+        // SAFETY: the caller's promise.
+        let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &raw const (*frame).attrs) };
+        // SAFETY: `attrs` lies in the frame.
+        let attrs_size = unsafe { (*attrs).struct_size };
+        if args.struct_size < abi::Args::STRUCT_SIZE
+            || rets.struct_size < abi::Rets::STRUCT_SIZE
+            || attrs_size < abi::Attrs::STRUCT_SIZE
+        {
+            return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
+        }
+        if args.size < 0 || (args.size > 0 && (args.types.is_null() || args.args.is_null())) {
+            return Err(malformed(handler, "args is malformed"));
+        }
+        if rets.size < 0 || (rets.size > 0 && (rets.types.is_null() || rets.rets.is_null())) {
+            return Err(malformed(handler, "rets is malformed"));
+        }
+        // SAFETY: `attrs` is not null, and stays.
+        unsafe { Dict::check(attrs) }.map_err(|e| e.context(handler))?;
+        let operands = Buffers {
+            what: "operand",
+            size: args.size as usize,
+            types: args.types.cast_const().cast(),
+            buffers: args.args,
+            next: 0,
+        };
+        let results = Buffers {
+            what: "result",
+            size: rets.size as usize,
+            types: rets.types.cast_const().cast(),
+            buffers: rets.rets,
+            next: 0,
+        };
+        Ok(Decoder { handler, host, operands, results, attrs, next_attr: 0 })
+    }
+
+    fn attrs(&self) -> &Dict {
+        // SAFETY: checked in `new`; `repr(transparent)`.
+        unsafe { &*self.attrs.cast::<Dict>() }
+    }
+
+    /// The next attribute if it has this name. Attributes before it are unknown.
+    #[inline(always)]
+    fn attr(&mut self, name: &'static str) -> Option<Result<Attr<'_>>> {
+        if self.next_attr < self.attrs().len() && self.attrs().name(self.next_attr) == name.as_bytes() {
+            let i = self.next_attr;
+            self.next_attr += 1;
+            return Some(self.attrs().attr(i));
+        }
+        None
+    }
+
+    /// Steps over attributes that sort before `name`; true if there was one.
+    #[cold]
+    fn skip_unknown(&mut self, name: &'static str) -> bool {
+        let start = self.next_attr;
+        while self.next_attr < self.attrs().len() && self.attrs().name(self.next_attr) < name.as_bytes() {
+            self.next_attr += 1;
+        }
+        self.next_attr > start
+    }
+}
+
+impl Buffers {
+    /// Reads the next buffer as what `B` asks for.
+    #[inline(always)]
+    fn next<B: FromView + ?Sized>(&mut self, handler: &'static str, name: &'static str) -> Result<View> {
+        let i = self.next;
+        self.next += 1;
+        // SAFETY: `i < size`, as the counts were checked by `begin`, or by the caller.
+        let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
+        if kind != abi::ArgType::BUFFER.0 || buffer.is_null() {
+            return Err(self.wrong(handler, name, i, "not a buffer"));
+        }
+        // SAFETY: not null, and the frame says that it is a buffer.
+        let view = unsafe { View::read(buffer.cast(), B::DTYPE) };
+        let view = view.map_err(|malformed| self.malformed(handler, name, i, malformed))?;
+        if B::RANK != ANY_RANK && view.dims().len() != B::RANK {
+            return Err(self.wrong(handler, name, i, &wrong_rank(B::RANK, &view)));
+        }
+        Ok(view)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn malformed(&self, handler: &str, name: &str, i: usize, malformed: Malformed) -> Error {
+        self.wrong(handler, name, i, &malformed.to_string())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wrong(&self, handler: &str, name: &str, i: usize, message: &str) -> Error {
+        Error::invalid_argument(format!("{handler}: {} {i} ({name}): {message}", self.what))
+    }
+}
+
+/// Checks the number of operands and results against the parameters; if not `exact`, more may be there.
+#[inline(always)]
+pub fn begin<const N: usize>(
+    decoder: &Decoder,
+    specs: &[Spec; N],
+    names: &[&'static str; N],
+    exact: bool,
+) -> Result<()> {
+    for (buffers, roles) in [
+        (&decoder.operands, [Role::Operand, Role::InOut, Role::RestOperands]),
+        (&decoder.results, [Role::Result, Role::InOut, Role::RestResults]),
+    ] {
+        let (least, most) = arity(specs, roles);
+        if buffers.size < least || (exact && buffers.size > most) {
+            return Err(wrong_count(decoder.handler, buffers, specs, names, roles));
+        }
+    }
+    Ok(())
+}
+
+/// How many buffers parameters of these roles take, at least and at most. The last role is the rest.
+const fn arity<const N: usize>(specs: &[Spec; N], roles: [Role; 3]) -> (usize, usize) {
+    let (mut least, mut most) = (0, 0usize);
+    let mut i = 0;
+    while i < N {
+        let role = specs[i].role as u32;
+        if role == roles[0] as u32 || role == roles[1] as u32 {
+            most = most.saturating_add(1);
+            if !specs[i].optional {
+                least += 1;
+            }
+        } else if role == roles[2] as u32 {
+            most = usize::MAX;
+        }
+        i += 1;
+    }
+    (least, most)
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_count<const N: usize>(
+    handler: &str,
+    buffers: &Buffers,
+    specs: &[Spec; N],
+    names: &[&'static str; N],
+    roles: [Role; 3],
+) -> Error {
+    let (least, most) = arity(specs, roles);
+    let expected = match (least, most) {
+        (least, most) if least == most => format!("{least}"),
+        (least, usize::MAX) => format!("at least {least}"),
+        (least, most) => format!("{least} to {most}"),
+    };
+    let taken = |spec: &Spec| roles.contains(&spec.role);
+    let names: Vec<_> = specs.iter().zip(names).filter(|(s, _)| taken(s)).map(|(_, name)| *name).collect();
+    let list = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let s = if expected == "1" { "" } else { "s" };
+    let what = buffers.what;
+    Error::invalid_argument(format!("{handler}: expected {expected} {what}{s}{list}, found {}", buffers.size))
+}
+
+/// Reads a parameter that is not an attribute.
+#[inline(always)]
+pub fn positional<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str) -> Result<Option<P::Slot>> {
+    if const { P::SPEC.is_named() } { Ok(None) } else { P::decode(decoder, name).map(Some) }
+}
+
+/// Reads a parameter that is an attribute.
+#[inline(always)]
+pub fn named<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut Option<P::Slot>,
+) -> Result<()> {
+    if const { P::SPEC.is_named() } {
+        *slot = Some(P::decode(decoder, name)?);
+    }
+    Ok(())
+}
+
+/// Checks that no attribute is left, unless the handler takes them all.
+#[inline(always)]
+pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Result<()> {
+    let mut expected = 0;
+    let mut takes_all = false;
+    for spec in specs {
+        expected += usize::from(matches!(spec.role, Role::Attribute));
+        takes_all |= matches!(spec.role, Role::AllAttributes);
+    }
+    let found = decoder.attrs().len();
+    // With optional attributes fewer may be there than parameters; those taken count.
+    if !takes_all && found != expected && found != taken_attrs(decoder, specs, names) {
+        return Err(unknown_attr(decoder, specs, names));
+    }
+    Ok(())
+}
+
+/// Number of the frame's attributes that a parameter names.
+#[cold]
+fn taken_attrs<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> usize {
+    let attrs = decoder.attrs();
+    (0..attrs.len()).filter(|&i| is_parameter(attrs.name(i), specs, names)).count()
+}
+
+fn is_parameter<const N: usize>(name: &[u8], specs: &[Spec; N], names: &[&'static str; N]) -> bool {
+    specs.iter().zip(names).any(|(spec, known)| spec.is_named() && known.as_bytes() == name)
+}
+
+#[cold]
+#[inline(never)]
+fn unknown_attr<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Error {
+    let attrs = decoder.attrs();
+    let unknown: Vec<_> = (0..attrs.len())
+        .map(|i| attrs.name(i))
+        .filter(|name| !is_parameter(name, specs, names))
+        .map(String::from_utf8_lossy)
+        .collect();
+    let known: Vec<_> =
+        specs.iter().zip(names).filter(|(spec, _)| spec.is_named()).map(|(_, name)| *name).collect();
+    let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let s = if unknown.len() == 1 { "" } else { "s" };
+    let handler = decoder.handler;
+    Error::invalid_argument(format!(
+        "{handler}: unknown attribute{s} {}; it takes {takes}",
+        unknown.join(", ")
+    ))
+}
+
+/// Checks that nothing that is written shares memory with anything else.
+#[inline(always)]
+pub fn no_overlap<const N: usize>(
+    decoder: &Decoder,
+    memory: &[Memory<'_>; N],
+    names: &[&'static str; N],
+) -> Result<()> {
+    for i in 0..N {
+        for (a, written) in memory[i].writes.iter().enumerate() {
+            for j in 0..N {
+                let read = memory[j].reads.iter().any(|read| written.overlaps(read));
+                let later = if j == i { &memory[j].writes[a + 1..] } else { memory[j].writes };
+                let written = j >= i && later.iter().any(|other| written.overlaps(other));
+                if read || written {
+                    return Err(overlap(decoder.handler, names[i], names[j], read));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) -> Error {
+    let message = if other_is_operand {
+        format!(
+            "{handler}: result {written} shares memory with operand {other}; a handler that allows this \
+             takes both as one `&mut InOut<…>`"
+        )
+    } else {
+        format!("{handler}: results {written} and {other} share memory")
+    };
+    Error::invalid_argument(message)
+}
+
+/// The memory of a parameter that was read.
+#[inline(always)]
+pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s Option<P::Slot>) -> Memory<'s> {
+    slot.as_ref().map_or(Memory::NONE, P::memory)
+}
+
+/// The argument of a parameter that was read.
+#[inline(always)]
+pub fn take<'a, P: Param<'a>>(slot: &'a mut Option<P::Slot>) -> P {
+    P::take(slot)
+}
+
+// ---- Parameters ----------------------------------------------------------------------------
+
+const READ: &str = "a parameter is taken once, after it was read";
+
+/// Buffers as parameters. (A generic implementation for every `FromView` would overlap the one for
+/// every `FromAttr`, as far as the compiler can tell.)
+macro_rules! buffer_parameters {
+    ($([$($($generic:tt)+)?] $buffer:ty;)+) => {$(
+        impl<'a $(, $($generic)+)?> Param<'a> for &'a $buffer {
+            const SPEC: Spec = Spec::buffer::<$buffer>(Role::Operand);
+            type Slot = View;
+
+            #[inline(always)]
+            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<View> {
+                decoder.operands.next::<$buffer>(decoder.handler, name)
+            }
+
+            #[inline(always)]
+            fn take(slot: &'a mut Option<View>) -> &'a $buffer {
+                // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that nobody writes.
+                unsafe { <$buffer>::from_view(slot.as_ref().expect(READ)) }
+            }
+
+            #[inline(always)]
+            fn memory(slot: &View) -> Memory<'_> {
+                Memory { reads: std::slice::from_ref(slot), writes: &[] }
+            }
+        }
+
+        impl<'a $(, $($generic)+)?> Param<'a> for &'a mut $buffer {
+            const SPEC: Spec = Spec::buffer::<$buffer>(Role::Result);
+            type Slot = View;
+
+            #[inline(always)]
+            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<View> {
+                decoder.results.next::<$buffer>(decoder.handler, name)
+            }
+
+            #[inline(always)]
+            fn take(slot: &'a mut Option<View>) -> &'a mut $buffer {
+                // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that it is the only one.
+                unsafe { <$buffer>::from_view_mut(slot.as_mut().expect(READ)) }
+            }
+
+            #[inline(always)]
+            fn memory(slot: &View) -> Memory<'_> {
+                Memory { reads: &[], writes: std::slice::from_ref(slot) }
+            }
+        }
+
+        impl<'a $(, $($generic)+)?> Param<'a> for Option<&'a $buffer> {
+            const SPEC: Spec = Spec { optional: true, ..Spec::buffer::<$buffer>(Role::Operand) };
+            type Slot = Option<View>;
+
+            #[inline(always)]
+            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Option<View>> {
+                if decoder.operands.next == decoder.operands.size {
+                    return Ok(None);
+                }
+                decoder.operands.next::<$buffer>(decoder.handler, name).map(Some)
+            }
+
+            #[inline(always)]
+            fn take(slot: &'a mut Option<Option<View>>) -> Option<&'a $buffer> {
+                // SAFETY: as for an operand that is not optional.
+                slot.as_ref().expect(READ).as_ref().map(|view| unsafe { <$buffer>::from_view(view) })
+            }
+
+            #[inline(always)]
+            fn memory(slot: &Option<View>) -> Memory<'_> {
+                Memory { reads: slot.as_slice(), writes: &[] }
+            }
+        }
+
+        impl<'a $(, $($generic)+)?> Param<'a> for Option<&'a mut $buffer> {
+            const SPEC: Spec = Spec { optional: true, ..Spec::buffer::<$buffer>(Role::Result) };
+            type Slot = Option<View>;
+
+            #[inline(always)]
+            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Option<View>> {
+                if decoder.results.next == decoder.results.size {
+                    return Ok(None);
+                }
+                decoder.results.next::<$buffer>(decoder.handler, name).map(Some)
+            }
+
+            #[inline(always)]
+            fn take(slot: &'a mut Option<Option<View>>) -> Option<&'a mut $buffer> {
+                // SAFETY: as for a result that is not optional.
+                slot.as_mut().expect(READ).as_mut().map(|view| unsafe { <$buffer>::from_view_mut(view) })
+            }
+
+            #[inline(always)]
+            fn memory(slot: &Option<View>) -> Memory<'_> {
+                Memory { reads: &[], writes: slot.as_slice() }
+            }
+        }
+    )+};
+}
+
+buffer_parameters! {
+    [T: Element, const RANK: usize] Buffer<T, RANK>;
+    [] AnyBuffer;
+}
+
+/// Operand and result of an `InOut`; only the result's memory is handed out.
+#[doc(hidden)]
+pub struct InOutSlot {
+    operand: View,
+    result: View,
+}
+
+impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
+    const SPEC: Spec = Spec::buffer::<B>(Role::InOut);
+    type Slot = InOutSlot;
+
+    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<InOutSlot> {
+        let operand = decoder.operands.next::<B>(decoder.handler, name)?;
+        let result = decoder.results.next::<B>(decoder.handler, name)?;
+        if !operand.same_type(&result) {
+            let message = format!("the operand is {operand:?}, but the result {result:?}");
+            return Err(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler)));
+        }
+        if operand.overlaps(&result) && !operand.same_memory(&result) {
+            let message = "operand and result share a part of their memory";
+            return Err(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler)));
+        }
+        Ok(InOutSlot { operand, result })
+    }
+
+    fn take(slot: &'a mut Option<InOutSlot>) -> &'a mut InOut<B> {
+        let InOutSlot { operand, result } = slot.as_mut().expect(READ);
+        if !operand.same_memory(result) {
+            // SAFETY: same type, and `no_overlap` saw to it that the result overlaps nothing that is
+            // read, this operand included.
+            unsafe { result.copy_from(operand) }
+        }
+        // SAFETY: as for a result.
+        InOut::from_mut(unsafe { B::from_view_mut(result) })
+    }
+
+    fn memory(slot: &InOutSlot) -> Memory<'_> {
+        let writes = std::slice::from_ref(&slot.result);
+        if slot.operand.same_memory(&slot.result) {
+            Memory { reads: &[], writes }
+        } else {
+            Memory { reads: std::slice::from_ref(&slot.operand), writes }
+        }
+    }
+}
+
+/// The operands that no other parameter takes, as a last parameter `&RestOperands`.
+#[derive(Debug)]
+pub struct RestOperands(Vec<View>);
+
+impl RestOperands {
+    /// Number of them.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Operand `i` among them.
+    pub fn get(&self, i: usize) -> Option<&AnyBuffer> {
+        // SAFETY: `decode` checked the views; `no_overlap` saw to it that nobody writes.
+        self.0.get(i).map(|view| unsafe { AnyBuffer::from_view(view) })
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &AnyBuffer> {
+        // SAFETY: as in `get`.
+        self.0.iter().map(|view| unsafe { AnyBuffer::from_view(view) })
+    }
+}
+
+impl<'a> Param<'a> for &'a RestOperands {
+    const SPEC: Spec = Spec::of(Role::RestOperands);
+    type Slot = RestOperands;
+
+    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<RestOperands> {
+        rest(&mut decoder.operands, decoder.handler, name).map(RestOperands)
+    }
+
+    fn take(slot: &'a mut Option<RestOperands>) -> &'a RestOperands {
+        slot.as_ref().expect(READ)
+    }
+
+    fn memory(slot: &RestOperands) -> Memory<'_> {
+        Memory { reads: &slot.0, writes: &[] }
+    }
+}
+
+/// The results that no other parameter takes, as a last parameter `&mut RestResults`.
+#[derive(Debug)]
+pub struct RestResults(Vec<View>);
+
+impl RestResults {
+    /// Number of them.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Result `i` among them.
+    pub fn get_mut(&mut self, i: usize) -> Option<&mut AnyBuffer> {
+        // SAFETY: `decode` checked the views; `no_overlap` saw to it that each is the only one.
+        self.0.get_mut(i).map(|view| unsafe { AnyBuffer::from_view_mut(view) })
+    }
+
+    /// All of them, in order.
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut AnyBuffer> {
+        // SAFETY: as in `get_mut`.
+        self.0.iter_mut().map(|view| unsafe { AnyBuffer::from_view_mut(view) })
+    }
+}
+
+impl<'a> Param<'a> for &'a mut RestResults {
+    const SPEC: Spec = Spec::of(Role::RestResults);
+    type Slot = RestResults;
+
+    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<RestResults> {
+        rest(&mut decoder.results, decoder.handler, name).map(RestResults)
+    }
+
+    fn take(slot: &'a mut Option<RestResults>) -> &'a mut RestResults {
+        slot.as_mut().expect(READ)
+    }
+
+    fn memory(slot: &RestResults) -> Memory<'_> {
+        Memory { reads: &[], writes: &slot.0 }
+    }
+}
+
+fn rest(buffers: &mut Buffers, handler: &'static str, name: &'static str) -> Result<Vec<View>> {
+    (buffers.next..buffers.size).map(|_| buffers.next::<AnyBuffer>(handler, name)).collect()
+}
+
+impl<'a, T: FromAttr<'a>> Param<'a> for T {
+    const SPEC: Spec = Spec { attribute: T::EXPECTS, ..Spec::of(Role::Attribute) };
+    type Slot = T;
+
+    #[inline(always)]
+    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<T> {
+        optional_attr(decoder, name)?.ok_or_else(|| missing_attr(decoder, name, T::EXPECTS))
+    }
+
+    #[inline(always)]
+    fn take(slot: &'a mut Option<T>) -> T {
+        slot.take().expect(READ)
+    }
+}
+
+impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
+    const SPEC: Spec = Spec { optional: true, attribute: T::EXPECTS, ..Spec::of(Role::Attribute) };
+    type Slot = Option<T>;
+
+    #[inline(always)]
+    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Option<T>> {
+        optional_attr(decoder, name)
+    }
+
+    #[inline(always)]
+    fn take(slot: &'a mut Option<Option<T>>) -> Option<T> {
+        slot.take().expect(READ)
+    }
+}
+
+#[inline(always)]
+fn optional_attr<'a, T: FromAttr<'a>>(decoder: &mut Decoder, name: &'static str) -> Result<Option<T>> {
+    let handler = decoder.handler;
+    let mut attr = decoder.attr(name).map(forget_lifetime);
+    if attr.is_none() && decoder.skip_unknown(name) {
+        attr = decoder.attr(name).map(forget_lifetime);
+    }
+    match attr {
+        Some(attr) => match attr.and_then(T::from_attr) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(in_attr(handler, name, error)),
+        },
+        None => Ok(None),
+    }
+}
+
+/// An attribute lives as long as the frame, which outlives every argument; the decoder only borrows it.
+#[inline(always)]
+fn forget_lifetime<'a>(attr: Result<Attr<'_>>) -> Result<Attr<'a>> {
+    // SAFETY: the frame's data stay until what the decoder handed out is gone (see `Decoder::new`).
+    attr.map(|attr| unsafe { attr.with_lifetime() })
+}
+
+#[cold]
+#[inline(never)]
+fn missing_attr(decoder: &Decoder, name: &str, expects: &str) -> Error {
+    let attrs = decoder.attrs();
+    let there: Vec<_> = (0..attrs.len()).map(|i| String::from_utf8_lossy(attrs.name(i))).collect();
+    let there = if there.is_empty() { "no attribute".to_owned() } else { there.join(", ") };
+    Error::invalid_argument(format!(
+        "{}: missing attribute {name} ({expects}); found {there}",
+        decoder.handler
+    ))
+}
+
+#[cold]
+#[inline(never)]
+fn in_attr(handler: &str, name: &str, error: Error) -> Error {
+    error.context(format_args!("{handler}: attribute {name}"))
+}
+
+impl<'a> Param<'a> for &'a Attrs {
+    const SPEC: Spec = Spec::of(Role::AllAttributes);
+    type Slot = *const abi::Attrs;
+
+    fn decode(decoder: &mut Decoder, _: &'static str) -> Result<*const abi::Attrs> {
+        Ok(decoder.attrs)
+    }
+
+    fn take(slot: &'a mut Option<*const abi::Attrs>) -> &'a Attrs {
+        // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
+        Attrs::from_dict(unsafe { &*slot.expect(READ).cast::<Dict>() })
+    }
+}
+
+impl<'a> Param<'a> for &'a Context {
+    const SPEC: Spec = Spec::of(Role::Context);
+    type Slot = Context;
+
+    fn decode(decoder: &mut Decoder, _: &'static str) -> Result<Context> {
+        Ok(Context::new(decoder.host))
+    }
+
+    fn take(slot: &'a mut Option<Context>) -> &'a Context {
+        slot.as_ref().expect(READ)
+    }
+}
+
+impl<'a, T: Send + Sync + 'static> Param<'a> for &'a State<T> {
+    const SPEC: Spec = Spec::of(Role::Context);
+    type Slot = *const T;
+
+    fn decode(decoder: &mut Decoder, _: &'static str) -> Result<*const T> {
+        state::get(&decoder.host).map_err(|e| e.context(decoder.handler))
+    }
+
+    fn take(slot: &'a mut Option<*const T>) -> &'a State<T> {
+        // SAFETY: the host holds this call site's state, of type `T`, at least until the call is over.
+        unsafe { State::from_raw(slot.expect(READ)) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn malformed(handler: &str, what: &str) -> Error {
+    Error::invalid_argument(format!("{handler}: malformed call frame: {what}"))
+}

@@ -1,0 +1,572 @@
+//! The description of a whole library: what its one exported symbol returns.
+//!
+//! A library that is built with [`library!`](crate::library) exports the C function [`SYMBOL`], which
+//! returns a [`LibraryDescriptor`]: a table of ops, each with its name, platform, functions by stage,
+//! parameters, documentation and place in the source. A host calls the function and reads the result
+//! through [`Library`].
+//!
+//! # Compatibility
+//!
+//! The format has a number, [`VERSION`], that changes only when a reader of the old format would be
+//! wrong about the new one; so does the symbol's name. Everything else is added at the end of a struct.
+//! Each struct starts with its size as its *writer* knows it, and [`Library`] reads no further: what
+//! the writer did not know is empty (zero, null), which always means "not given".
+//!
+//! **Invariants.** All-zero bytes are a valid value of every struct here. Descriptors are constants:
+//! they live as long as the library is loaded, and contain no pointer to anything else.
+
+use std::marker::PhantomData;
+
+use crate::abi::{self, ByteSpan, HandlerBundle};
+use crate::decode::{Role, Spec};
+
+/// Name of the exported function, of type [`LibraryFn`].
+pub const SYMBOL: &str = "farcall_library_v1";
+
+/// Number of the format that this module writes and reads.
+pub const VERSION: u32 = 1;
+
+/// Type of the exported function.
+pub type LibraryFn = unsafe extern "C" fn() -> *const LibraryDescriptor;
+
+/// A library.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LibraryDescriptor {
+    /// Size of this struct as the writer knows it.
+    pub struct_size: usize,
+    /// [`VERSION`].
+    pub version: u32,
+    /// None defined; 0.
+    pub flags: u32,
+    /// Name of the library, as it was given to [`library!`](crate::library).
+    pub name: ByteSpan,
+    /// Version of the crate that exports it.
+    pub library_version: ByteSpan,
+    /// Version of `farcall-ffi` that it was built with.
+    pub sdk_version: ByteSpan,
+    /// `op_count` pointers, none null.
+    pub ops: *const *const OpDescriptor,
+    /// Number of ops.
+    pub op_count: usize,
+}
+
+/// An op: a target for one platform.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OpDescriptor {
+    /// Size of this struct as the writer knows it.
+    pub struct_size: usize,
+    /// Name of the target.
+    pub name: ByteSpan,
+    /// Platform, as the author wrote it; `Host` unless given.
+    pub platform: ByteSpan,
+    /// Functions by stage, ready to be registered.
+    pub bundle: HandlerBundle,
+    /// Bits of [`abi::handler_traits`].
+    pub traits: abi::HandlerTraits,
+    /// None defined; 0.
+    pub flags: u32,
+    /// Documentation: the handler's doc comment.
+    pub doc: ByteSpan,
+    /// Source file of the handler.
+    pub file: ByteSpan,
+    /// Line of the handler, from 1.
+    pub line: u32,
+    /// Bytes from one element of `params` to the next.
+    pub param_stride: u32,
+    /// Parameters, in the order of the function's.
+    pub params: *const ParamDescriptor,
+    /// Number of parameters.
+    pub param_count: usize,
+}
+
+/// A parameter of an op.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDescriptor {
+    /// Name.
+    pub name: ByteSpan,
+    /// Number of a [`Role`].
+    pub role: u32,
+    /// Bits of [`param_flags`].
+    pub flags: u32,
+    /// Element type of a buffer; 0 for any.
+    pub dtype: abi::DataType,
+    /// Reserved; 0.
+    pub reserved: u32,
+    /// Number of dimensions of a buffer; -1 for any.
+    pub rank: i64,
+    /// What an attribute is expected to be, as in messages: `f32`, `[s64]`, `string`.
+    pub attribute: ByteSpan,
+}
+
+/// Bits of [`ParamDescriptor::flags`].
+pub mod param_flags {
+    /// The parameter may be missing.
+    pub const OPTIONAL: u32 = 1 << 0;
+}
+
+// SAFETY: descriptors are constants, and point to constants.
+unsafe impl Sync for LibraryDescriptor {}
+// SAFETY: as above.
+unsafe impl Sync for OpDescriptor {}
+// SAFETY: as above.
+unsafe impl Sync for ParamDescriptor {}
+
+// ---- Writing -------------------------------------------------------------------------------
+
+impl LibraryDescriptor {
+    /// Describes a library of these ops.
+    pub const fn new(
+        name: &'static str,
+        library_version: &'static str,
+        ops: &'static [&'static OpDescriptor],
+    ) -> LibraryDescriptor {
+        LibraryDescriptor {
+            struct_size: size_of::<LibraryDescriptor>(),
+            version: VERSION,
+            flags: 0,
+            name: ByteSpan::new(name.as_bytes()),
+            library_version: ByteSpan::new(library_version.as_bytes()),
+            sdk_version: ByteSpan::new(env!("CARGO_PKG_VERSION").as_bytes()),
+            ops: ops.as_ptr().cast(),
+            op_count: ops.len(),
+        }
+    }
+}
+
+/// What the macro knows of an op.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct OpParts {
+    pub name: &'static str,
+    pub platform: &'static str,
+    pub bundle: HandlerBundle,
+    pub traits: abi::HandlerTraits,
+    pub doc: &'static str,
+    pub file: &'static str,
+    pub line: u32,
+    pub params: &'static [ParamDescriptor],
+}
+
+impl OpDescriptor {
+    #[doc(hidden)]
+    pub const fn new(parts: OpParts) -> OpDescriptor {
+        OpDescriptor {
+            struct_size: size_of::<OpDescriptor>(),
+            name: ByteSpan::new(parts.name.as_bytes()),
+            platform: ByteSpan::new(parts.platform.as_bytes()),
+            bundle: parts.bundle,
+            traits: parts.traits,
+            flags: 0,
+            doc: ByteSpan::new(parts.doc.as_bytes()),
+            file: ByteSpan::new(parts.file.as_bytes()),
+            line: parts.line,
+            param_stride: size_of::<ParamDescriptor>() as u32,
+            params: parts.params.as_ptr(),
+            param_count: parts.params.len(),
+        }
+    }
+}
+
+/// Describes the parameters that the macro found.
+#[doc(hidden)]
+pub const fn params<const N: usize>(specs: &[Spec; N], names: &[&'static str; N]) -> [ParamDescriptor; N] {
+    let mut params = [ParamDescriptor {
+        name: ByteSpan::new(b""),
+        role: 0,
+        flags: 0,
+        dtype: abi::DataType::INVALID,
+        reserved: 0,
+        rank: -1,
+        attribute: ByteSpan::new(b""),
+    }; N];
+    let mut i = 0;
+    while i < N {
+        params[i].name = ByteSpan::new(names[i].as_bytes());
+        params[i].role = specs[i].role as u32;
+        params[i].flags = if specs[i].optional { param_flags::OPTIONAL } else { 0 };
+        params[i].dtype = specs[i].dtype;
+        params[i].rank = if specs[i].rank == crate::ANY_RANK { -1 } else { specs[i].rank as i64 };
+        params[i].attribute = ByteSpan::new(specs[i].attribute.as_bytes());
+        i += 1;
+    }
+    params
+}
+
+/// One table of several. Two ops of the same name and platform are a compile error.
+#[doc(hidden)]
+pub const fn concat<const N: usize>(
+    tables: &[&'static [&'static OpDescriptor]],
+) -> [&'static OpDescriptor; N] {
+    let mut first = 0;
+    while tables[first].is_empty() {
+        first += 1;
+    }
+    let mut all = [tables[first][0]; N];
+    let mut n = 0;
+    let mut t = 0;
+    while t < tables.len() {
+        let mut i = 0;
+        while i < tables[t].len() {
+            let mut k = 0;
+            while k < n {
+                assert!(
+                    !same_target(all[k], tables[t][i]),
+                    "two ops of this library have the same name and platform"
+                );
+                k += 1;
+            }
+            all[n] = tables[t][i];
+            n += 1;
+            i += 1;
+        }
+        t += 1;
+    }
+    all
+}
+
+#[doc(hidden)]
+pub const fn count(tables: &[&'static [&'static OpDescriptor]]) -> usize {
+    let mut n = 0;
+    let mut t = 0;
+    while t < tables.len() {
+        n += tables[t].len();
+        t += 1;
+    }
+    n
+}
+
+const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
+    same_bytes(&a.name, &b.name) && same_bytes(&a.platform, &b.platform)
+}
+
+const fn same_bytes(a: &ByteSpan, b: &ByteSpan) -> bool {
+    // SAFETY: spans of descriptors are over constants.
+    let (a, b) = unsafe { (a.as_bytes(), b.as_bytes()) };
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+// ---- Reading -------------------------------------------------------------------------------
+
+/// A library's descriptor, read with regard to its sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct Library<'a> {
+    descriptor: LibraryDescriptor,
+    lifetime: PhantomData<&'a LibraryDescriptor>,
+}
+
+/// Why a library's descriptor cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The function returned null.
+    Null,
+    /// The descriptor is in another format.
+    Version {
+        /// Its number.
+        found: u32,
+    },
+    /// A size or pointer cannot be right.
+    Malformed {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReadError::Null => write!(f, "{SYMBOL} returned null"),
+            ReadError::Version { found } => {
+                write!(f, "the library's descriptor has format {found}; this host reads format {VERSION}")
+            }
+            ReadError::Malformed { what } => write!(f, "the library's descriptor is malformed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl<'a> Library<'a> {
+    /// Reads what a library's function returned.
+    ///
+    /// # Errors
+    /// If it is null, of another format, or inconsistent.
+    ///
+    /// # Safety
+    /// `descriptor` is null or came from a library's [`SYMBOL`], which stays loaded during `'a`.
+    pub unsafe fn read(descriptor: *const LibraryDescriptor) -> Result<Library<'a>, ReadError> {
+        if descriptor.is_null() {
+            return Err(ReadError::Null);
+        }
+        // SAFETY: every format starts with its size, and is a constant of the library.
+        let descriptor = unsafe { read_prefix(descriptor) };
+        if descriptor.version != VERSION {
+            return Err(ReadError::Version { found: descriptor.version });
+        }
+        if descriptor.op_count > 0 && descriptor.ops.is_null() {
+            return Err(ReadError::Malformed { what: "its table of ops is null" });
+        }
+        let library = Library { descriptor, lifetime: PhantomData };
+        for i in 0..descriptor.op_count {
+            // SAFETY: the table has `op_count` members.
+            let op = unsafe { *descriptor.ops.add(i) };
+            if op.is_null() {
+                return Err(ReadError::Malformed { what: "an op is null" });
+            }
+            let op = library.op(i);
+            if op.name().is_empty() {
+                return Err(ReadError::Malformed { what: "an op has no name" });
+            }
+            let stride = op.descriptor.param_stride as usize;
+            if op.descriptor.param_count > 0
+                && (op.descriptor.params.is_null()
+                    || !stride.is_multiple_of(align_of::<ParamDescriptor>())
+                    || stride == 0)
+            {
+                return Err(ReadError::Malformed { what: "the parameters of an op" });
+            }
+        }
+        Ok(library)
+    }
+
+    /// Name of the library.
+    pub fn name(&self) -> &'a str {
+        text(self.descriptor.name)
+    }
+
+    /// Version of the crate that exports it.
+    pub fn version(&self) -> &'a str {
+        text(self.descriptor.library_version)
+    }
+
+    /// Version of `farcall-ffi` that it was built with.
+    pub fn sdk_version(&self) -> &'a str {
+        text(self.descriptor.sdk_version)
+    }
+
+    /// Its ops, in the order in which they were listed.
+    pub fn ops(&self) -> impl ExactSizeIterator<Item = Op<'a>> + use<'a> {
+        let library = *self;
+        (0..self.descriptor.op_count).map(move |i| library.op(i))
+    }
+
+    fn op(&self, i: usize) -> Op<'a> {
+        // SAFETY: `i < op_count`; `read` saw that no op is null.
+        let descriptor = unsafe { read_prefix(*self.descriptor.ops.add(i)) };
+        Op { descriptor, lifetime: PhantomData }
+    }
+}
+
+/// An op of a [`Library`].
+#[derive(Clone, Copy, Debug)]
+pub struct Op<'a> {
+    descriptor: OpDescriptor,
+    lifetime: PhantomData<&'a OpDescriptor>,
+}
+
+impl<'a> Op<'a> {
+    /// An op of this process, as [`ops!`](crate::ops) lists them.
+    pub fn of(descriptor: &'static OpDescriptor) -> Op<'static> {
+        Op { descriptor: *descriptor, lifetime: PhantomData }
+    }
+
+    /// Name of the target.
+    pub fn name(&self) -> &'a str {
+        text(self.descriptor.name)
+    }
+
+    /// Platform, as the author wrote it.
+    pub fn platform(&self) -> &'a str {
+        text(self.descriptor.platform)
+    }
+
+    /// Functions by stage.
+    pub fn bundle(&self) -> HandlerBundle {
+        self.descriptor.bundle
+    }
+
+    /// Bits of [`abi::handler_traits`].
+    pub fn traits(&self) -> abi::HandlerTraits {
+        self.descriptor.traits
+    }
+
+    /// Documentation; may be empty.
+    pub fn doc(&self) -> &'a str {
+        text(self.descriptor.doc)
+    }
+
+    /// Source file and line of the handler.
+    pub fn location(&self) -> (&'a str, u32) {
+        (text(self.descriptor.file), self.descriptor.line)
+    }
+
+    /// Its parameters, in the order of the function's.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
+        let OpDescriptor { params, param_count, param_stride, .. } = self.descriptor;
+        (0..param_count).map(move |i| {
+            // SAFETY: `params` has `param_count` members, `param_stride` bytes apart.
+            let descriptor =
+                unsafe { read_bytes(params.byte_add(i * param_stride as usize), param_stride as usize) };
+            Param { descriptor, lifetime: PhantomData }
+        })
+    }
+}
+
+/// A parameter of an [`Op`].
+#[derive(Clone, Copy, Debug)]
+pub struct Param<'a> {
+    descriptor: ParamDescriptor,
+    lifetime: PhantomData<&'a ParamDescriptor>,
+}
+
+impl<'a> Param<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        text(self.descriptor.name)
+    }
+
+    /// What it is; `None` for a role that this version does not know.
+    pub fn role(&self) -> Option<Role> {
+        use Role::{AllAttributes, Attribute, Context, InOut, Operand, RestOperands, RestResults, Result};
+        [Operand, Result, InOut, RestOperands, RestResults, Attribute, AllAttributes, Context]
+            .into_iter()
+            .find(|role| *role as u32 == self.descriptor.role)
+    }
+
+    /// True if it may be missing.
+    pub fn is_optional(&self) -> bool {
+        self.descriptor.flags & param_flags::OPTIONAL != 0
+    }
+
+    /// Element type of a buffer; `None` for any, and for what is not a buffer.
+    pub fn dtype(&self) -> Option<farcall_sig::DType> {
+        self.descriptor.dtype.dtype()
+    }
+
+    /// Number of dimensions of a buffer; `None` for any, and for what is not a buffer.
+    pub fn rank(&self) -> Option<usize> {
+        usize::try_from(self.descriptor.rank).ok()
+    }
+
+    /// What an attribute is expected to be: `f32`, `[s64]`, `string`, `dictionary`.
+    pub fn attribute(&self) -> &'a str {
+        text(self.descriptor.attribute)
+    }
+}
+
+/// A struct of this format: it starts with its size, and zero bytes are a value of it.
+trait Sized0: Copy {}
+impl Sized0 for LibraryDescriptor {}
+impl Sized0 for OpDescriptor {}
+impl Sized0 for ParamDescriptor {}
+
+/// Reads as much of a struct as its own first member says there is; the rest is zero.
+///
+/// # Safety
+/// `source` points to a struct of this format, of a writer of any age.
+unsafe fn read_prefix<T: Sized0>(source: *const T) -> T {
+    // SAFETY: the size comes first.
+    let size = unsafe { source.cast::<usize>().read() };
+    // SAFETY: the struct has this size.
+    unsafe { read_bytes(source, size) }
+}
+
+/// Reads a struct of which `size` bytes are there; the rest is zero.
+///
+/// # Safety
+/// `source` points to `size` bytes of a struct of this format.
+unsafe fn read_bytes<T: Sized0>(source: *const T, size: usize) -> T {
+    let mut value = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: no more bytes than either side has.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            source.cast::<u8>(),
+            value.as_mut_ptr().cast::<u8>(),
+            size.min(size_of::<T>()),
+        );
+    }
+    // SAFETY: zero bytes are a value of every member, and so is what the writer wrote.
+    unsafe { value.assume_init() }
+}
+
+/// Text of a library; empty if it is not UTF-8.
+fn text<'a>(span: ByteSpan) -> &'a str {
+    // SAFETY: spans of descriptors are over constants of the library, which stays loaded.
+    std::str::from_utf8(unsafe { span.as_bytes() }).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OP: OpDescriptor = OpDescriptor::new(OpParts {
+        name: "an_op",
+        platform: "Host",
+        bundle: HandlerBundle {
+            instantiate: None,
+            prepare: None,
+            initialize: None,
+            execute: None,
+            record: None,
+        },
+        traits: 0,
+        doc: "Does it.",
+        file: "src/lib.rs",
+        line: 7,
+        params: &[],
+    });
+    const OPS: &[&OpDescriptor] = &[&OP];
+
+    #[test]
+    fn reads_what_it_wrote() {
+        let descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
+        // SAFETY: a descriptor.
+        let library = unsafe { Library::read(&descriptor) }.unwrap();
+        assert_eq!((library.name(), library.version()), ("lib", "1.2.3"));
+        let ops: Vec<_> = library.ops().map(|op| (op.name(), op.doc(), op.location())).collect();
+        assert_eq!(ops, [("an_op", "Does it.", ("src/lib.rs", 7))]);
+    }
+
+    #[test]
+    fn an_older_writer_gave_less() {
+        let mut op = OP;
+        op.struct_size = std::mem::offset_of!(OpDescriptor, doc);
+        let ops: [*const OpDescriptor; 1] = [&op];
+        let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
+        descriptor.ops = ops.as_ptr();
+        // SAFETY: a descriptor, whose op is shorter.
+        let library = unsafe { Library::read(&descriptor) }.unwrap();
+        let op = library.ops().next().unwrap();
+        assert_eq!((op.name(), op.doc(), op.params().len()), ("an_op", "", 0));
+    }
+
+    #[test]
+    fn malformed_descriptors_are_refused() {
+        let read = |change: fn(&mut LibraryDescriptor)| {
+            let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
+            change(&mut descriptor);
+            // SAFETY: a descriptor.
+            unsafe { Library::read(&descriptor) }.err().map(|e| e.to_string()).unwrap_or_default()
+        };
+        // SAFETY: null is allowed.
+        assert_eq!(unsafe { Library::read(std::ptr::null()) }.err(), Some(ReadError::Null));
+        assert!(read(|d| d.version = 2).contains("format 2"));
+        assert!(read(|d| d.ops = std::ptr::null()).contains("table of ops is null"));
+        assert!(read(|d| d.struct_size = 0).contains("format 0"));
+        static NULL: [usize; 1] = [0];
+        assert!(read(|d| d.ops = NULL.as_ptr().cast()).contains("an op is null"));
+    }
+}

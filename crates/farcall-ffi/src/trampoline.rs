@@ -1,0 +1,201 @@
+//! The one `extern "C"` function that a host enters: [`enter`], instantiated for each entry.
+//!
+//! It checks the frame's size, answers a question for metadata, checks the stage, decodes and calls the
+//! function, catches its panic, and turns an error into the host's own.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::Once;
+
+use crate::abi;
+use crate::context::Host;
+use crate::decode::{Decoder, malformed};
+use crate::error::{Error, Result};
+
+/// Lowest version of the interface that a handler needs: what newer hosts add is looked at when it is
+/// called, so every handler says this.
+const NEEDS: abi::ApiVersion = abi::ApiVersion::new(0, 1);
+
+/// Longest list of extensions that is followed.
+const MAX_EXTENSIONS: usize = 64;
+
+/// A function that a host can enter: a handler, or another stage of one. `#[handler]` and `#[stage]`
+/// implement it.
+#[doc(hidden)]
+pub trait Entry {
+    /// For messages: the target's name, or the function's.
+    const NAME: &'static str;
+    /// The stage it is for.
+    const STAGE: abi::Stage;
+    /// Bits of [`abi::handler_traits`].
+    const TRAITS: abi::HandlerTraits;
+    /// Number of the type of the state that it makes.
+    const STATE: Option<fn(&Host) -> Result<abi::TypeId>>;
+
+    /// Decodes the frame and calls the function.
+    fn call(decoder: &mut Decoder) -> Result<()>;
+}
+
+/// An entry's address in the C interface.
+///
+/// # Safety
+/// `frame` is null or a call frame as XLA's C interface has it.
+pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi::Error {
+    // SAFETY: the caller's promise.
+    let Some(host) = (unsafe { host_of(frame) }) else { return nobody_to_tell(E::NAME) };
+    // SAFETY: the caller's promise; there is a host.
+    match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame, host) })) {
+        Ok(Ok(())) => null_mut(),
+        Ok(Err(error)) => fail(&host, &error),
+        Err(panic) => fail(&host, &panicked(E::NAME, panic)),
+    }
+}
+
+/// The host that a frame names; `None` if the frame is too small for that.
+#[inline(always)]
+unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
+    const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
+    // SAFETY: if not null, `struct_size` comes first, and the size covers the two members.
+    unsafe {
+        if frame.is_null() || (*frame).struct_size < END {
+            None
+        } else {
+            Host::new((*frame).api, (*frame).ctx)
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Result<()> {
+    note_panics();
+    // SAFETY: `host_of` saw that the frame is there.
+    let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
+    if !extensions.is_null() {
+        // SAFETY: the frame's list of extensions.
+        if let Some(metadata) = unsafe { metadata_extension(extensions) } {
+            // SAFETY: an extension of this type has metadata.
+            return unsafe { write_metadata::<E>(metadata, &host) };
+        }
+    }
+    if struct_size < abi::CallFrame::STRUCT_SIZE {
+        return Err(malformed(E::NAME, "its struct_size is too small"));
+    }
+    // SAFETY: the size covers the member.
+    let stage = unsafe { (*frame).stage };
+    if stage != E::STAGE {
+        return Err(wrong_stage(E::NAME, E::STAGE, stage));
+    }
+    // SAFETY: a frame of sufficient size, which stays during the call.
+    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host) }?;
+    E::call(&mut decoder)
+}
+
+#[cold]
+unsafe fn metadata_extension(mut extension: *mut abi::ExtensionBase) -> Option<*mut abi::MetadataExtension> {
+    for _ in 0..MAX_EXTENSIONS {
+        // SAFETY: null, or the head of an extension.
+        let head = unsafe { extension.as_ref() }?;
+        if head.struct_size < abi::ExtensionBase::STRUCT_SIZE {
+            return None;
+        }
+        if head.r#type == abi::ExtensionType::METADATA {
+            return Some(extension.cast());
+        }
+        extension = head.next;
+    }
+    None
+}
+
+#[cold]
+unsafe fn write_metadata<E: Entry>(extension: *mut abi::MetadataExtension, host: &Host) -> Result<()> {
+    // SAFETY: the head was read; the size must cover the rest, which is looked at only then.
+    let metadata = unsafe {
+        if (*extension).extension_base.struct_size < abi::MetadataExtension::STRUCT_SIZE {
+            return Err(malformed(E::NAME, "the metadata extension is too small"));
+        }
+        (*extension).metadata
+    };
+    // SAFETY: `struct_size` comes first.
+    if metadata.is_null() || unsafe { (*metadata).struct_size } < abi::Metadata::STRUCT_SIZE {
+        return Err(malformed(E::NAME, "the metadata's struct_size is too small"));
+    }
+    let state = E::STATE.map(|type_id| type_id(host)).transpose()?;
+    // SAFETY: the size covers the first members. Hosts allocate the last one too, although their
+    // `struct_size` leaves it out.
+    unsafe {
+        (*metadata).api_version = NEEDS;
+        (*metadata).traits = E::TRAITS;
+        if host.at_least(2) || state.is_some() {
+            (*metadata).state_type_id = state.unwrap_or(abi::TypeId::UNKNOWN);
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Error {
+    let (expected, found) = (expected.name(), found.name());
+    Error::invalid_argument(format!("{name}: called for stage {found}, but it is for {expected}"))
+}
+
+#[cold]
+fn fail(host: &Host, error: &Error) -> *mut abi::Error {
+    host.error(error)
+}
+
+/// A frame without a host cannot be answered, not even with an error.
+#[cold]
+fn nobody_to_tell(name: &str) -> *mut abi::Error {
+    eprintln!("{name}: called without a call frame or without an API table; nothing was done");
+    null_mut()
+}
+
+// ---- Panics --------------------------------------------------------------------------------
+
+thread_local! {
+    /// Where this thread last panicked.
+    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Lets panics leave their location behind, which the payload does not have. The hook that was there
+/// before still runs.
+#[inline(always)]
+fn note_panics() {
+    static ONCE: Once = Once::new();
+    if !ONCE.is_completed() {
+        install_hook(&ONCE);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn install_hook(once: &Once) {
+    if std::thread::panicking() {
+        return;
+    }
+    once.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let location = info.location().map(ToString::to_string);
+            // A panic within a panic, or after the thread's end: the location is not that important.
+            let _ = LAST_PANIC.try_with(|last| last.try_borrow_mut().map(|mut last| *last = location));
+            before(info);
+        }));
+    });
+}
+
+#[cold]
+fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Error {
+    let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(message), _) => (*message).to_owned(),
+        (_, Some(message)) => message.clone(),
+        _ => String::from("no message"),
+    };
+    // The payload's destructor may panic too.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    let location = LAST_PANIC.with(|last| last.borrow_mut().take());
+    let at = location.map(|location| format!(" at {location}")).unwrap_or_default();
+    Error::internal(format!("{name}: panicked{at}: {message}"))
+}

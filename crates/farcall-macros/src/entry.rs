@@ -1,0 +1,224 @@
+//! `#[handler]` and `#[stage]`: a function and the entry through which a host calls it.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, GenericArgument, PathArguments, Result, Type};
+
+use crate::function::Function;
+use crate::options::{HandlerOptions, Stage};
+
+pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let function: Function = syn::parse2(item)?;
+    let options = HandlerOptions::parse(options)?;
+    let name = &function.name;
+    let target = &options.name;
+    let platform = options.platform.as_ref().map_or_else(|| "Host".to_owned(), syn::LitStr::value);
+    let doc = function.doc();
+    let bundle = [
+        (quote!(instantiate), &options.instantiate),
+        (quote!(prepare), &options.prepare),
+        (quote!(initialize), &options.initialize),
+    ];
+    let bundle = bundle.into_iter().map(|(stage, function)| match function {
+        Some(path) => quote_spanned! { path.span()=>
+            #stage: ::std::option::Option::Some(__ffi::__private::entry::<#path, __ffi::__private::#stage>())
+        },
+        None => quote! { #stage: ::std::option::Option::None },
+    });
+    let traits = if options.command_buffer_compatible {
+        quote!(__ffi::abi::handler_traits::COMMAND_BUFFER_COMPATIBLE)
+    } else {
+        quote!(0)
+    };
+    let entry = Entry {
+        name: target.value(),
+        stage: quote!(EXECUTE),
+        traits: quote!(#traits),
+        state: None,
+        strict: Strict { counts: true, attributes: !options.has_stages() },
+    };
+    let implementation = entry.implementation(&function);
+    Ok(expansion(
+        &function,
+        quote! {
+            #implementation
+
+            impl __ffi::__private::Op for #name {
+                const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
+                    &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
+                        name: #target,
+                        platform: #platform,
+                        bundle: __ffi::abi::HandlerBundle {
+                            #(#bundle,)*
+                            execute: ::std::option::Option::Some(__ffi::__private::enter::<#name>),
+                            record: ::std::option::Option::None,
+                        },
+                        traits: #traits,
+                        doc: #doc,
+                        file: ::std::file!(),
+                        line: ::std::line!(),
+                        params: &__ffi::__private::params(&SPECS, &NAMES),
+                    });
+            }
+        },
+    ))
+}
+
+pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let function: Function = syn::parse2(item)?;
+    let stage = Stage::parse(options)?;
+    let name = &function.name;
+    let (constant, marker) = match stage {
+        Stage::Instantiate => (quote!(INSTANTIATE), quote!(instantiate)),
+        Stage::Prepare => (quote!(PREPARE), quote!(prepare)),
+        Stage::Initialize => (quote!(INITIALIZE), quote!(initialize)),
+    };
+    let state = if stage == Stage::Instantiate { state_of(&function.output)? } else { None };
+    let entry = Entry {
+        name: name.to_string(),
+        stage: constant,
+        traits: quote!(0),
+        state,
+        strict: Strict { counts: false, attributes: false },
+    };
+    let implementation = entry.implementation(&function);
+    Ok(expansion(
+        &function,
+        quote! {
+            #implementation
+
+            impl __ffi::__private::StageOf<__ffi::__private::#marker> for #name {}
+        },
+    ))
+}
+
+/// The function, the type that stands for it, and what that implements.
+fn expansion(function: &Function, implementation: TokenStream) -> TokenStream {
+    let (name, vis) = (&function.name, &function.vis);
+    let specs = function.params.iter().map(|param| {
+        let ty = &param.ty;
+        quote_spanned! { ty.span()=> <#ty as __ffi::__private::Param<'_>>::SPEC }
+    });
+    let names = function.params.iter().map(|param| &param.name);
+    let count = function.params.len();
+    let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
+    quote! {
+        #function
+
+        #[doc = #doc]
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "named as the function")]
+        #[derive(Debug)]
+        #vis struct #name {}
+
+        const _: () = {
+            use ::farcall_ffi as __ffi;
+
+            const SPECS: [__ffi::__private::Spec; #count] = [#(#specs),*];
+            const NAMES: [&'static str; #count] = [#(#names),*];
+
+            #implementation
+        };
+    }
+}
+
+/// What `impl Entry` says.
+struct Entry {
+    name: String,
+    stage: TokenStream,
+    traits: TokenStream,
+    /// Type of the state that the function makes.
+    state: Option<TokenStream>,
+    strict: Strict,
+}
+
+/// Whether the frame must hold exactly what the parameters ask for.
+struct Strict {
+    counts: bool,
+    attributes: bool,
+}
+
+impl Entry {
+    fn implementation(&self, function: &Function) -> TokenStream {
+        let Entry { name: text, stage, traits, state, strict } = self;
+        let name = &function.name;
+        let params = &function.params;
+        let slots: Vec<_> = (0..params.len()).map(|i| format_ident!("__slot{i}")).collect();
+        let call = |what: &str, i: usize, arguments: TokenStream| {
+            let (ty, what) = (&params[i].ty, format_ident!("{what}"));
+            quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
+        };
+
+        let positional = (0..params.len()).map(|i| {
+            let (slot, name) = (&slots[i], &params[i].name);
+            let read = call("positional", i, quote!(__decoder, #name));
+            quote! { let mut #slot = #read?; }
+        });
+        // Attributes arrive sorted by name, bytewise.
+        let mut by_name: Vec<_> = (0..params.len()).collect();
+        by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
+        let named = by_name.into_iter().map(|i| {
+            let (slot, name) = (&slots[i], &params[i].name);
+            let read = call("named", i, quote!(__decoder, #name, &mut #slot));
+            quote! { #read?; }
+        });
+        let memory = slots.iter().enumerate().map(|(i, slot)| call("memory", i, quote!(&#slot)));
+        let arguments = slots.iter().enumerate().map(|(i, slot)| call("take", i, quote!(&mut #slot)));
+
+        let counts = strict.counts;
+        let finish =
+            strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
+        let (state_type, returned) = match state {
+            Some(state) => (
+                quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
+                quote! { __ffi::__private::set_state(__decoder, __returned?) },
+            ),
+            None => (quote! { ::std::option::Option::None }, quote! { __returned }),
+        };
+        let expected = match state {
+            Some(state) => quote! { __ffi::Result<#state> },
+            None => quote! { __ffi::Result<()> },
+        };
+        let check = quote_spanned! { function.output_span()=> let __returned: #expected = __returned; };
+        quote! {
+            impl __ffi::__private::Entry for #name {
+                const NAME: &'static str = #text;
+                const STAGE: __ffi::abi::Stage = __ffi::abi::Stage::#stage;
+                const TRAITS: __ffi::abi::HandlerTraits = #traits;
+                const STATE: ::std::option::Option<
+                    fn(&__ffi::__private::Host) -> __ffi::Result<__ffi::abi::TypeId>,
+                > = #state_type;
+
+                #[inline(always)]
+                fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::Result<()> {
+                    __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
+                    #(#positional)*
+                    #(#named)*
+                    #finish
+                    __ffi::__private::no_overlap(__decoder, &[#(#memory),*], &NAMES)?;
+                    let __returned = #name(#(#arguments),*);
+                    #check
+                    #returned
+                }
+            }
+        }
+    }
+}
+
+/// `T` of `Result<T>`; `None` if it is `()`.
+fn state_of(output: &Type) -> Result<Option<TokenStream>> {
+    let message = "an instantiate function returns `Result<T>`, where T is the state of the call site";
+    let error = || Error::new(output.span(), message);
+    let Type::Path(path) = output else { return Err(error()) };
+    let last = path.path.segments.last().ok_or_else(error)?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Err(error()) };
+    let state = arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    match state.filter(|_| last.ident == "Result").ok_or_else(error)? {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => Ok(None),
+        state => Ok(Some(state.to_token_stream())),
+    }
+}

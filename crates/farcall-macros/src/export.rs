@@ -1,0 +1,264 @@
+//! `library!` and `ops!`: tables of handlers, and the symbols of a shared library.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Error, LitStr, Path, Result, Token, bracketed};
+
+/// `"name", [item, …]` and optionally `, stages: [path, …]`.
+struct Library {
+    name: LitStr,
+    items: Punctuated<Item, Token![,]>,
+    stages: Vec<Exported>,
+}
+
+enum Item {
+    /// A handler by its path, exported under a symbol.
+    Handler(Exported),
+    /// `..table`
+    Table(Path),
+}
+
+/// A path, with the symbol that it is exported as.
+struct Exported {
+    path: Path,
+    symbol: Ident,
+}
+
+impl Parse for Exported {
+    fn parse(input: ParseStream<'_>) -> Result<Exported> {
+        let path: Path = input.parse()?;
+        let symbol = if input.peek(Token![as]) {
+            input.parse::<Token![as]>()?;
+            input.call(Ident::parse_any)?
+        } else {
+            path.segments.last().ok_or_else(|| input.error("expected a path"))?.ident.clone()
+        };
+        if RESERVED.contains(&symbol.unraw().to_string().as_str()) {
+            let message = format!(
+                "the exported symbol `{symbol}` would replace the C library's function of this name in your \
+                 library; give it another one: `{symbol} as my_{symbol}`",
+            );
+            return Err(Error::new(symbol.span(), message));
+        }
+        Ok(Exported { path, symbol })
+    }
+}
+
+impl Parse for Item {
+    fn parse(input: ParseStream<'_>) -> Result<Item> {
+        if input.peek(Token![..]) {
+            input.parse::<Token![..]>()?;
+            return Ok(Item::Table(input.parse()?));
+        }
+        input.parse().map(Item::Handler)
+    }
+}
+
+impl Parse for Library {
+    fn parse(input: ParseStream<'_>) -> Result<Library> {
+        if !input.peek(LitStr) {
+            return Err(input.error("expected the library's name: library!(\"my_ops\", [rms_norm, …])"));
+        }
+        let name: LitStr = input.parse()?;
+        input.parse::<Token![,]>()?;
+        let list;
+        let brackets = bracketed!(list in input);
+        let items = Punctuated::parse_terminated(&list)?;
+        if items.is_empty() {
+            return Err(Error::new(brackets.span.join(), "a library has at least one op"));
+        }
+        let mut stages = Vec::new();
+        if input.peek(Token![,]) && !input.peek2(syn::parse::End) {
+            input.parse::<Token![,]>()?;
+            let key: Ident = input.parse()?;
+            if key != "stages" {
+                return Err(Error::new(key.span(), "unknown option; known: stages"));
+            }
+            input.parse::<Token![:]>()?;
+            let list;
+            bracketed!(list in input);
+            stages = Punctuated::<Exported, Token![,]>::parse_terminated(&list)?.into_iter().collect();
+        }
+        input.parse::<Option<Token![,]>>()?;
+        Ok(Library { name, items, stages })
+    }
+}
+
+pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
+    let Library { name, items, stages } = syn::parse2(input)?;
+    let tables = items.iter().map(|item| match item {
+        Item::Handler(Exported { path, .. }) => {
+            let descriptor = descriptor(path);
+            quote! { &[#descriptor] }
+        }
+        Item::Table(path) => quote! { #path },
+    });
+    let exported = items.iter().filter_map(|item| match item {
+        Item::Handler(exported) => Some(exported),
+        Item::Table(_) => None,
+    });
+    let symbols = exported.chain(&stages).map(|Exported { path, symbol }| {
+        quote! {
+            const _: () = {
+                #[unsafe(no_mangle)]
+                pub unsafe extern "C" fn #symbol(
+                    frame: *mut ::farcall_ffi::abi::CallFrame,
+                ) -> *mut ::farcall_ffi::abi::Error {
+                    // SAFETY: the host calls it with a call frame, as `enter` asks for.
+                    unsafe { ::farcall_ffi::__private::enter::<#path>(frame) }
+                }
+            };
+        }
+    });
+    Ok(quote! {
+        #[cfg(panic = "abort")]
+        ::std::compile_error!(
+            "a library of handlers cannot be built with `panic = \"abort\"`: a panic in a handler must become an \
+             error of the call, and not the end of the host's process. Remove the setting from this profile."
+        );
+
+        const _: () = {
+            const TABLES: &[&[&::farcall_ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
+            static OPS: [&::farcall_ffi::descriptor::OpDescriptor; ::farcall_ffi::__private::count(TABLES)] =
+                ::farcall_ffi::__private::concat(TABLES);
+            static LIBRARY: ::farcall_ffi::descriptor::LibraryDescriptor =
+                ::farcall_ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &OPS);
+
+            #[unsafe(no_mangle)]
+            pub extern "C" fn farcall_library_v1() -> *const ::farcall_ffi::descriptor::LibraryDescriptor {
+                &LIBRARY
+            }
+
+            #(#symbols)*
+        };
+    })
+}
+
+pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
+    let parser = Punctuated::<Path, Token![,]>::parse_terminated;
+    let descriptors: Vec<_> = syn::parse::Parser::parse2(parser, input)?.iter().map(descriptor).collect();
+    Ok(quote! { &[#(#descriptors),*] })
+}
+
+fn descriptor(path: &Path) -> TokenStream {
+    quote_spanned! { path.span()=> <#path as ::farcall_ffi::__private::Op>::DESCRIPTOR }
+}
+
+/// Functions of the C library that compiled Rust code calls by name: numerics, memory, and what programs
+/// commonly link against.
+const RESERVED: &[&str] = &[
+    "abort",
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bcmp",
+    "calloc",
+    "cbrt",
+    "ceil",
+    "ceilf",
+    "close",
+    "copysign",
+    "cos",
+    "cosf",
+    "cosh",
+    "div",
+    "erf",
+    "erfc",
+    "exit",
+    "exp",
+    "exp2",
+    "exp2f",
+    "expf",
+    "expm1",
+    "expm1f",
+    "fabs",
+    "fdim",
+    "floor",
+    "floorf",
+    "fma",
+    "fmaf",
+    "fmax",
+    "fmaxf",
+    "fmin",
+    "fminf",
+    "fmod",
+    "fmodf",
+    "fork",
+    "free",
+    "frexp",
+    "gamma",
+    "hypot",
+    "hypotf",
+    "index",
+    "ldexp",
+    "lgamma",
+    "lgammaf",
+    "log",
+    "log10",
+    "log10f",
+    "log1p",
+    "log1pf",
+    "log2",
+    "log2f",
+    "logb",
+    "logf",
+    "lrint",
+    "lround",
+    "main",
+    "malloc",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "mmap",
+    "modf",
+    "nearbyint",
+    "nextafter",
+    "open",
+    "pow",
+    "powf",
+    "qsort",
+    "rand",
+    "random",
+    "read",
+    "realloc",
+    "remainder",
+    "remove",
+    "rename",
+    "rint",
+    "rintf",
+    "round",
+    "roundeven",
+    "roundf",
+    "scalb",
+    "send",
+    "signal",
+    "sin",
+    "sincos",
+    "sinf",
+    "sinh",
+    "sleep",
+    "sqrt",
+    "sqrtf",
+    "strlen",
+    "tan",
+    "tanf",
+    "tanh",
+    "tanhf",
+    "tgamma",
+    "time",
+    "trunc",
+    "truncf",
+    "wait",
+    "write",
+];

@@ -1,0 +1,154 @@
+//! The function under an attribute: its signature is parsed, its body is carried through as it is.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, LitStr, Result, Token, Type, Visibility};
+
+/// A function that is neither generic, nor async, unsafe, const or a method.
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) name: Ident,
+    pub(crate) params: Vec<Param>,
+    pub(crate) output: Type,
+    body: TokenStream,
+}
+
+pub(crate) struct Param {
+    attrs: Vec<Attribute>,
+    mutability: Option<Token![mut]>,
+    ident: Ident,
+    /// Name of the attribute, operand or result.
+    pub(crate) name: String,
+    pub(crate) ty: Type,
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> Result<Function> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        refuse_qualifiers(input)?;
+        if !input.peek(Token![fn]) {
+            return Err(input.error("expected a function"));
+        }
+        input.parse::<Token![fn]>()?;
+        let name: Ident = input.parse()?;
+        if input.peek(Token![<]) {
+            let message = "a handler cannot be generic; call a generic function from one handler per type, or take \
+                           `&AnyBuffer` and use `dispatch!`";
+            return Err(Error::new(input.span(), message));
+        }
+        let list;
+        let parens = syn::parenthesized!(list in input);
+        let mut params = Vec::new();
+        while !list.is_empty() {
+            params.push(list.parse::<Param>()?);
+            if list.is_empty() {
+                break;
+            }
+            list.parse::<Token![,]>()?;
+        }
+        if !input.peek(Token![->]) {
+            return Err(Error::new(parens.span.close(), "a handler returns a result: add `-> Result<()>`"));
+        }
+        input.parse::<Token![->]>()?;
+        let output = input.parse()?;
+        if input.peek(Token![where]) {
+            return Err(input.error("a handler cannot have a where clause"));
+        }
+        match input.parse()? {
+            TokenTree::Group(group) if input.is_empty() => {
+                Ok(Function { attrs, vis, name, params, output, body: group.into_token_stream() })
+            }
+            other => Err(Error::new(other.span(), "expected the function's body")),
+        }
+    }
+}
+
+fn refuse_qualifiers(input: ParseStream<'_>) -> Result<()> {
+    let message = if input.peek(Token![async]) {
+        "a handler cannot be async: it has done its work when it returns"
+    } else if input.peek(Token![const]) {
+        "a handler cannot be a const fn"
+    } else if input.peek(Token![unsafe]) {
+        "a handler cannot be unsafe: its operands and results are checked before it is called"
+    } else if input.peek(Token![extern]) {
+        "a handler is a plain Rust function; its C entry point is generated"
+    } else {
+        return Ok(());
+    };
+    Err(input.error(message))
+}
+
+impl Parse for Param {
+    fn parse(input: ParseStream<'_>) -> Result<Param> {
+        let (named, attrs): (Vec<_>, Vec<_>) =
+            input.call(Attribute::parse_outer)?.into_iter().partition(|attr| attr.path().is_ident("attr"));
+        if input.peek(Token![self]) || (input.peek(Token![&]) && input.peek2(Token![self])) {
+            return Err(input.error("a handler cannot be a method"));
+        }
+        let mutability = input.parse()?;
+        if input.peek(Token![_]) || !input.peek(Ident::peek_any) {
+            return Err(input.error("a handler's parameter needs a plain name: programs and messages use it"));
+        }
+        let ident: Ident = input.parse()?;
+        if !input.peek(Token![:]) {
+            return Err(input.error("a handler's parameter needs a plain name: programs and messages use it"));
+        }
+        input.parse::<Token![:]>()?;
+        let ty = input.parse()?;
+        let mut name = ident.unraw().to_string();
+        for attr in named {
+            name = attr_name(&attr)?;
+        }
+        Ok(Param { attrs, mutability, ident, name, ty })
+    }
+}
+
+/// The name in `#[attr(name = "…")]`.
+fn attr_name(attr: &Attribute) -> Result<String> {
+    let mut name = None;
+    attr.parse_nested_meta(|meta| {
+        if !meta.path.is_ident("name") {
+            return Err(meta.error("expected `name = \"…\"`"));
+        }
+        let literal: LitStr = meta.value()?.parse()?;
+        name = Some(literal.value());
+        Ok(())
+    })?;
+    name.ok_or_else(|| Error::new(attr.span(), "expected `#[attr(name = \"…\")]`"))
+}
+
+impl Function {
+    /// The doc comment, without the space that follows `///`.
+    pub(crate) fn doc(&self) -> String {
+        let lines = self.attrs.iter().filter_map(|attr| match &attr.meta {
+            syn::Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
+                syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        });
+        let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect();
+        lines.join("\n").trim().to_owned()
+    }
+
+    /// Place of the return type.
+    pub(crate) fn output_span(&self) -> Span {
+        self.output.span()
+    }
+}
+
+/// The function as it was, without the attributes that are ours.
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Function { attrs, vis, name, params, output, body } = self;
+        let params = params.iter().map(|Param { attrs, mutability, ident, ty, .. }| {
+            quote! { #(#attrs)* #mutability #ident: #ty }
+        });
+        tokens.extend(quote! { #(#attrs)* #vis fn #name(#(#params),*) -> #output #body });
+    }
+}

@@ -1,0 +1,108 @@
+//! Options in parentheses after an attribute's name.
+
+use proc_macro2::{Span, TokenStream};
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
+use syn::{Error, LitStr, Path, Result};
+
+/// Options of `#[handler]`.
+pub(crate) struct HandlerOptions {
+    pub(crate) name: LitStr,
+    pub(crate) platform: Option<LitStr>,
+    pub(crate) instantiate: Option<Path>,
+    pub(crate) prepare: Option<Path>,
+    pub(crate) initialize: Option<Path>,
+    pub(crate) command_buffer_compatible: bool,
+}
+
+impl HandlerOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<HandlerOptions> {
+        const KNOWN: [&str; 6] = ["name", "platform", "instantiate", "prepare", "initialize", "traits"];
+        let (mut name, mut platform) = (None, None);
+        let (mut instantiate, mut prepare, mut initialize) = (None, None, None);
+        let mut command_buffer_compatible = false;
+        let parser = syn::meta::parser(|meta| {
+            let Some(option) = meta.path.get_ident().map(ToString::to_string) else {
+                return Err(unknown(&meta, "option", &KNOWN));
+            };
+            match option.as_str() {
+                "name" => set(&mut name, &meta, non_empty(meta.value()?.parse()?)?),
+                "platform" => set(&mut platform, &meta, non_empty(meta.value()?.parse()?)?),
+                "instantiate" => set(&mut instantiate, &meta, meta.value()?.parse()?),
+                "prepare" => set(&mut prepare, &meta, meta.value()?.parse()?),
+                "initialize" => set(&mut initialize, &meta, meta.value()?.parse()?),
+                "traits" => meta.parse_nested_meta(|meta| {
+                    if !meta.path.is_ident("command_buffer_compatible") {
+                        return Err(unknown(&meta, "trait", &["command_buffer_compatible"]));
+                    }
+                    command_buffer_compatible = true;
+                    Ok(())
+                }),
+                _ => Err(unknown(&meta, "option", &KNOWN)),
+            }
+        });
+        parser.parse2(tokens)?;
+        let name = name.ok_or_else(|| {
+            let message = "a handler needs the name that programs call it by: #[handler(name = \"…\")]";
+            Error::new(Span::call_site(), message)
+        })?;
+        Ok(HandlerOptions { name, platform, instantiate, prepare, initialize, command_buffer_compatible })
+    }
+
+    /// True if the host calls other functions with the same attributes.
+    pub(crate) fn has_stages(&self) -> bool {
+        self.instantiate.is_some() || self.prepare.is_some() || self.initialize.is_some()
+    }
+}
+
+/// The stages that `#[stage]` knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Instantiate,
+    Prepare,
+    Initialize,
+}
+
+impl Stage {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Stage> {
+        const KNOWN: [&str; 3] = ["instantiate", "prepare", "initialize"];
+        let mut stage = None;
+        let parser = syn::meta::parser(|meta| {
+            let found = match meta.path.get_ident().map(ToString::to_string).as_deref() {
+                Some("instantiate") => Stage::Instantiate,
+                Some("prepare") => Stage::Prepare,
+                Some("initialize") => Stage::Initialize,
+                _ => return Err(unknown(&meta, "stage", &KNOWN)),
+            };
+            set(&mut stage, &meta, found)
+        });
+        parser.parse2(tokens)?;
+        let message = "say which stage: #[stage(instantiate)], #[stage(prepare)] or #[stage(initialize)]";
+        stage.ok_or_else(|| Error::new(Span::call_site(), message))
+    }
+}
+
+fn set<T>(slot: &mut Option<T>, meta: &ParseNestedMeta<'_>, value: T) -> Result<()> {
+    if slot.is_some() {
+        return Err(meta.error("given twice"));
+    }
+    *slot = Some(value);
+    Ok(())
+}
+
+fn non_empty(literal: LitStr) -> Result<LitStr> {
+    let text = literal.value();
+    if text.is_empty() || text.contains('\0') {
+        return Err(Error::new(literal.span(), "a name cannot be empty or contain a null character"));
+    }
+    Ok(literal)
+}
+
+fn unknown(meta: &ParseNestedMeta<'_>, what: &str, known: &[&str]) -> Error {
+    let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+    let hint = match farcall_sig::nearest::nearest(&name, known.iter().copied()).as_slice() {
+        [best, ..] => format!("did you mean `{best}`?"),
+        [] => format!("known: {}", known.join(", ")),
+    };
+    meta.error(format!("unknown {what}; {hint}"))
+}
