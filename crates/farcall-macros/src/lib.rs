@@ -4,9 +4,9 @@
 //! traits of `farcall-ffi`, so that aliases and paths work. Expansions call `farcall_ffi::__private` and
 //! contain no `unsafe` block, except for the exported symbols of `library!`.
 //!
-//! - [`mod@function`] parses the function under an attribute.
-//! - [`mod@entry`] expands `#[handler]` and `#[stage]`.
-//! - [`mod@export`] expands `library!` and `ops!`.
+//! - `function` parses the function under an attribute.
+//! - `entry` expands `#[handler]` and `#[stage]`.
+//! - `export` expands `library!` and `ops!`.
 
 use proc_macro::TokenStream;
 
