@@ -1,36 +1,269 @@
 //! Products and convolutions.
+//!
+//! Products are summed in `f64`, complex `f64` or wrapping `i64` (which holds every integer type modulo
+//! its width) and rounded to the result's type once. `precision` and `algorithm` allow less exact
+//! results, and are not needed for this.
 
+use std::num::Wrapping;
+
+use farcall_sig::DType;
+use num_complex::Complex;
+
+use super::folding::windows;
+use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value};
+use super::number::{Number, load, store};
+use super::space::{other_dims, pick};
+use super::{Denormals, EvalError, Value, one, tensor};
+use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Convolution, DotGeneral};
 
-/// `dot_general`
+/// `dot_general`: lhs, rhs.
 pub(super) fn dot_general(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _dot: &DotGeneral,
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    d: &DotGeneral,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    one(dot(tensor(xs, 0)?, tensor(xs, 1)?, d, m.result_type(inst, 0)?.dtype, m.denormals)?)
 }
 
-/// `convolution`
+/// `convolution`: lhs, rhs.
 pub(super) fn convolution(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _conv: &Convolution,
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    c: &Convolution,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    one(convolved(tensor(xs, 0)?, tensor(xs, 1)?, c, m.result_type(inst, 0)?.dtype, m.denormals)?)
 }
 
-/// `dynamic_convolution`
+/// `dynamic_conv`: lhs, rhs, padding.
 pub(super) fn dynamic_convolution(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _conv: &Convolution,
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    c: &Convolution,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let flat: Vec<i64> = tensor(xs, 2)?.iter().map(|x| x.as_i64()).collect();
+    let padding = flat.chunks_exact(2).map(|p| (p[0], p[1])).collect();
+    convolution(m, inst, xs, &Convolution { padding, ..c.clone() })
+}
+
+/// The product, with the dimensions: batching, free ones of lhs, free ones of rhs.
+fn dot(
+    lhs: &Literal,
+    rhs: &Literal,
+    d: &DotGeneral,
+    dtype: DType,
+    denormals: Denormals,
+) -> Result<Literal, EvalError> {
+    let lhs_free = other_dims(lhs.dims().len(), &[&d.lhs_batch, &d.lhs_contract]);
+    let rhs_free = other_dims(rhs.dims().len(), &[&d.rhs_batch, &d.rhs_contract]);
+    let batch = pick(lhs.dims(), &d.lhs_batch);
+    let contract = pick(lhs.dims(), &d.lhs_contract);
+    let rows = pick(lhs.dims(), &lhs_free);
+    let columns = pick(rhs.dims(), &rhs_free);
+    let sizes = [&batch, &rows, &columns, &contract].map(|dims| dims.iter().product::<usize>());
+
+    // Both as matrices: lhs [batch, rows, contracted], rhs [batch, contracted, columns].
+    let lhs_order = places(lhs.dims(), &[&d.lhs_batch, &lhs_free, &d.lhs_contract]);
+    let rhs_order = places(rhs.dims(), &[&d.rhs_batch, &d.rhs_contract, &rhs_free]);
+    let out = zeros(dtype, &[batch, rows, columns].concat())?;
+    let product = match field([lhs.dtype(), rhs.dtype(), dtype]) {
+        Field::Integers => product::<Wrapping<i64>>,
+        Field::Reals => product::<f64>,
+        Field::Complex => product::<Complex<f64>>,
+    };
+    Ok(product([lhs, rhs], [&lhs_order, &rhs_order], sizes, out, denormals))
+}
+
+/// The product of two tensors whose elements are taken in these orders.
+fn product<N: Number>(
+    [lhs, rhs]: [&Literal; 2],
+    [lhs_order, rhs_order]: [&[usize]; 2],
+    sizes: [usize; 4],
+    out: Literal,
+    denormals: Denormals,
+) -> Literal {
+    let (lhs, rhs) = (load::<N>(lhs, denormals), load::<N>(rhs, denormals));
+    let lhs: Vec<N> = lhs_order.iter().map(|p| lhs[*p]).collect();
+    let rhs: Vec<N> = rhs_order.iter().map(|p| rhs[*p]).collect();
+    store(&multiply(&lhs, &rhs, sizes), out, denormals)
+}
+
+/// Products of `batch` matrices [rows, contracted] and [contracted, columns].
+fn multiply<N: Number>(a: &[N], b: &[N], [batch, rows, columns, contracted]: [usize; 4]) -> Vec<N> {
+    let mut out = vec![N::ZERO; batch * rows * columns];
+    if columns == 0 || contracted == 0 {
+        return out;
+    }
+    for (row, out) in out.chunks_exact_mut(columns).enumerate() {
+        let a = &a[row * contracted..(row + 1) * contracted];
+        let b = &b[row / rows * contracted * columns..];
+        for (x, b) in a.iter().zip(b.chunks_exact(columns)) {
+            for (sum, y) in out.iter_mut().zip(b) {
+                *sum = *sum + *x * *y;
+            }
+        }
+    }
+    out
+}
+
+/// The numbers of a tensor's elements when its dimensions are put in another order.
+fn places(dims: &[usize], order: &[&[usize]]) -> Vec<usize> {
+    let order = order.concat();
+    let all_strides = strides(dims);
+    let (dims, strides) = (pick(dims, &order), pick(&all_strides, &order));
+    let mut places = Vec::with_capacity(dims.iter().product());
+    for_each(&dims, |index| places.push(position(index, &strides)));
+    places
+}
+
+/// The convolution. Feature groups split features of lhs and kernels of rhs; batch groups split the
+/// batch of lhs and kernels of rhs. Group `g`'s kernels see group `g`'s part of lhs alone.
+fn convolved(
+    lhs: &Literal,
+    rhs: &Literal,
+    c: &Convolution,
+    dtype: DType,
+    denormals: Denormals,
+) -> Result<Literal, EvalError> {
+    let plan = ConvolutionPlan::new(lhs.dims(), rhs.dims(), c)?;
+    let out = zeros(dtype, &plan.result_dims)?;
+    Ok(match field([lhs.dtype(), rhs.dtype(), dtype]) {
+        Field::Integers => plan.run::<Wrapping<i64>>(lhs, rhs, out, denormals),
+        Field::Reals => plan.run::<f64>(lhs, rhs, out, denormals),
+        Field::Complex => plan.run::<Complex<f64>>(lhs, rhs, out, denormals),
+    })
+}
+
+/// Sizes and strides of a convolution.
+struct ConvolutionPlan<'a> {
+    c: &'a Convolution,
+    lhs_dims: Vec<usize>,
+    lhs_strides: Vec<usize>,
+    rhs_dims: Vec<usize>,
+    rhs_strides: Vec<usize>,
+    result_dims: Vec<usize>,
+    result_strides: Vec<usize>,
+}
+
+impl<'a> ConvolutionPlan<'a> {
+    fn new(lhs: &[usize], rhs: &[usize], c: &'a Convolution) -> Result<ConvolutionPlan<'a>, EvalError> {
+        let n = &c.dims;
+        if c.padding.len() != n.input_spatial.len() {
+            return Err(EvalError::new(format!(
+                "{} dimensions are padded, but {} are spatial",
+                c.padding.len(),
+                n.input_spatial.len()
+            )));
+        }
+        let mut result_dims = vec![0; lhs.len()];
+        result_dims[n.output_batch] = lhs[n.input_batch] / c.batch_group_count.max(1);
+        result_dims[n.output_feature] = rhs[n.kernel_output_feature];
+        for (s, d) in n.output_spatial.iter().enumerate() {
+            result_dims[*d] = windows(
+                lhs[n.input_spatial[s]],
+                rhs[n.kernel_spatial[s]],
+                c.strides[s],
+                c.lhs_dilation[s],
+                c.rhs_dilation[s],
+                c.padding[s],
+            );
+        }
+        Ok(ConvolutionPlan {
+            c,
+            lhs_dims: lhs.to_vec(),
+            lhs_strides: strides(lhs),
+            rhs_dims: rhs.to_vec(),
+            rhs_strides: strides(rhs),
+            result_strides: strides(&result_dims),
+            result_dims,
+        })
+    }
+
+    fn run<N: Number>(&self, lhs: &Literal, rhs: &Literal, out: Literal, denormals: Denormals) -> Literal {
+        store(&self.sums(&load::<N>(lhs, denormals), &load::<N>(rhs, denormals)), out, denormals)
+    }
+
+    fn sums<N: Number>(&self, lhs: &[N], rhs: &[N]) -> Vec<N> {
+        let n = &self.c.dims;
+        let mut out = vec![N::ZERO; self.result_dims.iter().product()];
+        let batch = self.result_dims[n.output_batch];
+        let kernels = self.result_dims[n.output_feature];
+        let features = self.rhs_dims[n.kernel_input_feature];
+        let kernels_per_feature_group = (kernels / self.c.feature_group_count.max(1)).max(1);
+        let kernels_per_batch_group = (kernels / self.c.batch_group_count.max(1)).max(1);
+        let (lhs_step, rhs_step) =
+            (self.lhs_strides[n.input_feature], self.rhs_strides[n.kernel_input_feature]);
+
+        let spatial = pick(&self.result_dims, &n.output_spatial);
+        let spatial_strides = pick(&self.result_strides, &n.output_spatial);
+        for_each(&spatial, |index| {
+            let taps = self.taps(index);
+            for kernel in 0..kernels {
+                let feature = kernel / kernels_per_feature_group * features;
+                let rhs_at = kernel * self.rhs_strides[n.kernel_output_feature];
+                for b in 0..batch {
+                    let image = kernel / kernels_per_batch_group * batch + b;
+                    let lhs_at = image * self.lhs_strides[n.input_batch] + feature * lhs_step;
+                    let mut sum = N::ZERO;
+                    for (l, r) in &taps {
+                        for f in 0..features {
+                            sum = sum + lhs[lhs_at + l + f * lhs_step] * rhs[rhs_at + r + f * rhs_step];
+                        }
+                    }
+                    let at = position(index, &spatial_strides)
+                        + b * self.result_strides[n.output_batch]
+                        + kernel * self.result_strides[n.output_feature];
+                    out[at] = sum;
+                }
+            }
+        });
+        out
+    }
+
+    /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result.
+    fn taps(&self, index: &[usize]) -> Vec<(usize, usize)> {
+        let (c, n) = (self.c, &self.c.dims);
+        let mut taps = vec![(0, 0)];
+        for (s, r) in index.iter().enumerate() {
+            let (lhs_d, rhs_d) = (n.input_spatial[s], n.kernel_spatial[s]);
+            let window = self.rhs_dims[rhs_d];
+            let dilation = c.lhs_dilation[s].max(1) as i128;
+            let mut along = Vec::new();
+            for w in 0..window {
+                let at = *r as i128 * c.strides[s] as i128 + w as i128 * c.rhs_dilation[s] as i128
+                    - i128::from(c.padding[s].0);
+                // In the padding, or in a hole of dilation: a zero, which adds nothing.
+                if at < 0 || at % dilation != 0 || at / dilation >= self.lhs_dims[lhs_d] as i128 {
+                    continue;
+                }
+                let reversed = c.reversal.get(s).is_some_and(|r| *r);
+                let w = if reversed { window - 1 - w } else { w };
+                along.push(((at / dilation) as usize * self.lhs_strides[lhs_d], w * self.rhs_strides[rhs_d]));
+            }
+            taps = taps.iter().flat_map(|(l, r)| along.iter().map(move |(a, b)| (l + a, r + b))).collect();
+        }
+        taps
+    }
+}
+
+/// The numbers in which products are summed.
+enum Field {
+    Integers,
+    Reals,
+    Complex,
+}
+
+fn field(dtypes: [DType; 3]) -> Field {
+    if dtypes.iter().any(|d| d.is_complex()) {
+        Field::Complex
+    } else if dtypes.iter().any(|d| d.is_float()) {
+        Field::Reals
+    } else {
+        Field::Integers
+    }
 }

@@ -1,41 +1,263 @@
-//! Operations whose indices are data.
+//! Operations whose indices are data: gather, scatter, dynamic slices.
+//!
+//! The names of the index arithmetic are the specification's, so that both can be read side by side.
 
+use super::folding::Body;
+use super::index::{for_each, position, strides, try_for_each};
 use super::machine::Machine;
-use super::{EvalError, Value};
+use super::reduction::applied;
+use super::space::{clamp_start, coordinate, other_dims, pick, recast, take, tensors};
+use super::{EvalError, Value, one, tensor};
+use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Gather, Scatter};
 
-/// `dynamic_slice`
-pub(super) fn dynamic_slice(_xs: &[Value], _sizes: &[usize]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `dynamic_slice`: operand, start indices.
+pub(super) fn dynamic_slice(xs: &[Value], sizes: &[usize]) -> Result<Vec<Value>, EvalError> {
+    let all = tensors(xs)?;
+    one(slice_at(tensor(xs, 0)?, all.get(1..).unwrap_or_default(), sizes)?)
 }
 
-/// `dynamic_update_slice`
-pub(super) fn dynamic_update_slice(_xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `dynamic_update_slice`: operand, update, start indices.
+pub(super) fn dynamic_update_slice(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let all = tensors(xs)?;
+    one(update_at(tensor(xs, 0)?, tensor(xs, 1)?, all.get(2..).unwrap_or_default()))
 }
 
-/// `real_dynamic_slice`
-pub(super) fn real_dynamic_slice(_xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `real_dynamic_slice`: operand, start indices, limit indices, strides.
+pub(super) fn real_dynamic_slice(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    one(slice_between(tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?, tensor(xs, 3)?)?)
 }
 
-/// `gather`
-pub(super) fn gather(_xs: &[Value], _gather: &Gather) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `gather`: operand, start indices.
+pub(super) fn gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, EvalError> {
+    one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, g)?)
 }
 
-/// `dynamic_gather`
-pub(super) fn dynamic_gather(_xs: &[Value], _gather: &Gather) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `dynamic_gather`: operand, start indices, slice sizes.
+pub(super) fn dynamic_gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, EvalError> {
+    let slice_sizes = sizes("slice size", tensor(xs, 2)?)?;
+    one(gathered(tensor(xs, 0)?, tensor(xs, 1)?, &Gather { slice_sizes, ..g.clone() })?)
 }
 
-/// `scatter`
+/// `scatter`: inputs, scatter indices, as many updates.
 pub(super) fn scatter<'m>(
-    _m: &mut Machine<'m>,
-    _inst: &'m Inst,
-    _xs: &[Value],
-    _scatter: &Scatter,
+    m: &mut Machine<'m>,
+    inst: &'m Inst,
+    xs: &[Value],
+    s: &Scatter,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let all = tensors(xs)?;
+    let n = all.len() / 2;
+    let mut inputs = Vec::with_capacity(n);
+    for (i, input) in all.iter().take(n).enumerate() {
+        inputs.push(recast(input, m.result_type(inst, i)?.dtype));
+    }
+    let mut body = applied(m, inst, 0)?;
+    let updates = all.get(n + 1..).unwrap_or_default();
+    let results = scattered(&inputs, tensor(xs, n)?, updates, s, &mut |args, out| body.call(m, args, out))?;
+    Ok(results.into_iter().map(Value::Tensor).collect())
+}
+
+/// Slices of the operand with the sizes that `g` gives. Starts are clamped, so that every slice lies
+/// within the operand.
+fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Literal, EvalError> {
+    let starts = Starts::new(start_indices, g.index_vector_dim);
+    let sliced = other_dims(operand.dims().len(), &[&g.collapsed_slice_dims, &g.operand_batching_dims]);
+    for (d, (size, dim)) in g.slice_sizes.iter().zip(operand.dims()).enumerate() {
+        if size > dim {
+            return Err(EvalError::new(format!(
+                "slice size {size} in dimension {d}, which has {dim} elements"
+            )));
+        }
+    }
+
+    // The result's dimensions: those of the slices at `offset_dims`, those of the indices elsewhere.
+    let rank = starts.batch_dims.len() + g.offset_dims.len();
+    let batch_dims = other_dims(rank, &[&g.offset_dims]);
+    let mut dims = vec![0; rank];
+    for (d, size) in batch_dims.iter().zip(&starts.batch_dims) {
+        dims[*d] = *size;
+    }
+    for (d, s) in g.offset_dims.iter().zip(&sliced) {
+        dims[*d] = g.slice_sizes[*s];
+    }
+
+    let operand_strides = strides(operand.dims());
+    let mut operand_index = vec![0; operand.dims().len()];
+    take(operand, &dims, |result_index| {
+        let batch_index = pick(result_index, &batch_dims);
+        operand_index.fill(0);
+        for (d_start, d_operand) in g.start_index_map.iter().enumerate() {
+            let start = starts.get(&batch_index, d_start);
+            operand_index[*d_operand] =
+                clamp_start(start, g.slice_sizes[*d_operand], operand.dims()[*d_operand]);
+        }
+        for (d_operand, d_start) in g.operand_batching_dims.iter().zip(&g.start_indices_batching_dims) {
+            operand_index[*d_operand] += starts.batch_coordinate(&batch_index, *d_start);
+        }
+        for (d_operand, d_result) in sliced.iter().zip(&g.offset_dims) {
+            operand_index[*d_operand] += result_index[*d_result];
+        }
+        position(&operand_index, &operand_strides)
+    })
+}
+
+/// Any number of tensors with updates applied to all at once. An element of an update that falls outside of the
+/// tensor is skipped. Updates are applied in row-major order of their indices.
+///
+/// `body` takes the current elements, then those of the updates.
+fn scattered(
+    inputs: &[Literal],
+    scatter_indices: &Literal,
+    updates: &[Literal],
+    s: &Scatter,
+    body: Body<'_>,
+) -> Result<Vec<Literal>, EvalError> {
+    let mut results = inputs.to_vec();
+    let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
+    let starts = Starts::new(scatter_indices, s.index_vector_dim);
+    let update_scatter_dims = other_dims(update.dims().len(), &[&s.update_window_dims]);
+    let windowed = other_dims(input.dims().len(), &[&s.inserted_window_dims, &s.input_batching_dims]);
+
+    let input_strides = strides(input.dims());
+    let mut result_index = vec![0i128; input.dims().len()];
+    let (mut args, mut combined) = (Vec::new(), Vec::new());
+    let mut update_number = 0;
+    try_for_each(update.dims(), |update_index| {
+        let u = update_number;
+        update_number += 1;
+
+        let update_scatter_index = pick(update_index, &update_scatter_dims);
+        result_index.fill(0);
+        for (d_start, d_input) in s.scatter_dims_to_operand_dims.iter().enumerate() {
+            result_index[*d_input] = starts.get(&update_scatter_index, d_start);
+        }
+        for (d_input, d_start) in s.input_batching_dims.iter().zip(&s.scatter_indices_batching_dims) {
+            result_index[*d_input] += starts.batch_coordinate(&update_scatter_index, *d_start) as i128;
+        }
+        for (d_input, d_update) in windowed.iter().zip(&s.update_window_dims) {
+            result_index[*d_input] += update_index[*d_update] as i128;
+        }
+
+        let in_bounds = result_index.iter().zip(input.dims()).all(|(i, dim)| (0..*dim as i128).contains(i));
+        if !in_bounds {
+            return Ok(());
+        }
+        let r: usize = result_index.iter().zip(&input_strides).map(|(i, stride)| *i as usize * stride).sum();
+        args.clear();
+        args.extend(results.iter().map(|t| t.get(r)));
+        args.extend(updates.iter().map(|t| t.get(u)));
+        body(&args, &mut combined)?;
+        for (result, value) in results.iter_mut().zip(&combined) {
+            result.set(r, *value);
+        }
+        Ok(())
+    })?;
+    Ok(results)
+}
+
+/// The slice of these sizes that begins at the start indices, clamped so that it lies within the operand.
+fn slice_at(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Result<Literal, EvalError> {
+    let start = clamped_starts(operand, start_indices, sizes);
+    let operand_strides = strides(operand.dims());
+    let first = position(&start, &operand_strides);
+    take(operand, sizes, |index| first + position(index, &operand_strides))
+}
+
+/// The operand with the update written over a slice of its size. Starts are clamped, so that it lies within
+/// the operand.
+fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> Literal {
+    let start = clamped_starts(operand, start_indices, update.dims());
+    let operand_strides = strides(operand.dims());
+    let first = position(&start, &operand_strides);
+    let size = operand.dtype().size();
+    let mut out = operand.clone();
+    let to = out.bytes_mut();
+    let mut from = update.bytes().chunks_exact(size);
+    for_each(update.dims(), |index| {
+        let at = (first + position(index, &operand_strides)) * size;
+        if let Some(element) = from.next() {
+            to[at..at + size].copy_from_slice(element);
+        }
+    });
+    out
+}
+
+/// The slice with this start, limit and stride in each dimension. Nothing is clamped: a slice that leaves
+/// the operand is an error.
+fn slice_between(
+    operand: &Literal,
+    start_indices: &Literal,
+    limit_indices: &Literal,
+    strides_operand: &Literal,
+) -> Result<Literal, EvalError> {
+    let start = sizes("start index", start_indices)?;
+    let limit = sizes("limit index", limit_indices)?;
+    let steps = sizes("stride", strides_operand)?;
+    let mut dims = Vec::with_capacity(start.len());
+    for (d, dim) in operand.dims().iter().enumerate() {
+        let bounds = start.get(d).copied().zip(limit.get(d).copied()).zip(steps.get(d).copied());
+        let Some(((first, end), step)) = bounds else {
+            return Err(EvalError::new(format!("no bounds of the slice in dimension {d}")));
+        };
+        if first > end || end > *dim || step == 0 {
+            return Err(EvalError::new(format!(
+                "slice [{first}:{end}:{step}] of dimension {d}, which has {dim} elements"
+            )));
+        }
+        dims.push((end - first).div_ceil(step));
+    }
+    let operand_strides = strides(operand.dims());
+    let first = position(&start, &operand_strides);
+    let step: Vec<usize> = steps.iter().zip(&operand_strides).map(|(a, b)| a * b).collect();
+    take(operand, &dims, |index| first + position(index, &step))
+}
+
+/// Index vectors that lie along one dimension of a tensor; a tensor of scalars holds vectors of one
+/// element, along the dimension after its last.
+struct Starts<'a> {
+    tensor: &'a Literal,
+    /// Sizes of the other dimensions.
+    batch_dims: Vec<usize>,
+    /// Strides of the other dimensions.
+    batch_strides: Vec<usize>,
+    index_vector_dim: usize,
+    vector_stride: usize,
+}
+
+impl Starts<'_> {
+    fn new(tensor: &Literal, index_vector_dim: usize) -> Starts<'_> {
+        let mut batch_dims = tensor.dims().to_vec();
+        let mut batch_strides = strides(tensor.dims());
+        let mut vector_stride = 0;
+        if index_vector_dim < batch_dims.len() {
+            batch_dims.remove(index_vector_dim);
+            vector_stride = batch_strides.remove(index_vector_dim);
+        }
+        Starts { tensor, batch_dims, batch_strides, index_vector_dim, vector_stride }
+    }
+
+    /// Entry `i` of the index vector at `batch_index`.
+    fn get(&self, batch_index: &[usize], i: usize) -> i128 {
+        coordinate(self.tensor.get(position(batch_index, &self.batch_strides) + i * self.vector_stride))
+    }
+
+    /// The coordinate of `batch_index` that belongs to dimension `d` of the tensor.
+    fn batch_coordinate(&self, batch_index: &[usize], d: usize) -> usize {
+        batch_index[if d < self.index_vector_dim { d } else { d - 1 }]
+    }
+}
+
+fn clamped_starts(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Vec<usize> {
+    let each = start_indices.iter().zip(sizes).zip(operand.dims());
+    each.map(|((start, size), dim)| clamp_start(coordinate(start.get(0)), *size, *dim)).collect()
+}
+
+/// The elements of a rank 1 tensor that must not be negative.
+fn sizes(what: &str, tensor: &Literal) -> Result<Vec<usize>, EvalError> {
+    let values = tensor.iter().map(coordinate);
+    values
+        .map(|x| usize::try_from(x).map_err(|_| EvalError::new(format!("{what} {x} is not a size"))))
+        .collect()
 }

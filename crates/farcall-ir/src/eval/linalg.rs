@@ -1,37 +1,211 @@
-//! Linear algebra and Fourier transforms.
+//! Linear algebra and Fourier transforms, computed in `f64` and rounded once.
 
+use num_complex::Complex;
+
+use super::fourier::Fourier;
+use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
-use super::{EvalError, Value};
+use super::number::{Divisible, load, store};
+use super::{EvalError, Value, one, tensor};
+use crate::literal::Literal;
 use crate::module::Inst;
-use crate::op::{FftKind, TriangularSolve};
+use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
 
-/// `cholesky`
+/// `cholesky`: a. The other triangle of the result is zero. For a matrix that is not positive definite,
+/// the triangle is NaN.
 pub(super) fn cholesky(
-    _m: &Machine<'_>,
+    m: &Machine<'_>,
     _inst: &Inst,
-    _xs: &[Value],
-    _lower: bool,
+    xs: &[Value],
+    lower: bool,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let a = tensor(xs, 0)?;
+    let n = square(a)?;
+    one(if a.dtype().is_complex() {
+        let mut values = load::<Complex<f64>>(a, m.denormals);
+        matrices(&mut values, n * n).for_each(|matrix| factor(matrix, n, lower));
+        store(&values, a.clone(), m.denormals)
+    } else {
+        let mut values = load::<f64>(a, m.denormals);
+        matrices(&mut values, n * n).for_each(|matrix| factor(matrix, n, lower));
+        store(&values, a.clone(), m.denormals)
+    })
 }
 
-/// `triangular_solve`
+/// `triangular_solve`: a, b.
 pub(super) fn triangular_solve(
-    _m: &Machine<'_>,
+    m: &Machine<'_>,
     _inst: &Inst,
-    _xs: &[Value],
-    _solve: &TriangularSolve,
+    xs: &[Value],
+    s: &TriangularSolve,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
+    let n = square(a)?;
+    let [.., rows, columns] = *b.dims() else {
+        return Err(EvalError::new(format!("{} holds no matrices", b.ty())));
+    };
+    if n != if s.left_side { rows } else { columns } {
+        return Err(EvalError::new(format!("{} and {} do not fit", a.ty(), b.ty())));
+    }
+    one(if b.dtype().is_complex() {
+        let (a, mut x) = (load::<Complex<f64>>(a, m.denormals), load(b, m.denormals));
+        let each = a.chunks_exact((n * n).max(1)).zip(matrices(&mut x, rows * columns));
+        each.for_each(|(a, x)| solve(a, x, n, s));
+        store(&x, b.clone(), m.denormals)
+    } else {
+        let (a, mut x) = (load::<f64>(a, m.denormals), load(b, m.denormals));
+        let each = a.chunks_exact((n * n).max(1)).zip(matrices(&mut x, rows * columns));
+        each.for_each(|(a, x)| solve(a, x, n, s));
+        store(&x, b.clone(), m.denormals)
+    })
 }
 
-/// `fft`
+/// `fft`: operand. The last dimensions are transformed, as many as `length` has entries.
 pub(super) fn fft(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _kind: FftKind,
-    _length: &[usize],
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    kind: FftKind,
+    length: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let operand = tensor(xs, 0)?;
+    let rank = operand.dims().len();
+    let (Some(last), Some(n), Some(first)) =
+        (rank.checked_sub(1), length.last().copied(), rank.checked_sub(length.len()))
+    else {
+        return Err(EvalError::new(format!("{} lengths do not fit {}", length.len(), operand.ty())));
+    };
+    let half = n / 2 + 1;
+    let expected = if kind == FftKind::Irfft { half } else { n };
+    let sizes = operand.dims()[first..last].iter().chain([&operand.dims()[last]]);
+    if !sizes.eq(length[..length.len() - 1].iter().chain([&expected])) {
+        return Err(EvalError::new(format!("lengths {length:?} do not fit {}", operand.ty())));
+    }
+
+    let inverse = matches!(kind, FftKind::Ifft | FftKind::Irfft);
+    let mut lines = Lines { values: load(operand, m.denormals), dims: operand.dims().to_vec() };
+    // The dimension that is half there, as it would mirror itself, is done first forwards and last
+    // backwards.
+    let others = (first..last).rev();
+    match kind {
+        FftKind::Fft | FftKind::Ifft => (first..rank).rev().for_each(|d| {
+            let fourier = Fourier::new(lines.dims[d], inverse);
+            lines.map(d, lines.dims[d], |line| fourier.run(line));
+        }),
+        FftKind::Rfft => {
+            let fourier = Fourier::new(n, false);
+            lines.map(last, half, |line| fourier.run(line));
+        }
+        FftKind::Irfft => {}
+    }
+    if matches!(kind, FftKind::Rfft | FftKind::Irfft) {
+        for d in others {
+            let fourier = Fourier::new(lines.dims[d], inverse);
+            lines.map(d, lines.dims[d], |line| fourier.run(line));
+        }
+    }
+    if kind == FftKind::Irfft {
+        let fourier = Fourier::new(n, true);
+        lines.map(last, n, |line| {
+            let whole: Vec<_> = (0..n).map(|k| if k < half { line[k] } else { line[n - k].conj() }).collect();
+            fourier.run(&whole)
+        });
+    }
+    let dtype = m.result_type(inst, 0)?.dtype;
+    one(store(&lines.values, zeros(dtype, &lines.dims)?, m.denormals))
+}
+
+/// A tensor of complex numbers that is transformed line by line.
+struct Lines {
+    values: Vec<Complex<f64>>,
+    dims: Vec<usize>,
+}
+
+impl Lines {
+    /// Replaces each line along `d` by the first `length` elements of `f(line)`.
+    fn map(&mut self, d: usize, length: usize, f: impl Fn(&[Complex<f64>]) -> Vec<Complex<f64>>) {
+        let mut dims = self.dims.clone();
+        dims[d] = length;
+        let (from, to) = (strides(&self.dims), strides(&dims));
+        let mut values = vec![Complex::new(0.0, 0.0); dims.iter().product()];
+        let mut starts = dims.clone();
+        starts[d] = 1.min(length);
+        for_each(&starts, |index| {
+            let (a, b) = (position(index, &from), position(index, &to));
+            let line: Vec<_> = (0..self.dims[d]).map(|i| self.values[a + i * from[d]]).collect();
+            for (i, x) in f(&line).into_iter().take(length).enumerate() {
+                values[b + i * to[d]] = x;
+            }
+        });
+        (self.values, self.dims) = (values, dims);
+    }
+}
+
+/// Size of the square matrices in the last two dimensions.
+fn square(a: &Literal) -> Result<usize, EvalError> {
+    match *a.dims() {
+        [.., rows, columns] if rows == columns => Ok(rows),
+        _ => Err(EvalError::new(format!("{} holds no square matrices", a.ty()))),
+    }
+}
+
+/// Matrices of `size` elements that lie one after the other.
+fn matrices<N>(values: &mut [N], size: usize) -> impl Iterator<Item = &mut [N]> {
+    values.chunks_exact_mut(size.max(1))
+}
+
+/// `a = l lᴴ`, column by column, from the lower triangle of `a` alone (or `a = uᴴ u` from the upper one:
+/// `u = lᴴ`).
+fn factor<N: Divisible>(a: &mut [N], n: usize, lower: bool) {
+    // Element (i, j) of the lower triangle, as if it were that one.
+    let at = |i: usize, j: usize| if lower { i * n + j } else { j * n + i };
+    let side = |x: N| if lower { x } else { x.conj() };
+    let mut l = vec![N::ZERO; n * n];
+    let mut definite = true;
+    for j in 0..n {
+        for i in j..n {
+            let products = (0..j).fold(N::ZERO, |sum, k| sum + l[i * n + k] * l[j * n + k].conj());
+            let rest = side(a[at(i, j)]) - products;
+            if i == j {
+                definite &= rest.re() > 0.0;
+                l[j * n + j] = N::from_real(rest.re().sqrt());
+            } else {
+                l[i * n + j] = rest / l[j * n + j];
+            }
+        }
+    }
+    for i in 0..n {
+        for j in 0..n {
+            a[at(i, j)] = match (j <= i, definite) {
+                (true, true) => side(l[i * n + j]),
+                (true, false) => N::from_real(f64::NAN),
+                (false, _) => N::ZERO,
+            };
+        }
+    }
+}
+
+/// Replaces b by the x with `op(a) x = b`, or with `x op(a) = b`, which is `op(a)ᵀ xᵀ = bᵀ`.
+fn solve<N: Divisible>(a: &[N], b: &mut [N], n: usize, s: &TriangularSolve) {
+    if n == 0 {
+        return;
+    }
+    let transposed = (s.transpose_a != TriangularTranspose::NoTranspose) == s.left_side;
+    let conjugated = s.transpose_a == TriangularTranspose::Adjoint;
+    let element = |i: usize, j: usize| {
+        let x = if transposed { a[j * n + i] } else { a[i * n + j] };
+        if conjugated { x.conj() } else { x }
+    };
+    let forward = s.lower != transposed;
+    let count = b.len() / n;
+    for column in 0..count {
+        let at = |i: usize| if s.left_side { i * count + column } else { column * n + i };
+        for step in 0..n {
+            let i = if forward { step } else { n - 1 - step };
+            let known = if forward { 0..i } else { i + 1..n };
+            let products = known.fold(N::ZERO, |sum, j| sum + element(i, j) * b[at(j)]);
+            let rest = b[at(i)] - products;
+            b[at(i)] = if s.unit_diagonal { rest } else { rest / element(i, i) };
+        }
+    }
 }

@@ -21,13 +21,18 @@ mod contraction;
 mod control;
 mod data;
 mod elementwise;
+mod folding;
+mod fourier;
 mod index;
 mod indexing;
 mod linalg;
 mod machine;
+mod number;
 mod random;
 mod reduction;
 mod region;
+mod sorting;
+mod space;
 
 use crate::diag::Span;
 use crate::literal::Literal;

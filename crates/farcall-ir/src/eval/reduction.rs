@@ -1,61 +1,149 @@
 //! Reductions over dimensions and windows, `map`, sorting.
+//!
+//! Here regions become functions of scalars; [`super::folding`] and [`super::sorting`] apply them.
 
+use farcall_sig::DType;
+
+use super::folding::{self, Body};
 use super::machine::Machine;
-use super::{EvalError, Value};
-use crate::module::Inst;
-use crate::op::{ReduceWindow, SelectAndScatter};
+use super::region::Applied;
+use super::space::tensors;
+use super::{Denormals, EvalError, Value, sorting, tensor};
+use crate::literal::Literal;
+use crate::module::{Inst, Region};
+use crate::op::{Binary, Op, ReduceWindow, SelectAndScatter};
+use crate::scalar::Scalar;
 
-/// `reduce`
+/// `reduce`: inputs, as many init values.
 pub(super) fn reduce<'m>(
-    _m: &mut Machine<'m>,
-    _inst: &'m Inst,
-    _xs: &[Value],
-    _dims: &[usize],
+    m: &mut Machine<'m>,
+    inst: &'m Inst,
+    xs: &[Value],
+    dims: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let all = tensors(xs)?;
+    let (inputs, inits) = all.split_at(all.len() / 2);
+    let dtypes = result_dtypes(m, inst)?;
+    values(with_reducer(m, inst, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
 }
 
-/// `reduce_window`
+/// `reduce_window`: inputs, as many init values.
 pub(super) fn reduce_window<'m>(
-    _m: &mut Machine<'m>,
-    _inst: &'m Inst,
-    _xs: &[Value],
-    _window: &ReduceWindow,
+    m: &mut Machine<'m>,
+    inst: &'m Inst,
+    xs: &[Value],
+    window: &ReduceWindow,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let all = tensors(xs)?;
+    let (inputs, inits) = all.split_at(all.len() / 2);
+    let dtypes = result_dtypes(m, inst)?;
+    values(with_reducer(m, inst, |body| folding::fold_windows(inputs, inits, window, &dtypes, body)))
 }
 
-/// `select_and_scatter`
+/// `select_and_scatter`: operand, source, init value.
 pub(super) fn select_and_scatter<'m>(
-    _m: &mut Machine<'m>,
-    _inst: &'m Inst,
-    _xs: &[Value],
-    _window: &SelectAndScatter,
+    m: &mut Machine<'m>,
+    inst: &'m Inst,
+    xs: &[Value],
+    window: &SelectAndScatter,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let (operand, source, init) = (tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?);
+    let dtype = m.result_type(inst, 0)?.dtype;
+    let mut select = applied(m, inst, 0)?;
+    let mut scatter = applied(m, inst, 1)?;
+    // Each window picks its element before any value is scattered: both regions want the machine.
+    let picked = folding::select(operand, source.dims(), window, &mut |args, out| select.call(m, args, out))?;
+    let result = folding::scatter(operand.dims(), source, init, &picked, dtype, &mut |args, out| {
+        scatter.call(m, args, out)
+    })?;
+    values(Ok(vec![result]))
 }
 
-/// `map`
-pub(super) fn map<'m>(_m: &mut Machine<'m>, _inst: &'m Inst, _xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `map`: inputs.
+pub(super) fn map<'m>(m: &mut Machine<'m>, inst: &'m Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let inputs = tensors(xs)?;
+    let dtypes = result_dtypes(m, inst)?;
+    let mut body = applied(m, inst, 0)?;
+    values(folding::map(&inputs, &dtypes, &mut |args, out| body.call(m, args, out)))
 }
 
-/// `sort`
+/// `sort`: inputs.
 pub(super) fn sort<'m>(
-    _m: &mut Machine<'m>,
-    _inst: &'m Inst,
-    _xs: &[Value],
-    _dim: usize,
+    m: &mut Machine<'m>,
+    inst: &'m Inst,
+    xs: &[Value],
+    dim: usize,
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    let inputs = tensors(xs)?;
+    let mut body = applied(m, inst, 0)?;
+    values(sorting::sort(&inputs, dim, &mut |args, out| body.call(m, args, out)))
 }
 
-/// `top_k`
-pub(super) fn top_k(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _k: usize,
-) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `top_k`: operand.
+pub(super) fn top_k(_m: &Machine<'_>, _inst: &Inst, xs: &[Value], k: usize) -> Result<Vec<Value>, EvalError> {
+    let (largest, places) = sorting::top_k(tensor(xs, 0)?, k);
+    values(Ok(vec![largest, places]))
+}
+
+/// Region number `i` of an instruction as a function of scalars.
+pub(super) fn applied<'m>(m: &Machine<'m>, inst: &'m Inst, i: usize) -> Result<Applied<'m>, EvalError> {
+    let region = inst.regions.get(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))?;
+    Applied::new(m, region)
+}
+
+/// Runs `fold` with the instruction's region.
+///
+/// A region that adds or multiplies floats is replaced by the same in `f64`, which the fold rounds once
+/// at its end. The order of a reduction is the implementation's to choose, and so is what a program
+/// may expect of its last digits; added up one by one in `f32`, a million numbers would be further from
+/// their sum than what XLA's partial sums give. Steps under `Denormals::Flush` are taken as they
+/// stand.
+fn with_reducer<'m, R>(
+    m: &mut Machine<'m>,
+    inst: &'m Inst,
+    fold: impl FnOnce(Body<'_>) -> Result<R, EvalError>,
+) -> Result<R, EvalError> {
+    let wide = inst.regions.first().filter(|_| m.denormals == Denormals::Ieee).and_then(|r| wide(m, r));
+    if let Some(operation) = wide {
+        return fold(&mut |args, out| {
+            out.clear();
+            out.push(match (operation, args[0], args[1]) {
+                (Wide::Add, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a + b),
+                (Wide::Multiply, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a * b),
+                (Wide::Add, a, b) => Scalar::Complex(a.as_complex() + b.as_complex()),
+                (Wide::Multiply, a, b) => Scalar::Complex(a.as_complex() * b.as_complex()),
+            });
+            Ok(())
+        });
+    }
+    let mut body = applied(m, inst, 0)?;
+    fold(&mut |args, out| body.call(m, args, out))
+}
+
+/// What a region does that is nothing but one operation on two floats.
+#[derive(Clone, Copy)]
+enum Wide {
+    Add,
+    Multiply,
+}
+
+fn wide(m: &Machine<'_>, region: &Region) -> Option<Wide> {
+    let ([a, b], [inst, _]) = (region.args.as_slice(), region.insts.as_slice()) else { return None };
+    let operation = match inst.op {
+        Op::Binary(Binary::Add) => Wide::Add,
+        Op::Binary(Binary::Multiply) => Wide::Multiply,
+        _ => return None,
+    };
+    let dtype = m.func.tensor(*a)?.dtype;
+    let of_arguments = inst.operands == [*a, *b] || inst.operands == [*b, *a];
+    (of_arguments && region.returned() == inst.results && (dtype.is_float() || dtype.is_complex()))
+        .then_some(operation)
+}
+
+fn result_dtypes(m: &Machine<'_>, inst: &Inst) -> Result<Vec<DType>, EvalError> {
+    (0..inst.results.len()).map(|i| Ok(m.result_type(inst, i)?.dtype)).collect()
+}
+
+fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<Value>, EvalError> {
+    Ok(results?.into_iter().map(Value::Tensor).collect())
 }

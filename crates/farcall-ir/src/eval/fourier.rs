@@ -1,0 +1,104 @@
+//! Discrete Fourier transforms of any length, in `f64`.
+//!
+//! Cooley and Tukey's recursion over the prime factors of the length. Roots of unity come from one
+//! table, so that errors do not build up along a line.
+
+use std::f64::consts::FRAC_PI_4;
+
+use num_complex::Complex;
+
+/// Transforms lines of one length.
+pub(super) struct Fourier {
+    /// `exp(-2πi k / n)`, with the other sign for the inverse.
+    roots: Vec<Complex<f64>>,
+    inverse: bool,
+}
+
+impl Fourier {
+    /// A transform of lines of `n` elements. The inverse divides by `n`.
+    pub(super) fn new(n: usize, inverse: bool) -> Fourier {
+        let root = |k| {
+            let (cos, sin) = on_circle(8 * k, n);
+            Complex::new(cos, if inverse { sin } else { -sin })
+        };
+        Fourier { roots: (0..n).map(root).collect(), inverse }
+    }
+
+    /// The transform of a line of `n` elements.
+    pub(super) fn run(&self, line: &[Complex<f64>]) -> Vec<Complex<f64>> {
+        let n = self.roots.len();
+        let mut out = if n == 0 { Vec::new() } else { self.part(line, 0, 1, n) };
+        if self.inverse {
+            out.iter_mut().for_each(|x| *x /= n as f64);
+        }
+        out
+    }
+
+    /// The transform of the `n` elements `line[first]`, `line[first + step]`, …, where `n * step` is the
+    /// length of the line.
+    fn part(&self, line: &[Complex<f64>], first: usize, step: usize, n: usize) -> Vec<Complex<f64>> {
+        if n == 1 {
+            return vec![line[first]];
+        }
+        let p = smallest_prime_factor(n);
+        let m = n / p;
+        let parts: Vec<_> = (0..p).map(|r| self.part(line, first + r * step, step * p, m)).collect();
+        let sum = |k: usize| {
+            parts.iter().enumerate().map(|(r, part)| part[k % m] * self.roots[r * k % n * step]).sum()
+        };
+        (0..n).map(sum).collect()
+    }
+}
+
+/// Cosine and sine of `a / 8n` turns, for `a` up to `8n`. Symmetry keeps angles within an eighth of a
+/// turn, so that the roots are as symmetric as they should be.
+fn on_circle(a: usize, n: usize) -> (f64, f64) {
+    if a > 4 * n {
+        let (cos, sin) = on_circle(8 * n - a, n);
+        (cos, -sin)
+    } else if a > 2 * n {
+        let (cos, sin) = on_circle(4 * n - a, n);
+        (-cos, sin)
+    } else if a > n {
+        let (cos, sin) = on_circle(2 * n - a, n);
+        (sin, cos)
+    } else {
+        let (sin, cos) = (FRAC_PI_4 * a as f64 / n as f64).sin_cos();
+        (cos, sin)
+    }
+}
+
+fn smallest_prime_factor(n: usize) -> usize {
+    (2..).take_while(|p| p * p <= n).find(|p| n.is_multiple_of(*p)).unwrap_or(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_as_defined_gives_the_same() {
+        for n in [1, 2, 3, 4, 6, 7, 8, 30, 49, 97, 120] {
+            let line: Vec<_> =
+                (0..n).map(|i| Complex::new((i * i % 7) as f64 - 3.0, (i % 5) as f64)).collect();
+            let found = Fourier::new(n, false).run(&line);
+            for (k, found) in found.iter().enumerate() {
+                let term = |(i, x): (usize, &Complex<f64>)| {
+                    x * Complex::from_polar(1.0, -std::f64::consts::TAU * (i * k % n) as f64 / n as f64)
+                };
+                let expected: Complex<f64> = line.iter().enumerate().map(term).sum();
+                assert!((found - expected).norm() < 1e-11, "{n} {k}: {found} {expected}");
+            }
+            for (there, back) in line.iter().zip(Fourier::new(n, true).run(&found)) {
+                assert!((there - back).norm() < 1e-13, "{n}: {there} {back}");
+            }
+        }
+    }
+
+    #[test]
+    fn whole_quarters_are_exact() {
+        let roots = Fourier::new(8, false).roots;
+        assert_eq!(roots[2], Complex::new(0.0, -1.0));
+        assert_eq!(roots[4], Complex::new(-1.0, 0.0));
+    }
+}

@@ -1,0 +1,125 @@
+//! The numbers in which products, solvers and transforms compute: `f64`, complex `f64`, wrapping `i64`.
+//!
+//! Tensors are converted once, before the inner loops, and rounded once, after them.
+
+use std::num::Wrapping;
+use std::ops::{Add, Div, Mul, Sub};
+
+use farcall_sig::DType;
+use num_complex::Complex;
+
+use super::Denormals;
+use crate::literal::Literal;
+use crate::scalar::Scalar;
+
+/// A ring of numbers.
+pub(super) trait Number: Copy + Add<Output = Self> + Mul<Output = Self> {
+    const ZERO: Self;
+    fn from_scalar(x: Scalar) -> Self;
+    fn to_scalar(self) -> Scalar;
+}
+
+/// Numbers that can be divided.
+pub(super) trait Divisible: Number + Sub<Output = Self> + Div<Output = Self> {
+    fn conj(self) -> Self;
+    fn re(self) -> f64;
+    fn from_real(x: f64) -> Self;
+}
+
+/// The elements of a tensor.
+pub(super) fn load<N: Number>(tensor: &Literal, denormals: Denormals) -> Vec<N> {
+    let dtype = tensor.dtype();
+    tensor.iter().map(|x| N::from_scalar(flush(denormals, dtype, x))).collect()
+}
+
+/// The tensor `out` with these elements, rounded to its type.
+pub(super) fn store<N: Number>(values: &[N], mut out: Literal, denormals: Denormals) -> Literal {
+    let dtype = out.dtype();
+    for (element, value) in out.bytes_mut().chunks_exact_mut(dtype.size()).zip(values) {
+        flush(denormals, dtype, value.to_scalar().round_to(dtype)).write(dtype, element);
+    }
+    out
+}
+
+/// The element, or a zero of its sign if it is subnormal and those count as zero.
+pub(super) fn flush(denormals: Denormals, dtype: DType, x: Scalar) -> Scalar {
+    if denormals == Denormals::Ieee {
+        return x;
+    }
+    let smallest = match dtype.real() {
+        DType::F64 => f64::MIN_POSITIVE,
+        DType::F32 | DType::BF16 => f64::from(f32::MIN_POSITIVE),
+        _ => return x,
+    };
+    let flush = |x: f64| if x.abs() < smallest { 0.0_f64.copysign(x) } else { x };
+    match x {
+        Scalar::Float(x) => Scalar::Float(flush(x)),
+        Scalar::Complex(z) => Scalar::Complex(Complex::new(flush(z.re), flush(z.im))),
+        other => other,
+    }
+}
+
+/// Integers of any width: their low bits are those of the sum or product of the low bits.
+impl Number for Wrapping<i64> {
+    const ZERO: Wrapping<i64> = Wrapping(0);
+
+    fn from_scalar(x: Scalar) -> Wrapping<i64> {
+        Wrapping(x.as_i64())
+    }
+
+    fn to_scalar(self) -> Scalar {
+        Scalar::Signed(self.0)
+    }
+}
+
+impl Number for f64 {
+    const ZERO: f64 = 0.0;
+
+    fn from_scalar(x: Scalar) -> f64 {
+        x.as_f64()
+    }
+
+    fn to_scalar(self) -> Scalar {
+        Scalar::Float(self)
+    }
+}
+
+impl Number for Complex<f64> {
+    const ZERO: Complex<f64> = Complex::new(0.0, 0.0);
+
+    fn from_scalar(x: Scalar) -> Complex<f64> {
+        x.as_complex()
+    }
+
+    fn to_scalar(self) -> Scalar {
+        Scalar::Complex(self)
+    }
+}
+
+impl Divisible for f64 {
+    fn conj(self) -> f64 {
+        self
+    }
+
+    fn re(self) -> f64 {
+        self
+    }
+
+    fn from_real(x: f64) -> f64 {
+        x
+    }
+}
+
+impl Divisible for Complex<f64> {
+    fn conj(self) -> Complex<f64> {
+        Complex::conj(&self)
+    }
+
+    fn re(self) -> f64 {
+        self.re
+    }
+
+    fn from_real(x: f64) -> Complex<f64> {
+        Complex::new(x, 0.0)
+    }
+}

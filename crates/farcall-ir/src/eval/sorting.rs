@@ -1,0 +1,115 @@
+//! Orders: `sort` and `top_k`.
+
+use std::cmp::Ordering;
+
+use farcall_sig::DType;
+
+use super::EvalError;
+use super::folding::{Body, truth};
+use super::index::{for_each, position, strides};
+use crate::literal::Literal;
+use crate::scalar::Scalar;
+
+/// `sort` along `dim`, always stable. All inputs are permuted alike.
+///
+/// `body` takes the left and right element of the first input, then of the second, and so on, and says
+/// whether left comes first. One that contradicts itself (NaNs, `LE`) gives some permutation.
+pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec<Literal>, EvalError> {
+    let Some(first) = inputs.first() else { return Ok(Vec::new()) };
+    let dims = first.dims();
+    let (Some(length), false) = (dims.get(dim).copied(), first.is_empty()) else {
+        return Ok(inputs.to_vec());
+    };
+    let all_strides = strides(dims);
+    let stride = all_strides[dim];
+    let mut line_dims = dims.to_vec();
+    line_dims[dim] = 1;
+    let mut lines = Vec::new();
+    for_each(&line_dims, |index| lines.push(position(index, &all_strides)));
+
+    let mut results = inputs.to_vec();
+    let (mut args, mut returned) = (Vec::new(), Vec::new());
+    for line in lines {
+        let elements: Vec<Vec<Scalar>> =
+            inputs.iter().map(|t| (0..length).map(|i| t.get(line + i * stride)).collect()).collect();
+        let order = merge_sort(length, |left, right| {
+            args.clear();
+            for input in &elements {
+                args.extend([input[left], input[right]]);
+            }
+            body(&args, &mut returned)?;
+            Ok(truth(&returned))
+        })?;
+        for (result, input) in results.iter_mut().zip(&elements) {
+            for (i, from) in order.iter().enumerate() {
+                result.set(line + i * stride, input[*from]);
+            }
+        }
+    }
+    Ok(results)
+}
+
+/// `top_k`: the `k` largest elements of each line along the last dimension, largest first, and their
+/// places as `s32`. Equal elements come in the order of the operand.
+///
+/// Floats are ordered as by `totalOrder`, as XLA has it: NaNs are largest (or, with a sign, smallest).
+pub(super) fn top_k(operand: &Literal, k: usize) -> (Literal, Literal) {
+    let mut dims = operand.dims().to_vec();
+    let length = dims.pop().unwrap_or(1);
+    let lines: usize = dims.iter().product();
+    let k = k.min(length);
+    dims.push(k);
+    let mut values = Literal::zeros(operand.dtype(), dims.as_slice());
+    let mut places = Literal::zeros(DType::S32, dims.as_slice());
+    for line in 0..lines {
+        let elements: Vec<Scalar> = (0..length).map(|i| operand.get(line * length + i)).collect();
+        let mut order: Vec<usize> = (0..length).collect();
+        order.sort_by(|a, b| total_order(elements[*b], elements[*a]));
+        for (i, from) in order.iter().take(k).enumerate() {
+            values.set(line * k + i, elements[*from]);
+            places.set(line * k + i, Scalar::Signed(*from as i64));
+        }
+    }
+    (values, places)
+}
+
+/// The order of two elements of one type, IEEE 754's `totalOrder` for floats; complex numbers by real,
+/// then imaginary part.
+fn total_order(a: Scalar, b: Scalar) -> Ordering {
+    match (a, b) {
+        (Scalar::Float(a), Scalar::Float(b)) => a.total_cmp(&b),
+        (Scalar::Unsigned(a), Scalar::Unsigned(b)) => a.cmp(&b),
+        (Scalar::Complex(a), Scalar::Complex(b)) => a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im)),
+        (a, b) => a.as_i64().cmp(&b.as_i64()),
+    }
+}
+
+/// A stable order of `0..n`. Unlike the standard library's sorts, which may panic, any `less` will do.
+fn merge_sort<E>(n: usize, mut less: impl FnMut(usize, usize) -> Result<bool, E>) -> Result<Vec<usize>, E> {
+    let mut order: Vec<usize> = (0..n).collect();
+    let mut merged = Vec::with_capacity(n);
+    let mut width = 1;
+    while width < n {
+        merged.clear();
+        for run in order.chunks(2 * width) {
+            let (mut left, mut right) = run.split_at(width.min(run.len()));
+            while let (Some((l, left_rest)), Some((r, right_rest))) =
+                (left.split_first(), right.split_first())
+            {
+                // The right one goes first only if it is less: equal ones keep their order.
+                if less(*r, *l)? {
+                    merged.push(*r);
+                    right = right_rest;
+                } else {
+                    merged.push(*l);
+                    left = left_rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        std::mem::swap(&mut order, &mut merged);
+        width *= 2;
+    }
+    Ok(order)
+}

@@ -1,0 +1,78 @@
+//! Choosing dimensions and starts: what gather, scatter, slices, products and reductions share beyond
+//! [`super::index`].
+
+use farcall_sig::DType;
+
+use super::index::{for_each, zeros};
+use super::{EvalError, Value, tensor};
+use crate::literal::Literal;
+use crate::scalar::Scalar;
+
+/// The operands, all of which are tensors in a verified module.
+pub(super) fn tensors(operands: &[Value]) -> Result<Vec<Literal>, EvalError> {
+    (0..operands.len()).map(|i| tensor(operands, i).cloned()).collect()
+}
+
+/// A tensor of the shape `dims` whose element at an index is the operand's element at the position
+/// `source(index)`, which must exist.
+pub(super) fn take(
+    operand: &Literal,
+    dims: &[usize],
+    mut source: impl FnMut(&[usize]) -> usize,
+) -> Result<Literal, EvalError> {
+    let mut out = zeros(operand.dtype(), dims)?;
+    let size = operand.dtype().size();
+    let from = operand.bytes();
+    let mut to = out.bytes_mut().chunks_exact_mut(size);
+    for_each(dims, |index| {
+        let at = source(index) * size;
+        if let Some(element) = to.next() {
+            element.copy_from_slice(&from[at..at + size]);
+        }
+    });
+    Ok(out)
+}
+
+/// The tensor with its elements converted to another type of their class.
+pub(super) fn recast(tensor: &Literal, dtype: DType) -> Literal {
+    if tensor.dtype() == dtype {
+        return tensor.clone();
+    }
+    Literal::from_fn(dtype, tensor.dims(), |i| tensor.get(i))
+}
+
+/// The value of an element that is an index. Wide enough for every integer type.
+pub(super) fn coordinate(value: Scalar) -> i128 {
+    match value {
+        Scalar::Unsigned(x) => i128::from(x),
+        other => i128::from(other.as_i64()),
+    }
+}
+
+/// The start nearest to `start` from which `size` elements lie within a dimension of `dim`.
+pub(super) fn clamp_start(start: i128, size: usize, dim: usize) -> usize {
+    let last = dim.saturating_sub(size);
+    usize::try_from(start.max(0)).map_or(last, |s| s.min(last))
+}
+
+/// The dimensions below `rank` that none of the lists names.
+pub(super) fn other_dims(rank: usize, named: &[&[usize]]) -> Vec<usize> {
+    (0..rank).filter(|d| named.iter().all(|list| !list.contains(d))).collect()
+}
+
+/// The entries of `values` at these places.
+pub(super) fn pick(values: &[usize], places: &[usize]) -> Vec<usize> {
+    places.iter().map(|p| values[*p]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_are_clamped() {
+        assert_eq!(clamp_start(-3, 2, 5), 0);
+        assert_eq!(clamp_start(4, 2, 5), 3);
+        assert_eq!(clamp_start(coordinate(Scalar::Unsigned(u64::MAX)), 2, 5), 3);
+    }
+}
