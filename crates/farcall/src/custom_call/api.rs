@@ -1,0 +1,516 @@
+//! The host's table of functions, and the symbol by which libraries find it.
+//!
+//! One table serves handlers of every version: a function reads its arguments by their
+//! `struct_size`, as the layouts of 0.2 to 0.5 can be told apart by it.
+
+use std::ffi::{CStr, CString};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{null, null_mut};
+
+use farcall_ffi::abi::{self, *};
+
+use super::context::Context;
+use super::error::Failure;
+use super::handles::Handles;
+use super::{future, untyped};
+use crate::registry::{self, Platform, RegisterError, TypeError};
+
+/// Version of XLA's FFI that this host speaks, as (major, minor); handlers may be older.
+pub const API_VERSION: (i32, i32) = (abi::API_MAJOR, abi::API_MINOR);
+
+/// Symbols that libraries may expect of the process they are loaded into.
+///
+/// An executable exports them only where its linker was told so; see
+/// [`LoadError::HostSymbols`](registry::LoadError::HostSymbols).
+pub const HOST_SYMBOLS: [&str; 3] =
+    ["XLA_FFI_GetApi", "XlaCustomCallStatusSetFailure", "XlaCustomCallStatusSetSuccess"];
+
+/// The host's functions.
+pub fn host_api() -> *const Api {
+    &raw const TABLE.0
+}
+
+/// The symbol by which libraries find the host's functions and register themselves.
+#[unsafe(no_mangle)]
+pub extern "C" fn XLA_FFI_GetApi() -> *const Api {
+    host_api()
+}
+
+/// The addresses of [`HOST_SYMBOLS`]; also keeps the functions from being left out by the linker.
+pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 3] {
+    let [get_api, set_failure, set_success] = HOST_SYMBOLS;
+    [
+        (get_api, XLA_FFI_GetApi as *const () as usize),
+        (set_failure, untyped::XlaCustomCallStatusSetFailure as *const () as usize),
+        (set_success, untyped::XlaCustomCallStatusSetSuccess as *const () as usize),
+    ]
+}
+
+/// Takes an error that a handler returned; `None` for null.
+pub(super) fn take_error(error: *mut Error) -> Option<Failure> {
+    if error.is_null() {
+        return None;
+    }
+    let unknown =
+        || Failure::new(ErrorCode::UNKNOWN, "the handler returned an error that is not this host's");
+    Some(match ERRORS.take(error) {
+        None => unknown(),
+        Some(HostError { code, message }) => {
+            let known = code.is_known() && code != ErrorCode::OK;
+            let code = if known { code } else { ErrorCode::UNKNOWN };
+            Failure { code, message: message.to_string_lossy().into_owned() }
+        }
+    })
+}
+
+/// What an [`abi::Error`] of this host stands for.
+struct HostError {
+    code: ErrorCode,
+    message: CString,
+}
+
+static ERRORS: Handles<HostError> = Handles::new();
+
+fn new_error(failure: Failure) -> *mut Error {
+    let mut bytes = failure.message.into_bytes();
+    bytes.retain(|b| *b != 0);
+    let message = CString::new(bytes).unwrap_or_default();
+    ERRORS.insert(HostError { code: failure.code, message })
+}
+
+struct Table(Api);
+
+// SAFETY: the table is never written to, and the functions in it may be called from any thread.
+unsafe impl Sync for Table {}
+
+static TABLE: Table = Table(Api {
+    struct_size: Api::STRUCT_SIZE,
+    extension_start: null_mut(),
+    api_version: ApiVersion::new(API_VERSION.0, API_VERSION.1),
+    internal_api: null(),
+    error_create: Some(error_create),
+    error_get_details: Some(error_get_details),
+    error_destroy: Some(error_destroy),
+    handler_register: Some(handler_register),
+    stream_get: Some(stream_get),
+    type_register: Some(type_register),
+    invoke_context_get: Some(invoke_context_get),
+    state_set: Some(state_set),
+    state_get: Some(state_get),
+    device_memory_allocate: Some(device_memory_allocate),
+    device_memory_free: Some(device_memory_free),
+    thread_pool_schedule: Some(thread_pool_schedule),
+    thread_pool_num_threads: Some(thread_pool_num_threads),
+    future_create: Some(future_create),
+    future_set_available: Some(future_set_available),
+    future_set_error: Some(future_set_error),
+    run_id_get: Some(run_id_get),
+    device_ordinal_get: Some(device_ordinal_get),
+    invoke_context_find_extension: Some(invoke_context_find_extension),
+    custom_options_get: Some(custom_options_get),
+});
+
+/// The one way in: checks null and size, catches panics, turns a failure into an error.
+///
+/// # Safety
+/// `args` is null, or points to as many bytes as the `struct_size` at its start says.
+unsafe fn enter<A>(
+    args: *mut A,
+    at_least: usize,
+    body: impl FnOnce(usize) -> Result<(), Failure>,
+) -> *mut Error {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if args.is_null() || !args.is_aligned() {
+            return Err(Failure::invalid("the arguments are null or misaligned"));
+        }
+        // SAFETY: every struct of arguments starts with its size.
+        let struct_size = unsafe { args.cast::<usize>().read() };
+        if struct_size < at_least {
+            let name = std::any::type_name::<A>().rsplit("::").next().unwrap_or_default();
+            return Err(Failure::invalid(format!(
+                "{name} of {struct_size} bytes, at least {at_least} expected: check the versions of \
+                 library and host"
+            )));
+        }
+        body(struct_size)
+    }));
+    let failure = match outcome {
+        Ok(Ok(())) => return null_mut(),
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::new(ErrorCode::INTERNAL, "the host panicked"),
+    };
+    catch_unwind(|| new_error(failure)).unwrap_or(null_mut())
+}
+
+/// The text of a span that a library passes.
+///
+/// # Safety
+/// Unless null, `span.ptr` points to `span.len` bytes.
+unsafe fn text(span: ByteSpan, what: &str) -> Result<String, Failure> {
+    if span.len > 0 && (span.ptr.is_null() || isize::try_from(span.len).is_err()) {
+        return Err(Failure::invalid(format!("the {what} is null or too long")));
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { span.as_bytes() };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(Failure::invalid(format!("the {what} is not UTF-8"))),
+    }
+}
+
+unsafe extern "C" fn error_create(args: *mut ErrorCreateArgs) -> *mut Error {
+    let mut created = null_mut();
+    // SAFETY: as the interface demands of the caller.
+    let failed = unsafe {
+        enter(args, ErrorCreateArgs::STRUCT_SIZE, |_| {
+            let (message, code) = ((*args).message, (*args).errc);
+            let message =
+                if message.is_null() { CString::default() } else { CStr::from_ptr(message).to_owned() };
+            created = ERRORS.insert(HostError { code, message });
+            Ok(())
+        })
+    };
+    if failed.is_null() { created } else { failed }
+}
+
+unsafe extern "C" fn error_get_details(args: *mut ErrorGetDetailsArgs) {
+    let before = std::mem::offset_of!(ErrorGetDetailsArgs, errc);
+    // SAFETY: as the interface demands of the caller.
+    let failed = unsafe {
+        enter(args, ErrorGetMessageArgs::STRUCT_SIZE, |struct_size| {
+            let found = ERRORS.with((*args).error, |e| (e.message.as_ptr(), e.code));
+            // The text lives as long as the error, wherever its entry moves.
+            let (message, code) =
+                found.unwrap_or((c"not an error of this host".as_ptr(), ErrorCode::UNKNOWN));
+            (*args).message = message;
+            if struct_size >= before + size_of::<ErrorCode>() {
+                (*args).errc = code;
+            }
+            Ok(())
+        })
+    };
+    drop(ERRORS.take(failed));
+}
+
+unsafe extern "C" fn error_destroy(args: *mut ErrorDestroyArgs) {
+    // SAFETY: as the interface demands of the caller.
+    let failed = unsafe {
+        enter(args, ErrorDestroyArgs::STRUCT_SIZE, |_| {
+            drop(ERRORS.take((*args).error));
+            Ok(())
+        })
+    };
+    drop(ERRORS.take(failed));
+}
+
+unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, HandlerRegisterArgsV4::STRUCT_SIZE, |_| {
+            let Some(args) = HandlerRegisterArgs::read(args) else {
+                return Err(Failure::invalid("a registration of no known version"));
+            };
+            let name = text(args.name, "name of the target")?;
+            let platform = Platform::parse(&text(args.platform, "name of the platform")?);
+            registry::register_from_library(&name, platform, args.bundle, args.traits).map_err(|e| {
+                let code = match e {
+                    RegisterError::Conflict { .. } => ErrorCode::ALREADY_EXISTS,
+                    _ => ErrorCode::INVALID_ARGUMENT,
+                };
+                Failure::new(code, e.to_string())
+            })
+        })
+    }
+}
+
+unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller. `type_info` lies beyond the size that the
+    // header names, but every caller has it.
+    unsafe {
+        enter(args, TypeRegisterArgs::STRUCT_SIZE, |_| {
+            let name = text((*args).name, "name of the type")?;
+            let (id, info) = ((*args).type_id, (*args).type_info);
+            if id.is_null() {
+                return Err(Failure::invalid(format!("the type `{name}` has no place for its id")));
+            }
+            *id = register_type(&name, *id, info)?;
+            Ok(())
+        })
+    }
+}
+
+/// Registers a type by its C description, which may be null.
+///
+/// # Safety
+/// `info` is null, or points to as many bytes as the `struct_size` at its start says.
+pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo) -> Result<TypeId, Failure> {
+    // SAFETY: the caller's promise; the deleter is read only if it is there.
+    let deleter = unsafe {
+        if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
+    };
+    registry::register_type(name, id, deleter).map_err(|e| {
+        let code = match e {
+            TypeError::Taken { .. } => ErrorCode::ALREADY_EXISTS,
+            TypeError::EmptyName => ErrorCode::INVALID_ARGUMENT,
+        };
+        Failure::new(code, e.to_string())
+    })
+}
+
+/// The id that a handler's pointer points to.
+///
+/// # Safety
+/// `id` is null or points to an id.
+unsafe fn read_type_id(id: *mut TypeId) -> Result<TypeId, Failure> {
+    // SAFETY: the caller's promise.
+    match unsafe { id.as_ref() } {
+        Some(id) => Ok(*id),
+        None => Err(Failure::invalid("the type id is null")),
+    }
+}
+
+unsafe extern "C" fn stream_get(args: *mut StreamGetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, StreamGetArgs::STRUCT_SIZE, |_| {
+            (*args).stream = null_mut();
+            Err(Failure::new(ErrorCode::UNIMPLEMENTED, "the platform Host has no streams"))
+        })
+    }
+}
+
+unsafe extern "C" fn invoke_context_get(args: *mut InvokeContextGetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, InvokeContextGetArgs::STRUCT_SIZE, |_| {
+            let id = read_type_id((*args).type_id)?;
+            let run = Context::of((*args).ctx)?.run()?;
+            (*args).data = run.user_data(id).ok_or_else(|| {
+                let name = registry::type_name(id).unwrap_or_else(|| format!("type id {}", id.type_id));
+                Failure::new(ErrorCode::NOT_FOUND, format!("the run has no user data of `{name}`"))
+            })?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn state_set(args: *mut StateSetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller. Without a stage, the arguments are of 0.2.
+    unsafe {
+        enter(args, StateSetArgsV2::STRUCT_SIZE, |struct_size| {
+            let (ctx, stage, id, state) = if struct_size >= StateSetArgs::STRUCT_SIZE {
+                ((*args).ctx, (*args).stage, (*args).type_id, (*args).state)
+            } else {
+                let args = args.cast::<StateSetArgsV2>();
+                ((*args).ctx, Stage::INSTANTIATE, (*args).type_id, (*args).state)
+            };
+            Context::of(ctx)?.set_state(stage, read_type_id(id)?, state)
+        })
+    }
+}
+
+unsafe extern "C" fn state_get(args: *mut StateGetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller. Without a stage, the arguments are of 0.2.
+    unsafe {
+        enter(args, StateGetArgsV2::STRUCT_SIZE, |struct_size| {
+            if struct_size >= StateGetArgs::STRUCT_SIZE {
+                let context = Context::of((*args).ctx)?;
+                (*args).state = context.state((*args).stage, read_type_id((*args).type_id)?)?;
+            } else {
+                let args = args.cast::<StateGetArgsV2>();
+                let context = Context::of((*args).ctx)?;
+                (*args).state = context.state(Stage::INSTANTIATE, read_type_id((*args).type_id)?)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn device_memory_allocate(args: *mut DeviceMemoryAllocateArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, DeviceMemoryAllocateArgs::STRUCT_SIZE, |_| {
+            (*args).data = Context::of((*args).ctx)?.allocate((*args).size, (*args).alignment)?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn device_memory_free(args: *mut DeviceMemoryFreeArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, DeviceMemoryFreeArgs::STRUCT_SIZE, |_| Context::of((*args).ctx)?.free((*args).data))
+    }
+}
+
+unsafe extern "C" fn thread_pool_schedule(args: *mut ThreadPoolScheduleArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, ThreadPoolScheduleArgs::STRUCT_SIZE, |_| {
+            let run = Context::of((*args).ctx)?.run()?;
+            let task = (*args).task.ok_or_else(|| Failure::invalid("the task is null"))?;
+            run.pool().spawn_foreign(task, (*args).data);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn thread_pool_num_threads(args: *mut ThreadPoolNumThreadsArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, ThreadPoolNumThreadsArgs::STRUCT_SIZE, |_| {
+            let run = Context::of((*args).ctx)?.run()?;
+            if (*args).num_threads.is_null() {
+                return Err(Failure::invalid("there is no place for the number of threads"));
+            }
+            *(*args).num_threads = i64::try_from(run.pool().size()).unwrap_or(i64::MAX);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn future_create(args: *mut FutureCreateArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller. `future` lies beyond the size that the header
+    // names, but every caller has it.
+    unsafe {
+        enter(args, FutureCreateArgs::STRUCT_SIZE, |_| {
+            (*args).future = future::create();
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn future_set_available(args: *mut FutureSetAvailableArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe { enter(args, FutureSetAvailableArgs::STRUCT_SIZE, |_| future::complete((*args).future, Ok(()))) }
+}
+
+unsafe extern "C" fn future_set_error(args: *mut FutureSetErrorArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, FutureSetErrorArgs::STRUCT_SIZE, |_| {
+            let nothing = || Failure::new(ErrorCode::UNKNOWN, "the call's future failed without an error");
+            let failure = take_error((*args).error).unwrap_or_else(nothing);
+            future::complete((*args).future, Err(failure))
+        })
+    }
+}
+
+unsafe extern "C" fn run_id_get(args: *mut RunIdGetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, RunIdGetArgs::STRUCT_SIZE, |_| {
+            (*args).run_id = Context::of((*args).ctx)?.run()?.run_id();
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn device_ordinal_get(args: *mut DeviceOrdinalGetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, DeviceOrdinalGetArgs::STRUCT_SIZE, |_| {
+            (*args).device_ordinal = Context::of((*args).ctx)?.run()?.device_ordinal();
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn invoke_context_find_extension(args: *mut InvokeContextFindExtensionArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, InvokeContextFindExtensionArgs::STRUCT_SIZE, |_| {
+            Context::of((*args).ctx)?;
+            // This host has no extensions.
+            (*args).extension = null();
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn custom_options_get(args: *mut CustomOptionsGetArgs) -> *mut Error {
+    // SAFETY: as the interface demands of the caller.
+    unsafe {
+        enter(args, CustomOptionsGetArgs::STRUCT_SIZE, |_| {
+            (*args).attrs = Context::of((*args).ctx)?.run()?.options().as_ptr();
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message_of(error: *mut Error) -> (String, ErrorCode) {
+        let mut args = ErrorGetDetailsArgs {
+            struct_size: ErrorGetDetailsArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            error,
+            message: null(),
+            errc: ErrorCode::OK,
+        };
+        // SAFETY: complete arguments.
+        unsafe { error_get_details(&raw mut args) };
+        // SAFETY: the host wrote a text.
+        (unsafe { CStr::from_ptr(args.message) }.to_str().unwrap().to_owned(), args.errc)
+    }
+
+    #[test]
+    fn wrong_arguments_are_errors() {
+        // SAFETY: null is allowed.
+        let error = unsafe { run_id_get(null_mut()) };
+        assert_eq!(
+            message_of(error),
+            ("the arguments are null or misaligned".into(), ErrorCode::INVALID_ARGUMENT)
+        );
+        assert!(take_error(error).is_some());
+
+        let mut args =
+            RunIdGetArgs { struct_size: 8, extension_start: null_mut(), ctx: null_mut(), run_id: 0 };
+        // SAFETY: as large as it says, and more.
+        let error = unsafe { run_id_get(&raw mut args) };
+        assert!(message_of(error).0.starts_with("RunIdGetArgs of 8 bytes, at least 32"));
+        take_error(error);
+        args.struct_size = RunIdGetArgs::STRUCT_SIZE;
+        // SAFETY: as above.
+        let error = unsafe { run_id_get(&raw mut args) };
+        assert_eq!(message_of(error).0, "the call's context is null or not a context");
+        take_error(error);
+        assert_eq!(message_of(error).0, "not an error of this host");
+    }
+
+    #[test]
+    fn an_older_caller_gets_no_code() {
+        let error = new_error(Failure::new(ErrorCode::ABORTED, "stop\0ped"));
+        let mut room = [u64::MAX; 5];
+        let args = room.as_mut_ptr().cast::<ErrorGetMessageArgs>();
+        // SAFETY: the room is larger than the older arguments.
+        unsafe {
+            (*args).struct_size = ErrorGetMessageArgs::STRUCT_SIZE;
+            (*args).error = error;
+            error_get_details(args.cast());
+            assert_eq!(CStr::from_ptr((*args).message), c"stopped");
+        }
+        assert_eq!(room[4], u64::MAX);
+        take_error(error);
+    }
+
+    #[test]
+    fn a_code_that_is_none_is_unknown() {
+        for code in [ErrorCode::OK, ErrorCode(99)] {
+            assert_eq!(take_error(new_error(Failure::new(code, "x"))).unwrap().code, ErrorCode::UNKNOWN);
+        }
+        let stray: *mut Error = std::ptr::without_provenance_mut(0x1238);
+        assert_eq!(take_error(stray).unwrap().code, ErrorCode::UNKNOWN);
+        assert_eq!(take_error(null_mut()), None);
+    }
+
+    #[test]
+    fn the_exported_symbol_gives_the_table() {
+        assert_eq!(XLA_FFI_GetApi(), host_api());
+        // SAFETY: the table is static.
+        let api = unsafe { &*host_api() };
+        assert_eq!((api.api_version.major_version, api.api_version.minor_version), API_VERSION);
+    }
+}

@@ -1,0 +1,360 @@
+//! What the host knows of one call while a handler runs: behind `XLA_FFI_InvokeContext`.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use farcall_ffi::abi::{self, ErrorCode, Stage, TypeId};
+
+use super::attrs::EncodedAttrs;
+use super::error::Failure;
+use super::pool::ThreadPool;
+use crate::registry::types::{self, Deleter};
+
+/// What all custom calls of a run share.
+#[derive(Debug)]
+pub struct RunContext {
+    run_id: i64,
+    device_ordinal: i32,
+    pool: Arc<ThreadPool>,
+    user_data: Vec<(i64, UserData)>,
+    options: EncodedAttrs,
+}
+
+/// A pointer to the embedder's data.
+#[derive(Clone, Copy, Debug)]
+struct UserData(*mut c_void);
+
+// SAFETY: `RunContext::set_user_data` makes the embedder promise that any thread may use the pointer.
+unsafe impl Send for UserData {}
+// SAFETY: as above.
+unsafe impl Sync for UserData {}
+
+impl RunContext {
+    /// A run with an id of its own, device 0 and the threads of the process.
+    pub fn new() -> RunContext {
+        RunContext {
+            run_id: next_run_id(),
+            device_ordinal: 0,
+            pool: ThreadPool::global(),
+            user_data: Vec::new(),
+            options: EncodedAttrs::default(),
+        }
+    }
+
+    /// The same with another pool for handlers' tasks.
+    pub fn with_pool(self, pool: Arc<ThreadPool>) -> RunContext {
+        RunContext { pool, ..self }
+    }
+
+    /// The same for another device.
+    pub fn with_device_ordinal(self, device_ordinal: i32) -> RunContext {
+        RunContext { device_ordinal, ..self }
+    }
+
+    /// The same with options for this run, which handlers can read (FFI 0.5).
+    pub fn with_options(self, options: EncodedAttrs) -> RunContext {
+        RunContext { options, ..self }
+    }
+
+    /// Makes `data` what handlers get that ask for user data of this type.
+    ///
+    /// # Safety
+    /// `data` stays valid while this context is in use, for handlers on any thread.
+    pub unsafe fn set_user_data(&mut self, type_id: TypeId, data: *mut c_void) {
+        self.user_data.retain(|(id, _)| *id != type_id.type_id);
+        self.user_data.push((type_id.type_id, UserData(data)));
+    }
+
+    /// Gives the context a new run id, so that it can serve another run.
+    pub fn next_run(&mut self) {
+        self.run_id = next_run_id();
+    }
+
+    /// Number of the run, unique in the process.
+    pub fn run_id(&self) -> i64 {
+        self.run_id
+    }
+
+    /// Sets the number of the run: runs with one number are parts of one logical run.
+    pub fn set_run_id(&mut self, run_id: i64) {
+        self.run_id = run_id;
+    }
+
+    /// Which device it runs on.
+    pub fn device_ordinal(&self) -> i32 {
+        self.device_ordinal
+    }
+
+    /// Threads for handlers' tasks.
+    pub fn pool(&self) -> &Arc<ThreadPool> {
+        &self.pool
+    }
+
+    pub(super) fn options(&self) -> &EncodedAttrs {
+        &self.options
+    }
+
+    pub(super) fn user_data(&self, type_id: TypeId) -> Option<*mut c_void> {
+        self.user_data.iter().find(|(id, _)| *id == type_id.type_id).map(|(_, data)| data.0)
+    }
+}
+
+impl Default for RunContext {
+    fn default() -> RunContext {
+        RunContext::new()
+    }
+}
+
+fn next_run_id() -> i64 {
+    static NEXT: AtomicI64 = AtomicI64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A handler's state, destroyed by its type's deleter.
+#[derive(Debug)]
+struct State {
+    object: *mut c_void,
+    type_id: TypeId,
+    deleter: Option<Deleter>,
+}
+
+// SAFETY: a handler gives its state to the host, which hands it to handlers on any thread; that is
+// part of the interface.
+unsafe impl Send for State {}
+// SAFETY: as above.
+unsafe impl Sync for State {}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(deleter) = self.deleter {
+            // SAFETY: the object is of the type that the deleter was registered for, and this is its end.
+            unsafe { deleter(self.object) };
+        }
+    }
+}
+
+/// Room for the state that a stage makes.
+#[derive(Debug, Default)]
+pub(super) struct StateSlot(OnceLock<State>);
+
+impl StateSlot {
+    pub(super) fn clear(&mut self) {
+        self.0.take();
+    }
+
+    fn set(&self, type_id: TypeId, object: *mut c_void) -> Result<(), Failure> {
+        let Some(deleter) = types::deleter(type_id) else {
+            return Err(Failure::invalid(format!(
+                "type id {} of the state is not registered with this host",
+                type_id.type_id
+            )));
+        };
+        let failed = Err(Failure::new(ErrorCode::FAILED_PRECONDITION, "the state is set already"));
+        let mut new = Some(State { object, type_id, deleter });
+        self.0.get_or_init(|| new.take().expect("runs once"));
+        match new {
+            None => Ok(()),
+            Some(refused) => {
+                // It still belongs to the handler.
+                std::mem::forget(refused);
+                failed
+            }
+        }
+    }
+
+    fn get(&self, type_id: TypeId) -> Result<*mut c_void, Failure> {
+        let Some(state) = self.0.get() else {
+            return Err(Failure::new(ErrorCode::NOT_FOUND, "the state is not set"));
+        };
+        if state.type_id != type_id {
+            let name = |id: TypeId| types::type_name(id).unwrap_or_else(|| format!("type id {}", id.type_id));
+            return Err(Failure::invalid(format!(
+                "the state is of type `{}`, not `{}`",
+                name(state.type_id),
+                name(type_id)
+            )));
+        }
+        Ok(state.object)
+    }
+}
+
+/// What `XLA_FFI_InvokeContext` points to.
+///
+/// Handlers use it from any thread until their call is complete.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Context {
+    magic: u64,
+    run: AtomicPtr<RunContext>,
+    stage: AtomicU32,
+    /// Owned by the call site, which outlives its frames.
+    instantiated: NonNull<StateSlot>,
+    prepared: StateSlot,
+    initialized: StateSlot,
+    live_scratch: AtomicUsize,
+    scratch: Mutex<Vec<Scratch>>,
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"farcall!");
+
+/// Scratch memory that a handler holds.
+#[derive(Debug)]
+struct Scratch {
+    data: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it is memory, and the list has its only owning pointer.
+unsafe impl Send for Scratch {}
+
+impl Context {
+    /// A context for calls whose instantiate stage left its state in `instantiated`.
+    pub(super) fn new(instantiated: NonNull<StateSlot>) -> Context {
+        Context {
+            magic: MAGIC,
+            run: AtomicPtr::new(null_mut()),
+            stage: AtomicU32::new(Stage::INSTANTIATE.0),
+            instantiated,
+            prepared: StateSlot::default(),
+            initialized: StateSlot::default(),
+            live_scratch: AtomicUsize::new(0),
+            scratch: Mutex::default(),
+        }
+    }
+
+    /// The context behind a handler's pointer.
+    ///
+    /// # Safety
+    /// `ctx` is null, or came from a frame of this host whose call is not complete.
+    pub(super) unsafe fn of<'a>(ctx: *mut abi::InvokeContext) -> Result<&'a Context, Failure> {
+        let context = ctx.cast::<Context>();
+        if context.is_null() || !context.is_aligned() {
+            return Err(Failure::invalid("the call's context is null or not a context"));
+        }
+        // SAFETY: the caller's promise.
+        let context = unsafe { &*context };
+        if context.magic != MAGIC {
+            return Err(Failure::invalid("the call's context is not one of this host"));
+        }
+        Ok(context)
+    }
+
+    /// Begins a call.
+    #[inline]
+    pub(super) fn enter(&self, stage: Stage, run: *const RunContext) {
+        self.stage.store(stage.0, Ordering::Relaxed);
+        self.run.store(run.cast_mut(), Ordering::Release);
+    }
+
+    /// Ends a call: what the handler forgot to free is freed.
+    #[inline]
+    pub(super) fn leave(&self) {
+        self.run.store(null_mut(), Ordering::Release);
+        if self.live_scratch.load(Ordering::Relaxed) != 0 {
+            self.free_all();
+        }
+    }
+
+    /// Before a run's prepare (initialize) stage.
+    pub(super) fn clear_state(&mut self, stage: Stage) {
+        match stage {
+            Stage::PREPARE => self.prepared.clear(),
+            Stage::INITIALIZE => self.initialized.clear(),
+            _ => {}
+        }
+    }
+
+    /// The run that the call is part of.
+    pub(super) fn run(&self) -> Result<&RunContext, Failure> {
+        let run = self.run.load(Ordering::Acquire);
+        // SAFETY: `enter` was given a context that lives until `leave`.
+        unsafe { run.as_ref() }.ok_or_else(|| {
+            let stage = Stage(self.stage.load(Ordering::Relaxed)).name();
+            Failure::new(ErrorCode::FAILED_PRECONDITION, format!("there is no run in the {stage} stage"))
+        })
+    }
+
+    fn slot(&self, stage: Stage) -> Result<&StateSlot, Failure> {
+        match stage {
+            // SAFETY: the call site owns the slot, and outlives its frames.
+            Stage::INSTANTIATE => Ok(unsafe { self.instantiated.as_ref() }),
+            Stage::PREPARE => Ok(&self.prepared),
+            Stage::INITIALIZE => Ok(&self.initialized),
+            other => Err(Failure::invalid(format!("the {} stage has no state", other.name()))),
+        }
+    }
+
+    pub(super) fn set_state(
+        &self,
+        stage: Stage,
+        type_id: TypeId,
+        object: *mut c_void,
+    ) -> Result<(), Failure> {
+        let now = Stage(self.stage.load(Ordering::Relaxed));
+        if now != stage {
+            return Err(Failure::new(
+                ErrorCode::FAILED_PRECONDITION,
+                format!("the state of the {} stage cannot be set in the {} stage", stage.name(), now.name()),
+            ));
+        }
+        self.slot(stage)?.set(type_id, object)
+    }
+
+    pub(super) fn state(&self, stage: Stage, type_id: TypeId) -> Result<*mut c_void, Failure> {
+        self.slot(stage)?.get(type_id)
+    }
+
+    pub(super) fn allocate(&self, size: usize, alignment: usize) -> Result<*mut c_void, Failure> {
+        self.run()?;
+        let alignment = alignment.max(1);
+        if !alignment.is_power_of_two() {
+            return Err(Failure::invalid(format!("alignment {alignment} is not a power of two")));
+        }
+        let exhausted =
+            || Failure::new(ErrorCode::RESOURCE_EXHAUSTED, format!("{size} bytes of scratch memory"));
+        let layout =
+            Layout::from_size_align(size.max(1), alignment.max(MIN_ALIGN)).map_err(|_| exhausted())?;
+        // SAFETY: the size is not zero.
+        let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(exhausted)?;
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(Scratch { data, layout });
+        self.live_scratch.fetch_add(1, Ordering::Relaxed);
+        Ok(data.as_ptr().cast())
+    }
+
+    pub(super) fn free(&self, data: *mut c_void) -> Result<(), Failure> {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(i) = scratch.iter().rposition(|s| s.data.as_ptr().cast() == data) else {
+            return Err(Failure::invalid("this is not scratch memory of this call, or it is free already"));
+        };
+        scratch.swap_remove(i).free();
+        self.live_scratch.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[cold]
+    fn free_all(&self) {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.drain(..).for_each(Scratch::free);
+        self.live_scratch.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Alignment of scratch memory at least: a cache line.
+const MIN_ALIGN: usize = 64;
+
+impl Scratch {
+    fn free(self) {
+        // SAFETY: allocated with this layout, and removed from the list that had its only pointer.
+        unsafe { dealloc(self.data.as_ptr(), self.layout) };
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.free_all();
+        self.magic = 0;
+    }
+}

@@ -1,0 +1,42 @@
+//! What went wrong with a custom call, for people.
+
+use std::sync::Arc;
+
+use farcall_ffi::abi::{ErrorCode, Stage};
+
+/// A custom call that failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("custom call `{target}`{} failed in its {} stage: {code:?}: {message}", at(place), stage.name())]
+pub struct CallError {
+    /// The target.
+    pub target: Arc<str>,
+    /// Where the program calls it; empty if unknown.
+    pub place: Arc<str>,
+    /// What it was doing.
+    pub stage: Stage,
+    /// XLA's code for what happened.
+    pub code: ErrorCode,
+    /// The handler's own words, or the host's if the handler was not reached.
+    pub message: String,
+}
+
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" at {place}") }
+}
+
+/// An error on its way between handler and host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Failure {
+        Failure::new(ErrorCode::INVALID_ARGUMENT, message)
+    }
+}

@@ -1,0 +1,50 @@
+//! The host's side of custom calls: from a call site of a program to the handler's function and back.
+//!
+//! ```text
+//! compile   CallSite::new   decides typed or untyped, encodes attributes, runs `instantiate`
+//! context   CallFrame::new  the structs of the C interface, built once per run context
+//! run       CallFrame::prepare, initialize    where the target has these stages
+//!           CallFrame::execute                patches data pointers, calls the handler
+//! ```
+//!
+//! While a handler runs it talks back through the host's table of functions ([`host_api`]), which
+//! finds the run by the context pointer in the call frame.
+//!
+//! Operands and results are passed as XLA:CPU passes them: tuples as their leaves in order, a token
+//! as a buffer of type `TOKEN` and rank 0. Functions of the untyped API get arrays of pointers:
+//!
+//! | `api_version` | parameters |
+//! | --- | --- |
+//! | absent, 0, 1 | `(void* out, const void** ins)` |
+//! | 2 | `(void* out, const void** ins, XlaCustomCallStatus* status)` |
+//! | 3 | `(void* out, const void** ins, const char* opaque, size_t opaque_len, XlaCustomCallStatus* status)` |
+//!
+//! `out` is the result itself if there is one that is no tuple, else an array of pointers.
+//!
+//! # Invariants
+//!
+//! - [`CallFrame::execute`] does not allocate, lock or hash; what a handler asks the host for may.
+//! - The other side is assumed wrong: every entry point checks null and `struct_size`, and catches
+//!   panics. Errors and futures cross the border as handles that are looked up, never as addresses.
+//! - A handler is a guest: whatever it does short of corrupting memory becomes a [`CallError`].
+
+mod api;
+mod attrs;
+mod context;
+mod error;
+mod frame;
+mod future;
+mod handles;
+pub(crate) mod metadata;
+mod pool;
+mod site;
+mod untyped;
+
+pub use api::{API_VERSION, HOST_SYMBOLS, XLA_FFI_GetApi, host_api};
+pub(crate) use api::{host_symbol_addresses, register_type};
+pub use attrs::{AttrError, EncodedAttrs};
+pub use context::RunContext;
+pub use error::CallError;
+pub use frame::{CallFrame, Pending};
+pub use pool::ThreadPool;
+pub use site::{CallSite, Leaf};

@@ -1,0 +1,218 @@
+//! The threads that handlers schedule tasks on.
+//!
+//! Handlers run on the engine's threads, never on these, so that a handler may wait for its tasks
+//! even if the pool has one thread. A task may itself schedule tasks and wait for them: where all
+//! threads are busy and it is one of them that schedules, a spare thread is started for the time of
+//! need, or, past [`MAX_SPARE`], the task runs at once in place (the interface allows both).
+
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::fmt;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use farcall_ffi::abi;
+
+/// Spare threads of a pool at most.
+const MAX_SPARE: usize = 64;
+
+/// A pool of threads; they are started when there is work, and end when the pool is dropped and its
+/// work is done.
+pub struct ThreadPool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    size: usize,
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    idle: usize,
+    threads: usize,
+    spare: usize,
+    closed: bool,
+}
+
+enum Job {
+    Foreign(abi::Task, *mut c_void),
+    Own(Box<dyn FnOnce() + Send>),
+}
+
+// SAFETY: whoever schedules a foreign task gives its data to the thread that runs it.
+unsafe impl Send for Job {}
+
+thread_local! {
+    /// The pool whose thread this is.
+    static POOL: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
+}
+
+impl ThreadPool {
+    /// A pool of `size` threads (at least one).
+    pub fn new(size: usize) -> ThreadPool {
+        let shared = Shared { size: size.max(1), state: Mutex::default(), ready: Condvar::new() };
+        ThreadPool { shared: Arc::new(shared) }
+    }
+
+    /// The pool of the process, with a thread per core.
+    pub fn global() -> Arc<ThreadPool> {
+        static GLOBAL: LazyLock<Arc<ThreadPool>> = LazyLock::new(|| {
+            let cores = thread::available_parallelism().map_or(1, NonZero::get);
+            Arc::new(ThreadPool::new(cores))
+        });
+        Arc::clone(&GLOBAL)
+    }
+
+    /// Number of threads, spare ones not counted.
+    pub fn size(&self) -> usize {
+        self.shared.size
+    }
+
+    /// Runs a function on a thread of the pool. A panic in it is printed and ends there.
+    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
+        self.schedule(Job::Own(Box::new(task)));
+    }
+
+    /// Runs a handler's task.
+    ///
+    /// # Safety
+    /// `task` may be called with `data` once, on any thread, until the process ends.
+    pub(super) unsafe fn spawn_foreign(&self, task: abi::Task, data: *mut c_void) {
+        self.schedule(Job::Foreign(task, data));
+    }
+
+    fn schedule(&self, job: Job) {
+        let shared = &self.shared;
+        let from_inside = POOL.get() == Arc::as_ptr(shared);
+        let mut state = shared.lock();
+        state.queue.push_back(job);
+        if state.idle >= state.queue.len() {
+            drop(state);
+            shared.ready.notify_one();
+            return;
+        }
+        let spare = state.threads >= shared.size;
+        let room = !spare || (from_inside && state.spare < MAX_SPARE);
+        if room && start(shared, spare) {
+            *(if spare { &mut state.spare } else { &mut state.threads }) += 1;
+        } else if from_inside || state.threads == 0 {
+            // Nobody else may be free to do it, ever.
+            let job = state.queue.pop_back();
+            drop(state);
+            if let Some(job) = job {
+                job.run();
+            }
+        } else if state.idle > 0 {
+            shared.ready.notify_one();
+        }
+    }
+}
+
+impl Drop for ThreadPool {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.ready.notify_all();
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPool").field("size", &self.size()).finish()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, spare: bool) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.queue.pop_front() {
+                drop(state);
+                job.run();
+                state = self.lock();
+            } else if spare || state.closed {
+                *(if spare { &mut state.spare } else { &mut state.threads }) -= 1;
+                return;
+            } else {
+                state.idle += 1;
+                state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+            }
+        }
+    }
+}
+
+/// Starts a thread; false if the system has none left.
+fn start(shared: &Arc<Shared>, spare: bool) -> bool {
+    let shared = Arc::clone(shared);
+    let body = move || {
+        POOL.set(Arc::as_ptr(&shared));
+        shared.work(spare);
+    };
+    thread::Builder::new().name("farcall-pool".into()).spawn(body).is_ok()
+}
+
+impl Job {
+    fn run(self) {
+        match self {
+            // SAFETY: the promise of `spawn_foreign`. A task that unwinds aborts the process.
+            Job::Foreign(task, data) => unsafe { task(data) },
+            Job::Own(task) => {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(task)) {
+                    drop::<Box<dyn Any + Send>>(panic);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_pool_of_one_runs_everything_and_survives_a_panic() {
+        let pool = ThreadPool::new(1);
+        let (send, receive) = channel();
+        pool.spawn(|| std::panic::resume_unwind(Box::new("quietly")));
+        for i in 0..100 {
+            let send = send.clone();
+            pool.spawn(move || send.send(i).unwrap());
+        }
+        let got: Vec<i32> = (0..100).map(|_| receive.recv_timeout(LONG).unwrap()).collect();
+        assert_eq!(got, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn tasks_may_wait_for_tasks_of_theirs_however_deep() {
+        fn nest(pool: Arc<ThreadPool>, depth: usize, done: Sender<()>) {
+            if depth > 0 {
+                let (send, receive) = channel();
+                let inner = Arc::clone(&pool);
+                pool.spawn(move || nest(inner, depth - 1, send));
+                receive.recv_timeout(LONG).unwrap();
+            }
+            done.send(()).unwrap();
+        }
+        let pool = Arc::new(ThreadPool::new(1));
+        let (send, receive) = channel();
+        let inner = Arc::clone(&pool);
+        pool.spawn(move || nest(inner, 2 * MAX_SPARE, send));
+        receive.recv_timeout(LONG).unwrap();
+    }
+}

@@ -1,0 +1,196 @@
+//! A place in a program where a target is called: what all runs of an executable share.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use farcall_ffi::abi::{DataType, ErrorCode, HandlerBundle, Stage};
+use farcall_ir::Type;
+use farcall_ir::op::{CallConfig, CustomCall};
+
+use super::attrs::EncodedAttrs;
+use super::context::StateSlot;
+use super::error::{CallError, Failure};
+use super::frame;
+use super::untyped::UntypedCall;
+use crate::registry::{ApiKind, Handler, Target, call_kind};
+
+/// One operand or result as a handler sees it: a leaf of a tuple, if the value is one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leaf {
+    /// Element type, or [`DataType::TOKEN`].
+    pub dtype: DataType,
+    /// Sizes of the dimensions, logical order.
+    pub dims: Box<[i64]>,
+    /// Bytes of the elements; 0 for a token.
+    pub bytes: usize,
+}
+
+impl Leaf {
+    /// True for a token: its data pointer means nothing.
+    pub fn is_token(&self) -> bool {
+        self.dtype == DataType::TOKEN
+    }
+}
+
+/// A call site. Executables keep one per custom call; runs make [`CallFrame`](super::CallFrame)s of it.
+///
+/// Dropping it destroys the state that the target's instantiate stage made.
+#[derive(Debug)]
+pub struct CallSite {
+    target: Arc<Target>,
+    place: Arc<str>,
+    operands: Box<[Leaf]>,
+    results: Box<[Leaf]>,
+    pub(super) callee: Callee,
+}
+
+/// The function that is called, with what it gets besides buffers.
+#[derive(Debug)]
+pub(super) enum Callee {
+    Typed {
+        bundle: HandlerBundle,
+        attrs: EncodedAttrs,
+        /// Made by `instantiate`; on the heap, as frames point to it.
+        state: Box<StateSlot>,
+    },
+    Untyped(UntypedCall),
+}
+
+impl CallSite {
+    /// Makes a call site and runs the target's instantiate stage.
+    ///
+    /// `operands` and `results` are the types of the call; `place` is where the program has it, for
+    /// messages.
+    ///
+    /// # Errors
+    /// If the call wants the other API, if a type has no size, if an attribute cannot be passed, or
+    /// if the instantiate stage fails.
+    pub fn new(
+        target: Arc<Target>,
+        call: &CustomCall,
+        operands: &[Type],
+        results: &[Type],
+        place: impl Into<Arc<str>>,
+    ) -> Result<CallSite, CallError> {
+        let place = place.into();
+        let error = |failure: Failure| CallError {
+            target: target.shared_name(),
+            place: Arc::clone(&place),
+            stage: Stage::INSTANTIATE,
+            code: failure.code,
+            message: failure.message,
+        };
+        let operand_leaves = leaves(operands).map_err(|e| error(Failure::invalid(e)))?;
+        let result_leaves = leaves(results).map_err(|e| error(Failure::invalid(e)))?;
+        let callee = match target.handler() {
+            Handler::Typed(bundle) => typed_callee(bundle, call),
+            Handler::Untyped(function) => check_kind(call, ApiKind::Untyped).map(|()| {
+                let tuple = !matches!(results, [Type::Tensor(_) | Type::Token]);
+                Callee::Untyped(UntypedCall::new(*function, call, tuple))
+            }),
+        };
+        let callee = callee.map_err(error)?;
+        let site = CallSite {
+            target: Arc::clone(&target),
+            place: Arc::clone(&place),
+            operands: operand_leaves,
+            results: result_leaves,
+            callee,
+        };
+        frame::instantiate(&site)?;
+        Ok(site)
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Arc<Target> {
+        &self.target
+    }
+
+    /// Where the program calls it.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Operands as the handler gets them: one pointer each.
+    pub fn operands(&self) -> &[Leaf] {
+        &self.operands
+    }
+
+    /// Results as the handler gets them: one pointer each.
+    pub fn results(&self) -> &[Leaf] {
+        &self.results
+    }
+
+    /// True if runs must call [`CallFrame::prepare`](super::CallFrame::prepare) and
+    /// [`CallFrame::initialize`](super::CallFrame::initialize) before they execute.
+    pub fn has_run_stages(&self) -> bool {
+        match &self.callee {
+            Callee::Typed { bundle, .. } => bundle.prepare.is_some() || bundle.initialize.is_some(),
+            Callee::Untyped(_) => false,
+        }
+    }
+
+    #[cold]
+    pub(super) fn error(&self, stage: Stage, failure: Failure) -> CallError {
+        CallError {
+            target: self.target.shared_name(),
+            place: Arc::clone(&self.place),
+            stage,
+            code: failure.code,
+            message: failure.message,
+        }
+    }
+
+    /// Where the instantiate stage's state is.
+    pub(super) fn state(&self) -> NonNull<StateSlot> {
+        match &self.callee {
+            Callee::Typed { state, .. } => NonNull::from(&**state),
+            Callee::Untyped(_) => NonNull::dangling(),
+        }
+    }
+}
+
+fn typed_callee(bundle: &HandlerBundle, call: &CustomCall) -> Result<Callee, Failure> {
+    check_kind(call, ApiKind::Typed)?;
+    let attrs = match &call.config {
+        CallConfig::Dict(dict) => EncodedAttrs::new(dict).map_err(|e| Failure::invalid(e.to_string()))?,
+        CallConfig::Text(text) if !text.is_empty() => {
+            return Err(Failure::invalid(format!(
+                "a typed target gets a dictionary, but backend_config is the string {:?}",
+                String::from_utf8_lossy(text)
+            )));
+        }
+        CallConfig::Absent | CallConfig::Text(_) => EncodedAttrs::default(),
+    };
+    Ok(Callee::Typed { bundle: *bundle, attrs, state: Box::default() })
+}
+
+fn check_kind(call: &CustomCall, kind: ApiKind) -> Result<(), Failure> {
+    match call_kind(call).map_err(Failure::invalid)? {
+        Some(wanted) if wanted != kind => Err(Failure::new(
+            ErrorCode::INVALID_ARGUMENT,
+            format!("the program calls it through the {wanted} API, but it is registered for the {kind} API"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The values as handlers get them.
+fn leaves(types: &[Type]) -> Result<Box<[Leaf]>, String> {
+    let mut out = Vec::with_capacity(types.len());
+    // Tuples are unfolded in place, in order.
+    let mut rest: Vec<&Type> = types.iter().rev().collect();
+    while let Some(ty) = rest.pop() {
+        match ty {
+            Type::Tensor(t) => {
+                let bytes = t.bytes().ok_or_else(|| format!("{t} has no size before a run"))?;
+                let dims = t.dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
+                out.push(Leaf { dtype: DataType::from_dtype(t.dtype), dims, bytes });
+            }
+            Type::Token => out.push(Leaf { dtype: DataType::TOKEN, dims: Box::default(), bytes: 0 }),
+            Type::Tuple(parts) => rest.extend(parts.iter().rev()),
+            other => return Err(format!("a value of type {other} cannot be passed to a handler")),
+        }
+    }
+    Ok(out.into())
+}

@@ -1,0 +1,247 @@
+//! Shared libraries as files, and as what they become in the process.
+//!
+//! A file is looked at before it is opened: the dynamic linker's own words for a wrong file are few,
+//! and a library that misses a symbol of its host is refused with the way to export it.
+
+use std::ffi::{CStr, CString, c_void};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::{ElfFile64, FileHeader as _};
+use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
+
+use super::load::LoadError;
+
+/// What the registry wants to know of a library's file.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Functions and data that it offers.
+    pub(super) exports: Vec<String>,
+    /// Symbols that it cannot be opened without.
+    pub(super) needs: Vec<String>,
+}
+
+/// Reads a library's file.
+pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
+    let not = |what: String| LoadError::NotALibrary { path: path.to_owned(), what };
+    let io = |source: std::io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
+    let meta = std::fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.to_owned() },
+        _ => io(e),
+    })?;
+    if meta.is_dir() {
+        return Err(not("a directory".into()));
+    }
+    let mut start = Vec::new();
+    let open = || File::open(path).map_err(io);
+    open()?.take(4096).read_to_end(&mut start).map_err(io)?;
+    if !start.starts_with(b"\x7fELF") {
+        return Err(not(describe(&start)));
+    }
+    if start.get(4) != Some(&2) {
+        return Err(not("an ELF file for 32-bit machines".into()));
+    }
+    let cache = ReadCache::new(open()?);
+    let broken = |e: object::Error| not(format!("a damaged ELF file ({e})"));
+    let file = ElfFile64::<Endianness, _>::parse(&cache).map_err(broken)?;
+    let (header, endian) = (file.elf_header(), file.endian());
+    let machine = header.e_machine(endian);
+    if machine != MACHINE {
+        let name =
+            |m: elf::Machine| MACHINES.iter().find(|(n, _)| *n == m).map_or("another processor", |(_, s)| *s);
+        return Err(LoadError::WrongMachine {
+            path: path.to_owned(),
+            found: name(machine).to_owned(),
+            here: name(MACHINE).to_owned(),
+        });
+    }
+    match header.e_type(endian) {
+        elf::ET_DYN => {}
+        elf::ET_REL => return Err(not("an object file; link it with -shared".into())),
+        elf::ET_EXEC => return Err(not("an executable".into())),
+        other => return Err(not(format!("an ELF file of type {other}"))),
+    }
+    let mut facts = Facts::default();
+    for symbol in file.dynamic_symbols() {
+        let Ok(name) = symbol.name() else { continue };
+        if name.is_empty() {
+            continue;
+        }
+        if symbol.is_definition() && symbol.is_global() {
+            facts.exports.push(name.to_owned());
+        } else if symbol.is_undefined() && !symbol.is_weak() {
+            facts.needs.push(name.to_owned());
+        }
+    }
+    Ok(facts)
+}
+
+const MACHINE: elf::Machine = if cfg!(target_arch = "x86_64") { elf::EM_X86_64 } else { elf::EM_AARCH64 };
+
+const MACHINES: [(elf::Machine, &str); 6] = [
+    (elf::EM_X86_64, "x86-64"),
+    (elf::EM_AARCH64, "aarch64"),
+    (elf::EM_386, "32-bit x86"),
+    (elf::EM_ARM, "32-bit ARM"),
+    (elf::EM_RISCV, "RISC-V"),
+    (elf::EM_PPC64, "PowerPC"),
+];
+
+/// What a file that is no ELF file seems to be.
+fn describe(start: &[u8]) -> String {
+    let known: [(&[u8], &str); 8] = [
+        (b"!<arch>\n", "a static library; link it into a shared one"),
+        (b"\x89PNG", "a PNG image"),
+        (b"MZ", "a Windows file"),
+        (b"\xcf\xfa\xed\xfe", "a macOS library"),
+        (b"\xca\xfe\xba\xbe", "a macOS library or Java class"),
+        (b"PK\x03\x04", "a zip archive (a wheel?)"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"#!", "a script"),
+    ];
+    if start.is_empty() {
+        return "empty".into();
+    }
+    if let Some((_, what)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return (*what).into();
+    }
+    let text = start.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..));
+    if text { "a text file".into() } else { "no ELF file".into() }
+}
+
+/// A library that is open until the process ends.
+#[derive(Clone, Debug)]
+pub(super) struct Library {
+    handle: usize,
+}
+
+impl Library {
+    /// Opens a library: runs its static initializers, unless it is open already.
+    ///
+    /// # Safety
+    /// The library's code may do anything; the caller trusts it.
+    pub(super) unsafe fn open(path: &Path) -> Result<Library, LoadError> {
+        let failed = |explanation: String| LoadError::Open { path: path.to_owned(), explanation };
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| failed("the path has a null byte".into()))?;
+        // SAFETY: the caller's trust; dlerror is per thread.
+        unsafe {
+            let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+            if handle.is_null() {
+                let message = libc::dlerror();
+                let message =
+                    if message.is_null() { c"for no known reason" } else { CStr::from_ptr(message) };
+                return Err(failed(explain(&message.to_string_lossy())));
+            }
+            Ok(Library { handle: handle.addr() })
+        }
+    }
+
+    /// Address of a symbol.
+    pub(super) fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        let name = CString::new(name).ok()?;
+        let handle = std::ptr::with_exposed_provenance_mut(self.handle);
+        // SAFETY: the handle is open until the process ends.
+        let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+/// Address of a symbol that the process offers to the libraries it loads.
+pub(super) fn process_symbol(name: &str) -> Option<usize> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a look-up without side effects.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then(|| address.addr())
+}
+
+/// The file that the code at an address belongs to; `None` for the program itself.
+pub(super) fn file_of(address: usize) -> Option<PathBuf> {
+    let find = |address: usize| {
+        // SAFETY: all members are pointers.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: `dladdr` takes any address and writes to `info`.
+        let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
+        if found == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: a name that lives as long as its library.
+        let name = unsafe { CStr::from_ptr(info.dli_fname) };
+        Some((info.dli_fbase.addr(), PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()))))
+    };
+    let (base, file) = find(address)?;
+    let own = find(file_of as *const () as usize).map(|(base, _)| base);
+    (Some(base) != own).then(|| file.canonicalize().unwrap_or(file))
+}
+
+/// The dynamic linker's words, with what they mean.
+fn explain(words: &str) -> String {
+    let between = |from: &str, to: char| {
+        words.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map(|(found, _)| found)
+    };
+    if let Some(version) = between("version `", '\'') {
+        let hint = if version.starts_with("GLIBC_") {
+            let here = glibc_version().map_or(String::new(), |v| format!(", this one has glibc {v}"));
+            format!(
+                "it was built on a system with a newer C library ({version}{here}); build it on this system or an older one"
+            )
+        } else {
+            format!("it needs a newer version of a library that it depends on ({version})")
+        };
+        return format!("{hint}: {words}");
+    }
+    if let Some((_, symbol)) = words.split_once("undefined symbol: ") {
+        let symbol = symbol.split([',', ' ']).next().unwrap_or(symbol);
+        return format!(
+            "nobody offers the symbol `{symbol}` that it needs; link the library that has it: {words}"
+        );
+    }
+    if words.contains("cannot open shared object file") {
+        return format!("a library that it depends on is not found (is LD_LIBRARY_PATH set?): {words}");
+    }
+    words.to_owned()
+}
+
+#[cfg(target_env = "gnu")]
+fn glibc_version() -> Option<String> {
+    // SAFETY: returns a static text.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    version.to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn glibc_version() -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_linkers_words_are_explained() {
+        let newer = "/x/lib.so: /lib/libc.so.6: version `GLIBC_2.99' not found (required by /x/lib.so)";
+        assert!(explain(newer).starts_with("it was built on a system with a newer C library (GLIBC_2.99"));
+        let undefined = "/x/lib.so: undefined symbol: cblas_dgemm";
+        assert!(explain(undefined).starts_with("nobody offers the symbol `cblas_dgemm`"));
+        assert_eq!(explain("strange"), "strange");
+    }
+
+    #[test]
+    fn files_that_are_no_libraries_are_told_apart() {
+        assert_eq!(describe(b""), "empty");
+        assert_eq!(describe(b"\x89PNG\r\n"), "a PNG image");
+        assert_eq!(describe(b"module {\n"), "a text file");
+        assert_eq!(describe(b"\0\x01\x02"), "no ELF file");
+        assert!(matches!(inspect(Path::new("/")), Err(LoadError::NotALibrary { .. })));
+    }
+
+    #[test]
+    fn our_own_code_has_no_library() {
+        assert_eq!(file_of(describe as *const () as usize), None);
+        let libc = file_of(libc::getpid as *const () as usize).expect("libc is a library");
+        assert!(libc.to_string_lossy().contains("libc"), "{}", libc.display());
+    }
+}

@@ -1,0 +1,396 @@
+//! Loading libraries: by descriptor, by self-registration, by symbols.
+//!
+//! A library registers itself in static initializers, which run once in a process: what it
+//! registered is remembered, so that it can be loaded into further registries.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, TypeId, TypeInfo};
+
+use super::library::{self, Library};
+use super::spec::{STAGES, Symbols};
+use super::{How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler};
+use crate::custom_call;
+
+/// What a library brought.
+#[derive(Clone, Debug)]
+pub struct LoadReport {
+    /// The library's file.
+    pub path: PathBuf,
+    /// Its targets, as the registry has them now.
+    pub targets: Vec<Arc<Target>>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Why a library was not loaded.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// No such file.
+    #[error("library {} does not exist", path.display())]
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("library {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: Arc<std::io::Error>,
+    },
+    /// The file is something else.
+    #[error("{} is not a shared library: it is {what}", path.display())]
+    NotALibrary {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// The library is for another processor.
+    #[error("library {} was built for {found}, this program runs on {here}", path.display())]
+    WrongMachine {
+        /// The file.
+        path: PathBuf,
+        /// Its processor.
+        found: String,
+        /// Our processor.
+        here: String,
+    },
+    /// The library registers itself through symbols that this program has but does not export.
+    #[error("library {} needs {} of the program that loads it, which does not export it{}",
+        path.display(), symbols.join(" and "), export_hint(symbols))]
+    HostSymbols {
+        /// The file.
+        path: PathBuf,
+        /// The symbols.
+        symbols: Vec<&'static str>,
+    },
+    /// The dynamic linker refused it.
+    #[error("library {} cannot be opened: {explanation}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why, and the linker's own words.
+        explanation: String,
+    },
+    /// It has no such symbol.
+    #[error("library {} has no symbol `{symbol}` (for {role} of target `{target}`){}",
+        path.display(), nearest_hint(nearest))]
+    MissingSymbol {
+        /// The file.
+        path: PathBuf,
+        /// The symbol.
+        symbol: String,
+        /// What it was to be.
+        role: String,
+        /// The target.
+        target: String,
+        /// Symbols of a similar name.
+        nearest: Vec<String>,
+    },
+    /// It has no descriptor, and registered nothing.
+    #[error("library {} neither describes nor registers any targets{}; name its handlers: \
+             --target NAME=SYMBOL{}", path.display(), reason(notes), exports_hint(exports))]
+    Nothing {
+        /// The file.
+        path: PathBuf,
+        /// What was seen while it was loaded.
+        notes: Vec<String>,
+        /// Some of the symbols that it exports.
+        exports: Vec<String>,
+    },
+    /// Targets or types of it were refused.
+    #[error("library {}: {}", path.display(), errors.join("; "))]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why, one each.
+        errors: Vec<String>,
+    },
+}
+
+fn export_hint(symbols: &[&str]) -> String {
+    let mut out = String::from("; add to the build.rs of the program's crate:");
+    for symbol in symbols {
+        let _infallible = write!(
+            out,
+            "\n    println!(\"cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}\");"
+        );
+    }
+    out
+}
+
+fn nearest_hint(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; it has {}", nearest.join(", ")) }
+}
+
+fn reason(notes: &[String]) -> String {
+    notes.iter().map(|note| format!(" ({note})")).collect()
+}
+
+fn exports_hint(exports: &[String]) -> String {
+    if exports.is_empty() {
+        return "; it exports no functions".into();
+    }
+    let shown: Vec<&str> = exports.iter().take(8).map(String::as_str).collect();
+    let more = if exports.len() > shown.len() { ", …" } else { "" };
+    format!("; it exports {}{more}", shown.join(", "))
+}
+
+impl Registry {
+    /// Loads a library that describes its targets or registers them itself.
+    ///
+    /// Loading runs the library's code: only load what you trust.
+    ///
+    /// # Errors
+    /// If it cannot be opened, if it brings no targets, or if any of them is refused.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<LoadReport, LoadError> {
+        self.load_symbols(path, &[])
+    }
+
+    /// Loads a library and registers targets made of its symbols, beside those that it describes or
+    /// registers itself.
+    ///
+    /// Loading runs the library's code: only load what you trust.
+    ///
+    /// # Errors
+    /// As [`Registry::load`] (without `specs`), or if a symbol is missing.
+    pub fn load_symbols(
+        &self,
+        path: impl AsRef<Path>,
+        specs: &[TargetSpec],
+    ) -> Result<LoadReport, LoadError> {
+        let given = path.as_ref();
+        let facts = library::inspect(given)?;
+        let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
+        let notes = check_host_symbols(&path, &facts)?;
+        let loaded = open(&path, self)?;
+        let mut report = LoadReport { path: path.clone(), targets: Vec::new(), notes };
+        let mut errors = loaded.errors.clone();
+        let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
+        let named = named.collect::<Result<Vec<_>, _>>()?;
+        for target in loaded.targets.iter().cloned().chain(named) {
+            match self.register(target) {
+                Ok(target) => report.targets.push(target),
+                Err(e) => errors.push(e.to_string()),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(LoadError::Refused { path, errors });
+        }
+        if report.targets.is_empty() {
+            return Err(LoadError::Nothing {
+                path,
+                notes: report.notes,
+                exports: handlers_first(facts.exports),
+            });
+        }
+        Ok(report)
+    }
+}
+
+/// Exports that a person may have meant: no mangled names, no parts of the runtime.
+fn handlers_first(exports: Vec<String>) -> Vec<String> {
+    exports.into_iter().filter(|e| !e.starts_with('_') && !e.starts_with("rust_")).collect()
+}
+
+/// What is known of a library that is open.
+#[derive(Debug)]
+struct Loaded {
+    path: PathBuf,
+    library: Library,
+    /// Targets that it registered or describes.
+    targets: Vec<Target>,
+    /// Why it has less of them than it should.
+    errors: Vec<String>,
+}
+
+/// Registrations of the library that this thread is opening.
+struct Recording {
+    registry: Registry,
+    path: PathBuf,
+    targets: Vec<Target>,
+    errors: Vec<String>,
+}
+
+thread_local! {
+    static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
+}
+
+/// Registers a target for a library that calls the host's `XLA_FFI_Handler_Register`: into the
+/// registry that is loading it, else into the one of the process.
+///
+/// The functions are the library's, which stays loaded.
+pub(crate) fn register_from_library(
+    name: &str,
+    platform: Platform,
+    bundle: HandlerBundle,
+    traits: HandlerTraits,
+) -> Result<(), RegisterError> {
+    let (registry, file) = RECORDING.with_borrow(|r| match r {
+        Some(recording) => (recording.registry.clone(), Some(recording.path.clone())),
+        None => (Registry::global().clone(), bundle.execute.and_then(|f| library::file_of(f as usize))),
+    });
+    let origin = match file {
+        Some(file) => Origin::library(&file, How::SelfRegistered),
+        None => Origin::program(),
+    };
+    // SAFETY: it is part of the interface that these are handlers, and libraries with handlers stay.
+    let outcome = unsafe { Target::typed(name, platform, bundle, traits, origin) }
+        .and_then(|target| registry.register(target.clone()).map(|_| target));
+    RECORDING.with_borrow_mut(|r| match (r, outcome) {
+        (None, outcome) => outcome.map(drop),
+        (Some(recording), Ok(target)) => {
+            recording.targets.push(target);
+            Ok(())
+        }
+        (Some(recording), Err(e)) => {
+            recording.errors.push(e.to_string());
+            Err(e)
+        }
+    })
+}
+
+/// Opens a library, or finds it among those that are open.
+fn open(path: &Path, registry: &Registry) -> Result<Arc<Loaded>, LoadError> {
+    /// Device and inode.
+    type FileId = (u64, u64);
+    static OPEN: LazyLock<Mutex<HashMap<FileId, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
+    let io = |source: std::io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
+    let meta = std::fs::metadata(path).map_err(io)?;
+    let id = (meta.dev(), meta.ino());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(loaded) = open.get(&id) {
+        return Ok(Arc::clone(loaded));
+    }
+    let recording = Recording {
+        registry: registry.clone(),
+        path: path.to_owned(),
+        targets: Vec::new(),
+        errors: Vec::new(),
+    };
+    let outer = RECORDING.replace(Some(recording));
+    // SAFETY: whoever loads a library trusts it; `Registry::load` says so.
+    let library = unsafe { Library::open(path) };
+    let recording = RECORDING.replace(outer);
+    let library = library?;
+    let (mut targets, errors) = recording.map(|r| (r.targets, r.errors)).unwrap_or_default();
+    if targets.is_empty() && errors.is_empty() {
+        // Somebody else may have opened it before: then it registered with the process.
+        let global = Registry::global().targets();
+        let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
+        targets.extend(of_it.map(|t| Target::clone(t)));
+    }
+    let loaded = Arc::new(Loaded { path: path.to_owned(), library, targets, errors });
+    open.insert(id, Arc::clone(&loaded));
+    Ok(loaded)
+}
+
+/// Checks that the process offers what the library needs of a host.
+fn check_host_symbols(path: &Path, facts: &library::Facts) -> Result<Vec<String>, LoadError> {
+    let mut missing = Vec::new();
+    let mut notes = Vec::new();
+    for (symbol, ours) in custom_call::host_symbol_addresses() {
+        if !facts.needs.iter().any(|needed| needed == symbol) {
+            continue;
+        }
+        match library::process_symbol(symbol) {
+            None => missing.push(symbol),
+            Some(address) if address != ours => {
+                let who = library::file_of(address)
+                    .map_or_else(|| "another part of this program".to_owned(), |f| f.display().to_string());
+                notes.push(format!("its {symbol} is that of {who}, so it registers its targets there"));
+            }
+            Some(_) => {}
+        }
+    }
+    if missing.is_empty() {
+        Ok(notes)
+    } else {
+        Err(LoadError::HostSymbols { path: path.to_owned(), symbols: missing })
+    }
+}
+
+/// Makes a target of a library's symbols.
+fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &library::Facts) -> Result<Target, LoadError> {
+    let path = &loaded.path;
+    let find = |symbol: &str, role: &str| {
+        loaded.library.symbol(symbol).ok_or_else(|| {
+            let exports = facts.exports.iter().map(String::as_str);
+            let nearest = farcall_sig::nearest::nearest(symbol, exports);
+            LoadError::MissingSymbol {
+                path: path.clone(),
+                symbol: symbol.to_owned(),
+                role: role.to_owned(),
+                target: spec.name.clone(),
+                nearest: nearest.into_iter().map(str::to_owned).collect(),
+            }
+        })
+    };
+    let origin = Origin::library(path, How::Symbols(spec.symbols.to_string()));
+    let refused = |error: String| LoadError::Refused { path: path.clone(), errors: vec![error] };
+    let target = match &spec.symbols {
+        Symbols::Untyped(symbol) => {
+            let address = find(symbol, "the handler")?;
+            // SAFETY: a symbol's address; the user says what it is.
+            let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, UntypedHandler>(address) };
+            // SAFETY: as above, and the library stays loaded.
+            unsafe { Target::untyped(&spec.name, spec.platform.clone(), function, origin) }
+        }
+        Symbols::Typed { stages, state_type } => {
+            if let Some((id, info)) = state_type {
+                let id = find(id, "the state type's id")?;
+                let info = find(info, "the state type's info")?;
+                // SAFETY: the user says that these are such functions.
+                unsafe { register_state_type(&spec.name, id, info) }.map_err(refused)?;
+            }
+            let mut handlers = [None; 5];
+            for ((handler, symbol), stage) in handlers.iter_mut().zip(stages).zip(STAGES) {
+                let Some(symbol) = symbol else { continue };
+                let address = find(symbol, &format!("the {stage} stage"))?;
+                // SAFETY: a symbol's address; the user says that it is a handler.
+                *handler =
+                    Some(unsafe { std::mem::transmute::<*mut std::ffi::c_void, abi::Handler>(address) });
+            }
+            let [instantiate, prepare, initialize, execute, record] = handlers;
+            let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record };
+            // SAFETY: as above, and the library stays loaded.
+            unsafe { Target::typed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
+        }
+    };
+    target.map_err(|e| refused(e.to_string()))
+}
+
+/// Registers a type by the functions that give its id and its description.
+///
+/// # Safety
+/// `id` is an `XLA_FFI_TypeId*()`, `info` a `const XLA_FFI_TypeInfo*()`.
+unsafe fn register_state_type(
+    target: &str,
+    id: *mut std::ffi::c_void,
+    info: *mut std::ffi::c_void,
+) -> Result<(), String> {
+    // SAFETY: the caller's promise.
+    let (id, info) = unsafe {
+        let id = std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn() -> *mut TypeId>(id);
+        let info =
+            std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn() -> *const TypeInfo>(info);
+        (id(), info())
+    };
+    if id.is_null() {
+        return Err(format!("the state type of `{target}` has no id"));
+    }
+    // SAFETY: both are what the functions' types say.
+    unsafe {
+        let name = format!("state of {target}");
+        *id = custom_call::register_type(&name, *id, info).map_err(|failure| failure.message)?;
+    }
+    Ok(())
+}

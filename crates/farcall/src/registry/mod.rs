@@ -1,0 +1,320 @@
+//! The registry: which function a custom call means.
+//!
+//! Targets get in by [`Registry::register`], by [`Registry::load`] (a library that describes or
+//! registers itself) and by [`Registry::load_symbols`] (plain handler symbols). The compiler asks
+//! [`Registry::resolve`] once per call site; a run never looks anything up.
+//!
+//! **Invariants.** The engine knows no target by name. A target is (name, platform, typed or
+//! untyped); the same functions under the same name again are fine, other ones are an error unless
+//! put there by [`Registry::replace`]. Libraries stay loaded until the process ends: their code may
+//! be in use by executables, by states with destructors, and by threads that they started.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use farcall_ffi::abi::Stage;
+use farcall_ir::op::{CallConfig, CustomCall};
+
+mod library;
+mod load;
+mod spec;
+mod target;
+pub(crate) mod types;
+
+pub(crate) use load::register_from_library;
+pub use load::{LoadError, LoadReport};
+pub use spec::{Symbols, TargetSpec, TargetSpecError};
+pub use target::{ApiKind, Handler, How, Origin, Platform, Target, UntypedHandler};
+pub use types::{Deleter, TypeError, register_type, type_name};
+
+/// A set of targets; clones share it.
+#[derive(Clone, Default)]
+pub struct Registry {
+    targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
+}
+
+type Key = (Arc<str>, Platform, ApiKind);
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// The registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` get
+    /// in here, unless they do so while another registry loads their library.
+    pub fn global() -> &'static Registry {
+        static GLOBAL: LazyLock<Registry> = LazyLock::new(Registry::new);
+        &GLOBAL
+    }
+
+    /// Adds a target; the same functions again are fine.
+    ///
+    /// # Errors
+    /// If other functions have its name, platform and API already.
+    pub fn register(&self, target: Target) -> Result<Arc<Target>, RegisterError> {
+        let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        let key = key(&target);
+        if let Some(existing) = targets.get(&key) {
+            if existing.handler().same_as(target.handler()) {
+                return Ok(Arc::clone(existing));
+            }
+            return Err(RegisterError::Conflict {
+                name: target.name().into(),
+                platform: target.platform().clone(),
+                existing: existing.origin().clone().into(),
+                new: target.origin().clone().into(),
+            });
+        }
+        let target = Arc::new(target);
+        targets.insert(key, Arc::clone(&target));
+        Ok(target)
+    }
+
+    /// Adds a target in the place of what had its name, platform and API, and gives that back.
+    pub fn replace(&self, target: Target) -> Option<Arc<Target>> {
+        let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        targets.insert(key(&target), Arc::new(target))
+    }
+
+    /// The target of this name, platform and API.
+    pub fn get(&self, name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+        targets.get(&(name.into(), platform.clone(), kind)).cloned()
+    }
+
+    /// The target of this name and platform; the untyped one if there are both.
+    pub fn lookup(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
+        self.get(name, platform, ApiKind::Untyped).or_else(|| self.get(name, platform, ApiKind::Typed))
+    }
+
+    /// The target that a custom call means: typed or untyped as the call says, else as registered.
+    ///
+    /// # Errors
+    /// If there is none, or only one of the other API.
+    pub fn resolve(&self, call: &CustomCall, platform: &Platform) -> Result<Arc<Target>, ResolveError> {
+        let name = &call.target;
+        let wanted = call_kind(call).map_err(|message| ResolveError { message, notes: Vec::new() })?;
+        let found = match wanted {
+            Some(kind) => self.get(name, platform, kind),
+            None => self.lookup(name, platform),
+        };
+        if let Some(target) = found {
+            return Ok(target);
+        }
+        match (wanted, self.lookup(name, platform)) {
+            (Some(kind), Some(other)) => Err(mismatch(call, kind, &other)),
+            _ => Err(self.missing(name, platform)),
+        }
+    }
+
+    /// All targets, by name.
+    pub fn targets(&self) -> Vec<Arc<Target>> {
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+        targets.values().cloned().collect()
+    }
+
+    /// Names of targets of the platform that are close to a name, best first.
+    pub fn nearest(&self, name: &str, platform: &Platform) -> Vec<String> {
+        let targets = self.targets();
+        let names = targets.iter().filter(|t| t.platform() == platform).map(|t| t.name());
+        farcall_sig::nearest::nearest(name, names).into_iter().map(str::to_owned).collect()
+    }
+
+    fn missing(&self, name: &str, platform: &Platform) -> ResolveError {
+        let message = format!("no target `{name}` is registered for the platform {platform}");
+        let mut notes = Vec::new();
+        let nearest = self.nearest(name, platform);
+        if !nearest.is_empty() {
+            notes.push(format!("close names that are: {}", nearest.join(", ")));
+        }
+        let elsewhere: Vec<String> = self
+            .targets()
+            .iter()
+            .filter(|t| t.name() == name && t.platform() != platform)
+            .map(|t| t.platform().to_string())
+            .collect();
+        if !elsewhere.is_empty() {
+            notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
+        }
+        notes.push(format!(
+            "load the library that has it: --load LIB, or, if the library does not register itself, \
+             --load LIB --target {name}=SYMBOL"
+        ));
+        ResolveError { message, notes }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.targets().iter().map(|t| t.name().to_owned()).collect();
+        f.debug_tuple("Registry").field(&names).finish()
+    }
+}
+
+fn key(target: &Target) -> Key {
+    (target.shared_name(), target.platform().clone(), target.kind())
+}
+
+/// Which API a custom call asks for; `None` if it leaves that to the target.
+///
+/// A dictionary or `api_version = 4` is typed; `api_version` 2 or 3, or a string that is not empty,
+/// is untyped.
+///
+/// # Errors
+/// If there is no such version.
+pub(crate) fn call_kind(call: &CustomCall) -> Result<Option<ApiKind>, String> {
+    match (&call.config, call.api_version) {
+        (_, Some(version)) if !(0..=4).contains(&version) => {
+            Err(format!("custom call `{}` has api_version {version}; the versions are 0 to 4", call.target))
+        }
+        (CallConfig::Dict(_), _) | (_, Some(4)) => Ok(Some(ApiKind::Typed)),
+        (_, Some(2 | 3)) => Ok(Some(ApiKind::Untyped)),
+        (CallConfig::Text(text), _) if !text.is_empty() => Ok(Some(ApiKind::Untyped)),
+        _ => Ok(None),
+    }
+}
+
+fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError {
+    let why = match (&call.config, call.api_version) {
+        (CallConfig::Dict(_), _) => "its backend_config is a dictionary".to_owned(),
+        (_, Some(version @ 2..=4)) => format!("api_version = {version}"),
+        _ => "its backend_config is a string".to_owned(),
+    };
+    let name = &call.target;
+    let message = format!(
+        "the program calls `{name}` through the {wanted} API ({why}), but `{name}` is registered for \
+         the {} API, by {}",
+        found.kind(),
+        found.origin()
+    );
+    ResolveError { message, notes: Vec::new() }
+}
+
+/// Why a custom call means no target.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}{}", notes.iter().map(|n| format!("\n  {n}")).collect::<String>())]
+pub struct ResolveError {
+    /// What is wrong.
+    pub message: String,
+    /// Close names, and how to load the target.
+    pub notes: Vec<String>,
+}
+
+/// Why a target was not registered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// Other functions have that name.
+    #[error(
+        "`{name}` is registered for {platform} already, by {existing}; {new} has other functions for it \
+         (replace it on purpose, or rename one)"
+    )]
+    Conflict {
+        /// Target.
+        name: String,
+        /// Platform.
+        platform: Platform,
+        /// Who was first.
+        existing: Box<Origin>,
+        /// Who came second.
+        new: Box<Origin>,
+    },
+    /// No name.
+    #[error("a target needs a name")]
+    EmptyName,
+    /// No function to execute.
+    #[error("`{name}` has no handler for the execute stage")]
+    NoExecute {
+        /// Target.
+        name: String,
+    },
+    /// A handler was built for an interface that this host does not speak.
+    #[error(
+        "the {} handler of `{name}` was built for XLA FFI {}.{}; this host speaks 0.1 to {}.{}",
+        stage.name(), found.0, found.1, supported.0, supported.1
+    )]
+    Version {
+        /// Target.
+        name: String,
+        /// Which handler.
+        stage: Stage,
+        /// Its version.
+        found: (i32, i32),
+        /// The newest that this host speaks.
+        supported: (i32, i32),
+    },
+    /// A handler did not say what it is.
+    #[error("the {} handler of `{name}` does not tell its version: {message}", stage.name())]
+    Metadata {
+        /// Target.
+        name: String,
+        /// Which handler.
+        stage: Stage,
+        /// The handler's words.
+        message: String,
+    },
+    /// The arguments of a registration make no sense.
+    #[error("malformed registration: {0}")]
+    Malformed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn one() {}
+    unsafe extern "C" fn two() {
+        std::hint::black_box(2);
+    }
+
+    fn untyped(name: &str, f: UntypedHandler) -> Target {
+        // SAFETY: never called.
+        unsafe { Target::untyped(name, Platform::Host, f, Origin::program()) }.expect("has a name")
+    }
+
+    #[test]
+    fn the_same_again_is_fine_and_another_is_not() {
+        let registry = Registry::new();
+        registry.register(untyped("f", one)).unwrap();
+        registry.register(untyped("f", one)).unwrap();
+        let e = registry.register(untyped("f", two)).unwrap_err();
+        assert!(matches!(e, RegisterError::Conflict { .. }), "{e}");
+        assert!(registry.replace(untyped("f", two)).is_some());
+        assert_eq!(registry.targets().len(), 1);
+    }
+
+    #[test]
+    fn a_call_says_which_api_it_wants() {
+        let kind = |version: Option<i32>, config: CallConfig| {
+            let call = CustomCall { api_version: version, config, ..CustomCall::new("f") };
+            call_kind(&call)
+        };
+        let dict = || CallConfig::Dict(Default::default());
+        let text = |t: &str| CallConfig::Text(t.as_bytes().into());
+        assert_eq!(kind(None, dict()), Ok(Some(ApiKind::Typed)));
+        assert_eq!(kind(Some(1), dict()), Ok(Some(ApiKind::Typed)));
+        assert_eq!(kind(Some(4), CallConfig::Absent), Ok(Some(ApiKind::Typed)));
+        assert_eq!(kind(Some(2), text("")), Ok(Some(ApiKind::Untyped)));
+        assert_eq!(kind(None, text("x")), Ok(Some(ApiKind::Untyped)));
+        assert_eq!(kind(Some(1), CallConfig::Absent), Ok(None));
+        assert_eq!(kind(None, text("")), Ok(None));
+        assert!(kind(Some(5), CallConfig::Absent).is_err());
+    }
+
+    #[test]
+    fn a_missing_target_is_explained() {
+        let registry = Registry::new();
+        registry.register(untyped("rms_norm", one)).unwrap();
+        let e = registry.resolve(&CustomCall::new("rms_nrom"), &Platform::Host).unwrap_err();
+        assert_eq!(e.message, "no target `rms_nrom` is registered for the platform Host");
+        assert_eq!(e.notes[0], "close names that are: rms_norm");
+        let call = CustomCall { api_version: Some(4), ..CustomCall::new("rms_norm") };
+        let e = registry.resolve(&call, &Platform::Host).unwrap_err();
+        assert_eq!(
+            e.message,
+            "the program calls `rms_norm` through the typed API (api_version = 4), but `rms_norm` is \
+             registered for the untyped API, by this program"
+        );
+    }
+}

@@ -1,0 +1,351 @@
+//! Targets: the functions that custom calls name, with all that is known about them.
+//!
+//! A target is made once, when it is registered, and never changes. What a handler says of itself
+//! (version, traits, type of its state) is asked for at that moment, so that a handler that this
+//! host cannot run is refused before any program calls it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
+
+use super::RegisterError;
+use crate::custom_call::metadata;
+
+/// A platform that handlers are registered for.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Platform {
+    /// `Host`, also written `cpu`.
+    Host,
+    /// `CUDA`, also written `gpu`.
+    Cuda,
+    /// `ROCM`
+    Rocm,
+    /// `SYCL`
+    Sycl,
+    /// Another one, as written.
+    Other(Arc<str>),
+}
+
+impl Platform {
+    /// The platform of this name; known names in any case and spelling.
+    ///
+    /// ```
+    /// use farcall::registry::Platform;
+    /// assert_eq!(Platform::parse("cpu"), Platform::parse("HOST"));
+    /// assert_eq!(Platform::parse("gpu").to_string(), "CUDA");
+    /// assert_eq!(Platform::parse("MyChip").to_string(), "MyChip");
+    /// ```
+    pub fn parse(name: &str) -> Platform {
+        match name.to_ascii_lowercase().as_str() {
+            "host" | "cpu" => Platform::Host,
+            "cuda" | "gpu" => Platform::Cuda,
+            "rocm" => Platform::Rocm,
+            "sycl" => Platform::Sycl,
+            _ => Platform::Other(name.into()),
+        }
+    }
+
+    /// The canonical name.
+    pub fn name(&self) -> &str {
+        match self {
+            Platform::Host => "Host",
+            Platform::Cuda => "CUDA",
+            Platform::Rocm => "ROCM",
+            Platform::Sycl => "SYCL",
+            Platform::Other(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Which of XLA's two custom-call interfaces a handler or a call speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ApiKind {
+    /// XLA FFI: call frames with typed buffers and attributes.
+    Typed,
+    /// A C function of pointers.
+    Untyped,
+}
+
+impl fmt::Display for ApiKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ApiKind::Typed => "typed",
+            ApiKind::Untyped => "untyped",
+        })
+    }
+}
+
+/// The address of an untyped handler. Its parameters depend on the `api_version` of the call.
+pub type UntypedHandler = unsafe extern "C" fn();
+
+/// A target's code.
+#[derive(Clone, Copy, Debug)]
+pub enum Handler {
+    /// Functions by stage.
+    Typed(HandlerBundle),
+    /// One function.
+    Untyped(UntypedHandler),
+}
+
+impl Handler {
+    /// Which interface it speaks.
+    pub fn kind(&self) -> ApiKind {
+        match self {
+            Handler::Typed(_) => ApiKind::Typed,
+            Handler::Untyped(_) => ApiKind::Untyped,
+        }
+    }
+
+    /// True if both are the same functions.
+    pub fn same_as(&self, other: &Handler) -> bool {
+        match (self, other) {
+            (Handler::Typed(a), Handler::Typed(b)) => stages(a) == stages(b),
+            (Handler::Untyped(a), Handler::Untyped(b)) => *a as usize == *b as usize,
+            _ => false,
+        }
+    }
+}
+
+/// Addresses by stage, 0 for none.
+fn stages(bundle: &HandlerBundle) -> [usize; 5] {
+    [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record]
+        .map(|f| f.map_or(0, |f| f as usize))
+}
+
+/// Where a target came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The library's file; none for code of the program itself.
+    pub file: Option<PathBuf>,
+    /// How it was found there.
+    pub how: How,
+}
+
+/// How a target was found in its library.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum How {
+    /// Listed by the library's descriptor.
+    Descriptor,
+    /// The library registered it while it was loaded.
+    SelfRegistered,
+    /// Its symbols were named by the user: `execute:RmsNorm`.
+    Symbols(String),
+    /// Registered by a call of [`Registry::register`](super::Registry::register).
+    Program,
+}
+
+impl Origin {
+    /// Code of the program itself.
+    pub fn program() -> Origin {
+        Origin { file: None, how: How::Program }
+    }
+
+    /// Code of a library.
+    pub fn library(file: &Path, how: How) -> Origin {
+        Origin { file: Some(file.to_owned()), how }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}", file.display())?,
+            None => f.write_str("this program")?,
+        }
+        match &self.how {
+            How::Descriptor => f.write_str(" (farcall library)"),
+            How::SelfRegistered => f.write_str(" (registered itself)"),
+            How::Symbols(symbols) => write!(f, " ({symbols})"),
+            How::Program => Ok(()),
+        }
+    }
+}
+
+/// A function that custom calls name.
+#[derive(Clone, Debug)]
+pub struct Target {
+    name: Arc<str>,
+    platform: Platform,
+    handler: Handler,
+    api_version: Option<(i32, i32)>,
+    traits: HandlerTraits,
+    state_type: Option<TypeId>,
+    origin: Origin,
+    docs: String,
+    rules: Vec<String>,
+}
+
+impl Target {
+    /// A target of the typed API; asks the handlers for their metadata.
+    ///
+    /// # Errors
+    /// If there is no `execute` handler, or a handler speaks a version that this host does not, or
+    /// it needs a state type that is not registered yet.
+    ///
+    /// # Safety
+    /// The functions are XLA FFI handlers that stay loaded for the rest of the process.
+    pub unsafe fn typed(
+        name: &str,
+        platform: Platform,
+        bundle: HandlerBundle,
+        traits: HandlerTraits,
+        origin: Origin,
+    ) -> Result<Target, RegisterError> {
+        let Some(execute) = bundle.execute else {
+            return Err(RegisterError::NoExecute { name: name.into() });
+        };
+        let mut target = Target {
+            api_version: None,
+            state_type: None,
+            traits,
+            ..Target::bare(name, platform, Handler::Typed(bundle), origin)?
+        };
+        let others = [
+            (Stage::INSTANTIATE, bundle.instantiate),
+            (Stage::PREPARE, bundle.prepare),
+            (Stage::INITIALIZE, bundle.initialize),
+        ];
+        let all = std::iter::once((Stage::EXECUTE, Some(execute))).chain(others);
+        for (stage, handler) in all {
+            let Some(handler) = handler else { continue };
+            // SAFETY: the caller's promise.
+            let facts =
+                unsafe { metadata::query(handler, stage) }.map_err(|failure| failure.of(name, stage))?;
+            // The oldest host that can run all stages is the newest version among them.
+            target.api_version = target.api_version.max(Some(facts.api_version));
+            target.traits |= facts.traits;
+            if stage == Stage::INSTANTIATE && facts.state_type != TypeId::UNKNOWN {
+                target.state_type = Some(facts.state_type);
+            }
+        }
+        Ok(target)
+    }
+
+    /// A target of the untyped API.
+    ///
+    /// # Errors
+    /// If the name is empty.
+    ///
+    /// # Safety
+    /// The function has the parameters that the calls' `api_version` implies (see
+    /// [`custom_call`](crate::custom_call)), and stays loaded for the rest of the process.
+    pub unsafe fn untyped(
+        name: &str,
+        platform: Platform,
+        function: UntypedHandler,
+        origin: Origin,
+    ) -> Result<Target, RegisterError> {
+        Target::bare(name, platform, Handler::Untyped(function), origin)
+    }
+
+    fn bare(
+        name: &str,
+        platform: Platform,
+        handler: Handler,
+        origin: Origin,
+    ) -> Result<Target, RegisterError> {
+        if name.is_empty() {
+            return Err(RegisterError::EmptyName);
+        }
+        Ok(Target {
+            name: name.into(),
+            platform,
+            handler,
+            api_version: None,
+            traits: 0,
+            state_type: None,
+            origin,
+            docs: String::new(),
+            rules: Vec::new(),
+        })
+    }
+
+    /// The same with a description for people.
+    pub fn with_docs(self, docs: impl Into<String>) -> Target {
+        Target { docs: docs.into(), ..self }
+    }
+
+    /// The same with the names of the rules that came with it (`infer`, `vjp`, …).
+    pub fn with_rules(self, rules: Vec<String>) -> Target {
+        Target { rules, ..self }
+    }
+
+    /// The name that programs call.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// Where it runs.
+    pub fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Its code.
+    pub fn handler(&self) -> &Handler {
+        &self.handler
+    }
+
+    /// Which interface it speaks.
+    pub fn kind(&self) -> ApiKind {
+        self.handler.kind()
+    }
+
+    /// Version of XLA's FFI that its handlers were built for, as (major, minor); none if untyped.
+    pub fn api_version(&self) -> Option<(i32, i32)> {
+        self.api_version
+    }
+
+    /// Bits of [`abi::handler_traits`].
+    pub fn traits(&self) -> HandlerTraits {
+        self.traits
+    }
+
+    /// Names of its traits.
+    pub fn trait_names(&self) -> Vec<&'static str> {
+        let known = [(abi::handler_traits::COMMAND_BUFFER_COMPATIBLE, "command-buffer-compatible")];
+        known.iter().filter(|(bit, _)| self.traits & bit != 0).map(|(_, name)| *name).collect()
+    }
+
+    /// Type of the state that its instantiate stage makes.
+    pub fn state_type(&self) -> Option<TypeId> {
+        self.state_type
+    }
+
+    /// Stages that it has a function for.
+    pub fn stages(&self) -> Vec<Stage> {
+        let all = [Stage::INSTANTIATE, Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE, Stage::RECORD];
+        match &self.handler {
+            Handler::Typed(bundle) => {
+                all.into_iter().zip(stages(bundle)).filter(|(_, f)| *f != 0).map(|(s, _)| s).collect()
+            }
+            Handler::Untyped(_) => vec![Stage::EXECUTE],
+        }
+    }
+
+    /// Where it came from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// A description for people; may be empty.
+    pub fn docs(&self) -> &str {
+        &self.docs
+    }
+
+    /// Names of the rules that came with it.
+    pub fn rules(&self) -> &[String] {
+        &self.rules
+    }
+}

@@ -1,0 +1,124 @@
+//! Ids of the types that handlers keep state and user data in.
+//!
+//! One table for the process, as a library keeps the id of a type in a variable of its own. Ids that
+//! this host gives out start far above those of other hosts (jaxlib counts from 1): a library that
+//! was loaded into another host first brings its id along, and it is taken as it is.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use farcall_ffi::abi::TypeId;
+
+/// Destroys an object of a type.
+pub type Deleter = unsafe extern "C" fn(object: *mut c_void);
+
+/// The first id of this host: the letters FC, then zeros.
+const FIRST_ID: i64 = 0x4643_0000_0000_0001;
+
+/// What is known of a type.
+#[derive(Clone, Debug)]
+struct Entry {
+    name: String,
+    deleter: Option<Deleter>,
+}
+
+#[derive(Default)]
+struct Table {
+    by_id: HashMap<i64, Entry>,
+    given: i64,
+}
+
+static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
+
+/// Why a type was not registered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TypeError {
+    /// No name.
+    #[error("a type needs a name")]
+    EmptyName,
+    /// Another type has that id.
+    #[error("type id {id} of `{name}` belongs to the type `{other}` already")]
+    Taken {
+        /// The new type.
+        name: String,
+        /// The id that it came with.
+        id: i64,
+        /// Who has it.
+        other: String,
+    },
+}
+
+/// Registers a type and returns its id: `id` itself unless that is [`TypeId::UNKNOWN`], else the id
+/// that the same type (name and deleter) has already, else a new one.
+///
+/// Two libraries may have types of one name with deleters of their own: these get an id each.
+///
+/// # Errors
+/// If the name is empty, or the id belongs to another type.
+pub fn register_type(name: &str, id: TypeId, deleter: Option<Deleter>) -> Result<TypeId, TypeError> {
+    if name.is_empty() {
+        return Err(TypeError::EmptyName);
+    }
+    let address = |d: Option<Deleter>| d.map_or(0, |d| d as usize);
+    let same = |e: &Entry| e.name == name && address(e.deleter) == address(deleter);
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let id = if id != TypeId::UNKNOWN {
+        match table.by_id.get(&id.type_id) {
+            Some(other) if !same(other) => {
+                return Err(TypeError::Taken {
+                    name: name.into(),
+                    id: id.type_id,
+                    other: other.name.clone(),
+                });
+            }
+            _ => id.type_id,
+        }
+    } else if let Some((known, _)) = table.by_id.iter().find(|(_, e)| same(e)) {
+        *known
+    } else {
+        // Foreign ids are not expected up here, but nothing keeps them away.
+        while table.by_id.contains_key(&(FIRST_ID + table.given)) {
+            table.given += 1;
+        }
+        FIRST_ID + table.given
+    };
+    table.by_id.insert(id, Entry { name: name.into(), deleter });
+    Ok(TypeId { type_id: id })
+}
+
+/// Name of a registered type.
+pub fn type_name(id: TypeId) -> Option<String> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.by_id.get(&id.type_id).map(|e| e.name.clone())
+}
+
+/// The deleter of a registered type (which may have none).
+pub(crate) fn deleter(id: TypeId) -> Option<Option<Deleter>> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.by_id.get(&id.type_id).map(|e| e.deleter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn first(_: *mut c_void) {}
+    unsafe extern "C" fn second(_: *mut c_void) {
+        std::hint::black_box(2);
+    }
+
+    #[test]
+    fn ids_are_our_own_unless_a_type_has_one() {
+        let a = register_type("types_test.a", TypeId::UNKNOWN, Some(first)).unwrap();
+        assert!(a.type_id >= FIRST_ID);
+        assert_eq!(register_type("types_test.a", TypeId::UNKNOWN, Some(first)), Ok(a));
+        assert_eq!(register_type("types_test.a", a, Some(first)), Ok(a));
+        let other = register_type("types_test.a", TypeId::UNKNOWN, Some(second)).unwrap();
+        assert_ne!(a, other);
+        let foreign = TypeId { type_id: 3 };
+        assert_eq!(register_type("types_test.b", foreign, None), Ok(foreign));
+        assert_eq!(type_name(foreign).as_deref(), Some("types_test.b"));
+        assert!(register_type("types_test.c", foreign, None).is_err());
+    }
+}

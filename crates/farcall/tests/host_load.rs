@@ -1,0 +1,61 @@
+//! Loading libraries: what is wrong with a file is said in words.
+
+use std::path::{Path, PathBuf};
+
+use farcall::Registry;
+use farcall::registry::LoadError;
+
+#[test]
+fn files_that_are_no_libraries() {
+    check("empty.so", b"", "is not a shared library: it is empty");
+    check("text.so", b"module {\n}\n", "is not a shared library: it is a text file");
+    check("image.so", b"\x89PNG\r\n\x1a\n rest", "is not a shared library: it is a PNG image");
+    check("cut.so", b"\x7fELF\x02\x01\x01", "is not a shared library: it is a damaged ELF file");
+    check("old.so", b"\x7fELF\x01\x01\x01", "is not a shared library: it is an ELF file for 32-bit machines");
+}
+
+#[test]
+fn a_library_for_another_machine() {
+    let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let riscv = 243u16;
+    bytes[18..20].copy_from_slice(&riscv.to_le_bytes());
+    check("riscv.so", &bytes, "was built for RISC-V, this program runs on");
+}
+
+#[test]
+fn a_library_that_is_not_there() {
+    let e = Registry::new().load("/no/such/lib.so").unwrap_err();
+    assert_eq!(e.to_string(), "library /no/such/lib.so does not exist");
+}
+
+#[test]
+fn a_library_without_targets_says_how_to_name_them() {
+    let Some(libm) =
+        ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"]
+            .into_iter()
+            .find(|p| Path::new(p).exists())
+    else {
+        println!("NOT RUN: no libm found");
+        return;
+    };
+    let registry = Registry::new();
+    let e = registry.load(libm).unwrap_err();
+    assert!(matches!(&e, LoadError::Nothing { .. }), "{e}");
+    assert!(e.to_string().contains("name its handlers: --target NAME=SYMBOL; it exports "), "{e}");
+    let e = registry.load_symbols(libm, &["f=untyped:sinn".parse().unwrap()]).unwrap_err();
+    assert!(
+        e.to_string().contains("has no symbol `sinn` (for the handler of target `f`); it has sin"),
+        "{e}"
+    );
+    let report = registry.load_symbols(libm, &["f=untyped:sin".parse().unwrap()]).unwrap();
+    assert_eq!(report.targets[0].name(), "f");
+}
+
+fn check(name: &str, bytes: &[u8], expected: &str) {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let registry = Registry::new();
+    let e = registry.load(&path).unwrap_err().to_string();
+    assert!(e.contains(expected), "{e}");
+    assert!(e.contains(name), "{e}");
+}
