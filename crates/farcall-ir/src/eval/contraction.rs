@@ -267,3 +267,138 @@ fn field(dtypes: [DType; 3]) -> Field {
         Field::Integers
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::ConvolutionDims;
+    use crate::scalar::Scalar;
+
+    fn count(dtype: DType, dims: &[usize]) -> Literal {
+        Literal::from_fn(dtype, dims, |i| Scalar::Signed(i as i64 + 1))
+    }
+
+    fn dims(batch: [&[usize]; 2], contract: [&[usize]; 2]) -> DotGeneral {
+        DotGeneral {
+            lhs_batch: batch[0].to_vec(),
+            rhs_batch: batch[1].to_vec(),
+            lhs_contract: contract[0].to_vec(),
+            rhs_contract: contract[1].to_vec(),
+            precision: Vec::new(),
+            algorithm: None,
+        }
+    }
+
+    #[test]
+    fn products_of_batches_in_any_order_of_dimensions() {
+        // lhs [k, b, m], rhs [n, k, b] to [b, m, n].
+        let (lhs, rhs) = (count(DType::S64, &[2, 2, 3]), count(DType::S64, &[2, 2, 2]));
+        let d = dims([&[1], &[2]], [&[0], &[1]]);
+        let out = dot(&lhs, &rhs, &d, DType::S64, Denormals::Ieee).unwrap();
+        assert_eq!(out.dims(), [2, 3, 2]);
+        let at = |l: &Literal, i: &[usize]| l.get(position(i, &strides(l.dims()))).as_i64();
+        for_each(&[2, 3, 2], |i| {
+            let [b, m, n] = [i[0], i[1], i[2]];
+            let expected: i64 = (0..2).map(|k| at(&lhs, &[k, b, m]) * at(&rhs, &[n, k, b])).sum();
+            assert_eq!(at(&out, i), expected, "{i:?}");
+        });
+    }
+
+    #[test]
+    fn integers_wrap_and_floats_round_once() {
+        let d = dims([&[], &[]], [&[0], &[0]]);
+        let hundred = Literal::splat(DType::S8, [4], Scalar::Signed(100));
+        let narrow = dot(&hundred, &hundred, &d, DType::S8, Denormals::Ieee).unwrap();
+        assert_eq!(narrow.get(0), Scalar::Signed(i64::from(40_000_i32 as i8)));
+        let wide = dot(&hundred, &hundred, &d, DType::S32, Denormals::Ieee).unwrap();
+        assert_eq!(wide.get(0), Scalar::Signed(40_000));
+        let x = Literal::from_slice(DType::F32, [3], &[1e8f32, 1.0, -1e8]);
+        let ones = Literal::splat(DType::F32, [3], Scalar::Float(1.0));
+        let sum = dot(&x, &ones, &d, DType::F32, Denormals::Ieee).unwrap();
+        assert_eq!(sum.get(0), Scalar::Float(1.0));
+        let truth = Literal::splat(DType::Pred, [3], Scalar::Bool(true));
+        assert_eq!(dot(&truth, &truth, &d, DType::Pred, Denormals::Ieee).unwrap().get(0), Scalar::Bool(true));
+        let none = dot(
+            &count(DType::F32, &[2, 0]),
+            &count(DType::F32, &[0, 2]),
+            &dims([&[], &[]], [&[1], &[0]]),
+            DType::F32,
+            Denormals::Ieee,
+        );
+        assert_eq!(none.unwrap().as_slice::<f32>(), [0.0; 4]);
+    }
+
+    #[test]
+    fn subnormal_numbers_are_flushed_if_asked_for() {
+        let d = dims([&[], &[]], [&[0], &[0]]);
+        let tiny = Literal::splat(DType::F32, [1], Scalar::Float(1e-40));
+        let large = Literal::splat(DType::F32, [1], Scalar::Float(1e20));
+        let product = |denormals| dot(&tiny, &large, &d, DType::F32, denormals).unwrap().get(0).as_f64();
+        assert!(product(Denormals::Ieee) > 0.0);
+        assert_eq!(product(Denormals::Flush), 0.0);
+    }
+
+    /// One image [b, 0, f], kernels [0, i, o].
+    fn conv() -> Convolution {
+        Convolution {
+            strides: vec![1],
+            padding: vec![(0, 0)],
+            lhs_dilation: vec![1],
+            rhs_dilation: vec![1],
+            reversal: vec![false],
+            dims: ConvolutionDims {
+                input_batch: 0,
+                input_feature: 2,
+                input_spatial: vec![1],
+                kernel_input_feature: 1,
+                kernel_output_feature: 2,
+                kernel_spatial: vec![0],
+                output_batch: 0,
+                output_feature: 2,
+                output_spatial: vec![1],
+            },
+            feature_group_count: 1,
+            batch_group_count: 1,
+            precision: Vec::new(),
+        }
+    }
+
+    fn run(lhs: &[usize], rhs: &[usize], c: &Convolution) -> Literal {
+        convolved(&count(DType::S64, lhs), &count(DType::S64, rhs), c, DType::S64, Denormals::Ieee).unwrap()
+    }
+
+    #[test]
+    fn windows_move_over_the_image() {
+        let out = run(&[1, 4, 1], &[2, 1, 1], &conv());
+        assert_eq!((out.dims(), out.as_slice::<i64>()), (&[1, 3, 1][..], &[5, 8, 11][..]));
+        let reversed = run(&[1, 4, 1], &[2, 1, 1], &Convolution { reversal: vec![true], ..conv() });
+        assert_eq!(reversed.as_slice::<i64>(), [4, 7, 10]);
+        let padded = Convolution { padding: vec![(1, 1)], strides: vec![2], ..conv() };
+        assert_eq!(run(&[1, 4, 1], &[2, 1, 1], &padded).as_slice::<i64>(), [2, 8, 4]);
+        // 1 0 2 0 3 under windows 1 _ 2.
+        let dilated = Convolution { lhs_dilation: vec![2], rhs_dilation: vec![2], ..conv() };
+        assert_eq!(run(&[1, 3, 1], &[2, 1, 1], &dilated).as_slice::<i64>(), [5, 0, 8]);
+        let cut = Convolution { padding: vec![(-1, -1)], ..conv() };
+        assert_eq!(run(&[1, 4, 1], &[2, 1, 1], &cut).as_slice::<i64>(), [8]);
+    }
+
+    #[test]
+    fn groups_see_their_part_alone() {
+        // Two features, one kernel each.
+        let features = Convolution { feature_group_count: 2, ..conv() };
+        let out = run(&[1, 2, 2], &[1, 1, 2], &features);
+        assert_eq!((out.dims(), out.as_slice::<i64>()), (&[1, 2, 2][..], &[1, 4, 3, 8][..]));
+        // Two images, one kernel each: a batch of one with two features.
+        let batches = Convolution { batch_group_count: 2, ..conv() };
+        let out = run(&[2, 2, 1], &[1, 1, 2], &batches);
+        assert_eq!((out.dims(), out.as_slice::<i64>()), (&[1, 2, 2][..], &[1, 6, 2, 8][..]));
+    }
+
+    #[test]
+    fn padding_must_match_the_window() {
+        let c = Convolution { padding: vec![], ..conv() };
+        let x = count(DType::S64, &[1, 4, 1]);
+        let e = convolved(&x, &x, &c, DType::S64, Denormals::Ieee).unwrap_err();
+        assert_eq!(e.message, "0 dimensions are padded, but 1 are spatial");
+    }
+}

@@ -254,3 +254,85 @@ fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Vec<Literal> {
     let each = dtypes.iter().enumerate();
     each.map(|(k, dtype)| Literal::from_fn(*dtype, dims, |i| tuples[i * n + k])).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s64(dims: &[usize], values: &[i64]) -> Literal {
+        Literal::from_slice(DType::S64, dims, values)
+    }
+
+    fn add(args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
+        *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
+        Ok(())
+    }
+
+    #[test]
+    fn dimensions_are_reduced() {
+        let x = s64(&[2, 3], &[1, 2, 3, 4, 5, 6]);
+        let init = s64(&[], &[10]);
+        let sum = |dims: &[usize]| {
+            fold(std::slice::from_ref(&x), std::slice::from_ref(&init), dims, &[DType::S64], &mut add)
+                .unwrap()
+        };
+        assert_eq!(sum(&[0])[0], s64(&[3], &[15, 17, 19]));
+        assert_eq!(sum(&[1])[0], s64(&[2], &[16, 25]));
+        assert_eq!(sum(&[0, 1])[0], s64(&[], &[31]));
+        let nothing = fold(&[s64(&[0, 2], &[])], &[init], &[0], &[DType::S64], &mut add).unwrap();
+        assert_eq!(nothing[0], s64(&[2], &[10, 10]));
+    }
+
+    #[test]
+    fn several_inputs_are_reduced_together() {
+        // Largest element and its place.
+        let body: Body<'_> = &mut |args, out| {
+            let keep = args[0].as_i64() >= args[2].as_i64();
+            *out = if keep { args[..2].to_vec() } else { args[2..].to_vec() };
+            Ok(())
+        };
+        let inputs = [s64(&[4], &[3, 9, 9, 1]), s64(&[4], &[0, 1, 2, 3])];
+        let inits = [s64(&[], &[i64::MIN]), s64(&[], &[-1])];
+        let out = fold(&inputs, &inits, &[0], &[DType::S64, DType::S32], body).unwrap();
+        assert_eq!((out[0].get(0), out[1].get(0)), (Scalar::Signed(9), Scalar::Signed(1)));
+        assert_eq!(out[1].dtype(), DType::S32);
+    }
+
+    #[test]
+    fn windows_over_dilated_and_padded_inputs() {
+        let x = s64(&[3, 2], &[1, 2, 3, 4, 5, 6]);
+        let mut w = ReduceWindow {
+            window: vec![2, 1],
+            strides: vec![4, 1],
+            base_dilations: vec![2, 1],
+            window_dilations: vec![3, 1],
+            padding: vec![(2, 1), (0, 0)],
+        };
+        let mut run = |w: &ReduceWindow, init: i64| {
+            fold_windows(std::slice::from_ref(&x), &[s64(&[], &[init])], w, &[DType::S64], &mut add)
+                .unwrap()
+                .remove(0)
+        };
+        assert_eq!(run(&w, 0), s64(&[2, 2], &[0, 0, 3, 4]));
+        // One for the start, one for each place in padding or a hole.
+        assert_eq!(run(&w, 1), s64(&[2, 2], &[3, 3, 5, 6]));
+        w.window[0] = 3;
+        assert_eq!(run(&w, 0), s64(&[1, 2], &[5, 6]));
+        w.padding[0] = (-9, 0);
+        assert_eq!(run(&w, 0), s64(&[0, 2], &[]));
+    }
+
+    #[test]
+    fn each_window_scatters_to_the_element_it_selects() {
+        let operand = s64(&[4, 2], &[1, 5, 2, 5, 3, 6, 4, 4]);
+        let source = s64(&[2, 2], &[5, 6, 7, 8]);
+        let s = SelectAndScatter { window: vec![3, 1], strides: vec![2, 1], padding: vec![(0, 1), (0, 0)] };
+        let ge: Body<'_> = &mut |args, out| {
+            *out = vec![Scalar::Bool(args[0].as_i64() >= args[1].as_i64())];
+            Ok(())
+        };
+        let picked = select(&operand, source.dims(), &s, ge).unwrap();
+        let out = scatter(operand.dims(), &source, &s64(&[], &[0]), &picked, DType::S64, &mut add).unwrap();
+        assert_eq!(out, s64(&[4, 2], &[0, 0, 0, 0, 5, 14, 7, 0]));
+    }
+}

@@ -261,3 +261,119 @@ fn sizes(what: &str, tensor: &Literal) -> Result<Vec<usize>, EvalError> {
         .map(|x| usize::try_from(x).map_err(|_| EvalError::new(format!("{what} {x} is not a size"))))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar::Scalar;
+    use farcall_sig::DType;
+
+    fn s64(dims: &[usize], values: &[i64]) -> Literal {
+        Literal::from_slice(DType::S64, dims, values)
+    }
+
+    fn count(dims: &[usize]) -> Literal {
+        Literal::from_fn(DType::S64, dims, |i| Scalar::Signed(i as i64 + 1))
+    }
+
+    #[test]
+    fn gather_clamps_starts() {
+        let g = Gather {
+            offset_dims: vec![2, 3],
+            collapsed_slice_dims: vec![0],
+            start_index_map: vec![1, 0],
+            index_vector_dim: 2,
+            slice_sizes: vec![1, 2, 2],
+            ..Gather::default()
+        };
+        let starts = s64(&[2, 3, 2], &[0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 0, 9]);
+        let out = gathered(&count(&[3, 4, 2]), &starts, &g).unwrap();
+        assert_eq!(out.dims(), [2, 3, 2, 2]);
+        let expected =
+            [1, 2, 3, 4, 3, 4, 5, 6, 13, 14, 15, 16, 9, 10, 11, 12, 11, 12, 13, 14, 17, 18, 19, 20];
+        assert_eq!(out.as_slice::<i64>(), expected);
+    }
+
+    #[test]
+    fn gather_of_batches_and_scalar_indices() {
+        // Row i of the result is element starts[i] of row i.
+        let g = Gather {
+            operand_batching_dims: vec![0],
+            start_indices_batching_dims: vec![0],
+            start_index_map: vec![1],
+            index_vector_dim: 1,
+            slice_sizes: vec![1, 1],
+            ..Gather::default()
+        };
+        let out = gathered(&count(&[3, 4]), &s64(&[3], &[2, -1, 7]), &g).unwrap();
+        assert_eq!((out.dims(), out.as_slice::<i64>()), (&[3][..], &[3, 5, 12][..]));
+    }
+
+    #[test]
+    fn dynamic_gather_rejects_slices_that_do_not_fit() {
+        let g = Gather { offset_dims: vec![0], start_index_map: vec![0], ..Gather::default() };
+        let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[4])].map(Value::Tensor);
+        let e = dynamic_gather(&xs, &g).unwrap_err();
+        assert_eq!(e.message, "slice size 4 in dimension 0, which has 3 elements");
+        let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[-4])].map(Value::Tensor);
+        assert_eq!(dynamic_gather(&xs, &g).unwrap_err().message, "slice size -4 is not a size");
+    }
+
+    #[test]
+    fn scatter_skips_what_is_out_of_bounds() {
+        let s = Scatter {
+            update_window_dims: vec![2, 3],
+            inserted_window_dims: vec![0],
+            scatter_dims_to_operand_dims: vec![1, 0],
+            index_vector_dim: 2,
+            ..Scatter::default()
+        };
+        let indices = s64(&[2, 3, 2], &[0, 2, 1, 0, 2, 1, 0, 1, 1, 0, 0, 9]);
+        let ones = Literal::splat(DType::S64, [2, 3, 2, 2], Scalar::Signed(1));
+        let add: Body<'_> = &mut |args, out| {
+            *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
+            Ok(())
+        };
+        let out = scattered(&[count(&[3, 4, 2])], &indices, &[ones], &s, add).unwrap();
+        let expected =
+            [1, 2, 5, 6, 7, 8, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 21, 22, 23, 24];
+        assert_eq!(out[0].as_slice::<i64>(), expected);
+    }
+
+    #[test]
+    fn scatter_of_several_tensors_at_once() {
+        let s = Scatter {
+            inserted_window_dims: vec![0],
+            scatter_dims_to_operand_dims: vec![0],
+            index_vector_dim: 1,
+            ..Scatter::default()
+        };
+        let swap: Body<'_> = &mut |args, out| {
+            *out = vec![args[3], args[2]];
+            Ok(())
+        };
+        let inputs = [count(&[3]), count(&[3])];
+        let updates = [s64(&[2], &[10, 20]), s64(&[2], &[30, 40])];
+        let out = scattered(&inputs, &s64(&[2, 1], &[2, -1]), &updates, &s, swap).unwrap();
+        assert_eq!(out[0].as_slice::<i64>(), [1, 2, 30]);
+        assert_eq!(out[1].as_slice::<i64>(), [1, 2, 10]);
+    }
+
+    #[test]
+    fn slices_are_clamped() {
+        let starts = [s64(&[], &[-1]), s64(&[], &[3])];
+        let slice = slice_at(&count(&[4, 4]), &starts, &[2, 3]).unwrap();
+        assert_eq!(slice.as_slice::<i64>(), [2, 3, 4, 6, 7, 8]);
+        let updated = update_at(&count(&[3, 2]), &s64(&[2, 1], &[-1, -2]), &[s64(&[], &[9]), s64(&[], &[1])]);
+        assert_eq!(updated.as_slice::<i64>(), [1, 2, 3, -1, 5, -2]);
+    }
+
+    #[test]
+    fn real_slices_are_not() {
+        let vector = |x| s64(&[1], &[x]);
+        let out = slice_between(&count(&[10]), &vector(1), &vector(8), &vector(3)).unwrap();
+        assert_eq!(out.as_slice::<i64>(), [2, 5, 8]);
+        let e = slice_between(&count(&[10]), &vector(1), &vector(11), &vector(3)).unwrap_err();
+        assert_eq!(e.message, "slice [1:11:3] of dimension 0, which has 10 elements");
+    }
+}

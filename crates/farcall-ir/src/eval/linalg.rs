@@ -209,3 +209,83 @@ fn solve<N: Divisible>(a: &[N], b: &mut [N], n: usize, s: &TriangularSolve) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_is_the_product_of_its_factors() {
+        let i = Complex::new(0.0, 1.0);
+        let one = Complex::new(1.0, 0.0);
+        let matrix = [one * 4.0, one - i * 2.0, one + i * 2.0, one * 9.0];
+        for lower in [true, false] {
+            let mut l = matrix;
+            factor(&mut l, 2, lower);
+            assert_eq!(l[if lower { 1 } else { 2 }], Complex::new(0.0, 0.0));
+            for (r, c) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                let product: Complex<f64> = (0..2)
+                    .map(|k| {
+                        if lower {
+                            l[r * 2 + k] * l[c * 2 + k].conj()
+                        } else {
+                            l[k * 2 + r].conj() * l[k * 2 + c]
+                        }
+                    })
+                    .sum();
+                assert!((product - matrix[r * 2 + c]).norm() < 1e-12, "{lower} {r} {c}: {product}");
+            }
+        }
+        let mut indefinite = [1.0, 2.0, 2.0, 1.0];
+        factor(&mut indefinite, 2, true);
+        assert!(indefinite[0].is_nan() && indefinite[3].is_nan());
+        assert_eq!(indefinite[1], 0.0);
+    }
+
+    #[test]
+    fn solutions_solve() {
+        let a: Vec<Complex<f64>> =
+            (0..9).map(|k| Complex::new(f64::from(k % 4) + 1.0, f64::from(k % 3) - 1.0)).collect();
+        let n = 3;
+        for (lower, unit_diagonal, transpose_a, left_side) in [true, false].into_iter().flat_map(|lower| {
+            [true, false].into_iter().flat_map(move |unit| {
+                TriangularTranspose::ALL
+                    .into_iter()
+                    .flat_map(move |t| [true, false].map(|left| (lower, unit, t, left)))
+            })
+        }) {
+            let s = TriangularSolve { left_side, lower, unit_diagonal, transpose_a };
+            // The matrix as the operation reads it.
+            let read = |i: usize, j: usize| match i.cmp(&j) {
+                std::cmp::Ordering::Equal if unit_diagonal => Complex::new(1.0, 0.0),
+                std::cmp::Ordering::Equal => a[i * n + j],
+                o if (o == std::cmp::Ordering::Greater) == lower => a[i * n + j],
+                _ => Complex::new(0.0, 0.0),
+            };
+            let op = |i: usize, j: usize| match transpose_a {
+                TriangularTranspose::NoTranspose => read(i, j),
+                TriangularTranspose::Transpose => read(j, i),
+                TriangularTranspose::Adjoint => read(j, i).conj(),
+            };
+            let (rows, columns) = if left_side { (n, 2) } else { (2, n) };
+            let b: Vec<_> = (0..rows * columns).map(|k| Complex::new(k as f64, 1.0)).collect();
+            let mut x = b.clone();
+            solve(&a, &mut x, n, &s);
+            for r in 0..rows {
+                for c in 0..columns {
+                    let product: Complex<f64> = (0..n)
+                        .map(|k| {
+                            if left_side {
+                                op(r, k) * x[k * columns + c]
+                            } else {
+                                x[r * columns + k] * op(k, c)
+                            }
+                        })
+                        .sum();
+                    let expected = b[r * columns + c];
+                    assert!((product - expected).norm() < 1e-9, "{s:?} {r} {c}: {product} {expected}");
+                }
+            }
+        }
+    }
+}

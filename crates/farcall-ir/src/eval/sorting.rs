@@ -113,3 +113,52 @@ fn merge_sort<E>(n: usize, mut less: impl FnMut(usize, usize) -> Result<bool, E>
     }
     Ok(order)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s64(dims: &[usize], values: &[i64]) -> Literal {
+        Literal::from_slice(DType::S64, dims, values)
+    }
+
+    #[test]
+    fn lines_are_sorted_along_any_dimension_and_stably() {
+        let keys = s64(&[3, 2], &[2, 1, 1, 1, 2, 0]);
+        let places = s64(&[3, 2], &[0, 1, 2, 3, 4, 5]);
+        let less: Body<'_> = &mut |args, out| {
+            assert_eq!(args.len(), 4);
+            *out = vec![Scalar::Bool(args[0].as_i64() < args[1].as_i64())];
+            Ok(())
+        };
+        let out = sort(&[keys, places], 0, less).unwrap();
+        assert_eq!(out[0].as_slice::<i64>(), [1, 0, 2, 1, 2, 1]);
+        assert_eq!(out[1].as_slice::<i64>(), [2, 5, 0, 1, 4, 3]);
+    }
+
+    #[test]
+    fn comparators_that_contradict_themselves_permute() {
+        let x = Literal::from_fn(DType::S64, [100], |i| Scalar::Signed(i as i64));
+        let mut asked = 0;
+        let body: Body<'_> = &mut |_, out| {
+            asked += 1;
+            *out = vec![Scalar::Bool(asked % 3 != 0)];
+            Ok(())
+        };
+        let mut out = sort(&[x.clone()], 0, body).unwrap()[0].as_slice::<i64>().to_vec();
+        out.sort_unstable();
+        assert_eq!(out, x.as_slice::<i64>());
+    }
+
+    #[test]
+    fn the_largest_come_first_in_total_order() {
+        let nan = f32::NAN.copysign(1.0);
+        let x = Literal::from_slice(DType::F32, [8], &[1.0, nan, -nan, 3.0, f32::INFINITY, 3.0, -0.0, 0.0]);
+        let (values, places) = top_k(&x, 8);
+        assert_eq!(places.as_slice::<i32>(), [1, 4, 3, 5, 0, 7, 6, 2]);
+        assert_eq!(values.as_slice::<f32>()[1..4], [f32::INFINITY, 3.0, 3.0]);
+        let (values, places) = top_k(&s64(&[2, 3], &[1, 3, 3, -1, -5, 0]), 2);
+        assert_eq!((values.dims(), values.as_slice::<i64>()), (&[2, 2][..], &[3, 3, 0, -1][..]));
+        assert_eq!(places.as_slice::<i32>(), [1, 2, 2, 0]);
+    }
+}
