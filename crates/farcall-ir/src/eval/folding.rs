@@ -308,7 +308,7 @@ mod tests {
             window_dilations: vec![3, 1],
             padding: vec![(2, 1), (0, 0)],
         };
-        let mut run = |w: &ReduceWindow, init: i64| {
+        let run = |w: &ReduceWindow, init: i64| {
             fold_windows(std::slice::from_ref(&x), &[s64(&[], &[init])], w, &[DType::S64], &mut add)
                 .unwrap()
                 .remove(0)

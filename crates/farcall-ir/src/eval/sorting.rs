@@ -145,7 +145,7 @@ mod tests {
             *out = vec![Scalar::Bool(asked % 3 != 0)];
             Ok(())
         };
-        let mut out = sort(&[x.clone()], 0, body).unwrap()[0].as_slice::<i64>().to_vec();
+        let mut out = sort(std::slice::from_ref(&x), 0, body).unwrap()[0].as_slice::<i64>().to_vec();
         out.sort_unstable();
         assert_eq!(out, x.as_slice::<i64>());
     }
