@@ -29,24 +29,8 @@ pub(super) fn rng_bit_generator(
     let state = tensor(xs, 0)?;
     let ty = m.result_type(inst, 1)?;
     let words: Vec<u64> = state.iter().map(|x| x.as_u64()).collect();
-    let (bits, new_state) = match (algorithm, words.as_slice()) {
-        (RngAlgorithm::ThreeFry, [key, counter]) => {
-            let (bits, counter) = threefry_bits(*key, *counter, ty.dtype, &ty.dims);
-            (bits, vec![*key, counter])
-        }
-        (RngAlgorithm::Philox | RngAlgorithm::Default, [key, low, rest @ ..]) if rest.len() < 2 => {
-            let high = rest.first().copied().unwrap_or(*key);
-            let counter = u128::from(high) << 64 | u128::from(*low);
-            let elements = ty.elements().unwrap_or(0);
-            let (bits, counter) = philox_bits(*key, counter, ty.dtype, elements);
-            let mut state = vec![*key, counter as u64, (counter >> 64) as u64];
-            state.truncate(words.len());
-            (bits, state)
-        }
-        _ => {
-            let name = algorithm.name();
-            return Err(EvalError::new(format!("{} is no state of {name}", state.ty())));
-        }
+    let Some((bits, new_state)) = generate(algorithm, &words, ty.dtype, &ty.dims) else {
+        return Err(EvalError::new(format!("{} is no state of {}", state.ty(), algorithm.name())));
     };
     let mut random = zeros(ty.dtype, &ty.dims)?;
     let size = ty.dtype.size();
@@ -96,6 +80,30 @@ pub(super) fn rng(
 
 /// The key of `rng`'s numbers.
 const RNG_KEY: u64 = 0x6661_7263_616c_6c21;
+
+/// Bits for a tensor, and the state after them. `None` if the state has a wrong number of words.
+fn generate(
+    algorithm: RngAlgorithm,
+    state: &[u64],
+    dtype: DType,
+    dims: &[usize],
+) -> Option<(Vec<u64>, Vec<u64>)> {
+    match (algorithm, state) {
+        (RngAlgorithm::ThreeFry, [key, counter]) => {
+            let (bits, counter) = threefry_bits(*key, *counter, dtype, dims);
+            Some((bits, vec![*key, counter]))
+        }
+        (RngAlgorithm::Philox | RngAlgorithm::Default, [key, low, rest @ ..]) if rest.len() < 2 => {
+            let high = rest.first().copied().unwrap_or(*key);
+            let counter = u128::from(high) << 64 | u128::from(*low);
+            let (bits, counter) = philox_bits(*key, counter, dtype, dims.iter().product());
+            let mut new_state = vec![*key, counter as u64, (counter >> 64) as u64];
+            new_state.truncate(state.len());
+            Some((bits, new_state))
+        }
+        _ => None,
+    }
+}
 
 /// Bits for a tensor, and the counter after them.
 ///
@@ -244,6 +252,35 @@ mod tests {
         assert_eq!((bits.len(), counter), (15, 14));
         assert_eq!(bits[4], threefry(7, 7)[0]);
         assert_eq!(threefry_bits(7, 5, DType::U32, &[]), (vec![threefry(7, 5)[0]], 6));
+    }
+
+    /// What XLA:CPU (jaxlib 0.10.2) gives: the last word of the new state, and the elements as digits of a
+    /// number in base 31.
+    #[test]
+    fn bits_are_those_of_xla() {
+        let state = [0x1234_5678_9abc_def0, 0xffff_ffff_ffff_fffe];
+        let check = |algorithm, dims: &[usize], dtype: DType, counter: u64, digest: u64| {
+            let (bits, new_state) = generate(algorithm, &state, dtype, dims).unwrap();
+            let mask = u64::MAX >> (64 - dtype.bits());
+            let found = bits.iter().fold(0u64, |h, b| h.wrapping_mul(31).wrapping_add(b & mask));
+            assert_eq!((new_state[0], new_state[1]), (state[0], counter), "{algorithm:?} {dtype} {dims:?}");
+            assert_eq!(found, digest, "{algorithm:?} {dtype} {dims:?}");
+        };
+        check(RngAlgorithm::ThreeFry, &[3, 5], DType::U32, 7, 0xcca3_e483_fa3f_7361);
+        check(RngAlgorithm::ThreeFry, &[2, 3], DType::U16, 1, 0x90_6021_722b);
+        check(RngAlgorithm::ThreeFry, &[5], DType::U8, 1, 0x6cd_bf68);
+        check(RngAlgorithm::ThreeFry, &[3], DType::U64, 1, 0x45d_fc91_5ba6_9370);
+        check(RngAlgorithm::ThreeFry, &[], DType::U32, u64::MAX, 0x3c3b_507a);
+        check(RngAlgorithm::ThreeFry, &[3, 3, 4], DType::U32, 16, 0xcdb3_aab9_a124_eb74);
+        for algorithm in [RngAlgorithm::Philox, RngAlgorithm::Default] {
+            check(algorithm, &[3, 5], DType::U32, 2, 0x718b_ee3e_f6f3_ca7a);
+            check(algorithm, &[2, 3], DType::U16, 0, 0xa0_8f62_2900);
+            check(algorithm, &[5], DType::U8, 0, 0xe55_5c8c);
+            check(algorithm, &[3], DType::U64, 0, 0x513f_a97a_9843_0d86);
+            check(algorithm, &[], DType::U32, u64::MAX, 0xbbd8_56ff);
+            check(algorithm, &[3, 3, 4], DType::U32, 7, 0x4717_263f_225c_2cdd);
+        }
+        assert_eq!(generate(RngAlgorithm::ThreeFry, &[1, 2, 3], DType::U32, &[1]), None);
     }
 
     #[test]
