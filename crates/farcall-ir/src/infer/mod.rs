@@ -1,1 +1,132 @@
-//! Result types.
+//! The types of results, and every constraint among operands, attributes and regions.
+//!
+//! ```text
+//! operands, attributes, regions ──infer──▶ result types ──verify compares──▶ declared types
+//! ```
+//!
+//! The specification's constraints on what goes *into* an operation are checked here, where the
+//! result types are computed from the same numbers; [`crate::verify`] calls this and checks what
+//! comes *out*. So each constraint is written once. A check is tagged with the specification's name
+//! for it (`reduce_c4`), which is also the diagnostic's code. Constraints on operand types are named
+//! as in the specification's tables of inputs (`abs_i1`), those on results by their place in the table
+//! of outputs (`iota_o1`); CHLO's operations, which the specification
+//! does not number, follow the same pattern (`chlo_acos_c1`).
+//!
+//! Some operations have a result that their program chooses (`reshape`, `convert`, `iota`,
+//! `custom_call`, …). For those the declared type is returned, as far as it is free: `convert` gives
+//! the operand's shape and the declared element type.
+//!
+//! **Invariants.** Nothing here indexes out of bounds on a malformed instruction: [`arity`] looks at
+//! the numbers of operands and regions and at their kinds first. Arithmetic on sizes is done in
+//! `i128` and saturates. Dynamic dimensions are compatible with every size, as in StableHLO.
+
+mod arity;
+mod call;
+mod class;
+mod contraction;
+mod control;
+mod cx;
+mod data;
+mod elementwise;
+mod indexing;
+mod linalg;
+mod random;
+mod reduction;
+mod shape;
+
+pub(crate) use arity::results as result_count;
+pub(crate) use class::Class;
+pub(crate) use cx::{Constants, Cx};
+pub(crate) use elementwise::{binary_codes, unary_codes};
+pub(crate) use shape::{compatible, compatible_dims, same_dim};
+
+use crate::diag::Diagnostic;
+use crate::module::{Func, Inst};
+use crate::op::Op;
+use crate::types::Type;
+
+/// The types of the results of `inst`, which belongs to `func`. Of the declared results only those
+/// parts are looked at that the operation leaves free.
+///
+/// Operands must be values of `func`; regions must be complete.
+///
+/// # Errors
+/// Every violated constraint among operands, attributes and regions; at least one.
+pub fn result_types(func: &Func, inst: &Inst) -> Result<Vec<Type>, Vec<Diagnostic>> {
+    let mut cx = Cx::new(func, inst, None);
+    match infer(&mut cx) {
+        Some(types) if cx.diagnostics.is_empty() => Ok(types),
+        _ => Err(cx.diagnostics),
+    }
+}
+
+/// As [`result_types`], into `cx`. Types may be known though constraints are violated; where they
+/// are not, a violation has been reported.
+pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    arity::check(cx)?;
+    match &cx.inst.op {
+        Op::Unary(op) => elementwise::unary(cx, *op),
+        Op::Binary(op) => elementwise::binary(cx, *op),
+        Op::Compare(op) => elementwise::compare(cx, op),
+        Op::Select => elementwise::select(cx),
+        Op::Clamp => elementwise::clamp(cx),
+        Op::Convert => elementwise::convert(cx),
+        Op::BitcastConvert => elementwise::bitcast_convert(cx),
+        Op::ReducePrecision { exponent_bits, .. } => elementwise::reduce_precision(cx, *exponent_bits),
+        Op::UniformQuantize => elementwise::uniform_quantize(cx),
+        Op::UniformDequantize => elementwise::uniform_dequantize(cx),
+
+        Op::Constant(value) => data::constant(cx, value),
+        Op::Iota { dim } => data::iota(cx, *dim),
+        Op::DynamicIota { dim } => data::dynamic_iota(cx, *dim),
+        Op::BroadcastInDim { dims } => data::broadcast_in_dim(cx, dims, false),
+        Op::DynamicBroadcastInDim { dims } => data::broadcast_in_dim(cx, dims, true),
+        Op::Reshape => data::reshape(cx, false),
+        Op::DynamicReshape => data::reshape(cx, true),
+        Op::Transpose { permutation } => data::transpose(cx, permutation),
+        Op::Slice(op) => data::slice(cx, op),
+        Op::Concatenate { dim } => data::concatenate(cx, *dim),
+        Op::Pad(op) => data::pad(cx, op),
+        Op::DynamicPad => data::dynamic_pad(cx),
+        Op::Reverse { dims } => data::reverse(cx, dims),
+        Op::GetDimensionSize { dim } => data::get_dimension_size(cx, *dim),
+
+        Op::DynamicSlice { sizes } => indexing::dynamic_slice(cx, sizes),
+        Op::DynamicUpdateSlice => indexing::dynamic_update_slice(cx),
+        Op::RealDynamicSlice => indexing::real_dynamic_slice(cx),
+        Op::Gather(op) => indexing::gather(cx, op, false),
+        Op::DynamicGather(op) => indexing::gather(cx, op, true),
+        Op::Scatter(op) => indexing::scatter(cx, op),
+
+        Op::Reduce { dims } => reduction::reduce(cx, dims),
+        Op::ReduceWindow(op) => reduction::reduce_window(cx, op),
+        Op::SelectAndScatter(op) => reduction::select_and_scatter(cx, op),
+        Op::Map { dims } => reduction::map(cx, dims),
+        Op::Sort { dim, .. } => reduction::sort(cx, *dim),
+        Op::TopK { k } => reduction::top_k(cx, *k),
+
+        Op::DotGeneral(op) => contraction::dot_general(cx, op),
+        Op::Convolution(op) => contraction::convolution(cx, op, false),
+        Op::DynamicConvolution(op) => contraction::convolution(cx, op, true),
+
+        Op::Cholesky { .. } => linalg::cholesky(cx),
+        Op::TriangularSolve(op) => linalg::triangular_solve(cx, op),
+        Op::Fft { kind, length } => linalg::fft(cx, *kind, length),
+
+        Op::RngBitGenerator(algorithm) => random::rng_bit_generator(cx, *algorithm),
+        Op::Rng(distribution) => random::rng(cx, *distribution),
+
+        Op::If => control::conditional(cx, control::Conditional::If),
+        Op::Case => control::conditional(cx, control::Conditional::Case),
+        Op::While => control::while_loop(cx),
+        Op::Call { .. } | Op::Composite(_) => control::call(cx),
+        Op::Return => Some(Vec::new()),
+        Op::OptimizationBarrier => control::optimization_barrier(cx),
+        Op::AfterAll | Op::CreateToken => Some(vec![Type::Token]),
+        Op::Tuple => control::tuple(cx),
+        Op::GetTupleElement { index } => control::get_tuple_element(cx, *index),
+        Op::PartitionId | Op::ReplicaId => control::device_id(cx),
+
+        Op::CustomCall(_) => call::custom_call(cx),
+    }
+}

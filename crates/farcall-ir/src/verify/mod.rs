@@ -1,1 +1,189 @@
-//! The verifier.
+//! The verifier: a module that passes is one that every later stage may rely on.
+//!
+//! It reports *every* violation it finds, each with the specification's name for the constraint
+//! (`reduce_c4`) or, where the specification has none, one of the codes below.
+//!
+//! What holds of a verified module:
+//!
+//! - Functions have different names (`duplicate-function`); calls, composites and custom calls name
+//!   functions that exist (`unknown-function`); a call passes and takes the types that the function
+//!   has (`call-arity`, `call-type`; `composite_c3`, `composite_c4`). No function calls itself,
+//!   directly or through others (`recursive-call`), and no chain of calls is longer than
+//!   [`MAX_CALL_DEPTH`] (`call-depth`).
+//! - Every value belongs to its function (`unknown-value`), is defined once (`redefinition`) and
+//!   before it is used, in the region of the use or one around it (`undefined-value`). It is a tensor,
+//!   a token or a tuple of those (`value-type`), its bounds fit (`bounds`), and its quantization is
+//!   consistent (`quantized_type_c…`).
+//! - Every region ends with a return and has none before the end (`missing-terminator`,
+//!   `early-terminator`). A function returns its result types (`return-arity`, `return-type`).
+//!   Parameters and results have one dictionary of attributes each (`attribute-count`).
+//! - Every instruction has the operands, results and regions of its operation (`operand-count`,
+//!   `operand-kind`, `result-count`, `result-kind`, `region-count`), and satisfies the constraints of
+//!   the specification. A custom call's layouts, aliases, computations and configuration fit its
+//!   types (`custom-call-layout`, `custom-call-alias`, `custom-call-config`).
+//!
+//! It is as strict as StableHLO's own verifier: dynamic dimensions are compatible with every size,
+//! reducers may accumulate in wider types, quantized results may have scales of their own. The
+//! evaluator and the engine need static shapes besides, which [`require_static`] checks.
+//!
+//! Constraints among inputs are checked by [`crate::infer`]; the files named after families check
+//! results against what was inferred.
+
+mod call;
+mod callgraph;
+mod contraction;
+mod control;
+mod data;
+mod elementwise;
+mod indexing;
+mod linalg;
+mod quantization;
+mod random;
+mod reduction;
+mod results;
+mod run;
+mod structure;
+
+pub use callgraph::MAX_CALL_DEPTH;
+pub use run::{entry, require_static};
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, ProgramError};
+use crate::infer::{self, Constants, Cx};
+use crate::module::{Func, Inst, Module, Region};
+use crate::op::Op;
+
+/// Checks a module; see the module's documentation for what that covers.
+///
+/// # Errors
+/// Every violation found, in the order of the source.
+pub fn verify(module: &Module) -> Result<(), ProgramError> {
+    let mut diagnostics = callgraph::check(module);
+    let funcs: Functions<'_> = module.funcs.iter().map(|f| (f.name.as_str(), f)).collect();
+    for func in &module.funcs {
+        let found = structure::check(func);
+        let sound = found.is_empty();
+        diagnostics.extend(found);
+        // Types of values are read freely from here on.
+        if sound {
+            let constants = Constants::of(func);
+            region(&funcs, func, &constants, &func.body, &mut diagnostics);
+        }
+    }
+    report(module, diagnostics)
+}
+
+/// The functions of a module by name.
+type Functions<'a> = HashMap<&'a str, &'a Func>;
+
+/// Nothing, or all diagnostics in the order of the source.
+fn report(module: &Module, mut diagnostics: Vec<Diagnostic>) -> Result<(), ProgramError> {
+    if diagnostics.is_empty() {
+        return Ok(());
+    }
+    diagnostics.sort_by_key(|d| d.span.map(|s| s.start));
+    Err(ProgramError { source: Arc::clone(&module.source), diagnostics })
+}
+
+fn region<'a>(
+    funcs: &Functions<'_>,
+    func: &'a Func,
+    constants: &'a Constants<'a>,
+    body: &'a Region,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for inst in &body.insts {
+        diagnostics.extend(instruction(funcs, func, constants, inst));
+        for nested in &inst.regions {
+            region(funcs, func, constants, nested, diagnostics);
+        }
+    }
+}
+
+/// Everything that is wrong with one instruction, but not with those in its regions.
+fn instruction<'a>(
+    funcs: &Functions<'_>,
+    func: &'a Func,
+    constants: &'a Constants<'a>,
+    inst: &'a Inst,
+) -> Vec<Diagnostic> {
+    let cx = &mut Cx::new(func, inst, Some(constants));
+    if !infer::result_count(cx) {
+        return std::mem::take(&mut cx.diagnostics);
+    }
+    let Some(types) = infer::infer(cx) else {
+        return std::mem::take(&mut cx.diagnostics);
+    };
+    match &inst.op {
+        Op::Unary(op) => elementwise::unary(cx, *op, &types),
+        Op::Binary(op) => elementwise::binary(cx, *op, &types),
+        Op::Compare(_) => elementwise::compare(cx, &types),
+        Op::Select => elementwise::select(cx, &types),
+        Op::Clamp => elementwise::clamp(cx, &types),
+        Op::Convert => elementwise::convert(cx, &types),
+        Op::BitcastConvert => elementwise::bitcast_convert(cx, &types),
+        Op::ReducePrecision { .. } => elementwise::reduce_precision(cx, &types),
+        Op::UniformQuantize => elementwise::uniform_quantize(cx, &types),
+        Op::UniformDequantize => elementwise::uniform_dequantize(cx, &types),
+
+        Op::Constant(_) => data::constant(cx, &types),
+        Op::Iota { .. } => data::iota(cx, &types),
+        Op::DynamicIota { .. } => data::dynamic_iota(cx, &types),
+        Op::BroadcastInDim { dims } => data::broadcast_in_dim(cx, &types, dims, false),
+        Op::DynamicBroadcastInDim { dims } => data::broadcast_in_dim(cx, &types, dims, true),
+        Op::Reshape => data::reshape(cx, &types, false),
+        Op::DynamicReshape => data::reshape(cx, &types, true),
+        Op::Transpose { permutation } => data::transpose(cx, &types, permutation),
+        Op::Slice(_) => data::slice(cx, &types),
+        Op::Concatenate { .. } => data::concatenate(cx, &types),
+        Op::Pad(_) => data::pad(cx, &types),
+        Op::DynamicPad => data::dynamic_pad(cx, &types),
+        Op::Reverse { .. } => data::reverse(cx, &types),
+        Op::GetDimensionSize { .. } => data::get_dimension_size(cx, &types),
+
+        Op::DynamicSlice { .. } => indexing::dynamic_slice(cx, &types),
+        Op::DynamicUpdateSlice => indexing::dynamic_update_slice(cx, &types),
+        Op::RealDynamicSlice => indexing::real_dynamic_slice(cx, &types),
+        Op::Gather(_) => indexing::gather(cx, &types, false),
+        Op::DynamicGather(_) => indexing::gather(cx, &types, true),
+        Op::Scatter(_) => indexing::scatter(cx, &types),
+
+        Op::Reduce { .. } => reduction::reduce(cx, &types),
+        Op::ReduceWindow(_) => reduction::reduce_window(cx, &types),
+        Op::SelectAndScatter(_) => reduction::select_and_scatter(cx, &types),
+        Op::Map { .. } => reduction::map(cx, &types),
+        Op::Sort { .. } => reduction::sort(cx, &types),
+        Op::TopK { .. } => reduction::top_k(cx, &types),
+
+        Op::DotGeneral(op) => contraction::dot_general(cx, &types, op),
+        Op::Convolution(op) => contraction::convolution(cx, &types, op, false),
+        Op::DynamicConvolution(op) => contraction::convolution(cx, &types, op, true),
+
+        Op::Cholesky { .. } => linalg::cholesky(cx, &types),
+        Op::TriangularSolve(_) => linalg::triangular_solve(cx, &types),
+        Op::Fft { .. } => linalg::fft(cx, &types),
+
+        Op::RngBitGenerator(_) => random::rng_bit_generator(cx, &types),
+        Op::Rng(_) => random::rng(cx, &types),
+
+        Op::If => control::conditional(cx, &types, "if_c3"),
+        Op::Case => control::conditional(cx, &types, "case_c4"),
+        Op::While => control::while_loop(cx, &types),
+        Op::Call { callee } => control::call(cx, funcs, callee),
+        Op::Composite(op) => control::composite(cx, funcs, op),
+        // Its operands belong to what encloses it.
+        Op::Return => {}
+        Op::OptimizationBarrier => control::optimization_barrier(cx, &types),
+        Op::AfterAll => control::token(cx, &types, "after_all_o1"),
+        Op::CreateToken => control::token(cx, &types, "create_token_o1"),
+        Op::Tuple => control::tuple(cx, &types),
+        Op::GetTupleElement { .. } => control::get_tuple_element(cx, &types),
+        Op::PartitionId => control::device_id(cx, &types, "partition_id_o1"),
+        Op::ReplicaId => control::device_id(cx, &types, "replica_id_o1"),
+
+        Op::CustomCall(op) => call::custom_call(cx, op),
+    }
+    std::mem::take(&mut cx.diagnostics)
+}

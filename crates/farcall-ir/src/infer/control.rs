@@ -1,0 +1,115 @@
+//! Control flow, tuples, tokens.
+
+use std::sync::Arc;
+
+use farcall_sig::DType;
+
+use crate::infer::cx::Cx;
+use crate::infer::shape::{compatible, is_scalar};
+use crate::types::{TensorType, Type};
+
+/// `if` or `case`: regions without arguments, one of which is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conditional {
+    If,
+    Case,
+}
+
+pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<Vec<Type>> {
+    let (input, no_args, same, what, dtype) = match kind {
+        Conditional::If => ("if_i1", "if_c1", "if_c2", "pred", DType::Pred),
+        Conditional::Case => ("case_i1", "case_c2", "case_c3", "index", DType::S32),
+    };
+    // if_i1, case_i1
+    let operand = cx.t(0);
+    cx.check(is_scalar(&Type::from(operand.clone()), dtype), input, || {
+        format!("{what} must be {}, found {operand}", TensorType::scalar(dtype))
+    });
+    // case_c1
+    let branches = &cx.inst.regions;
+    let Some(first) = branches.first() else {
+        cx.fail("case_c1", "at least one branch is needed, found none");
+        return None;
+    };
+    let results = cx.types(first.returned());
+    for (i, branch) in branches.iter().enumerate() {
+        // if_c1, case_c2
+        cx.check(branch.args.is_empty(), no_args, || {
+            format!("branch {i} must take no arguments, found {}", branch.args.len())
+        });
+        // if_c2, case_c3
+        let returned = cx.types(branch.returned());
+        let agree =
+            returned.len() == results.len() && returned.iter().zip(&results).all(|(a, b)| compatible(a, b));
+        cx.check(agree, same, || {
+            format!("branches must return the same types, found {} and {}", list(&results), list(&returned))
+        });
+    }
+    // if_c3, case_c4
+    Some(results)
+}
+
+pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let carried = cx.types(&cx.inst.operands);
+    let (cond, body) = (cx.region(0), cx.region(1));
+    let agree = |types: &[Type]| {
+        types.len() == carried.len() && types.iter().zip(&carried).all(|(a, b)| compatible(a, b))
+    };
+    // while_c1
+    let args = cx.types(&cond.args);
+    cx.check(agree(&args), "while_c1", || {
+        format!("cond must take the operands' types, {}, found {}", list(&carried), list(&args))
+    });
+    let returned = cx.types(cond.returned());
+    cx.check(returned.len() == 1 && is_scalar(&returned[0], DType::Pred), "while_c1", || {
+        format!("cond must return tensor<i1>, found {}", list(&returned))
+    });
+    // while_c2
+    let args = cx.types(&body.args);
+    cx.check(agree(&args), "while_c2", || {
+        format!("body must take the operands' types, {}, found {}", list(&carried), list(&args))
+    });
+    let returned = cx.types(body.returned());
+    cx.check(agree(&returned), "while_c2", || {
+        format!("body must return the operands' types, {}, found {}", list(&carried), list(&returned))
+    });
+    // while_c3
+    Some(carried)
+}
+
+/// A call's results are what its callee declares; the verifier compares them.
+pub(super) fn call(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    Some(cx.types(&cx.inst.results))
+}
+
+pub(super) fn optimization_barrier(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    // optimization_barrier_c1
+    Some(cx.types(&cx.inst.operands))
+}
+
+pub(super) fn tuple(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    // tuple_c1
+    Some(vec![Type::Tuple(cx.types(&cx.inst.operands).into())])
+}
+
+pub(super) fn get_tuple_element(cx: &mut Cx<'_>, index: usize) -> Option<Vec<Type>> {
+    let Type::Tuple(parts) = cx.func.ty(cx.inst.operands[0]) else { return None };
+    let parts: Arc<[Type]> = Arc::clone(parts);
+    // get_tuple_element_c1
+    if !cx.in_range("get_tuple_element_c1", "index", &[index], parts.len()) {
+        return None;
+    }
+    // get_tuple_element_c2
+    Some(vec![parts[index].clone()])
+}
+
+/// `partition_id`, `replica_id`
+pub(super) fn device_id(_: &mut Cx<'_>) -> Option<Vec<Type>> {
+    Some(vec![TensorType::scalar(DType::U32).into()])
+}
+
+/// `(tensor<f32>, tensor<i1>)`
+fn list(types: &[Type]) -> String {
+    let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+    format!("({})", types.join(", "))
+}

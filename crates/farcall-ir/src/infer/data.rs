@@ -1,0 +1,336 @@
+//! Constants and movement of elements.
+
+use farcall_sig::DType;
+
+use crate::infer::class::Class;
+use crate::infer::cx::Cx;
+use crate::infer::shape::{compatible_elements, narrow, same_dim, wide};
+use crate::literal::Literal;
+use crate::op::{Pad, Slice};
+use crate::types::{DYNAMIC, TensorType, Type};
+
+pub(super) fn constant(cx: &mut Cx<'_>, value: &Literal) -> Option<Vec<Type>> {
+    let declared = cx.declared(0)?;
+    // constant_c1. The elements of a quantized constant are the stored integers.
+    let ty = TensorType { dtype: value.dtype(), dims: value.dims().into(), ..declared.clone() };
+    Some(vec![ty.into()])
+}
+
+pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+    let declared = cx.declared(0)?;
+    // iota_i1 would be the dimension; the type of the result is in the table of outputs.
+    let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
+    cx.class("iota_o1", "result", declared, allowed);
+    // iota_c1
+    cx.in_range("iota_c1", "iota_dimension", &[dim], declared.rank());
+    Some(vec![declared.clone().into()])
+}
+
+pub(super) fn dynamic_iota(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+    let declared = cx.declared(0)?;
+    let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
+    cx.class("dynamic_iota_o1", "result", declared, allowed);
+    // dynamic_iota_c1
+    cx.in_range("dynamic_iota_c1", "iota_dimension", &[dim], declared.rank());
+    // dynamic_iota_i1, dynamic_iota_c2
+    output_shape(cx, "dynamic_iota_i1", "dynamic_iota_c2", 0, declared);
+    Some(vec![declared.clone().into()])
+}
+
+/// Operand `i` gives the dimensions of a result: a vector of integers, one per dimension. Where it
+/// is a constant, the numbers must fit too.
+fn output_shape(cx: &mut Cx<'_>, i_code: &'static str, c_code: &'static str, i: usize, result: &TensorType) {
+    let shape = cx.t(i);
+    if !vector(cx, i_code, "output shape", shape) {
+        return;
+    }
+    let rank = result.rank();
+    if !cx.check(same_dim(shape.dims[0], rank), c_code, || {
+        format!("output shape must have one element per dimension of {result}, found {shape}")
+    }) {
+        return;
+    }
+    if let Some(sizes) = cx.constant(i) {
+        let fits = sizes.len() == rank
+            && sizes.iter().zip(result.dims.iter()).all(|(size, dim)| {
+                usize::try_from(*size).is_ok_and(|size| same_dim(size, *dim) || *dim == DYNAMIC)
+            });
+        cx.check(fits, c_code, || format!("output shape {sizes:?} does not fit the result, {result}"));
+    }
+}
+
+/// A tensor must be a vector of integers.
+fn vector(cx: &mut Cx<'_>, code: &'static str, name: &str, ty: &TensorType) -> bool {
+    cx.check(ty.rank() == 1 && Class::INT.has(ty), code, || {
+        format!("{name} must be a 1-dimensional tensor of integer type, found {ty}")
+    })
+}
+
+/// The name of a constraint that an operation and its dynamic form share.
+macro_rules! either {
+    ($dynamic:expr, $name:literal, $constraint:literal) => {
+        if $dynamic { concat!("dynamic_", $name, $constraint) } else { concat!($name, $constraint) }
+    };
+}
+
+pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>, dims: &[usize], dynamic: bool) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    let declared = cx.declared(0)?;
+    // broadcast_in_dim_c2, dynamic_broadcast_in_dim_c2
+    let code = either!(dynamic, "broadcast_in_dim", "_c2");
+    let complete =
+        cx.length(code, "broadcast_dimensions", dims.len(), operand.rank(), "one per operand dimension");
+    // broadcast_in_dim_c3, dynamic_broadcast_in_dim_c3
+    let code = either!(dynamic, "broadcast_in_dim", "_c3");
+    let valid = cx.in_range(code, "broadcast_dimensions", dims, declared.rank());
+    // broadcast_in_dim_c4, dynamic_broadcast_in_dim_c4
+    cx.unique(either!(dynamic, "broadcast_in_dim", "_c4"), "broadcast_dimensions", dims);
+    // broadcast_in_dim_c5, dynamic_broadcast_in_dim_c5
+    if complete && valid {
+        for (d, to) in dims.iter().enumerate() {
+            let (from, into) = (operand.dims[d], declared.dims[*to]);
+            cx.check(from == 1 || same_dim(from, into), either!(dynamic, "broadcast_in_dim", "_c5"), || {
+                format!(
+                    "dimension {d} of {operand} must be 1 or the size of dimension {to} of {declared}, \
+                     found {from}"
+                )
+            });
+        }
+    }
+    if dynamic {
+        // dynamic_broadcast_in_dim_i2, dynamic_broadcast_in_dim_c7
+        output_shape(cx, "dynamic_broadcast_in_dim_i2", "dynamic_broadcast_in_dim_c7", 1, declared);
+    }
+    // broadcast_in_dim_c1, dynamic_broadcast_in_dim_c1
+    Some(vec![operand.with_dims(declared.dims.clone()).into()])
+}
+
+pub(super) fn reshape(cx: &mut Cx<'_>, dynamic: bool) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    let declared = cx.declared(0)?;
+    // reshape_c2, dynamic_reshape_c2
+    let known = operand.is_static() && declared.is_static();
+    let code = either!(dynamic, "reshape", "_c2");
+    cx.check(!known || operand.elements() == declared.elements(), code, || {
+        format!("{operand} and {declared} must have the same number of elements")
+    });
+    if dynamic {
+        // dynamic_reshape_i2, dynamic_reshape_c4
+        output_shape(cx, "dynamic_reshape_i2", "dynamic_reshape_c4", 1, declared);
+    }
+    // reshape_c1, dynamic_reshape_c1
+    Some(vec![operand.with_dims(declared.dims.clone()).into()])
+}
+
+pub(super) fn transpose(cx: &mut Cx<'_>, permutation: &[usize]) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // transpose_c2
+    let mut sorted = permutation.to_vec();
+    sorted.sort_unstable();
+    let rank = operand.rank();
+    let ok = cx.check(sorted.iter().copied().eq(0..rank), "transpose_c2", || {
+        format!("permutation must hold each of [0, {rank}) once, found {permutation:?}")
+    });
+    // transpose_c1, transpose_c3
+    ok.then(|| {
+        let dims: Vec<usize> = permutation.iter().map(|d| operand.dims[*d]).collect();
+        vec![operand.with_dims(dims).into()]
+    })
+}
+
+pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // slice_i1
+    cx.class("slice_i1", "operand", operand, Class::TENSOR);
+    // slice_c2
+    let mut complete = true;
+    for (name, list) in [("start_indices", &op.start), ("limit_indices", &op.limit), ("strides", &op.strides)]
+    {
+        complete &= cx.length("slice_c2", name, list.len(), operand.rank(), "one per dimension");
+    }
+    // slice_c4
+    if !(cx.positive("slice_c4", "strides", &op.strides) && complete) {
+        return None;
+    }
+    // slice_c3
+    let mut dims = Vec::new();
+    for (d, size) in operand.dims.iter().enumerate() {
+        let (start, limit) = (op.start[d], op.limit[d]);
+        cx.check(start <= limit && (*size == DYNAMIC || limit <= *size), "slice_c3", || {
+            format!("start {start} and limit {limit} must be in order and within dimension {d} of {operand}")
+        });
+        dims.push(limit.saturating_sub(start).div_ceil(op.strides[d]));
+    }
+    // slice_c1, slice_c5
+    Some(vec![operand.with_dims(dims).into()])
+}
+
+pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+    let inputs = cx.tensors(0..cx.operand_count());
+    // concatenate_c3
+    let Some((first, rest)) = inputs.split_first() else {
+        cx.fail("concatenate_c3", "at least one input is needed, found none");
+        return None;
+    };
+    // concatenate_i1
+    for (i, input) in inputs.iter().enumerate() {
+        cx.class("concatenate_i1", &format!("input {i}"), input, Class::TENSOR);
+    }
+    // concatenate_c4
+    if !cx.in_range("concatenate_c4", "dimension", &[dim], first.rank()) {
+        return None;
+    }
+    let mut dims = first.dims.to_vec();
+    for (i, input) in rest.iter().enumerate() {
+        // concatenate_c1
+        cx.check(compatible_elements(first, input), "concatenate_c1", || {
+            format!("inputs must have the same element type, found {first} and (input {}) {input}", i + 1)
+        });
+        // concatenate_c2
+        let agree = input.rank() == first.rank()
+            && (0..first.rank()).all(|d| d == dim || same_dim(first.dims[d], input.dims[d]));
+        if !cx.check(agree, "concatenate_c2", || {
+            format!(
+                "inputs must have the same shape but for dimension {dim}, found {first} and (input {}) \
+                 {input}",
+                i + 1
+            )
+        }) {
+            return None;
+        }
+        // concatenate_c6
+        for (d, size) in dims.iter_mut().enumerate() {
+            let other = input.dims[d];
+            *size = match (*size, other) {
+                (a, b) if d != dim => {
+                    if a == DYNAMIC {
+                        b
+                    } else {
+                        a
+                    }
+                }
+                (DYNAMIC, _) | (_, DYNAMIC) => DYNAMIC,
+                (a, b) => narrow(wide(a) + wide(b)),
+            };
+        }
+    }
+    // concatenate_c5
+    Some(vec![first.with_dims(dims).into()])
+}
+
+pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<Vec<Type>> {
+    let (operand, value) = (cx.t(0), cx.t(1));
+    // pad_i1
+    cx.class("pad_i1", "operand", operand, Class::TENSOR);
+    // pad_i2
+    cx.scalar("pad_i2", "padding_value", value);
+    // pad_c1
+    cx.check(compatible_elements(operand, value), "pad_c1", || {
+        format!("padding_value must have the element type of {operand}, found {value}")
+    });
+    // pad_c2
+    let mut complete = true;
+    for (name, list) in
+        [("edge_padding_low", &op.low), ("edge_padding_high", &op.high), ("interior_padding", &op.interior)]
+    {
+        complete &= cx.length("pad_c2", name, list.len(), operand.rank(), "one per dimension");
+    }
+    // pad_c3
+    let interior = cx.check(op.interior.iter().all(|i| *i >= 0), "pad_c3", || {
+        format!("interior_padding must not be negative, found {:?}", op.interior)
+    });
+    if !(complete && interior) {
+        return None;
+    }
+    // pad_c4
+    let mut dims = Vec::new();
+    for (d, size) in operand.dims.iter().enumerate() {
+        let padded = padded(*size, op.low[d], op.high[d], op.interior[d]);
+        cx.check(padded.is_none_or(|p| p >= 0), "pad_c4", || {
+            format!("dimension {d} of {operand} cannot be cut down to less than nothing")
+        });
+        dims.push(padded.map_or(DYNAMIC, narrow));
+    }
+    Some(vec![operand.with_dims(dims).into()])
+}
+
+/// Size of a dimension with padding; `None` if it is dynamic.
+fn padded(size: usize, low: i64, high: i64, interior: i64) -> Option<i128> {
+    if size == DYNAMIC {
+        return None;
+    }
+    let between = wide(size.saturating_sub(1)).saturating_mul(i128::from(interior));
+    Some(between.saturating_add(wide(size) + i128::from(low) + i128::from(high)))
+}
+
+pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (operand, value) = (cx.t(0), cx.t(1));
+    let declared = cx.declared(0)?;
+    // dynamic_pad_i1
+    cx.class("dynamic_pad_i1", "operand", operand, Class::TENSOR);
+    // dynamic_pad_i2
+    cx.scalar("dynamic_pad_i2", "padding_value", value);
+    // dynamic_pad_c1
+    cx.check(compatible_elements(operand, value), "dynamic_pad_c1", || {
+        format!("padding_value must have the element type of {operand}, found {value}")
+    });
+    // dynamic_pad_i3, dynamic_pad_i4, dynamic_pad_i5, dynamic_pad_c2
+    let names = [
+        ("dynamic_pad_i3", "edge_padding_low"),
+        ("dynamic_pad_i4", "edge_padding_high"),
+        ("dynamic_pad_i5", "interior_padding"),
+    ];
+    let mut complete = true;
+    for (i, (code, name)) in names.into_iter().enumerate() {
+        let list = cx.t(2 + i);
+        complete &= vector(cx, code, name, list);
+        complete &= list.rank() != 1
+            || cx.check(same_dim(list.dims[0], operand.rank()), "dynamic_pad_c2", || {
+                format!("{name} must have one element per dimension of {operand}, found {list}")
+            });
+    }
+    // dynamic_pad_c4
+    if !cx.check(declared.rank() == operand.rank(), "dynamic_pad_c4", || {
+        format!("the result must have the rank of {operand}, found {declared}")
+    }) || !complete
+    {
+        return None;
+    }
+    // dynamic_pad_c3
+    let interior = cx.constant(4);
+    if let Some(interior) = &interior
+        && !cx.check(interior.iter().all(|i| *i >= 0), "dynamic_pad_c3", || {
+            format!("interior_padding must not be negative, found {interior:?}")
+        })
+    {
+        return None;
+    }
+    // dynamic_pad_c4
+    let mut dims = declared.dims.to_vec();
+    if let (Some(low), Some(high), Some(interior)) = (cx.constant(2), cx.constant(3), interior) {
+        let lists = low.iter().zip(&high).zip(&interior).zip(operand.dims.iter());
+        for (dim, (((low, high), interior), size)) in dims.iter_mut().zip(lists) {
+            *dim = padded(*size, *low, *high, *interior).map_or(*dim, narrow);
+        }
+    }
+    Some(vec![operand.with_dims(dims).into()])
+}
+
+pub(super) fn reverse(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // reverse_i1
+    cx.class("reverse_i1", "operand", operand, Class::TENSOR);
+    // reverse_c2
+    cx.unique("reverse_c2", "dimensions", dims);
+    // reverse_c3
+    cx.in_range("reverse_c3", "dimensions", dims, operand.rank());
+    // reverse_c1
+    Some(vec![operand.clone().into()])
+}
+
+pub(super) fn get_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // get_dimension_size_c1
+    cx.in_range("get_dimension_size_c1", "dimension", &[dim], operand.rank());
+    Some(vec![TensorType::scalar(DType::S32).into()])
+}

@@ -1,0 +1,385 @@
+//! Elementwise operations.
+
+use farcall_sig::DType;
+
+use crate::infer::class::Class;
+use crate::infer::cx::Cx;
+use crate::infer::shape::{compatible_dims, compatible_elements, most_specific, same_dim};
+use crate::op::{Binary, Compare, CompareKind, Unary};
+use crate::types::{TensorType, Type};
+
+/// The specification's names for the constraints of an operation on elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Codes {
+    /// Type of the first operand.
+    pub(crate) i1: &'static str,
+    /// Type of the second operand.
+    pub(crate) i2: &'static str,
+    /// Types of operands and result agree, or shapes do.
+    pub(crate) c1: &'static str,
+    /// Element type of the result, where it is a constraint of its own.
+    pub(crate) c2: &'static str,
+    /// Third constraint.
+    pub(crate) c3: &'static str,
+}
+
+macro_rules! codes {
+    ($name:literal) => {
+        Codes {
+            i1: concat!($name, "_i1"),
+            i2: concat!($name, "_i2"),
+            c1: concat!($name, "_c1"),
+            c2: concat!($name, "_c2"),
+            c3: concat!($name, "_c3"),
+        }
+    };
+}
+
+/// Names of the constraints of a unary operation.
+pub(crate) fn unary_codes(op: Unary) -> Codes {
+    match op {
+        Unary::Abs => codes!("abs"),
+        Unary::Cbrt => codes!("cbrt"),
+        Unary::Ceil => codes!("ceil"),
+        Unary::CountLeadingZeros => codes!("count_leading_zeros"),
+        Unary::Cosine => codes!("cosine"),
+        Unary::Exponential => codes!("exponential"),
+        Unary::ExponentialMinusOne => codes!("exponential_minus_one"),
+        Unary::Floor => codes!("floor"),
+        Unary::Imag => codes!("imag"),
+        Unary::IsFinite => codes!("is_finite"),
+        Unary::Log => codes!("log"),
+        Unary::LogPlusOne => codes!("log_plus_one"),
+        Unary::Logistic => codes!("logistic"),
+        Unary::Negate => codes!("negate"),
+        Unary::Not => codes!("not"),
+        Unary::Popcnt => codes!("popcnt"),
+        Unary::Real => codes!("real"),
+        Unary::RoundNearestAfz => codes!("round_nearest_afz"),
+        Unary::RoundNearestEven => codes!("round_nearest_even"),
+        Unary::Rsqrt => codes!("rsqrt"),
+        Unary::Sign => codes!("sign"),
+        Unary::Sine => codes!("sine"),
+        Unary::Sqrt => codes!("sqrt"),
+        Unary::Tan => codes!("tan"),
+        Unary::Tanh => codes!("tanh"),
+        Unary::Acos => codes!("chlo_acos"),
+        Unary::Acosh => codes!("chlo_acosh"),
+        Unary::Asin => codes!("chlo_asin"),
+        Unary::Asinh => codes!("chlo_asinh"),
+        Unary::Atan => codes!("chlo_atan"),
+        Unary::Atanh => codes!("chlo_atanh"),
+        Unary::BesselI1e => codes!("chlo_bessel_i1e"),
+        Unary::Conj => codes!("chlo_conj"),
+        Unary::Cosh => codes!("chlo_cosh"),
+        Unary::Digamma => codes!("chlo_digamma"),
+        Unary::Erf => codes!("chlo_erf"),
+        Unary::ErfInv => codes!("chlo_erf_inv"),
+        Unary::Erfc => codes!("chlo_erfc"),
+        Unary::IsInf => codes!("chlo_is_inf"),
+        Unary::IsNegInf => codes!("chlo_is_neg_inf"),
+        Unary::IsPosInf => codes!("chlo_is_pos_inf"),
+        Unary::Lgamma => codes!("chlo_lgamma"),
+        Unary::Sinh => codes!("chlo_sinh"),
+        Unary::Square => codes!("chlo_square"),
+        Unary::ChloTan => codes!("chlo_tan"),
+    }
+}
+
+/// Names of the constraints of a binary operation.
+pub(crate) fn binary_codes(op: Binary) -> Codes {
+    match op {
+        Binary::Add => codes!("add"),
+        Binary::And => codes!("and"),
+        Binary::Atan2 => codes!("atan2"),
+        Binary::Complex => codes!("complex"),
+        Binary::Divide => codes!("divide"),
+        Binary::Maximum => codes!("maximum"),
+        Binary::Minimum => codes!("minimum"),
+        Binary::Multiply => codes!("multiply"),
+        Binary::Or => codes!("or"),
+        Binary::Power => codes!("power"),
+        Binary::Remainder => codes!("remainder"),
+        Binary::ShiftLeft => codes!("shift_left"),
+        Binary::ShiftRightArithmetic => codes!("shift_right_arithmetic"),
+        Binary::ShiftRightLogical => codes!("shift_right_logical"),
+        Binary::Subtract => codes!("subtract"),
+        Binary::Xor => codes!("xor"),
+        Binary::NextAfter => codes!("chlo_next_after"),
+        Binary::Polygamma => codes!("chlo_polygamma"),
+        Binary::Zeta => codes!("chlo_zeta"),
+    }
+}
+
+fn unary_class(op: Unary) -> Class {
+    match op {
+        Unary::Abs | Unary::Sign => Class::SIGNED | Class::FLOAT | Class::COMPLEX | Class::QUANT,
+        Unary::Cbrt
+        | Unary::Cosine
+        | Unary::Exponential
+        | Unary::ExponentialMinusOne
+        | Unary::Log
+        | Unary::LogPlusOne
+        | Unary::Logistic
+        | Unary::Rsqrt
+        | Unary::Sine
+        | Unary::Sqrt
+        | Unary::Tan
+        | Unary::Tanh => Class::FLOAT | Class::COMPLEX | Class::QUANT,
+        Unary::Ceil | Unary::Floor | Unary::IsFinite | Unary::RoundNearestAfz | Unary::RoundNearestEven => {
+            Class::FLOAT | Class::QUANT
+        }
+        Unary::CountLeadingZeros | Unary::Popcnt => Class::INT,
+        Unary::Not => Class::PRED | Class::INT,
+        Unary::Negate => Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT,
+        Unary::Imag
+        | Unary::Real
+        | Unary::Acos
+        | Unary::Acosh
+        | Unary::Asin
+        | Unary::Asinh
+        | Unary::Atan
+        | Unary::Atanh
+        | Unary::Conj
+        | Unary::Cosh
+        | Unary::Sinh
+        | Unary::Square
+        | Unary::ChloTan => Class::FLOAT | Class::COMPLEX,
+        Unary::BesselI1e
+        | Unary::Digamma
+        | Unary::Erf
+        | Unary::ErfInv
+        | Unary::Erfc
+        | Unary::IsInf
+        | Unary::IsNegInf
+        | Unary::IsPosInf
+        | Unary::Lgamma => Class::FLOAT,
+    }
+}
+
+fn binary_class(op: Binary) -> Class {
+    match op {
+        Binary::Add => Class::ANY,
+        Binary::Maximum | Binary::Minimum | Binary::Multiply => Class::TENSOR,
+        Binary::And | Binary::Or | Binary::Xor => Class::PRED | Class::INT,
+        Binary::Atan2 => Class::FLOAT | Class::COMPLEX | Class::QUANT,
+        Binary::Divide | Binary::Power | Binary::Remainder | Binary::Subtract => {
+            Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT
+        }
+        Binary::ShiftLeft | Binary::ShiftRightArithmetic | Binary::ShiftRightLogical => Class::INT,
+        Binary::Complex | Binary::NextAfter | Binary::Polygamma | Binary::Zeta => Class::FLOAT,
+    }
+}
+
+pub(super) fn unary(cx: &mut Cx<'_>, op: Unary) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // abs_i1 and so on
+    if !cx.class(unary_codes(op).i1, "operand", operand, unary_class(op)) {
+        return None;
+    }
+    let result = match op {
+        // abs_c1, abs_c2, imag_c1, imag_c2, real_c1, real_c2
+        Unary::Abs | Unary::Imag | Unary::Real if operand.quant.is_none() => {
+            operand.with_dtype(operand.dtype.real())
+        }
+        // is_finite_c1
+        Unary::IsFinite | Unary::IsInf | Unary::IsNegInf | Unary::IsPosInf => operand.with_dtype(DType::Pred),
+        // cbrt_c1 and so on
+        _ => operand.clone(),
+    };
+    Some(vec![result.into()])
+}
+
+pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<Vec<Type>> {
+    let (lhs, rhs) = (cx.t(0), cx.t(1));
+    let codes = binary_codes(op);
+    // add_i1, add_i2 and so on
+    let left = cx.class(codes.i1, "lhs", lhs, binary_class(op));
+    let right = cx.class(codes.i2, "rhs", rhs, binary_class(op));
+    if !(left && right) {
+        return None;
+    }
+    let quantized = lhs.quant.is_some() || rhs.quant.is_some();
+    let elements = if op == Binary::Add && quantized {
+        quantized_add(cx, lhs, rhs)
+    } else {
+        compatible_elements(lhs, rhs)
+    };
+    // add_c1 and so on
+    let same = elements && compatible_dims(lhs, rhs);
+    if !cx.check(same, codes.c1, || format!("operands must have the same type, found {lhs} and {rhs}")) {
+        return None;
+    }
+    let shape = most_specific(lhs, rhs);
+    if op != Binary::Complex {
+        return Some(vec![shape.into()]);
+    }
+    // complex_i1, complex_c2, complex_c3
+    let Some(dtype) = lhs.dtype.complex() else {
+        cx.fail(codes.i1, format!("lhs must be a tensor of f32 or f64, found {lhs}"));
+        return None;
+    };
+    Some(vec![shape.with_dtype(dtype).into()])
+}
+
+/// Reports what is wrong with the element types of a quantized addition. Always true: what is wrong
+/// has a code of its own.
+fn quantized_add(cx: &mut Cx<'_>, lhs: &TensorType, rhs: &TensorType) -> bool {
+    let (Some(l), Some(r)) = (&lhs.quant, &rhs.quant) else {
+        // add_c2
+        cx.fail("add_c2", format!("both operands must be quantized or none, found {lhs} and {rhs}"));
+        return true;
+    };
+    // add_c3
+    cx.check(lhs.dtype == rhs.dtype, "add_c3", || {
+        format!("operands must be stored as the same type, found {lhs} and {rhs}")
+    });
+    // add_c4
+    cx.check(l.expressed == r.expressed, "add_c4", || {
+        format!("operands must express the same type, found {lhs} and {rhs}")
+    });
+    true
+}
+
+pub(super) fn compare(cx: &mut Cx<'_>, op: &Compare) -> Option<Vec<Type>> {
+    let (lhs, rhs) = (cx.t(0), cx.t(1));
+    // compare_i1, compare_i2
+    cx.class("compare_i1", "lhs", lhs, Class::TENSOR);
+    cx.class("compare_i2", "rhs", rhs, Class::TENSOR);
+    // compare_c1
+    cx.check(compatible_elements(lhs, rhs), "compare_c1", || {
+        format!("operands must have the same element type, found {lhs} and {rhs}")
+    });
+    // compare_c3. An absent type means the one that fits.
+    let fits = |kind: CompareKind| match Class::of(lhs) {
+        Class::SIGNED => kind == CompareKind::Signed,
+        Class::UNSIGNED | Class::PRED => kind == CompareKind::Unsigned,
+        Class::FLOAT => matches!(kind, CompareKind::Float | CompareKind::TotalOrder),
+        Class::COMPLEX => kind == CompareKind::Float,
+        _ => true,
+    };
+    if let Some(kind) = op.kind {
+        cx.check(fits(kind), "compare_c3", || format!("compare_type {} does not fit {lhs}", kind.name()));
+    }
+    // compare_c2
+    if !cx.check(compatible_dims(lhs, rhs), "compare_c2", || {
+        format!("operands must have the same shape, found {lhs} and {rhs}")
+    }) {
+        return None;
+    }
+    Some(vec![most_specific(lhs, rhs).with_dtype(DType::Pred).into()])
+}
+
+pub(super) fn select(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (pred, on_true, on_false) = (cx.t(0), cx.t(1), cx.t(2));
+    // select_i1, select_i2, select_i3
+    cx.class("select_i1", "pred", pred, Class::PRED);
+    cx.class("select_i2", "on_true", on_true, Class::TENSOR);
+    cx.class("select_i3", "on_false", on_false, Class::TENSOR);
+    // select_c2
+    let same = compatible_elements(on_true, on_false) && compatible_dims(on_true, on_false);
+    let same = cx.check(same, "select_c2", || {
+        format!("on_true and on_false must have the same type, found {on_true} and {on_false}")
+    });
+    // select_c1
+    cx.check(pred.rank() == 0 || compatible_dims(pred, on_true), "select_c1", || {
+        format!("pred must have rank 0 or the shape of {on_true}, found {pred}")
+    });
+    same.then(|| vec![most_specific(on_true, on_false).into()])
+}
+
+pub(super) fn clamp(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (min, operand, max) = (cx.t(0), cx.t(1), cx.t(2));
+    // clamp_i1, clamp_i2, clamp_i3
+    cx.class("clamp_i1", "min", min, Class::TENSOR);
+    cx.class("clamp_i2", "operand", operand, Class::TENSOR);
+    cx.class("clamp_i3", "max", max, Class::TENSOR);
+    // clamp_c1, clamp_c2
+    for (code, name, bound) in [("clamp_c1", "min", min), ("clamp_c2", "max", max)] {
+        cx.check(bound.rank() == 0 || compatible_dims(bound, operand), code, || {
+            format!("{name} must have rank 0 or the shape of {operand}, found {bound}")
+        });
+    }
+    // clamp_c3
+    let same = compatible_elements(min, operand) && compatible_elements(max, operand);
+    cx.check(same, "clamp_c3", || {
+        format!("min, operand and max must have the same element type, found {min}, {operand} and {max}")
+    });
+    // clamp_c4
+    Some(vec![operand.clone().into()])
+}
+
+pub(super) fn convert(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // convert_i1
+    cx.class("convert_i1", "operand", operand, Class::PLAIN);
+    // convert_c1
+    let result = cx.declared(0)?;
+    Some(vec![operand.with_dtype(result.dtype).into()])
+}
+
+pub(super) fn bitcast_convert(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    let result = cx.declared(0)?;
+    // bitcast_convert_c2
+    let (from, to) = (operand.dtype, result.dtype);
+    cx.check(from.is_complex() == to.is_complex(), "bitcast_convert_c2", || {
+        format!("complex types convert only to complex types, found {operand} to {result}")
+    });
+    // bitcast_convert_c1
+    let (from, to) = (from.bits() as usize, to.bits() as usize);
+    let mut dims = operand.dims.to_vec();
+    let fits = if from == to {
+        true
+    } else if from > to {
+        dims.push(from / to);
+        from.is_multiple_of(to)
+    } else {
+        let last = dims.pop();
+        to.is_multiple_of(from) && last.is_some_and(|last| same_dim(last, to / from))
+    };
+    if !cx.check(fits, "bitcast_convert_c1", || {
+        format!("elements of {operand} cannot be split or joined to {to} bits")
+    }) {
+        return None;
+    }
+    if from == to {
+        // Bounds stay.
+        let dims = operand.clone();
+        return Some(vec![TensorType { dtype: result.dtype, quant: result.quant.clone(), ..dims }.into()]);
+    }
+    Some(vec![result.with_dims(dims).into()])
+}
+
+pub(super) fn reduce_precision(cx: &mut Cx<'_>, exponent_bits: u32) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // reduce_precision_i1
+    cx.class("reduce_precision_i1", "operand", operand, Class::FLOAT | Class::QUANT);
+    // reduce_precision_c2. reduce_precision_c3 holds for every unsigned number.
+    cx.check(exponent_bits >= 1, "reduce_precision_c2", || {
+        "exponent_bits must be at least 1, found 0".to_owned()
+    });
+    // reduce_precision_c1
+    Some(vec![operand.clone().into()])
+}
+
+pub(super) fn uniform_quantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // uniform_quantize_i1
+    let allowed = Class::FLOAT | Class::QUANT | Class::QUANT_AXIS;
+    cx.class("uniform_quantize_i1", "operand", operand, allowed);
+    // uniform_quantize_c1
+    let result = cx.declared(0)?;
+    Some(vec![TensorType { dims: operand.dims.clone(), ..result.clone() }.into()])
+}
+
+pub(super) fn uniform_dequantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // uniform_dequantize_i1
+    let Some(quant) = &operand.quant else {
+        cx.class("uniform_dequantize_i1", "operand", operand, Class::QUANT | Class::QUANT_AXIS);
+        return None;
+    };
+    // uniform_dequantize_c1, uniform_dequantize_c2
+    Some(vec![operand.with_dtype(quant.expressed).into()])
+}

@@ -1,0 +1,113 @@
+//! Linear algebra and Fourier transforms.
+
+use crate::infer::class::Class;
+use crate::infer::cx::Cx;
+use crate::infer::shape::{compatible_elements, same_dim, same_dims};
+use crate::op::{FftKind, TriangularSolve};
+use crate::types::Type;
+
+pub(super) fn cholesky(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let a = cx.t(0);
+    // cholesky_i1
+    cx.class("cholesky_i1", "a", a, Class::FLOAT | Class::COMPLEX | Class::QUANT);
+    // cholesky_c2
+    let [.., rows, columns] = a.dims[..] else {
+        cx.fail("cholesky_c2", format!("a must have rank 2 at least, found {a}"));
+        return None;
+    };
+    // cholesky_c3
+    cx.check(same_dim(rows, columns), "cholesky_c3", || {
+        format!("the last two dimensions of a must have the same size, found {a}")
+    });
+    // cholesky_c1
+    Some(vec![a.clone().into()])
+}
+
+pub(super) fn triangular_solve(cx: &mut Cx<'_>, op: &TriangularSolve) -> Option<Vec<Type>> {
+    let (a, b) = (cx.t(0), cx.t(1));
+    let allowed = Class::FLOAT | Class::COMPLEX | Class::QUANT;
+    // triangular_solve_i1, triangular_solve_i2
+    cx.class("triangular_solve_i1", "a", a, allowed);
+    cx.class("triangular_solve_i2", "b", b, allowed);
+    // triangular_solve_c1
+    cx.check(compatible_elements(a, b), "triangular_solve_c1", || {
+        format!("a and b must have the same element type, found {a} and {b}")
+    });
+    // triangular_solve_c2
+    let rank = a.rank();
+    if !cx.check(rank >= 2 && rank == b.rank(), "triangular_solve_c2", || {
+        format!("a and b must have the same rank, 2 or more, found {a} and {b}")
+    }) {
+        return None;
+    }
+    // triangular_solve_c3
+    let n = a.dims[rank - 1];
+    let shared = b.dims[if op.left_side { rank - 2 } else { rank - 1 }];
+    let fits = same_dim(a.dims[rank - 2], n)
+        && same_dim(n, shared)
+        && same_dims(&a.dims[..rank - 2], &b.dims[..rank - 2]);
+    cx.check(fits, "triangular_solve_c3", || {
+        let side = if op.left_side { "rows" } else { "columns" };
+        format!("a must be square, with the batch and as many {side} as b, found {a} and {b}")
+    });
+    // triangular_solve_c4
+    Some(vec![b.clone().into()])
+}
+
+pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // fft_i1
+    cx.class("fft_i1", "operand", operand, Class::FLOAT | Class::COMPLEX);
+    // fft_c2
+    let dtype = operand.dtype;
+    let (fits, result) = match kind {
+        FftKind::Fft | FftKind::Ifft => (dtype.is_complex(), dtype),
+        FftKind::Rfft => (dtype.complex().is_some(), dtype.complex().unwrap_or(dtype)),
+        FftKind::Irfft => (dtype.is_complex(), dtype.real()),
+    };
+    cx.check(fits, "fft_c2", || {
+        let needed = if kind == FftKind::Rfft { "f32 or f64" } else { "complex" };
+        format!("operand of {} must have {needed} elements, found {operand}", kind.name())
+    });
+    // fft_c3
+    let n = length.len();
+    let valid = cx.check((1..=3).contains(&n), "fft_c3", || {
+        format!("fft_length must have 1 to 3 entries, found {length:?}")
+    });
+    // fft_c1
+    let rank = operand.rank();
+    if !cx.check(n <= rank, "fft_c1", || {
+        format!("fft_length must have at most {rank} entries (the rank of the operand), found {length:?}")
+    }) || !valid
+    {
+        return None;
+    }
+    let last = length[n - 1];
+    let half = if last == 0 { 0 } else { last / 2 + 1 };
+    let transformed = &operand.dims[rank - n..];
+    let mut dims = operand.dims.to_vec();
+    match kind {
+        FftKind::Fft | FftKind::Ifft => {}
+        FftKind::Rfft => {
+            // fft_c4, fft_c5
+            cx.check(same_dims(transformed, length), "fft_c4", || {
+                format!("the last dimensions of {operand} must be fft_length, {length:?}")
+            });
+            dims[rank - 1] = half;
+        }
+        FftKind::Irfft => {
+            // fft_c4
+            cx.check(same_dims(&transformed[..n - 1], &length[..n - 1]), "fft_c4", || {
+                format!("the dimensions of {operand} before the last must be those of {length:?}")
+            });
+            // fft_c5
+            let given = transformed[n - 1];
+            cx.check(same_dim(given, half), "fft_c5", || {
+                format!("the last dimension of {operand} must be {half} (half of {last}, plus 1)")
+            });
+            dims[rank - 1] = last;
+        }
+    }
+    // fft_c5
+    Some(vec![operand.with_dims(dims).with_dtype(result).into()])
+}

@@ -1,0 +1,126 @@
+//! Compatibility of types and arithmetic on sizes.
+//!
+//! Two types are compatible if they could be the same once every dynamic dimension is known. For
+//! static types that is equality, except that scales and zero points of quantized types do not count.
+
+use farcall_sig::DType;
+
+use crate::infer::class::Class;
+use crate::types::{DYNAMIC, TensorType, Type};
+
+/// True if two dimensions are equal or one of them is dynamic.
+pub(crate) fn same_dim(a: usize, b: usize) -> bool {
+    a == b || a == DYNAMIC || b == DYNAMIC
+}
+
+/// True if two lists of dimensions are compatible.
+pub(crate) fn same_dims(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_dim(*a, *b))
+}
+
+/// True if the shapes are compatible, bounds included.
+pub(crate) fn compatible_dims(a: &TensorType, b: &TensorType) -> bool {
+    let fits = |dims: &[usize], bounds: &Option<std::sync::Arc<[usize]>>| {
+        let bounds = bounds.as_deref().unwrap_or(&[]);
+        dims.iter().zip(bounds).all(|(d, b)| *d == DYNAMIC || *b == DYNAMIC || d <= b)
+    };
+    same_dims(&a.dims, &b.dims) && fits(&a.dims, &b.bounds) && fits(&b.dims, &a.bounds)
+}
+
+/// True if the element types are equal, or quantized with the same storage, expressed type and
+/// granularity.
+pub(crate) fn compatible_elements(a: &TensorType, b: &TensorType) -> bool {
+    a.dtype == b.dtype
+        && match (&a.quant, &b.quant) {
+            (None, None) => true,
+            (Some(a), Some(b)) => {
+                (a.storage_min, a.storage_max) == (b.storage_min, b.storage_max)
+                    && a.expressed == b.expressed
+                    && a.axis.is_some() == b.axis.is_some()
+            }
+            _ => false,
+        }
+}
+
+/// True if the types are compatible.
+pub(crate) fn compatible(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Tensor(a), Type::Tensor(b)) => compatible_dims(a, b) && compatible_elements(a, b),
+        _ => a == b,
+    }
+}
+
+/// The shape that follows from two compatible ones: a dimension known in either is known. Element
+/// type of the first.
+pub(crate) fn most_specific(a: &TensorType, b: &TensorType) -> TensorType {
+    if a.is_static() {
+        return a.clone();
+    }
+    let dims: Vec<usize> =
+        a.dims.iter().zip(b.dims.iter()).map(|(a, b)| if *a == DYNAMIC { *b } else { *a }).collect();
+    if dims == *a.dims { a.clone() } else { a.with_dims(dims) }
+}
+
+/// True if elements of type `from` may be accumulated in type `to`: the same kind, and not narrower
+/// (floating-point types may be: the precision of floats is left to the accelerator).
+pub(crate) fn promotable(from: &TensorType, to: &TensorType) -> bool {
+    let integral = Class::PRED | Class::INT;
+    let wide_enough = from.dtype.bits() <= to.dtype.bits();
+    match (&from.quant, &to.quant) {
+        (None, None) if integral.has(from) => integral.has(to) && wide_enough,
+        (None, None) if Class::FLOAT.has(from) => Class::FLOAT.has(to),
+        (None, None) => Class::COMPLEX.has(to) && wide_enough,
+        (Some(a), Some(b)) => a.expressed == b.expressed && wide_enough,
+        _ => false,
+    }
+}
+
+/// True if the element types are equal, or both floating-point.
+pub(crate) fn equal_up_to_precision(a: &TensorType, b: &TensorType) -> bool {
+    compatible_elements(a, b) || (Class::FLOAT.has(a) && Class::FLOAT.has(b))
+}
+
+/// True for a tensor of rank 0 of a type.
+pub(crate) fn is_scalar(ty: &Type, dtype: DType) -> bool {
+    ty.tensor().is_some_and(|t| t.rank() == 0 && t.dtype == dtype && t.quant.is_none())
+}
+
+/// One dimension of a window that moves over an operand.
+#[derive(Clone, Copy)]
+pub(crate) struct WindowDim {
+    pub(crate) size: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: (i64, i64),
+    pub(crate) base_dilation: usize,
+    pub(crate) dilation: usize,
+}
+
+impl WindowDim {
+    /// How many windows fit into a dimension of size `base`. `stride` must not be 0.
+    pub(crate) fn count(self, base: usize) -> usize {
+        if base == DYNAMIC || self.size == DYNAMIC {
+            return DYNAMIC;
+        }
+        let dilated = |size: usize, dilation: usize| match size {
+            0 => 0,
+            n => wide(n - 1).saturating_mul(wide(dilation)).saturating_add(1),
+        };
+        let (low, high) = self.padding;
+        let padded = dilated(base, self.base_dilation) + i128::from(low) + i128::from(high);
+        let window = dilated(self.size, self.dilation);
+        if padded <= 0 || window > padded {
+            return 0;
+        }
+        narrow((padded - window) / wide(self.stride).max(1) + 1)
+    }
+}
+
+/// A size for arithmetic that cannot overflow on anything a program can say.
+pub(crate) fn wide(size: usize) -> i128 {
+    i64::try_from(size).map_or(i128::from(i64::MAX), i128::from)
+}
+
+/// A size from arithmetic, cut to what a size can be. Too large a tensor is reported elsewhere.
+pub(crate) fn narrow(size: i128) -> usize {
+    usize::try_from(size.clamp(0, i128::from(i64::MAX))).unwrap_or(DYNAMIC - 1)
+}

@@ -1,0 +1,104 @@
+//! Custom calls: layouts, aliases and configuration must fit the types.
+//!
+//! The specification numbers no constraints for them, so the codes are our own.
+
+use crate::infer::Cx;
+use crate::op::{CallConfig, CustomCall, OutputAlias};
+use crate::types::Type;
+
+pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
+    layouts(cx, op);
+    for alias in &op.aliases {
+        output_alias(cx, alias);
+    }
+    // Version 4 is that of typed targets, which take a dictionary.
+    if let (Some(4), CallConfig::Text(text)) = (op.api_version, &op.config) {
+        cx.check(text.is_empty(), "custom-call-config", || {
+            "backend_config must be a dictionary where api_version is 4, found a string".to_owned()
+        });
+    }
+}
+
+fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
+    let given = (op.operand_layouts.is_some(), op.result_layouts.is_some());
+    if !cx.check(given.0 == given.1, "custom-call-layout", || {
+        "operand_layouts and result_layouts must be given both or not at all".to_owned()
+    }) {
+        return;
+    }
+    if let Some(layouts) = &op.operand_layouts {
+        let types = cx.types(&cx.inst.operands);
+        value_layouts(cx, "operand", &types, layouts);
+    }
+    if let Some(layouts) = &op.result_layouts {
+        let types = match cx.types(&cx.inst.results).as_slice() {
+            // The layouts of a single tuple are those of its elements.
+            [Type::Tuple(parts)] => parts.to_vec(),
+            types => types.to_vec(),
+        };
+        value_layouts(cx, "result", &types, layouts);
+    }
+}
+
+fn value_layouts(cx: &mut Cx<'_>, what: &str, types: &[Type], layouts: &[Vec<usize>]) {
+    if !cx.check(types.len() == layouts.len(), "custom-call-layout", || {
+        format!("{what}_layouts must have {} entries (one per {what}), found {}", types.len(), layouts.len())
+    }) {
+        return;
+    }
+    for (i, (ty, layout)) in types.iter().zip(layouts).enumerate() {
+        let mut sorted = layout.clone();
+        sorted.sort_unstable();
+        let fits = match ty {
+            Type::Tensor(t) => sorted.iter().copied().eq(0..t.rank()),
+            Type::Tuple(_) => false,
+            _ => layout.is_empty(),
+        };
+        cx.check(fits, "custom-call-layout", || {
+            format!(
+                "the layout of {what} {i} must be a permutation of the dimensions of {ty}, found {layout:?}"
+            )
+        });
+    }
+}
+
+fn output_alias(cx: &mut Cx<'_>, alias: &OutputAlias) {
+    let operands = cx.types(&cx.inst.operands);
+    let Some(operand) = operands.get(alias.operand_index) else {
+        cx.fail(
+            "custom-call-alias",
+            format!("operand_index must be in [0, {}), found {}", operands.len(), alias.operand_index),
+        );
+        return;
+    };
+    let results = cx.types(&cx.inst.results);
+    let output = match results.as_slice() {
+        [one] => one.clone(),
+        many => Type::Tuple(many.into()),
+    };
+    let Some(from) = part(operand, &alias.operand_tuple_indices) else {
+        cx.fail(
+            "custom-call-alias",
+            format!("operand_tuple_indices {:?} name no part of {operand}", alias.operand_tuple_indices),
+        );
+        return;
+    };
+    let Some(to) = part(&output, &alias.output_tuple_indices) else {
+        cx.fail(
+            "custom-call-alias",
+            format!("output_tuple_indices {:?} name no part of {output}", alias.output_tuple_indices),
+        );
+        return;
+    };
+    cx.check(from == to, "custom-call-alias", || {
+        format!("an operand and a result that share memory must have the same type, found {from} and {to}")
+    });
+}
+
+/// The part of a tuple that a path leads to.
+fn part<'t>(ty: &'t Type, path: &[usize]) -> Option<&'t Type> {
+    path.iter().try_fold(ty, |ty, i| match ty {
+        Type::Tuple(parts) => parts.get(*i),
+        _ => None,
+    })
+}

@@ -1,0 +1,123 @@
+//! Functions and who calls whom.
+
+use std::collections::HashMap;
+
+use farcall_sig::nearest::nearest;
+
+use crate::diag::{Diagnostic, Span};
+use crate::module::{Func, Module};
+use crate::op::Op;
+
+/// Longest chain of calls that a program may have, the first function included. Later stages recurse
+/// over calls.
+pub const MAX_CALL_DEPTH: usize = 1_000;
+
+/// A mention of a function by another.
+struct Edge {
+    callee: usize,
+    span: Span,
+}
+
+/// Names, callees that do not exist, recursion, and chains that are too long.
+pub(super) fn check(module: &Module) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let mut symbols: HashMap<&str, usize> = HashMap::new();
+    for (i, func) in module.funcs.iter().enumerate() {
+        if *symbols.entry(func.name.as_str()).or_insert(i) != i {
+            let message = format!("a function @{} exists already", func.name);
+            diagnostics.push(Diagnostic::new("duplicate-function", func.span, message));
+        }
+    }
+    let edges: Vec<Vec<Edge>> = module.funcs.iter().map(|f| callees(f, &symbols, &mut diagnostics)).collect();
+    depths(module, &edges, &mut diagnostics);
+    diagnostics
+}
+
+fn callees(func: &Func, symbols: &HashMap<&str, usize>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    func.walk(&mut |inst| {
+        let mut mention = |name: &str, code: &'static str| match symbols.get(name) {
+            Some(callee) => edges.push(Edge { callee: *callee, span: inst.span }),
+            None => {
+                let message = format!("there is no function @{name}");
+                let mut diagnostic = Diagnostic::new(code, inst.span, message);
+                let close = nearest(name, symbols.keys().copied());
+                if !close.is_empty() {
+                    diagnostic = diagnostic.note(format!("closest: @{}", close.join(", @")));
+                }
+                diagnostics.push(diagnostic);
+            }
+        };
+        match &inst.op {
+            Op::Call { callee } => mention(callee, "unknown-function"),
+            // composite_c2
+            Op::Composite(op) => mention(&op.decomposition, "composite_c2"),
+            Op::CustomCall(op) => {
+                op.called_computations.iter().for_each(|c| mention(c, "unknown-function"));
+            }
+            _ => {}
+        }
+    });
+    edges
+}
+
+/// How far the walk over the calls of a function is.
+struct Frame {
+    func: usize,
+    next: usize,
+}
+
+/// Walks the call graph, depth first and without recursion of its own.
+fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic>) {
+    // The longest chain that starts at a function; none if that is not known yet.
+    let mut depth: Vec<Option<usize>> = vec![None; edges.len()];
+    let mut active = vec![false; edges.len()];
+    for root in 0..edges.len() {
+        if depth[root].is_some() {
+            continue;
+        }
+        active[root] = true;
+        let mut stack = vec![Frame { func: root, next: 0 }];
+        while let Some(frame) = stack.last_mut() {
+            let func = frame.func;
+            let Some(edge) = edges[func].get(frame.next) else {
+                let longest = edges[func].iter().filter_map(|e| depth[e.callee]).max().unwrap_or(0);
+                depth[func] = Some(longest + 1);
+                active[func] = false;
+                stack.pop();
+                // Longer chains through this one are not reported again.
+                if longest == MAX_CALL_DEPTH {
+                    let name = &module.funcs[func].name;
+                    let message = format!(
+                        "calls from @{name} are nested {} deep, more than {MAX_CALL_DEPTH}",
+                        longest + 1
+                    );
+                    let deepest = edges[func].iter().find(|e| depth[e.callee] == Some(longest));
+                    let span = deepest.map_or(module.funcs[func].span, |e| e.span);
+                    diagnostics.push(Diagnostic::new("call-depth", span, message));
+                }
+                continue;
+            };
+            frame.next += 1;
+            if active[edge.callee] {
+                let start = stack.iter().position(|f| f.func == edge.callee).unwrap_or(0);
+                let cycle: Vec<String> =
+                    stack[start..].iter().map(|f| format!("@{}", module.funcs[f.func].name)).collect();
+                let message = match cycle.as_slice() {
+                    [one] => format!("{one} calls itself"),
+                    [first, ..] if cycle.len() <= SHOWN => {
+                        format!("functions call each other: {} → {first}", cycle.join(" → "))
+                    }
+                    _ => format!("{} functions call each other, {} among them", cycle.len(), cycle[0]),
+                };
+                diagnostics.push(Diagnostic::new("recursive-call", edge.span, message));
+            } else if depth[edge.callee].is_none() {
+                active[edge.callee] = true;
+                stack.push(Frame { func: edge.callee, next: 0 });
+            }
+        }
+    }
+}
+
+/// Functions of a cycle that a message lists.
+const SHOWN: usize = 8;

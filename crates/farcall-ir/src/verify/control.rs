@@ -1,0 +1,91 @@
+//! Results of control flow; calls.
+
+use super::Functions;
+use super::results::{Codes, check};
+use crate::infer::Cx;
+use crate::module::Func;
+use crate::op::Composite;
+use crate::types::Type;
+
+pub(super) fn conditional(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
+    // if_c3, case_c4
+    check(cx, types, Codes::one(code));
+}
+
+pub(super) fn while_loop(cx: &mut Cx<'_>, types: &[Type]) {
+    // while_c3
+    check(cx, types, Codes::one("while_c3"));
+}
+
+pub(super) fn optimization_barrier(cx: &mut Cx<'_>, types: &[Type]) {
+    // optimization_barrier_c1
+    check(cx, types, Codes::one("optimization_barrier_c1"));
+}
+
+pub(super) fn token(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
+    check(cx, types, Codes::one(code));
+}
+
+pub(super) fn tuple(cx: &mut Cx<'_>, types: &[Type]) {
+    // tuple_c1
+    check(cx, types, Codes::one("tuple_c1"));
+}
+
+pub(super) fn get_tuple_element(cx: &mut Cx<'_>, types: &[Type]) {
+    // get_tuple_element_c2
+    check(cx, types, Codes::one("get_tuple_element_c2"));
+}
+
+pub(super) fn device_id(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
+    check(cx, types, Codes::one(code));
+}
+
+/// A missing callee is reported with the call graph.
+pub(super) fn call(cx: &mut Cx<'_>, funcs: &Functions<'_>, callee: &str) {
+    let Some(callee) = funcs.get(callee) else { return };
+    signature(cx, callee, ["call-arity", "call-type"], ["call-arity", "call-type"]);
+}
+
+pub(super) fn composite(cx: &mut Cx<'_>, funcs: &Functions<'_>, op: &Composite) {
+    // composite_c1
+    cx.check(is_namespaced(&op.name), "composite_c1", || {
+        format!("the name must be a namespace and a name, as in \"my.op\", found {:?}", op.name)
+    });
+    // composite_c2 is reported with the call graph.
+    let Some(callee) = funcs.get(op.decomposition.as_str()) else { return };
+    // composite_c3, composite_c4
+    signature(cx, callee, ["composite_c3"; 2], ["composite_c4"; 2]);
+}
+
+/// Operands and results must have exactly the types that the function declares. The codes are those
+/// for the number and the types.
+fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], results: [&'static str; 2]) {
+    let params: Vec<Type> = callee.params().iter().map(|v| callee.ty(*v).clone()).collect();
+    let sides = [
+        ("operand", cx.types(&cx.inst.operands), params, operands),
+        ("result", cx.types(&cx.inst.results), callee.results.clone(), results),
+    ];
+    for (what, found, expected, [count, types]) in sides {
+        if !cx.check(found.len() == expected.len(), count, || {
+            format!("@{} has {} {what}s, found {}", callee.name, expected.len(), found.len())
+        }) {
+            continue;
+        }
+        for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            cx.check(found == expected, types, || {
+                format!("{what} {i} of @{} is {expected}, found {found}", callee.name)
+            });
+        }
+    }
+}
+
+/// `letters.letters`, with any number of parts.
+fn is_namespaced(name: &str) -> bool {
+    let mut parts = name.split('.');
+    let first = parts.next().unwrap_or_default();
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let first_ok = first.starts_with(|c: char| c.is_ascii_alphabetic()) && first.chars().all(word);
+    let rest: Vec<&str> = parts.collect();
+    let rest_ok = rest.iter().all(|p| !p.is_empty() && p.chars().all(|c| word(c) || c == '$'));
+    first_ok && rest_ok && !rest.is_empty()
+}

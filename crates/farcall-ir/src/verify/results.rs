@@ -1,0 +1,47 @@
+//! Declared result types against inferred ones.
+
+use crate::infer::{Cx, compatible, compatible_dims};
+use crate::types::Type;
+
+/// Names of the constraints on the number, the shapes and the element types of results.
+#[derive(Clone, Copy)]
+pub(super) struct Codes {
+    pub(super) count: &'static str,
+    pub(super) shape: &'static str,
+    pub(super) element: &'static str,
+}
+
+impl Codes {
+    /// The same constraint for everything.
+    pub(super) const fn one(code: &'static str) -> Codes {
+        Codes { count: code, shape: code, element: code }
+    }
+
+    /// Constraints on shape and element type of a fixed number of results.
+    pub(super) const fn two(shape: &'static str, element: &'static str) -> Codes {
+        Codes { count: shape, shape, element }
+    }
+}
+
+/// The declared types must be compatible with the inferred ones. True if all are.
+pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
+    let declared = cx.types(&cx.inst.results);
+    if !cx.check(declared.len() == inferred.len(), codes.count, || {
+        format!("{} results are needed, found {}", inferred.len(), declared.len())
+    }) {
+        return false;
+    }
+    let single = inferred.len() == 1;
+    let mut ok = true;
+    for (i, (declared, inferred)) in declared.iter().zip(inferred).enumerate() {
+        let code = match (declared, inferred) {
+            (Type::Tensor(a), Type::Tensor(b)) if compatible_dims(a, b) => codes.element,
+            _ => codes.shape,
+        };
+        ok &= cx.check(compatible(declared, inferred), code, || {
+            let which = if single { String::new() } else { format!(" {i}") };
+            format!("result{which} must be {inferred}, found {declared}")
+        });
+    }
+    ok
+}

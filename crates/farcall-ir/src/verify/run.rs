@@ -1,0 +1,89 @@
+//! What running a program needs besides its being valid: an entry, and static shapes.
+
+use farcall_sig::nearest::nearest;
+
+use super::report;
+use crate::diag::{Diagnostic, ProgramError, Span};
+use crate::module::{Func, Module};
+use crate::types::{TensorType, Type};
+
+/// The function that a run starts with: `name`, or without one [`Module::entry`].
+///
+/// # Errors
+/// `no-entry`: there is no such function, or none of several stands out.
+pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, ProgramError> {
+    let found = match name {
+        Some(name) => module.func(name),
+        None => module.entry(),
+    };
+    found.ok_or_else(|| {
+        let names = || module.funcs.iter().map(|f| f.name.as_str());
+        let diagnostic = match name {
+            Some(name) => {
+                let diagnostic = Diagnostic::global("no-entry", format!("there is no function @{name}"));
+                match nearest(name, names()).as_slice() {
+                    [] => diagnostic,
+                    close => diagnostic.note(format!("closest: @{}", close.join(", @"))),
+                }
+            }
+            None if module.funcs.is_empty() => Diagnostic::global("no-entry", "the program has no functions"),
+            None => {
+                let names: Vec<&str> = names().take(8).collect();
+                Diagnostic::global("no-entry", "none of several functions is called @main: name one")
+                    .note(format!("there are @{}", names.join(", @")))
+            }
+        };
+        ProgramError::new(&module.source, diagnostic)
+    })
+}
+
+/// Checks that every value of a verified module has a static shape, and a size that memory could
+/// hold. What runs programs calls this before it starts.
+///
+/// # Errors
+/// `dynamic-shape` or `tensor-too-large` for each instruction or function that has such a value.
+pub fn require_static(module: &Module) -> Result<(), ProgramError> {
+    let mut diagnostics = Vec::new();
+    for func in &module.funcs {
+        for (i, param) in func.params().iter().enumerate() {
+            let what = || format!("parameter {i} of @{}", func.name);
+            value(func.ty(*param), func.span, what, &mut diagnostics);
+        }
+        func.walk(&mut |inst| {
+            for (i, result) in inst.results.iter().enumerate() {
+                let what = || format!("result {i} of {}", inst.op.name());
+                value(func.ty(*result), inst.span, what, &mut diagnostics);
+            }
+            for (r, region) in inst.regions.iter().enumerate() {
+                for (i, arg) in region.args.iter().enumerate() {
+                    let what = || format!("argument {i} of region {r} of {}", inst.op.name());
+                    value(func.ty(*arg), inst.span, what, &mut diagnostics);
+                }
+            }
+        });
+    }
+    report(module, diagnostics)
+}
+
+fn value(ty: &Type, span: Span, what: impl Fn() -> String + Copy, diagnostics: &mut Vec<Diagnostic>) {
+    match ty {
+        Type::Tensor(t) => diagnostics.extend(tensor(t, span, what)),
+        Type::Tuple(parts) => parts.iter().for_each(|p| value(p, span, what, diagnostics)),
+        Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {}
+    }
+}
+
+/// Most bytes that an allocation can have.
+const MAX_BYTES: usize = isize::MAX as usize;
+
+fn tensor(ty: &TensorType, span: Span, what: impl Fn() -> String) -> Option<Diagnostic> {
+    if !ty.is_static() {
+        let message = format!("{}, {ty}, has a dynamic dimension; only static shapes can be run", what());
+        return Some(Diagnostic::new("dynamic-shape", span, message));
+    }
+    let fits = ty.bytes().is_some_and(|bytes| bytes <= MAX_BYTES);
+    (!fits).then(|| {
+        let message = format!("{}, {ty}, is larger than memory can be", what());
+        Diagnostic::new("tensor-too-large", span, message)
+    })
+}

@@ -1,0 +1,164 @@
+//! Functions as such: values and where they are defined, types of values, returns, attributes.
+
+use crate::diag::{Diagnostic, Span};
+use crate::module::{Func, Inst, Region, ValueId};
+use crate::op::Op;
+use crate::types::{DYNAMIC, TensorType, Type};
+use crate::verify::quantization;
+
+/// What is wrong with the structure of a function. If anything is, types of values cannot be relied
+/// upon, and its instructions are not looked at any further.
+pub(super) fn check(func: &Func) -> Vec<Diagnostic> {
+    let mut walk = Walk { func, state: vec![State::Absent; func.value_count()], diagnostics: Vec::new() };
+    walk.function();
+    walk.diagnostics
+}
+
+/// Whether a value can be used at the place that the walk has reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not defined so far.
+    Absent,
+    /// Defined, and in scope.
+    Visible,
+    /// Defined in a region that has ended.
+    Hidden,
+}
+
+struct Walk<'a> {
+    func: &'a Func,
+    state: Vec<State>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Walk<'_> {
+    fn fail(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(code, span, message));
+    }
+
+    fn function(&mut self) {
+        let func = self.func;
+        let name = &func.name;
+        let counts = [
+            ("parameters", func.param_attrs.len(), func.params().len()),
+            ("results", func.result_attrs.len(), func.results.len()),
+        ];
+        for (what, found, expected) in counts {
+            if found != expected {
+                let message = format!("@{name} has {expected} {what}, but attributes for {found}");
+                self.fail("attribute-count", func.span, message);
+            }
+        }
+        for ty in &func.results {
+            self.ty(ty, func.span);
+        }
+        self.region(&func.body, func.span, true);
+        let Some(last) = func.body.terminator() else { return };
+        let found = &last.operands;
+        if found.len() != func.results.len() {
+            let message = format!("@{name} returns {} values, found {}", func.results.len(), found.len());
+            self.fail("return-arity", last.span, message);
+            return;
+        }
+        for (i, (value, expected)) in found.iter().zip(&func.results).enumerate() {
+            if value.index() < func.value_count() && func.ty(*value) != expected {
+                let message = format!("result {i} of @{name} is {expected}, found {}", func.ty(*value));
+                self.fail("return-type", last.span, message);
+            }
+        }
+    }
+
+    /// `span` is that of what the region belongs to.
+    fn region(&mut self, region: &Region, span: Span, body: bool) {
+        for arg in &region.args {
+            self.define(*arg, span);
+        }
+        for (i, inst) in region.insts.iter().enumerate() {
+            self.inst(inst);
+            if inst.op == Op::Return && i + 1 < region.insts.len() {
+                self.fail(
+                    "early-terminator",
+                    inst.span,
+                    "a return must be the last instruction of its region",
+                );
+            }
+        }
+        // That of a nested region is reported with its instruction.
+        if body && region.terminator().is_none() {
+            let message = format!("@{} must end with a return", self.func.name);
+            self.fail("missing-terminator", span, message);
+        }
+        let results = region.insts.iter().flat_map(|i| &i.results);
+        for value in region.args.iter().chain(results) {
+            if let Some(state) = self.state.get_mut(value.index()) {
+                *state = State::Hidden;
+            }
+        }
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        for (i, value) in inst.operands.iter().enumerate() {
+            let message = match self.state.get(value.index()) {
+                Some(State::Visible) => continue,
+                Some(State::Absent) => format!("operand {i} is used before it is defined"),
+                Some(State::Hidden) => format!("operand {i} is used outside of the region that defines it"),
+                None => {
+                    let message = format!("operand {i} is no value of @{}", self.func.name);
+                    self.fail("unknown-value", inst.span, message);
+                    continue;
+                }
+            };
+            self.fail("undefined-value", inst.span, message);
+        }
+        for nested in &inst.regions {
+            self.region(nested, inst.span, false);
+        }
+        for result in &inst.results {
+            self.define(*result, inst.span);
+        }
+    }
+
+    fn define(&mut self, value: ValueId, span: Span) {
+        match self.state.get(value.index()) {
+            Some(State::Absent) => {}
+            Some(_) => self.fail("redefinition", span, "a value is defined a second time"),
+            None => {
+                let message = format!("a result is no value of @{}", self.func.name);
+                self.fail("unknown-value", span, message);
+                return;
+            }
+        }
+        self.state[value.index()] = State::Visible;
+        let func = self.func;
+        self.ty(func.ty(value), span);
+    }
+
+    fn ty(&mut self, ty: &Type, span: Span) {
+        match ty {
+            Type::Tensor(t) => self.tensor(t, span),
+            Type::Token => {}
+            Type::Tuple(parts) => parts.iter().for_each(|p| self.ty(p, span)),
+            Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {
+                self.fail(
+                    "value-type",
+                    span,
+                    format!("a value must be a tensor, a token or a tuple, found {ty}"),
+                );
+            }
+        }
+    }
+
+    fn tensor(&mut self, ty: &TensorType, span: Span) {
+        if let Some((code, message)) = quantization::invalid(ty) {
+            self.fail(code, span, message);
+        } else if let Some(bounds) = &ty.bounds {
+            let fit = bounds.len() == ty.rank()
+                && bounds.iter().zip(ty.dims.iter()).all(|(b, d)| *b == DYNAMIC || *d == DYNAMIC);
+            if !fit {
+                let message =
+                    format!("bounds must have one entry per dimension, `?` for static ones, found {ty}");
+                self.fail("bounds", span, message);
+            }
+        }
+    }
+}
