@@ -1,83 +1,249 @@
-//! Operations on corresponding elements.
+//! Operations on corresponding elements: one operation of [`super::arith`] for every element.
 
+use super::arith;
+use super::index::zeros;
 use super::machine::Machine;
-use super::{EvalError, Value};
+use super::number::flush;
+use super::quantize::{dequantized, quantized};
+use super::{Denormals, EvalError, Value, one, tensor};
+use crate::literal::Literal;
 use crate::module::Inst;
-use crate::op::{Binary, Compare, Unary};
+use crate::op::{Binary, Compare, CompareKind, Unary};
+use crate::scalar::Scalar;
+use farcall_sig::DType;
 
-/// `unary`
-pub(super) fn unary(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _op: Unary,
-) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// Functions of one variable.
+pub(super) fn unary(m: &Machine<'_>, xs: &[Value], op: Unary) -> Result<Vec<Value>, EvalError> {
+    let x = tensor(xs, 0)?;
+    let (from, to) = (x.dtype(), arith::unary_dtype(op, x.dtype()));
+    map(to, [x], |[x]| unary_element(m.denormals, op, from, to, x))
 }
 
-/// `binary`
-pub(super) fn binary(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _op: Binary,
-) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// Functions of two variables.
+pub(super) fn binary(m: &Machine<'_>, xs: &[Value], op: Binary) -> Result<Vec<Value>, EvalError> {
+    let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
+    let (from, to) = (a.dtype(), arith::binary_dtype(op, a.dtype()));
+    map(to, [a, b], |[a, b]| binary_element(m.denormals, op, from, to, a, b))
 }
 
 /// `compare`
-pub(super) fn compare(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-    _c: &Compare,
-) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+pub(super) fn compare(m: &Machine<'_>, xs: &[Value], c: &Compare) -> Result<Vec<Value>, EvalError> {
+    let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
+    let dtype = a.dtype();
+    map(DType::Pred, [a, b], |[a, b]| compare_element(m.denormals, c, dtype, a, b))
 }
 
 /// `select`
-pub(super) fn select(_xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+pub(super) fn select(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let (pred, a, b) = (tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?);
+    let pred = spread(pred, a)?;
+    map(a.dtype(), [&pred, a, b], |[p, a, b]| Some(if p.as_bool() { a } else { b }))
 }
 
 /// `clamp`
-pub(super) fn clamp(_m: &Machine<'_>, _inst: &Inst, _xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+pub(super) fn clamp(m: &Machine<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let (low, x, high) = (tensor(xs, 0)?, tensor(xs, 1)?, tensor(xs, 2)?);
+    let dtype = x.dtype();
+    let (low, high) = (spread(low, x)?, spread(high, x)?);
+    map(dtype, [&low, x, &high], |[low, x, high]| clamp_element(m.denormals, dtype, low, x, high))
 }
 
 /// `convert`
-pub(super) fn convert(_m: &Machine<'_>, _inst: &Inst, _xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+pub(super) fn convert(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let x = tensor(xs, 0)?;
+    let (from, to) = (x.dtype(), m.result_type(inst, 0)?.dtype);
+    map(to, [x], |[x]| Some(convert_element(m.denormals, from, to, x)))
 }
 
-/// `bitcast_convert`
-pub(super) fn bitcast_convert(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `bitcast_convert`: the same bits under another type. If the widths differ, the last dimension
+/// holds the parts of a wide element, those of low significance first.
+pub(super) fn bitcast_convert(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let x = tensor(xs, 0)?;
+    let (from, to) = (x.dtype(), m.result_type(inst, 0)?.dtype);
+    let (old, new) = (from.bits() as usize, to.bits() as usize);
+    let mut dims = x.dims().to_vec();
+    if old > new && old % new == 0 {
+        dims.push(old / new);
+    } else if new > old && dims.last() == Some(&(new / old)) && new % old == 0 {
+        dims.pop();
+    } else if old != new {
+        return Err(EvalError::new(format!("{} has no bits of {to} elements", x.ty())));
+    }
+    let mut out = zeros(to, &dims)?;
+    let total = x.len() * old;
+    let (source, target) = (x.bytes(), out.bytes_mut());
+    // Bit by bit if an element is not whole bytes; narrow elements have a byte each in memory.
+    let (old_step, new_step) = (from.size() * 8, to.size() * 8);
+    for bit in 0..total {
+        let at = bit / old * old_step + bit % old;
+        let to = bit / new * new_step + bit % new;
+        target[to / 8] |= (source[at / 8] >> (at % 8) & 1) << (to % 8);
+    }
+    // Signed elements are kept sign-extended.
+    if to.bits() < 8 && to.is_signed_integer() {
+        let unused = 8 - to.bits();
+        target.iter_mut().for_each(|b| *b = ((*b << unused) as i8 >> unused) as u8);
+    }
+    one(out)
 }
 
-/// `uniform_quantize`
-pub(super) fn uniform_quantize(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
-) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// `reduce_precision`: rounds to a format with these bits; too large values become infinite, those
+/// below its smallest normal number zero.
+pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Result<Vec<Value>, EvalError> {
+    let x = tensor(xs, 0)?;
+    let dtype = x.dtype();
+    map(dtype, [x], |[x]| reduce_precision_element(dtype, x, exponent, mantissa))
+}
+
+/// `uniform_quantize`: from a float or another quantized type.
+pub(super) fn uniform_quantize(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?);
+    one(quantized(&float, &m.result_type(inst, 0)?)?)
 }
 
 /// `uniform_dequantize`
 pub(super) fn uniform_dequantize(
-    _m: &Machine<'_>,
-    _inst: &Inst,
-    _xs: &[Value],
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
 ) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+    one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?))
 }
 
-/// `reduce_precision`
-pub(super) fn reduce_precision(_xs: &[Value], _e: u32, _m: u32) -> Result<Vec<Value>, EvalError> {
-    Err(EvalError::new("the operation is not evaluated by this version"))
+/// Applies `f` to corresponding elements.
+fn map<const N: usize>(
+    dtype: DType,
+    xs: [&Literal; N],
+    f: impl Fn([Scalar; N]) -> Option<Scalar>,
+) -> Result<Vec<Value>, EvalError> {
+    let dims = xs[0].dims();
+    if let Some(other) = xs.iter().find(|x| x.dims() != dims) {
+        return Err(EvalError::new(format!("{} and {} differ in shape", xs[0].ty(), other.ty())));
+    }
+    let mut out = zeros(dtype, dims)?;
+    let mut elements = xs.map(|x| x.iter());
+    for chunk in out.bytes_mut().chunks_exact_mut(dtype.size()) {
+        let args = std::array::from_fn(|i| elements[i].next().unwrap_or(Scalar::Bool(false)));
+        let value = f(args).ok_or_else(|| EvalError::new(format!("it is not defined for {}", xs[0].ty())))?;
+        value.write(dtype, chunk);
+    }
+    one(out)
+}
+
+/// A scalar as a tensor of the shape of another; tensors as they are.
+fn spread(x: &Literal, like: &Literal) -> Result<Literal, EvalError> {
+    if x.dims().is_empty() && !like.dims().is_empty() {
+        return super::index::strided(x, like.dims(), 0, &vec![0; like.dims().len()]);
+    }
+    Ok(x.clone())
+}
+
+/// A unary operation on one element of `from`; the result is to be rounded to `to`.
+pub(super) fn unary_element(
+    denormals: Denormals,
+    op: Unary,
+    from: DType,
+    to: DType,
+    x: Scalar,
+) -> Option<Scalar> {
+    let moves = matches!(op, Unary::Negate | Unary::Real | Unary::Imag | Unary::Conj)
+        || (op == Unary::Abs && !from.is_complex());
+    if denormals == Denormals::Ieee || moves {
+        return arith::unary(op, from, x);
+    }
+    Some(flush(denormals, to, arith::unary(op, from, flush(denormals, from, x))?.round_to(to)))
+}
+
+/// A binary operation on elements of `from`; the result is to be rounded to `to`.
+pub(super) fn binary_element(
+    denormals: Denormals,
+    op: Binary,
+    from: DType,
+    to: DType,
+    a: Scalar,
+    b: Scalar,
+) -> Option<Scalar> {
+    if denormals == Denormals::Ieee || matches!(op, Binary::Complex | Binary::NextAfter) {
+        return arith::binary(op, from, a, b);
+    }
+    let [a, b] = [a, b].map(|x| flush(denormals, from, x));
+    Some(flush(denormals, to, arith::binary(op, from, a, b)?.round_to(to)))
+}
+
+/// A comparison of elements of `dtype`.
+pub(super) fn compare_element(
+    denormals: Denormals,
+    c: &Compare,
+    dtype: DType,
+    a: Scalar,
+    b: Scalar,
+) -> Option<Scalar> {
+    // The total order is one of bits, as integers are.
+    let bits = c.kind == Some(CompareKind::TotalOrder);
+    let [a, b] = [a, b].map(|x| if bits { x } else { flush(denormals, dtype, x) });
+    arith::compare(c, a, b).map(Scalar::Bool)
+}
+
+/// `clamp` of an element of `dtype`.
+pub(super) fn clamp_element(
+    denormals: Denormals,
+    dtype: DType,
+    low: Scalar,
+    x: Scalar,
+    high: Scalar,
+) -> Option<Scalar> {
+    let [low, x, high] = [low, x, high].map(|x| flush(denormals, dtype, x));
+    arith::clamp(dtype, low, x, high)
+}
+
+/// An element of `from` as `to`, to be rounded to it.
+pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: Scalar) -> Scalar {
+    if denormals == Denormals::Ieee || from == to {
+        return arith::convert(x, to);
+    }
+    flush(denormals, to, arith::convert(flush(denormals, from, x), to).round_to(to))
+}
+
+/// On the bits of the operand's type, as XLA does it: first the mantissa is rounded to nearest even,
+/// then what the exponent cannot hold becomes infinity or zero.
+pub(super) fn reduce_precision_element(
+    dtype: DType,
+    x: Scalar,
+    exponent: u32,
+    mantissa: u32,
+) -> Option<Scalar> {
+    let (from_exponent, from_mantissa) = match dtype {
+        DType::F8E3M4 => (3, 4),
+        DType::F8E4M3 => (4, 3),
+        DType::F8E5M2 => (5, 2),
+        DType::BF16 => (8, 7),
+        DType::F16 => (5, 10),
+        DType::F32 => (8, 23),
+        DType::F64 => (11, 52),
+        _ => return None,
+    };
+    if x.as_f64().is_nan() {
+        return Some(if mantissa > 0 { x } else { Scalar::Float(f64::INFINITY) });
+    }
+    let mut bytes = [0; 8];
+    x.write(dtype, &mut bytes);
+    let mut bits = u64::from_le_bytes(bytes);
+    let sign = bits & 1 << (from_exponent + from_mantissa);
+    if mantissa < from_mantissa {
+        let last = 1u64 << (from_mantissa - mantissa);
+        let odd = u64::from(bits & last != 0);
+        bits = (bits + odd + (last >> 1) - 1) & !(last - 1);
+    }
+    if exponent < from_exponent {
+        let field = ((1u64 << from_exponent) - 1) << from_mantissa;
+        let bias = (1u64 << (from_exponent - 1)) - 1;
+        let reduced = (1u64 << (exponent.max(1) - 1)) - 1;
+        let code = (bits & field) >> from_mantissa;
+        if code > bias + reduced {
+            bits = sign | field;
+        } else if code <= bias - reduced {
+            bits = sign;
+        }
+    }
+    Some(Scalar::from_bytes(dtype, &bits.to_le_bytes()))
 }

@@ -78,9 +78,3 @@ pub(super) fn strided(
     });
     Ok(out)
 }
-
-/// Copies element `from` of one tensor to element `to` of another of the same type.
-pub(super) fn copy_element(source: &Literal, from: usize, target: &mut Literal, to: usize) {
-    let size = source.dtype().size();
-    target.bytes_mut()[to * size..][..size].copy_from_slice(&source.bytes()[from * size..][..size]);
-}

@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::{Denormals, EvalError, Host, Value, check_values, control, step};
+use super::{Denormals, EvalError, Host, Value, check_values, control, quantize, step};
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
@@ -65,6 +65,8 @@ pub(super) struct Machine<'m> {
     base: usize,
     calls: usize,
     applications: usize,
+    /// Quantized operands were replaced by what they stand for.
+    expressed: bool,
 }
 
 impl<'m> Machine<'m> {
@@ -86,6 +88,7 @@ impl<'m> Machine<'m> {
             base: 0,
             calls: 0,
             applications: 0,
+            expressed: false,
         }
     }
 
@@ -119,15 +122,20 @@ impl<'m> Machine<'m> {
         values
     }
 
-    /// The type of result number `i` of an instruction.
-    pub(super) fn result_type(&self, inst: &Inst, i: usize) -> Result<&'m TensorType, EvalError> {
+    /// The type of result number `i` of an instruction. While quantized arithmetic runs in the
+    /// expressed type, that takes the place of a quantized one.
+    pub(super) fn result_type(&self, inst: &Inst, i: usize) -> Result<TensorType, EvalError> {
         let ty = inst.results.get(i).and_then(|r| self.func.tensor(*r));
-        ty.ok_or_else(|| EvalError::new(format!("result {i} is not a tensor")))
+        let ty = ty.ok_or_else(|| EvalError::new(format!("result {i} is not a tensor")))?;
+        Ok(match &ty.quant {
+            Some(q) if self.expressed => ty.with_dtype(q.expressed),
+            _ => ty.clone(),
+        })
     }
 
-    /// The type of operand number `i` of an instruction.
-    pub(super) fn operand_type(&self, inst: &Inst, i: usize) -> Result<&'m TensorType, EvalError> {
-        let ty = inst.operands.get(i).and_then(|r| self.func.tensor(*r));
+    /// The declared type of operand number `i` of an instruction.
+    pub(super) fn operand_type(&self, inst: &Inst, i: usize) -> Result<TensorType, EvalError> {
+        let ty = inst.operands.get(i).and_then(|r| self.func.tensor(*r)).cloned();
         ty.ok_or_else(|| EvalError::new(format!("operand {i} is not a tensor")))
     }
 
@@ -226,11 +234,28 @@ impl<'m> Machine<'m> {
 
     /// One instruction; values that it gives at once are checked against the types of its results.
     fn checked_step(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
-        let result = step(self, inst, operands).map_err(|e| e.at(self.module, inst))?;
+        let result = if quantize::is_arithmetic(&inst.op) && quantize::touches(self.func, inst) {
+            self.step_expressed(inst, operands)
+        } else {
+            step(self, inst, operands)
+        };
+        let result = result.map_err(|e| e.at(self.module, inst))?;
         if let Step::Values(values) = &result {
             self.check_results(inst, values)?;
         }
         Ok(result)
+    }
+
+    /// `dequantize_op_quantize`
+    fn step_expressed(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+        let operands = quantize::express(self.func, inst, operands);
+        self.expressed = true;
+        let result = step(self, inst, operands);
+        self.expressed = false;
+        match result? {
+            Step::Values(values) => Ok(Step::Values(quantize::store(self.func, inst, values)?)),
+            other => Ok(other),
+        }
     }
 
     fn check_results(&self, inst: &Inst, values: &[Value]) -> Result<(), EvalError> {

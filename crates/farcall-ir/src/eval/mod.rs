@@ -16,7 +16,9 @@
 //! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
 //! an [`EvalError`], never a wrong shape.
 
+mod arith;
 mod call;
+mod complex;
 mod contraction;
 mod control;
 mod data;
@@ -28,11 +30,13 @@ mod indexing;
 mod linalg;
 mod machine;
 mod number;
+mod quantize;
 mod random;
 mod reduction;
 mod region;
 mod sorting;
 mod space;
+mod special;
 
 use crate::diag::Span;
 use crate::literal::Literal;
@@ -171,11 +175,11 @@ pub fn eval_inst(
 fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
     let values = match &inst.op {
-        Op::Unary(op) => elementwise::unary(m, inst, xs, *op),
-        Op::Binary(op) => elementwise::binary(m, inst, xs, *op),
-        Op::Compare(c) => elementwise::compare(m, inst, xs, c),
+        Op::Unary(op) => elementwise::unary(m, xs, *op),
+        Op::Binary(op) => elementwise::binary(m, xs, *op),
+        Op::Compare(c) => elementwise::compare(m, xs, c),
         Op::Select => elementwise::select(xs),
-        Op::Clamp => elementwise::clamp(m, inst, xs),
+        Op::Clamp => elementwise::clamp(m, xs),
         Op::Convert => elementwise::convert(m, inst, xs),
         Op::BitcastConvert => elementwise::bitcast_convert(m, inst, xs),
         Op::ReducePrecision { exponent_bits, mantissa_bits } => {

@@ -1,16 +1,27 @@
 //! Regions that are applied to elements: reducers, comparators, the bodies of `map` and `scatter`.
+//!
+//! A region of elementwise operations on rank 0 tensors is translated once into a list of operations
+//! on [`Scalar`]s in numbered slots; any other region runs on the machine.
 
+use std::collections::HashMap;
+
+use super::elementwise::{
+    binary_element, clamp_element, compare_element, convert_element, reduce_precision_element, unary_element,
+};
 use super::machine::Machine;
-use super::{EvalError, Value};
+use super::{EvalError, Value, arith};
 use crate::literal::Literal;
-use crate::module::Region;
+use crate::module::{Func, Inst, Region, ValueId};
+use crate::op::{Binary, Compare, Op, Unary};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
 /// A region made ready to be applied to scalars many times.
 pub(super) struct Applied<'m> {
     region: &'m Region,
+    /// Types of the arguments.
     dtypes: Vec<DType>,
+    fast: Option<Translated<'m>>,
 }
 
 impl<'m> Applied<'m> {
@@ -19,26 +30,176 @@ impl<'m> Applied<'m> {
     pub(super) fn new(m: &Machine<'m>, region: &'m Region) -> Result<Applied<'m>, EvalError> {
         let dtypes = region.args.iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
         let dtypes = dtypes.ok_or_else(|| EvalError::new("an argument of the region is not a tensor"))?;
-        Ok(Applied { region, dtypes })
+        Ok(Applied { region, dtypes, fast: Translated::new(m, region) })
     }
 
     /// Applies the region: `out` becomes what it returns, rounded to the types of its results.
+    ///
+    /// The arguments must be values of the types of the region's arguments.
     pub(super) fn call(
         &mut self,
         m: &mut Machine<'m>,
         args: &[Scalar],
         out: &mut Vec<Scalar>,
     ) -> Result<(), EvalError> {
+        if args.len() != self.dtypes.len() {
+            return Err(EvalError::new(format!(
+                "a region of {} arguments was given {}",
+                self.dtypes.len(),
+                args.len()
+            )));
+        }
+        if let Some(fast) = &mut self.fast {
+            return fast.call(m, args, out);
+        }
         let args = args.iter().zip(&self.dtypes).map(|(x, d)| Literal::scalar(*d, *x).into()).collect();
         let values = m.call_region(self.region, args)?;
         out.clear();
         for value in &values {
-            let scalar = match value {
-                Value::Tensor(l) => l.iter().next(),
-                _ => None,
-            };
+            let scalar = value.tensor().and_then(|l| l.iter().next());
             out.push(scalar.ok_or_else(|| EvalError::new("the region does not return scalars"))?);
         }
         Ok(())
     }
+}
+
+/// A region as operations on slots: arguments first, then captured values and results.
+struct Translated<'m> {
+    code: Vec<Code<'m>>,
+    slots: Vec<Scalar>,
+    returned: Vec<usize>,
+}
+
+/// One operation: what it does, the slots it reads, the slot it writes.
+struct Code<'m> {
+    action: Action<'m>,
+    from: [usize; 3],
+    to: usize,
+    inst: &'m Inst,
+}
+
+/// An operation on elements; types are those of the first operand and of the result.
+enum Action<'m> {
+    Unary(Unary, DType, DType),
+    Binary(Binary, DType, DType),
+    Compare(&'m Compare, DType),
+    Select,
+    Clamp(DType),
+    Convert(DType, DType),
+    ReducePrecision(DType, u32, u32),
+    Copy,
+}
+
+impl<'m> Translated<'m> {
+    /// `None` if the region holds anything but elementwise operations on rank 0 tensors.
+    fn new(m: &Machine<'m>, region: &'m Region) -> Option<Translated<'m>> {
+        let mut numbers: HashMap<ValueId, usize> = HashMap::new();
+        let mut slots = Vec::new();
+        for id in &region.args {
+            numbers.insert(*id, slots.len());
+            slots.push(Scalar::zero(element_type(m.func, *id)?));
+        }
+        let mut code = Vec::new();
+        let (last, insts) = region.insts.split_last()?;
+        for inst in insts {
+            if let Op::Constant(literal) = &inst.op {
+                element_type(m.func, *inst.results.first()?)?;
+                numbers.insert(inst.results[0], slots.len());
+                slots.push(literal.iter().next()?);
+                continue;
+            }
+            let mut from = [0; 3];
+            for (i, id) in inst.operands.iter().enumerate() {
+                *from.get_mut(i)? = slot(m, *id, &mut numbers, &mut slots)?;
+            }
+            let [result] = inst.results.as_slice() else { return None };
+            let action = action(m.func, inst, *result)?;
+            numbers.insert(*result, slots.len());
+            code.push(Code { action, from, to: slots.len(), inst });
+            slots.push(Scalar::Bool(false));
+        }
+        if last.op != Op::Return {
+            return None;
+        }
+        let returned = last.operands.iter().map(|id| slot(m, *id, &mut numbers, &mut slots));
+        let returned = returned.collect::<Option<_>>()?;
+        Some(Translated { code, slots, returned })
+    }
+
+    fn call(&mut self, m: &Machine<'m>, args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
+        self.slots[..args.len()].copy_from_slice(args);
+        for code in &self.code {
+            let [a, b, c] = code.from.map(|i| self.slots[i]);
+            let value = code.action.apply(m, a, b, c).ok_or_else(|| {
+                EvalError::new("it is not defined for the type of its operands").at(m.module, code.inst)
+            })?;
+            self.slots[code.to] = value;
+        }
+        out.clear();
+        out.extend(self.returned.iter().map(|i| self.slots[*i]));
+        Ok(())
+    }
+}
+
+impl Action<'_> {
+    fn apply(&self, m: &Machine<'_>, a: Scalar, b: Scalar, c: Scalar) -> Option<Scalar> {
+        let d = m.denormals;
+        Some(match self {
+            Action::Unary(op, from, to) => unary_element(d, *op, *from, *to, a)?.round_to(*to),
+            Action::Binary(op, from, to) => binary_element(d, *op, *from, *to, a, b)?.round_to(*to),
+            Action::Compare(compare, dtype) => compare_element(d, compare, *dtype, a, b)?,
+            Action::Select => {
+                if a.as_bool() {
+                    b
+                } else {
+                    c
+                }
+            }
+            Action::Clamp(dtype) => clamp_element(d, *dtype, a, b, c)?,
+            Action::Convert(from, to) => convert_element(d, *from, *to, a).round_to(*to),
+            Action::ReducePrecision(dtype, e, m) => reduce_precision_element(*dtype, a, *e, *m)?,
+            Action::Copy => a,
+        })
+    }
+}
+
+/// What an instruction does to elements.
+fn action<'m>(func: &Func, inst: &'m Inst, result: ValueId) -> Option<Action<'m>> {
+    let from = element_type(func, *inst.operands.first()?)?;
+    let to = element_type(func, result)?;
+    Some(match &inst.op {
+        Op::Unary(op) => Action::Unary(*op, from, arith::unary_dtype(*op, from)),
+        Op::Binary(op) => Action::Binary(*op, from, arith::binary_dtype(*op, from)),
+        Op::Compare(compare) => Action::Compare(compare, from),
+        Op::Select => Action::Select,
+        Op::Clamp => Action::Clamp(from),
+        Op::Convert => Action::Convert(from, to),
+        Op::ReducePrecision { exponent_bits, mantissa_bits } => {
+            Action::ReducePrecision(from, *exponent_bits, *mantissa_bits)
+        }
+        Op::Reshape | Op::BroadcastInDim { .. } | Op::OptimizationBarrier => Action::Copy,
+        _ => return None,
+    })
+}
+
+/// Element type of a value that is a rank 0 tensor and not quantized.
+fn element_type(func: &Func, id: ValueId) -> Option<DType> {
+    func.tensor(id).filter(|t| t.dims.is_empty() && t.quant.is_none()).map(|t| t.dtype)
+}
+
+/// The slot of a value; a captured one gets a slot that holds it.
+fn slot(
+    m: &Machine<'_>,
+    id: ValueId,
+    numbers: &mut HashMap<ValueId, usize>,
+    slots: &mut Vec<Scalar>,
+) -> Option<usize> {
+    if let Some(i) = numbers.get(&id) {
+        return Some(*i);
+    }
+    element_type(m.func, id)?;
+    let Value::Tensor(captured) = m.lookup(id).ok()? else { return None };
+    numbers.insert(id, slots.len());
+    slots.push(captured.iter().next()?);
+    Some(slots.len() - 1)
 }

@@ -1,0 +1,99 @@
+//! Quantized tensors: stored integers that stand for real numbers.
+//!
+//! Arithmetic on them is the specification's `dequantize_op_quantize`, in the expressed type.
+
+use super::index::zeros;
+use super::{EvalError, Value};
+use crate::literal::Literal;
+use crate::module::{Func, Inst, ValueId};
+use crate::op::Op;
+use crate::scalar::Scalar;
+use crate::types::{Quantization, TensorType};
+
+/// True for operations that are done on the real numbers that quantized operands stand for. Others
+/// move stored integers, or apply a region that holds the arithmetic.
+pub(super) fn is_arithmetic(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Clamp
+            | Op::DotGeneral(_)
+            | Op::Convolution(_)
+            | Op::DynamicConvolution(_)
+            | Op::Cholesky { .. }
+            | Op::TriangularSolve(_)
+            | Op::ReducePrecision { .. }
+    )
+}
+
+/// True if an operand or a result of the instruction is quantized.
+pub(super) fn touches(func: &Func, inst: &Inst) -> bool {
+    let mut values = inst.operands.iter().chain(&inst.results);
+    values.any(|id| func.tensor(*id).is_some_and(|t| t.quant.is_some()))
+}
+
+/// The operands of an instruction, quantized ones replaced by what they stand for.
+pub(super) fn express(func: &Func, inst: &Inst, operands: Vec<Value>) -> Vec<Value> {
+    let express = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
+        (Some(ty), Value::Tensor(l)) => Value::Tensor(dequantized(&l, ty)),
+        (_, other) => other,
+    };
+    inst.operands.iter().zip(operands).map(express).collect()
+}
+
+/// The results of an instruction, quantized where their types are.
+pub(super) fn store(func: &Func, inst: &Inst, values: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+    let store = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
+        (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(quantized(&l, ty)?)),
+        (_, other) => Ok(other),
+    };
+    inst.results.iter().zip(values).map(store).collect()
+}
+
+/// A tensor of the expressed type: `(stored - zero point) * scale`. Any other tensor as it is.
+pub(super) fn dequantized(x: &Literal, ty: &TensorType) -> Literal {
+    let Some(q) = &ty.quant else { return x.clone() };
+    let parameter = parameters(x.dims(), q);
+    Literal::from_fn(q.expressed, x.dims(), |i| {
+        let p = parameter(i);
+        let stored = x.get(i).as_i64().wrapping_sub(q.zero_points[p]) as f64;
+        // Each step is rounded to the expressed type.
+        let stored = Scalar::Float(stored).round_to(q.expressed).as_f64();
+        let scale = Scalar::Float(q.scale(p)).round_to(q.expressed).as_f64();
+        Scalar::Float(stored * scale)
+    })
+}
+
+/// A tensor of the stored type: `x / scale + zero point`, clamped and rounded. If `ty` is not
+/// quantized, the tensor as it is.
+pub(super) fn quantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalError> {
+    let Some(q) = &ty.quant else { return Ok(x.clone()) };
+    if !x.dtype().is_float() {
+        return Err(EvalError::new(format!("{} cannot be quantized", x.ty())));
+    }
+    let parameter = parameters(x.dims(), q);
+    let round = |v: f64| Scalar::Float(v).round_to(q.expressed).as_f64();
+    let (min, max) = (round(q.storage_min as f64), round(q.storage_max as f64));
+    let mut out = zeros(ty.dtype, x.dims())?;
+    for i in 0..x.len() {
+        let p = parameter(i);
+        let scaled = round(x.get(i).as_f64() / round(q.scale(p)));
+        let moved = round(scaled + round(q.zero_points[p] as f64));
+        let whole = if moved.is_nan() { 0.0 } else { moved.clamp(min, max).round_ties_even() };
+        out.set(i, super::arith::convert(Scalar::Float(whole), ty.dtype));
+    }
+    Ok(out)
+}
+
+/// Which scale and zero point belong to the element at a position.
+fn parameters(dims: &[usize], q: &Quantization) -> impl Fn(usize) -> usize + use<> {
+    let (inner, size) = match q.axis {
+        Some(axis) if axis < dims.len() => (dims[axis + 1..].iter().product::<usize>().max(1), dims[axis]),
+        _ => (1, 1),
+    };
+    let count = q.scales.len().min(q.zero_points.len()).max(1);
+    move |i| (i / inner % size.max(1)).min(count - 1)
+}
