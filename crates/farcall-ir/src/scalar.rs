@@ -96,8 +96,8 @@ impl Scalar {
             DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
                 out.copy_from_slice(&self.as_u64().to_le_bytes()[..n]);
             }
-            DType::BF16 => out.copy_from_slice(&bf16::from_f64(self.as_f64()).to_le_bytes()),
-            DType::F16 => out.copy_from_slice(&f16::from_f64(self.as_f64()).to_le_bytes()),
+            DType::BF16 => out.copy_from_slice(&bf16::from_f32(to_odd_f32(self.as_f64())).to_le_bytes()),
+            DType::F16 => out.copy_from_slice(&f16::from_f32(to_odd_f32(self.as_f64())).to_le_bytes()),
             DType::F32 => out.copy_from_slice(&(self.as_f64() as f32).to_le_bytes()),
             DType::F64 => out.copy_from_slice(&self.as_f64().to_le_bytes()),
             DType::C64 => {
@@ -174,6 +174,18 @@ impl Scalar {
     }
 }
 
+/// Rounds to `f32` so that a further rounding to at most 22 bits is as good as a single one: an
+/// inexact result gets an odd last bit. (`half` rounds an `f64` twice.)
+fn to_odd_f32(x: f64) -> f32 {
+    let near = x as f32;
+    let back = f64::from(near);
+    if back == x || x.is_nan() || near.to_bits() & 1 == 1 {
+        return near;
+    }
+    let step = if back.abs() > x.abs() { -1 } else { 1 };
+    f32::from_bits(near.to_bits().wrapping_add_signed(step))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +195,19 @@ mod tests {
         assert_eq!(Scalar::Signed(9).round_to(DType::S4), Scalar::Signed(-7));
         assert_eq!(Scalar::Unsigned(17).round_to(DType::U4), Scalar::Unsigned(1));
         assert_eq!(Scalar::Signed(200).round_to(DType::S8), Scalar::Signed(-56));
+    }
+
+    #[test]
+    fn floats_round_once() {
+        let above_tie = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+        assert_eq!(Scalar::Float(above_tie).round_to(DType::BF16), Scalar::Float(1.0 + 2f64.powi(-7)));
+        let above_tie = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
+        assert_eq!(Scalar::Float(above_tie).round_to(DType::F16), Scalar::Float(1.0 + 2f64.powi(-10)));
+        let tie = -1.0 - 2f64.powi(-11);
+        assert_eq!(Scalar::Float(tie).round_to(DType::F16), Scalar::Float(-1.0));
+        assert_eq!(Scalar::Float(1e39).round_to(DType::BF16), Scalar::Float(f64::INFINITY));
+        assert_eq!(Scalar::Float(2f64.powi(-150)).round_to(DType::BF16), Scalar::Float(0.0));
+        assert!(Scalar::Float(f64::NAN).round_to(DType::F16).as_f64().is_nan());
     }
 
     #[test]

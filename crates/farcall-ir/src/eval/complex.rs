@@ -25,7 +25,7 @@ pub(super) fn unary(op: Unary, z: C) -> Option<Scalar> {
         Unary::ExponentialMinusOne => exp_m1(z),
         Unary::Log => log(z),
         Unary::LogPlusOne => log_1p(z),
-        Unary::Logistic => divide(C::new(1.0, 0.0), exp(-z) + 1.0),
+        Unary::Logistic => logistic(z),
         Unary::Negate => -z,
         Unary::Rsqrt => rsqrt(z),
         Unary::Sign => sign(z),
@@ -42,7 +42,7 @@ pub(super) fn unary(op: Unary, z: C) -> Option<Scalar> {
         Unary::Conj => z.conj(),
         Unary::Cosh => cosh(z),
         Unary::Sinh => sinh(z),
-        Unary::Square => square(z),
+        Unary::Square => multiply(z, z),
         Unary::Ceil
         | Unary::CountLeadingZeros
         | Unary::Floor
@@ -96,10 +96,6 @@ fn multiply(a: C, b: C) -> C {
     C::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
 }
 
-fn square(z: C) -> C {
-    C::new((z.re - z.im) * (z.re + z.im), 2.0 * z.re * z.im)
-}
-
 /// With the special cases of C99, G.5.1.
 fn divide(a: C, b: C) -> C {
     // A power of two brings the denominator near 1.
@@ -143,11 +139,11 @@ fn sign(z: C) -> C {
 
 /// `e^x (cos y + i sin y)`, where `e^x` may be too large while a product with it is not.
 fn exp(z: C) -> C {
-    scaled(z.re, libm::cos(z.im), libm::sin(z.im), z.im)
+    scaled(1.0, z.re, z.im)
 }
 
-/// `e^x (c + i s)` for the cosine and sine of `y`.
-fn scaled(x: f64, c: f64, s: f64, y: f64) -> C {
+/// `factor e^x (cos y + i sin y)`
+fn scaled(factor: f64, x: f64, y: f64) -> C {
     if x == f64::NEG_INFINITY && !y.is_finite() {
         return C::new(0.0, 0.0);
     }
@@ -158,13 +154,22 @@ fn scaled(x: f64, c: f64, s: f64, y: f64) -> C {
         if t == 0.0 {
             return if x.is_nan() && y != 0.0 { f64::NAN } else { t };
         }
-        if (709.0..1500.0).contains(&x) {
+        if (700.0..1500.0).contains(&x) {
             let half = libm::exp(x / 2.0);
-            return half * (half * t);
+            return factor * half * t * half;
         }
-        libm::exp(x) * t
+        factor * libm::exp(x) * t
     };
-    C::new(product(c), product(s))
+    C::new(product(libm::cos(y)), product(libm::sin(y)))
+}
+
+/// `1 / (1 + e^-z)`, or the same fraction times `e^z`, whichever does not overflow.
+fn logistic(z: C) -> C {
+    if z.re < -700.0 {
+        let e = exp(z);
+        return divide(e, e + 1.0);
+    }
+    divide(C::new(1.0, 0.0), exp(-z) + 1.0)
 }
 
 fn exp_m1(z: C) -> C {
@@ -284,25 +289,21 @@ fn rsqrt(z: C) -> C {
 }
 
 fn sinh(z: C) -> C {
-    hyperbolic(z, libm::sinh)
+    let C { re: x, im: y } = z;
+    if x.abs() > 700.0 && x.is_finite() && y.is_finite() {
+        let large = scaled(0.5, x.abs(), y);
+        return C::new(large.re * 1f64.copysign(x), large.im);
+    }
+    C::new(times(libm::sinh(x), libm::cos(y)), times(libm::cosh(x), libm::sin(y)))
 }
 
 fn cosh(z: C) -> C {
     let C { re: x, im: y } = z;
-    if x.abs() > 709.0 && x.is_finite() && y.is_finite() {
-        let large = scaled(x.abs() - LN_2, libm::cos(y), libm::sin(y), y);
-        return C::new(large.re, large.im.copysign(large.im) * 1f64.copysign(x));
+    if x.abs() > 700.0 && x.is_finite() && y.is_finite() {
+        let large = scaled(0.5, x.abs(), y);
+        return C::new(large.re, large.im * 1f64.copysign(x));
     }
     C::new(times(libm::cosh(x), libm::cos(y)), times(libm::sinh(x), libm::sin(y)))
-}
-
-fn hyperbolic(z: C, sinh: fn(f64) -> f64) -> C {
-    let C { re: x, im: y } = z;
-    if x.abs() > 709.0 && x.is_finite() && y.is_finite() {
-        let large = scaled(x.abs() - LN_2, libm::cos(y), libm::sin(y), y);
-        return C::new(large.re * 1f64.copysign(x), large.im);
-    }
-    C::new(times(sinh(x), libm::cos(y)), times(libm::cosh(x), libm::sin(y)))
 }
 
 /// A product in which an exact zero wins over an infinity.
@@ -494,13 +495,7 @@ fn power(a: C, b: C) -> C {
         return C::new(1.0, 0.0);
     }
     if a.re == 0.0 && a.im == 0.0 {
-        return if b.im == 0.0 && b.re > 0.0 {
-            C::new(0.0, 0.0)
-        } else if b.im == 0.0 && b.re < 0.0 {
-            C::new(f64::INFINITY, 0.0)
-        } else {
-            C::new(f64::NAN, f64::NAN)
-        };
+        return if b.im == 0.0 && b.re > 0.0 { C::new(0.0, 0.0) } else { C::new(f64::NAN, f64::NAN) };
     }
     if b.im == 0.0 && b.re == 1.0 {
         return a;
