@@ -1,12 +1,13 @@
 //! Linear algebra and Fourier transforms, computed in `f64` and rounded once.
 
+use farcall_sig::DType;
 use num_complex::Complex;
 
 use super::fourier::Fourier;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::number::{Divisible, load, store};
-use super::{EvalError, Value, one, tensor};
+use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
@@ -68,7 +69,16 @@ pub(super) fn fft(
     kind: FftKind,
     length: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
-    let operand = tensor(xs, 0)?;
+    one(transformed(tensor(xs, 0)?, kind, length, m.result_type(inst, 0)?.dtype, m.denormals)?)
+}
+
+fn transformed(
+    operand: &Literal,
+    kind: FftKind,
+    length: &[usize],
+    dtype: DType,
+    denormals: Denormals,
+) -> Result<Literal, EvalError> {
     let rank = operand.dims().len();
     let (Some(last), Some(n), Some(first)) =
         (rank.checked_sub(1), length.last().copied(), rank.checked_sub(length.len()))
@@ -83,36 +93,26 @@ pub(super) fn fft(
     }
 
     let inverse = matches!(kind, FftKind::Ifft | FftKind::Irfft);
-    let mut lines = Lines { values: load(operand, m.denormals), dims: operand.dims().to_vec() };
-    // The dimension that is half there, as it would mirror itself, is done first forwards and last
-    // backwards.
-    let others = (first..last).rev();
-    match kind {
-        FftKind::Fft | FftKind::Ifft => (first..rank).rev().for_each(|d| {
-            let fourier = Fourier::new(lines.dims[d], inverse);
-            lines.map(d, lines.dims[d], |line| fourier.run(line));
-        }),
-        FftKind::Rfft => {
-            let fourier = Fourier::new(n, false);
-            lines.map(last, half, |line| fourier.run(line));
-        }
-        FftKind::Irfft => {}
+    let mut lines = Lines { values: load(operand, denormals), dims: operand.dims().to_vec() };
+    // Of a real tensor's transform half of the last dimension is kept, as the rest mirrors it: that
+    // dimension is done first forwards and last backwards.
+    if kind == FftKind::Rfft {
+        let fourier = Fourier::new(n, inverse);
+        lines.map(last, half, |line| fourier.run(line));
     }
-    if matches!(kind, FftKind::Rfft | FftKind::Irfft) {
-        for d in others {
-            let fourier = Fourier::new(lines.dims[d], inverse);
-            lines.map(d, lines.dims[d], |line| fourier.run(line));
-        }
+    let whole = if matches!(kind, FftKind::Fft | FftKind::Ifft) { first..rank } else { first..last };
+    for d in whole {
+        let fourier = Fourier::new(lines.dims[d], inverse);
+        lines.map(d, lines.dims[d], |line| fourier.run(line));
     }
     if kind == FftKind::Irfft {
-        let fourier = Fourier::new(n, true);
+        let fourier = Fourier::new(n, inverse);
         lines.map(last, n, |line| {
-            let whole: Vec<_> = (0..n).map(|k| if k < half { line[k] } else { line[n - k].conj() }).collect();
-            fourier.run(&whole)
+            let line: Vec<_> = (0..n).map(|k| if k < half { line[k] } else { line[n - k].conj() }).collect();
+            fourier.run(&line)
         });
     }
-    let dtype = m.result_type(inst, 0)?.dtype;
-    one(store(&lines.values, zeros(dtype, &lines.dims)?, m.denormals))
+    Ok(store(&lines.values, zeros(dtype, &lines.dims)?, denormals))
 }
 
 /// A tensor of complex numbers that is transformed line by line.
@@ -213,6 +213,7 @@ fn solve<N: Divisible>(a: &[N], b: &mut [N], n: usize, s: &TriangularSolve) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scalar::Scalar;
 
     #[test]
     fn a_matrix_is_the_product_of_its_factors() {
@@ -287,5 +288,41 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn real_transforms_are_half_of_complex_ones_and_invert() {
+        for (dims, length) in
+            [(&[2, 3, 5][..], &[3, 5][..]), (&[2, 4], &[4]), (&[3, 2, 6], &[3, 2, 6]), (&[1], &[1])]
+        {
+            let run =
+                |x: &Literal, kind, dtype| transformed(x, kind, length, dtype, Denormals::Ieee).unwrap();
+            let x = Literal::from_fn(DType::F64, dims, |i| Scalar::Float((i * i % 11) as f64));
+            let whole = run(&x, FftKind::Fft, DType::C128);
+            let half = run(&x, FftKind::Rfft, DType::C128);
+            let last = dims.len() - 1;
+            assert_eq!(half.dims()[last], dims[last] / 2 + 1);
+            for_each(half.dims(), |index| {
+                let [a, b] = [&whole, &half].map(|l| l.get(position(index, &strides(l.dims()))).as_complex());
+                assert!((a - b).norm() < 1e-11, "{dims:?} {index:?}: {a} {b}");
+            });
+            for (back, kind) in [
+                (run(&half, FftKind::Irfft, DType::F64), "irfft"),
+                (run(&whole, FftKind::Ifft, DType::C128), "ifft"),
+            ] {
+                assert_eq!(back.dims(), dims);
+                for (a, b) in back.iter().zip(x.iter()) {
+                    assert!((a.as_f64() - b.as_f64()).abs() < 1e-12, "{kind} {dims:?}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_must_be_those_of_the_operand() {
+        let x = Literal::zeros(DType::F64, [4]);
+        let run = |length: &[usize]| transformed(&x, FftKind::Rfft, length, DType::C128, Denormals::Ieee);
+        assert_eq!(run(&[5]).unwrap_err().message, "lengths [5] do not fit tensor<4xf64>");
+        assert_eq!(run(&[]).unwrap_err().message, "0 lengths do not fit tensor<4xf64>");
     }
 }
