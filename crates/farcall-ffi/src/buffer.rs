@@ -42,7 +42,7 @@ pub const ANY_RANK: usize = usize::MAX;
 ///
 /// A result holds whatever was in its memory; write all of it.
 #[repr(C)]
-pub struct Buffer<T, const RANK: usize = ANY_RANK> {
+pub struct Buffer<T: Element, const RANK: usize = ANY_RANK> {
     view: View,
     /// Makes the type dynamically sized; always of length 0.
     elements: [PhantomData<T>],

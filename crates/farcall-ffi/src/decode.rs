@@ -122,6 +122,7 @@ pub struct Decoder {
     results: Buffers,
     attrs: *const abi::Attrs,
     next_attr: usize,
+    taken_attrs: usize,
 }
 
 /// The operands or the results of a frame.
@@ -176,7 +177,7 @@ impl Decoder {
             buffers: rets.rets,
             next: 0,
         };
-        Ok(Decoder { handler, host, operands, results, attrs, next_attr: 0 })
+        Ok(Decoder { handler, host, operands, results, attrs, next_attr: 0, taken_attrs: 0 })
     }
 
     fn attrs(&self) -> &Dict {
@@ -190,6 +191,7 @@ impl Decoder {
         if self.next_attr < self.attrs().len() && self.attrs().name(self.next_attr) == name.as_bytes() {
             let i = self.next_attr;
             self.next_attr += 1;
+            self.taken_attrs += 1;
             return Some(self.attrs().attr(i));
         }
         None
@@ -296,7 +298,7 @@ fn wrong_count<const N: usize>(
     let taken = |spec: &Spec| roles.contains(&spec.role);
     let names: Vec<_> = specs.iter().zip(names).filter(|(s, _)| taken(s)).map(|(_, name)| *name).collect();
     let list = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    let s = if expected == "1" { "" } else { "s" };
+    let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
     let what = buffers.what;
     Error::invalid_argument(format!("{handler}: expected {expected} {what}{s}{list}, found {}", buffers.size))
 }
@@ -323,25 +325,14 @@ pub fn named<'a, P: Param<'a>>(
 /// Checks that no attribute is left, unless the handler takes them all.
 #[inline(always)]
 pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Result<()> {
-    let mut expected = 0;
     let mut takes_all = false;
     for spec in specs {
-        expected += usize::from(matches!(spec.role, Role::Attribute));
         takes_all |= matches!(spec.role, Role::AllAttributes);
     }
-    let found = decoder.attrs().len();
-    // With optional attributes fewer may be there than parameters; those taken count.
-    if !takes_all && found != expected && found != taken_attrs(decoder, specs, names) {
+    if !takes_all && decoder.taken_attrs != decoder.attrs().len() {
         return Err(unknown_attr(decoder, specs, names));
     }
     Ok(())
-}
-
-/// Number of the frame's attributes that a parameter names.
-#[cold]
-fn taken_attrs<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> usize {
-    let attrs = decoder.attrs();
-    (0..attrs.len()).filter(|&i| is_parameter(attrs.name(i), specs, names)).count()
 }
 
 fn is_parameter<const N: usize>(name: &[u8], specs: &[Spec; N], names: &[&'static str; N]) -> bool {

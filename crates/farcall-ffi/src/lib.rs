@@ -49,6 +49,7 @@
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
+//! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`abi`]: mirror of the C interface.
 
 pub mod abi;
@@ -60,6 +61,7 @@ pub mod descriptor;
 mod element;
 mod error;
 mod state;
+pub mod testing;
 mod trampoline;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};

@@ -24,3 +24,30 @@ pub fn rms_norm(x: &Buffer<f32>, scale: &Buffer<f32, 1>, eps: f32, y: &mut Buffe
 }
 
 farcall_ffi::library!("rms_norm_ops", [rms_norm]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcall_ffi::testing::Call;
+
+    #[test]
+    fn normalizes_each_row() {
+        let x = [3.0f32, 4.0, 0.0, 5.0];
+        let mut y = [0.0f32; 4];
+        let call = Call::to::<rms_norm>().operand(&x, &[2, 2]).operand(&[1.0f32, 10.0], &[2]);
+        call.attr("eps", 0.0f32).result(&mut y, &[2, 2]).run().unwrap();
+        let row = |a: f32, b: f32| [a, b].map(|x| x / ((a * a + b * b) / 2.0).sqrt());
+        let [[a, b], [c, d]] = [row(3.0, 4.0), row(0.0, 5.0)];
+        for (y, expected) in y.iter().zip([a, 10.0 * b, c, 10.0 * d]) {
+            assert!((y - expected).abs() < 1e-5, "{y} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn says_what_does_not_fit() {
+        let mut y = [0.0f32; 4];
+        let call = Call::to::<rms_norm>().operand(&[0.0f32; 4], &[2, 2]).operand(&[1.0f32; 4], &[4]);
+        let error = call.attr("eps", 0.0f32).result(&mut y, &[2, 2]).run().unwrap_err();
+        assert_eq!(error.message(), "scale is f32[4], which does not fit the rows of x, f32[2, 2]");
+    }
+}

@@ -1,0 +1,250 @@
+//! Calls a handler in a unit test, without a host: builds the call frame, plays the host's part, and
+//! returns the handler's result.
+//!
+//! ```
+//! use farcall_ffi::prelude::*;
+//! use farcall_ffi::testing::Call;
+//!
+//! #[handler(name = "scale")]
+//! fn scale(x: &Buffer<f32>, by: f32, y: &mut Buffer<f32>) -> Result<()> {
+//!     for (y, x) in y.iter_mut().zip(x.iter()) {
+//!         *y = x * by;
+//!     }
+//!     Ok(())
+//! }
+//!
+//! let mut y = [0f32; 2];
+//! Call::to::<scale>().operand(&[1.0f32, 2.0], &[2]).attr("by", 3.0f32).result(&mut y, &[2]).run().unwrap();
+//! assert_eq!(y, [3.0, 6.0]);
+//! ```
+//!
+//! The frame goes through the same entry that a host calls, so that decoding, the check of shared memory
+//! and the handling of panics are part of the test.
+//!
+//! **Invariants.** Everything that a frame points to lives in its `frame::Arena`, or is borrowed for the
+//! lifetime of the [`Call`].
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use crate::abi;
+use crate::descriptor::OpDescriptor;
+use crate::element::{Complex, Element, Pred};
+use crate::error::Result;
+
+mod frame;
+mod host;
+
+pub use host::Instance;
+
+/// A call to be made.
+#[derive(Debug)]
+pub struct Call<'a> {
+    op: &'static OpDescriptor,
+    operands: Vec<Tensor>,
+    results: Vec<Tensor>,
+    attrs: BTreeMap<String, Value>,
+    instance: Option<&'a Instance>,
+    minor: i32,
+    buffers: PhantomData<&'a mut [u8]>,
+}
+
+/// A buffer of the call.
+#[derive(Debug)]
+struct Tensor {
+    dtype: abi::DataType,
+    data: *mut u8,
+    dims: Vec<i64>,
+}
+
+/// The value of an attribute. Made with `into()` from a number, a `bool`, a string, a slice, or with
+/// [`Value::dict`].
+#[derive(Clone, Debug)]
+pub struct Value(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Scalar(abi::DataType, Vec<u8>),
+    /// The elements' bytes, and how many elements.
+    Array(abi::DataType, Vec<u8>, usize),
+    String(Vec<u8>),
+    Dict(BTreeMap<String, Value>),
+}
+
+impl<'a> Call<'a> {
+    /// A call to a handler: `Call::to::<rms_norm>()`.
+    pub fn to<H: crate::__private::Op>() -> Call<'a> {
+        Call {
+            op: H::DESCRIPTOR,
+            operands: Vec::new(),
+            results: Vec::new(),
+            attrs: BTreeMap::new(),
+            instance: None,
+            minor: abi::API_MINOR,
+            buffers: PhantomData,
+        }
+    }
+
+    /// Adds an operand.
+    ///
+    /// # Panics
+    /// If `dims` does not fit the number of elements.
+    #[must_use]
+    pub fn operand<T: Element>(mut self, elements: &'a [T], dims: &[usize]) -> Self {
+        self.operands.push(Tensor::new(elements.as_ptr().cast_mut(), elements.len(), dims));
+        self
+    }
+
+    /// Adds a result, which the handler writes.
+    ///
+    /// # Panics
+    /// If `dims` does not fit the number of elements.
+    #[must_use]
+    pub fn result<T: Element>(mut self, elements: &'a mut [T], dims: &[usize]) -> Self {
+        self.results.push(Tensor::new(elements.as_mut_ptr(), elements.len(), dims));
+        self
+    }
+
+    /// Adds an operand and a result that share their memory.
+    ///
+    /// # Panics
+    /// If `dims` does not fit the number of elements.
+    #[must_use]
+    pub fn in_place<T: Element>(mut self, elements: &'a mut [T], dims: &[usize]) -> Self {
+        let data = elements.as_mut_ptr();
+        self.operands.push(Tensor::new(data, elements.len(), dims));
+        self.results.push(Tensor::new(data, elements.len(), dims));
+        self
+    }
+
+    /// Sets an attribute.
+    #[must_use]
+    pub fn attr(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.attrs.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Makes the call at a call site that was instantiated before.
+    #[must_use]
+    pub fn at(mut self, instance: &'a Instance) -> Self {
+        self.minor = instance.minor();
+        self.instance = Some(instance);
+        self
+    }
+
+    /// Lets the host speak version 0.`minor` of the interface; 0.5 unless given.
+    #[must_use]
+    pub fn host_version(mut self, minor: i32) -> Self {
+        self.minor = minor;
+        self
+    }
+
+    /// Makes the call.
+    ///
+    /// # Errors
+    /// What the handler returned, or what was wrong with the call.
+    pub fn run(self) -> Result<()> {
+        self.run_changed(|_| {})
+    }
+
+    /// Makes the call with a frame that was changed, to see how the handler's entry takes it.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    #[doc(hidden)]
+    pub fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
+        let nothing = Instance::new(self.minor);
+        let instance = self.instance.unwrap_or(&nothing);
+        host::call(self.op.bundle.execute, abi::Stage::EXECUTE, &self, instance, change)
+    }
+
+    /// Instantiates the call site: runs the handler's `instantiate` function, if it has one, with the
+    /// attributes alone. The state is dropped with what is returned.
+    ///
+    /// # Errors
+    /// What the function returned, or what was wrong with the call.
+    pub fn instantiate(mut self) -> Result<Instance> {
+        self.operands.clear();
+        self.results.clear();
+        let instance = Instance::new(self.minor);
+        if self.op.bundle.instantiate.is_some() {
+            host::metadata(self.op.bundle.instantiate, self.minor)?;
+            host::call(self.op.bundle.instantiate, abi::Stage::INSTANTIATE, &self, &instance, |_| {})?;
+        }
+        Ok(instance)
+    }
+
+    /// What the handler says of itself to a host of this version.
+    ///
+    /// # Errors
+    /// What was wrong with the question.
+    pub fn metadata(self) -> Result<Metadata> {
+        host::metadata(self.op.bundle.execute, self.minor)
+    }
+}
+
+/// What a handler says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    /// Version of the interface that it needs.
+    pub api_version: (i32, i32),
+    /// Bits of [`abi::handler_traits`].
+    pub traits: abi::HandlerTraits,
+    /// Number of the type of the state that it makes, or 0.
+    pub state_type_id: i64,
+}
+
+impl Tensor {
+    fn new<T: Element>(data: *mut T, len: usize, dims: &[usize]) -> Tensor {
+        let product: usize = dims.iter().product();
+        assert_eq!(product, len, "dimensions {dims:?} do not fit {len} elements");
+        let dims = dims.iter().map(|&dim| i64::try_from(dim).expect("no slice is that long")).collect();
+        Tensor { dtype: abi::DataType::from_dtype(T::DTYPE), data: data.cast(), dims }
+    }
+}
+
+impl Value {
+    /// A dictionary.
+    pub fn dict<'k>(entries: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
+        Value(Kind::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+    }
+
+    /// A string that need not be UTF-8.
+    pub fn bytes(bytes: &[u8]) -> Value {
+        Value(Kind::String(bytes.to_vec()))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::bytes(text.as_bytes())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Pred::from(value).into()
+    }
+}
+
+macro_rules! values {
+    ($($ty:ty),*) => {
+        $(
+            impl From<$ty> for Value {
+                fn from(value: $ty) -> Value {
+                    let bytes = frame::bytes_of(std::slice::from_ref(&value));
+                    Value(Kind::Scalar(abi::DataType::from_dtype(<$ty>::DTYPE), bytes))
+                }
+            }
+
+            impl From<&[$ty]> for Value {
+                fn from(values: &[$ty]) -> Value {
+                    let dtype = abi::DataType::from_dtype(<$ty>::DTYPE);
+                    Value(Kind::Array(dtype, frame::bytes_of(values), values.len()))
+                }
+            }
+        )*
+    };
+}
+
+values!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, Pred, Complex<f32>, Complex<f64>);
