@@ -13,7 +13,7 @@ use super::folding::windows;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::number::{Number, load, store};
-use super::space::{other_dims, pick};
+use super::space::{other_dims, pick, same_sizes};
 use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -63,6 +63,8 @@ fn dot(
     let rhs_free = other_dims(rhs.dims().len(), &[&d.rhs_batch, &d.rhs_contract]);
     let batch = pick(lhs.dims(), &d.lhs_batch);
     let contract = pick(lhs.dims(), &d.lhs_contract);
+    same_sizes("sizes of batching dimensions", &batch, &pick(rhs.dims(), &d.rhs_batch))?;
+    same_sizes("sizes of contracting dimensions", &contract, &pick(rhs.dims(), &d.rhs_contract))?;
     let rows = pick(lhs.dims(), &lhs_free);
     let columns = pick(rhs.dims(), &rhs_free);
     let sizes = [&batch, &rows, &columns, &contract].map(|dims| dims.iter().product::<usize>());
@@ -160,6 +162,9 @@ impl<'a> ConvolutionPlan<'a> {
                 n.input_spatial.len()
             )));
         }
+        let groups = c.feature_group_count.max(1);
+        let features = [lhs[n.input_feature] / groups, lhs[n.input_feature] % groups];
+        same_sizes("features of image and kernels", &features, &[rhs[n.kernel_input_feature], 0])?;
         let mut result_dims = vec![0; lhs.len()];
         result_dims[n.output_batch] = lhs[n.input_batch] / c.batch_group_count.max(1);
         result_dims[n.output_feature] = rhs[n.kernel_output_feature];

@@ -8,7 +8,7 @@ use farcall_sig::DType;
 
 use super::EvalError;
 use super::index::{position, strides, try_for_each, zeros};
-use super::space::{other_dims, pick};
+use super::space::{other_dims, pick, same_dims};
 use crate::literal::Literal;
 use crate::op::{ReduceWindow, SelectAndScatter};
 use crate::scalar::Scalar;
@@ -26,6 +26,7 @@ pub(super) fn fold(
     dtypes: &[DType],
     body: Body<'_>,
 ) -> Result<Vec<Literal>, EvalError> {
+    same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
     let kept = other_dims(first.dims().len(), &[dims]);
     let result_dims = pick(first.dims(), &kept);
@@ -62,6 +63,7 @@ pub(super) fn fold_windows(
     dtypes: &[DType],
     body: Body<'_>,
 ) -> Result<Vec<Literal>, EvalError> {
+    same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
     let axes: Vec<Axis> = (0..first.dims().len())
         .map(|d| Axis {
@@ -166,6 +168,7 @@ pub(super) fn scatter(
 
 /// `map`: `body` applied to the elements of the inputs at each index.
 pub(super) fn map(inputs: &[Literal], dtypes: &[DType], body: Body<'_>) -> Result<Vec<Literal>, EvalError> {
+    same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
     let mut values = Vec::with_capacity(first.len() * dtypes.len());
     let (mut args, mut returned) = (Vec::new(), Vec::new());

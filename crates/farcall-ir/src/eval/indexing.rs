@@ -6,7 +6,7 @@ use super::folding::Body;
 use super::index::{for_each, position, strides, try_for_each};
 use super::machine::Machine;
 use super::reduction::applied;
-use super::space::{clamp_start, coordinate, other_dims, pick, recast, take, tensors};
+use super::space::{clamp_start, coordinate, other_dims, pick, recast, same_dims, same_sizes, take, tensors};
 use super::{EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -21,7 +21,7 @@ pub(super) fn dynamic_slice(xs: &[Value], sizes: &[usize]) -> Result<Vec<Value>,
 /// `dynamic_update_slice`: operand, update, start indices.
 pub(super) fn dynamic_update_slice(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     let all = tensors(xs)?;
-    one(update_at(tensor(xs, 0)?, tensor(xs, 1)?, all.get(2..).unwrap_or_default()))
+    one(update_at(tensor(xs, 0)?, tensor(xs, 1)?, all.get(2..).unwrap_or_default())?)
 }
 
 /// `real_dynamic_slice`: operand, start indices, limit indices, strides.
@@ -64,13 +64,13 @@ pub(super) fn scatter<'m>(
 fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Literal, EvalError> {
     let starts = Starts::new(start_indices, g.index_vector_dim);
     let sliced = other_dims(operand.dims().len(), &[&g.collapsed_slice_dims, &g.operand_batching_dims]);
-    for (d, (size, dim)) in g.slice_sizes.iter().zip(operand.dims()).enumerate() {
-        if size > dim {
-            return Err(EvalError::new(format!(
-                "slice size {size} in dimension {d}, which has {dim} elements"
-            )));
-        }
-    }
+    check_fits("slice", &g.slice_sizes, operand.dims())?;
+    starts.check_vectors(g.start_index_map.len())?;
+    let [batching, start_batching] = [
+        pick(operand.dims(), &g.operand_batching_dims),
+        pick(start_indices.dims(), &g.start_indices_batching_dims),
+    ];
+    same_sizes("sizes of batching dimensions", &batching, &start_batching)?;
 
     // The result's dimensions: those of the slices at `offset_dims`, those of the indices elsewhere.
     let rank = starts.batch_dims.len() + g.offset_dims.len();
@@ -114,10 +114,15 @@ fn scattered(
     s: &Scatter,
     body: Body<'_>,
 ) -> Result<Vec<Literal>, EvalError> {
+    same_dims("dimensions of the inputs", inputs)?;
+    same_dims("dimensions of the updates", updates)?;
     let mut results = inputs.to_vec();
     let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
     let starts = Starts::new(scatter_indices, s.index_vector_dim);
     let update_scatter_dims = other_dims(update.dims().len(), &[&s.update_window_dims]);
+    starts.check_vectors(s.scatter_dims_to_operand_dims.len())?;
+    let scattered_sizes = pick(update.dims(), &update_scatter_dims);
+    same_sizes("sizes of scattered dimensions", &scattered_sizes, &starts.batch_dims)?;
     let windowed = other_dims(input.dims().len(), &[&s.inserted_window_dims, &s.input_batching_dims]);
 
     let input_strides = strides(input.dims());
@@ -159,6 +164,7 @@ fn scattered(
 
 /// The slice of these sizes that begins at the start indices, clamped so that it lies within the operand.
 fn slice_at(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Result<Literal, EvalError> {
+    check_fits("slice", sizes, operand.dims())?;
     let start = clamped_starts(operand, start_indices, sizes);
     let operand_strides = strides(operand.dims());
     let first = position(&start, &operand_strides);
@@ -167,7 +173,8 @@ fn slice_at(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Re
 
 /// The operand with the update written over a slice of its size. Starts are clamped, so that it lies within
 /// the operand.
-fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> Literal {
+fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> Result<Literal, EvalError> {
+    check_fits("update", update.dims(), operand.dims())?;
     let start = clamped_starts(operand, start_indices, update.dims());
     let operand_strides = strides(operand.dims());
     let first = position(&start, &operand_strides);
@@ -181,7 +188,7 @@ fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> 
             to[at..at + size].copy_from_slice(element);
         }
     });
-    out
+    Ok(out)
 }
 
 /// The slice with this start, limit and stride in each dimension. Nothing is clamped: a slice that leaves
@@ -238,6 +245,12 @@ impl Starts<'_> {
         Starts { tensor, batch_dims, batch_strides, index_vector_dim, vector_stride }
     }
 
+    /// An error unless the index vectors have `n` entries.
+    fn check_vectors(&self, n: usize) -> Result<(), EvalError> {
+        let found = self.tensor.dims().get(self.index_vector_dim).copied().unwrap_or(1);
+        same_sizes("sizes of index vectors", &[found], &[n])
+    }
+
     /// Entry `i` of the index vector at `batch_index`.
     fn get(&self, batch_index: &[usize], i: usize) -> i128 {
         coordinate(self.tensor.get(position(batch_index, &self.batch_strides) + i * self.vector_stride))
@@ -247,6 +260,14 @@ impl Starts<'_> {
     fn batch_coordinate(&self, batch_index: &[usize], d: usize) -> usize {
         batch_index[if d < self.index_vector_dim { d } else { d - 1 }]
     }
+}
+
+/// An error unless a part of these sizes lies within a tensor of the dimensions `dims`.
+fn check_fits(what: &str, sizes: &[usize], dims: &[usize]) -> Result<(), EvalError> {
+    if sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(size, dim)| size <= dim) {
+        return Ok(());
+    }
+    Err(EvalError::new(format!("{what} sizes {sizes:?} do not fit into dimensions {dims:?}")))
 }
 
 fn clamped_starts(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Vec<usize> {
@@ -314,7 +335,7 @@ mod tests {
         let g = Gather { offset_dims: vec![0], start_index_map: vec![0], ..Gather::default() };
         let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[4])].map(Value::Tensor);
         let e = dynamic_gather(&xs, &g).unwrap_err();
-        assert_eq!(e.message, "slice size 4 in dimension 0, which has 3 elements");
+        assert_eq!(e.message, "slice sizes [4] do not fit into dimensions [3]");
         let xs = [count(&[3]), s64(&[1], &[0]), s64(&[1], &[-4])].map(Value::Tensor);
         assert_eq!(dynamic_gather(&xs, &g).unwrap_err().message, "slice size -4 is not a size");
     }
@@ -364,7 +385,8 @@ mod tests {
         let starts = [s64(&[], &[-1]), s64(&[], &[3])];
         let slice = slice_at(&count(&[4, 4]), &starts, &[2, 3]).unwrap();
         assert_eq!(slice.as_slice::<i64>(), [2, 3, 4, 6, 7, 8]);
-        let updated = update_at(&count(&[3, 2]), &s64(&[2, 1], &[-1, -2]), &[s64(&[], &[9]), s64(&[], &[1])]);
+        let updated =
+            update_at(&count(&[3, 2]), &s64(&[2, 1], &[-1, -2]), &[s64(&[], &[9]), s64(&[], &[1])]).unwrap();
         assert_eq!(updated.as_slice::<i64>(), [1, 2, 3, -1, 5, -2]);
     }
 

@@ -7,6 +7,7 @@ use super::fourier::Fourier;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::number::{Divisible, load, store};
+use super::space::same_sizes;
 use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -48,6 +49,7 @@ pub(super) fn triangular_solve(
     if n != if s.left_side { rows } else { columns } {
         return Err(EvalError::new(format!("{} and {} do not fit", a.ty(), b.ty())));
     }
+    same_sizes("batches", &a.dims()[..a.dims().len() - 2], &b.dims()[..b.dims().len() - 2])?;
     one(if b.dtype().is_complex() {
         let (a, mut x) = (load::<Complex<f64>>(a, m.denormals), load(b, m.denormals));
         let each = a.chunks_exact((n * n).max(1)).zip(matrices(&mut x, rows * columns));

@@ -28,11 +28,11 @@ pub(super) fn rng_bit_generator(
 ) -> Result<Vec<Value>, EvalError> {
     let state = tensor(xs, 0)?;
     let ty = m.result_type(inst, 1)?;
+    let mut random = zeros(ty.dtype, &ty.dims)?;
     let words: Vec<u64> = state.iter().map(|x| x.as_u64()).collect();
     let Some((bits, new_state)) = generate(algorithm, &words, ty.dtype, &ty.dims) else {
         return Err(EvalError::new(format!("{} is no state of {}", state.ty(), algorithm.name())));
     };
-    let mut random = zeros(ty.dtype, &ty.dims)?;
     let size = ty.dtype.size();
     for (element, bits) in random.bytes_mut().chunks_exact_mut(size).zip(bits) {
         write_bits(bits, ty.dtype, element);

@@ -7,6 +7,7 @@ use farcall_sig::DType;
 use super::EvalError;
 use super::folding::{Body, truth};
 use super::index::{for_each, position, strides};
+use super::space::same_dims;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
@@ -15,6 +16,7 @@ use crate::scalar::Scalar;
 /// `body` takes the left and right element of the first input, then of the second, and so on, and says
 /// whether left comes first. One that contradicts itself (NaNs, `LE`) gives some permutation.
 pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec<Literal>, EvalError> {
+    same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
     let dims = first.dims();
     let (Some(length), false) = (dims.get(dim).copied(), first.is_empty()) else {

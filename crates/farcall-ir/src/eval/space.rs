@@ -14,7 +14,7 @@ pub(super) fn tensors(operands: &[Value]) -> Result<Vec<Literal>, EvalError> {
 }
 
 /// A tensor of the shape `dims` whose element at an index is the operand's element at the position
-/// `source(index)`, which must exist.
+/// `source(index)`; zero if there is none, as in a slice of no elements that is collapsed.
 pub(super) fn take(
     operand: &Literal,
     dims: &[usize],
@@ -26,11 +26,21 @@ pub(super) fn take(
     let mut to = out.bytes_mut().chunks_exact_mut(size);
     for_each(dims, |index| {
         let at = source(index) * size;
-        if let Some(element) = to.next() {
-            element.copy_from_slice(&from[at..at + size]);
+        if let (Some(to), Some(from)) = (to.next(), from.get(at..at + size)) {
+            to.copy_from_slice(from);
         }
     });
     Ok(out)
+}
+
+/// An error unless both lists of sizes are equal. Sizes that the program leaves open are known only now.
+pub(super) fn same_sizes(what: &str, a: &[usize], b: &[usize]) -> Result<(), EvalError> {
+    if a == b { Ok(()) } else { Err(EvalError::new(format!("{what} differ: {a:?} and {b:?}"))) }
+}
+
+/// An error unless all tensors have the dimensions of the first one.
+pub(super) fn same_dims(what: &str, tensors: &[Literal]) -> Result<(), EvalError> {
+    tensors.windows(2).try_for_each(|pair| same_sizes(what, pair[0].dims(), pair[1].dims()))
 }
 
 /// The tensor with its elements converted to another type of their class.
