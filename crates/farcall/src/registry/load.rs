@@ -10,7 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, TypeId, TypeInfo};
+use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeInfo};
+use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 
 use super::library::{self, Library};
 use super::spec::{STAGES, Symbols};
@@ -171,7 +172,7 @@ impl Registry {
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         let notes = check_host_symbols(&path, &facts)?;
-        let loaded = open(&path, self)?;
+        let loaded = open(&path, self, &facts)?;
         let mut report = LoadReport { path: path.clone(), targets: Vec::new(), notes };
         let mut errors = loaded.errors.clone();
         let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
@@ -193,6 +194,16 @@ impl Registry {
             });
         }
         Ok(report)
+    }
+}
+
+impl Registry {
+    /// Registers ops that are linked into this program, as `farcall_ffi::ops!` lists them.
+    ///
+    /// # Errors
+    /// If a target of the same name, platform and API is there already, or a handler is refused.
+    pub fn register_ops(&self, ops: &[&'static OpDescriptor]) -> Result<Vec<Arc<Target>>, RegisterError> {
+        ops.iter().map(|op| self.register(from_op(Op::of(op), Origin::program())?)).collect()
     }
 }
 
@@ -259,7 +270,7 @@ pub(crate) fn register_from_library(
 }
 
 /// Opens a library, or finds it among those that are open.
-fn open(path: &Path, registry: &Registry) -> Result<Arc<Loaded>, LoadError> {
+fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<Arc<Loaded>, LoadError> {
     /// Device and inode.
     type FileId = (u64, u64);
     static OPEN: LazyLock<Mutex<HashMap<FileId, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
@@ -281,16 +292,49 @@ fn open(path: &Path, registry: &Registry) -> Result<Arc<Loaded>, LoadError> {
     let library = unsafe { Library::open(path) };
     let recording = RECORDING.replace(outer);
     let library = library?;
-    let (mut targets, errors) = recording.map(|r| (r.targets, r.errors)).unwrap_or_default();
+    let (mut targets, mut errors) = recording.map(|r| (r.targets, r.errors)).unwrap_or_default();
     if targets.is_empty() && errors.is_empty() {
         // Somebody else may have opened it before: then it registered with the process.
         let global = Registry::global().targets();
         let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
         targets.extend(of_it.map(|t| Target::clone(t)));
     }
+    // Only its own descriptor: a look-up would also find that of a library that it depends on.
+    if facts.exports.iter().any(|symbol| symbol == descriptor::SYMBOL)
+        && let Some(symbol) = library.symbol(descriptor::SYMBOL)
+    {
+        for target in described(path, symbol) {
+            match target {
+                Ok(target) => targets.push(target),
+                Err(e) => errors.push(e),
+            }
+        }
+    }
     let loaded = Arc::new(Loaded { path: path.to_owned(), library, targets, errors });
     open.insert(id, Arc::clone(&loaded));
     Ok(loaded)
+}
+
+/// The targets that a farcall library describes.
+fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, String>> {
+    // SAFETY: the name of the symbol implies its type.
+    let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
+    // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
+    match unsafe { descriptor::Library::read(describe()) } {
+        Ok(library) => {
+            let origin = Origin::library(path, How::Descriptor);
+            library.ops().map(|op| from_op(op, origin.clone()).map_err(|e| e.to_string())).collect()
+        }
+        Err(e) => vec![Err(e.to_string())],
+    }
+}
+
+fn from_op(op: Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
+    // SAFETY: descriptors list handlers, and whatever has one stays loaded.
+    let target = unsafe {
+        Target::typed(op.name(), Platform::parse(op.platform()), op.bundle(), op.traits(), origin)
+    }?;
+    Ok(target.with_docs(op.doc()))
 }
 
 /// Checks that the process offers what the library needs of a host.
@@ -365,7 +409,16 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &library::Facts) -> R
             unsafe { Target::typed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
         }
     };
-    target.map_err(|e| refused(e.to_string()))
+    target.map_err(|e| {
+        let untold = matches!(&e, RegisterError::Metadata { stage: Stage::INSTANTIATE, .. });
+        let typed = matches!(&spec.symbols, Symbols::Typed { state_type: Some(_), .. });
+        let hint = if untold && !typed {
+            "; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
+        } else {
+            ""
+        };
+        refused(format!("{e}{hint}"))
+    })
 }
 
 /// Registers a type by the functions that give its id and its description.

@@ -1,0 +1,129 @@
+//! Libraries and ops written with `farcall-ffi`: described, not registered by themselves.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use expect_test::expect;
+use farcall::Registry;
+use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext};
+use farcall::ir::op::{CallConfig, CustomCall};
+use farcall::ir::{Attr, DType, TensorType, Type};
+use farcall::registry::Platform;
+use farcall_ffi::descriptor::OpDescriptor;
+
+#[path = "plugin/ops.rs"]
+mod ops;
+
+use ops::{count, panics, scale};
+
+const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale, panics, count];
+
+#[test]
+fn ops_of_the_program_itself() {
+    let registry = Registry::new();
+    registry.register_ops(OPS).unwrap();
+    registry.register_ops(OPS).unwrap();
+    expect![[r#"
+        count: How often this call site ran. [INSTANTIATE, EXECUTE] from this program
+        panics: Panics. [EXECUTE] from this program
+        scale: y = factor · x [EXECUTE] from this program"#]]
+    .assert_eq(&describe(&registry));
+    check_calls(&registry);
+}
+
+#[test]
+fn a_library_with_a_descriptor() {
+    let path = build_library();
+    let registry = Registry::new();
+    let report = registry.load(&path).unwrap();
+    assert_eq!(report.targets.len(), 3);
+    assert!(describe(&registry).contains("libhost_test_ops.so (farcall library)"), "{}", describe(&registry));
+    check_calls(&registry);
+    let again = Registry::new();
+    again.load(&path).unwrap();
+    check_calls(&again);
+    // The ops of a program and those of a library are different functions of one name.
+    let e = registry.register_ops(OPS).unwrap_err().to_string();
+    assert!(e.starts_with("`scale` is registered for Host already, by /"), "{e}");
+    assert!(e.contains("this program has other functions for it"), "{e}");
+}
+
+fn check_calls(registry: &Registry) {
+    let f32x2 = || Type::from(TensorType::new(DType::F32, [2]));
+    let i64x1 = || Type::from(TensorType::new(DType::S64, [1]));
+    let run = RunContext::new();
+
+    let site =
+        site(registry, "scale", "factor", Attr::float(3.0, DType::F32), &[f32x2()], &[f32x2()]).unwrap();
+    let (mut x, mut y) = ([1.0f32, -2.0], [0.0f32; 2]);
+    let mut frame = CallFrame::new(&site);
+    // SAFETY: both are two floats.
+    unsafe { frame.execute(&[x.as_mut_ptr().cast()], &[y.as_mut_ptr().cast()], &run) }.unwrap();
+    assert_eq!(y, [3.0, -6.0]);
+    drop(frame);
+
+    let site = site_of(registry, &CustomCall::new("panics"), &[], &[]).unwrap();
+    let mut frame = CallFrame::new(&site);
+    for _ in 0..2 {
+        // SAFETY: there are no buffers.
+        let e = unsafe { frame.execute(&[], &[], &run) }.unwrap_err();
+        assert!(e.message.contains("there was nothing"), "{e}");
+    }
+
+    let site = self::site(registry, "count", "start", Attr::i64(5), &[], &[i64x1()]).unwrap();
+    let mut frame = CallFrame::new(&site);
+    for expected in 5..8 {
+        let mut n = [0i64];
+        // SAFETY: one integer.
+        unsafe { frame.execute(&[], &[n.as_mut_ptr().cast()], &run) }.unwrap();
+        assert_eq!(n, [expected]);
+    }
+    let e = self::site(registry, "count", "start", Attr::i64(-5), &[], &[i64x1()]).unwrap_err();
+    assert!(e.to_string().contains("`count` at p.mlir:1:1 failed in its instantiate stage"), "{e}");
+    assert!(e.message.contains("start is -5"), "{e}");
+}
+
+fn site(
+    registry: &Registry,
+    name: &str,
+    key: &str,
+    attr: Attr,
+    operands: &[Type],
+    results: &[Type],
+) -> Result<Arc<CallSite>, CallError> {
+    let config = CallConfig::Dict([(key.to_owned(), attr)].into());
+    site_of(registry, &CustomCall { config, ..CustomCall::new(name) }, operands, results)
+}
+
+fn site_of(
+    registry: &Registry,
+    call: &CustomCall,
+    operands: &[Type],
+    results: &[Type],
+) -> Result<Arc<CallSite>, CallError> {
+    let target = registry.resolve(call, &Platform::Host).unwrap();
+    CallSite::new(target, call, operands, results, "p.mlir:1:1").map(Arc::new)
+}
+
+fn describe(registry: &Registry) -> String {
+    let targets = registry.targets();
+    let lines = targets
+        .iter()
+        .map(|t| format!("{}: {} {:?} from {}", t.name(), t.docs().trim(), t.stages(), t.origin()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Builds `plugin/library.rs`; where it is.
+fn build_library() -> PathBuf {
+    let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--example", "host_test_ops", "--manifest-path"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target_dir)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    target_dir.join("debug/examples/libhost_test_ops.so")
+}
