@@ -37,6 +37,8 @@ pub struct Source {
     name: String,
     text: String,
     line_starts: Vec<u32>,
+    /// Lines of the file before the text.
+    lines_before: usize,
 }
 
 impl Source {
@@ -45,12 +47,17 @@ impl Source {
 
     /// A source called `name` (a path, or `<stdin>`), which holds `text`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        Source::part(name, text, 0)
+    }
+
+    /// A part of a source, which `lines_before` lines come before: line numbers are those of the whole.
+    pub fn part(name: impl Into<String>, text: impl Into<String>, lines_before: usize) -> Arc<Source> {
         let text = text.into();
         let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         let line_starts = std::iter::once(0)
             .chain(newlines.map(|(i, _)| u32::try_from(i + 1).unwrap_or(u32::MAX)))
             .collect();
-        Arc::new(Source { name: name.into(), text, line_starts })
+        Arc::new(Source { name: name.into(), text, line_starts, lines_before })
     }
 
     /// The name that messages use.
@@ -69,7 +76,7 @@ impl Source {
         let start = self.line_starts[line] as usize;
         let end = (byte as usize).min(self.text.len());
         let column = self.text.get(start..end).map_or(0, |s| s.chars().count());
-        (line + 1, column + 1)
+        (self.lines_before + line + 1, column + 1)
     }
 
     /// `name:line:column` of the start of a span.
@@ -94,7 +101,7 @@ impl Source {
         let line_end = self.text[floor(at)..].find('\n').map_or(len, |n| floor(at) + n);
         let start = floor(line_start.max(at.saturating_sub(EXCERPT)));
         let end = floor(line_end.min(at + EXCERPT)).max(start);
-        (line + 1, &self.text[start..end], start)
+        (self.lines_before + line + 1, &self.text[start..end], start)
     }
 }
 

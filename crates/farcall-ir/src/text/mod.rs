@@ -1,1 +1,146 @@
 //! StableHLO text, in and out.
+//!
+//! ```text
+//! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ convert ─▶ Module
+//!                                                            table ──┤
+//! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ convert ◀────── Module
+//! ```
+//!
+//! - [`table`]: the syntax of every operation, interpreted by [`inst`] and [`print`]; [`hooks`]: pieces
+//!   of syntax with their own code.
+//! - [`convert`]: operations from attribute dictionaries and back.
+//! - [`normalize`]: operations that become custom calls.
+//!
+//! To add an operation: a variant of [`Op`](crate::Op), an entry of [`table`], an arm of
+//! [`convert::write`].
+//!
+//! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
+//! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
+//! everything that repeats without a limit is read in a loop. Memory stays in proportion to the text,
+//! up to [`MAX_SPLAT_BYTES`] for splat constants and [`MAX_ALIAS_NODES`] attributes behind aliases. A
+//! region's values are defined before the results of the instruction that it belongs to.
+
+mod alias;
+mod attr;
+mod convert;
+mod dense;
+mod hooks;
+mod inst;
+mod lexer;
+mod names;
+mod normalize;
+mod parser;
+mod print;
+mod program;
+mod region;
+mod scope;
+mod show;
+mod table;
+mod types;
+
+use std::sync::Arc;
+
+use crate::attr::{Attr, AttrDict};
+use crate::diag::{Diagnostic, ProgramError, Source, Span};
+use crate::module::Module;
+use crate::types::Type;
+use parser::{Parsed, Parser};
+
+/// How deeply regions, types, attributes and aliases may nest, together.
+pub const MAX_NESTING: u32 = 256;
+
+/// Bytes that all splat constants of a program may take together (`dense<0.0> : tensor<…>` asks for
+/// much memory with little text).
+pub const MAX_SPLAT_BYTES: usize = 4 << 30;
+
+/// Attributes and types that the uses of aliases may stand for together.
+pub const MAX_ALIAS_NODES: u64 = 1 << 25;
+
+/// How deeply a location may nest; what is deeper (the outer end of a long call stack) is left out.
+pub const MAX_LOC_DEPTH: u32 = 128;
+
+/// Mistakes that are reported at most.
+const MAX_DIAGNOSTICS: usize = 100;
+
+/// Reads a program: a module, or functions without one.
+///
+/// # Errors
+/// Every mistake that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
+/// `undefined-value`, `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`,
+/// `attribute`, `terminator`, `unknown-function`, `no-body`, `resource`, `constant-size`, `nesting`,
+/// `empty`.
+pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
+    let mut p = Parser::new(source.text());
+    if source.text().len() > Source::MAX_LEN {
+        let message = format!("the text is longer than {} bytes", Source::MAX_LEN);
+        p.report(Diagnostic::global("parse", message));
+    } else if let Ok(module) = p.program(source)
+        && p.diagnostics.is_empty()
+    {
+        return Ok(module);
+    }
+    let mut diagnostics = p.diagnostics;
+    diagnostics.sort_by_key(|d| d.span.map_or(0, |s| s.start));
+    Err(ProgramError { source: Arc::clone(source), diagnostics })
+}
+
+/// Writes a module as text that [`parse`] reads as an equal module: pretty forms where they exist, as
+/// JAX prints them. Locations are left out.
+pub fn print(module: &Module) -> String {
+    print::module(module)
+}
+
+/// The programs of a text that lines `// -----` split, each with the number of lines before it (see
+/// [`Source::part`]).
+pub fn split_programs(text: &str) -> Vec<(usize, &str)> {
+    let mut out = Vec::new();
+    let (mut start, mut first_line) = (0, 0);
+    let mut pos = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if line.trim_end() == "// -----" {
+            out.push((first_line, &text[start..pos]));
+            (start, first_line) = (pos + line.len(), number + 1);
+        }
+        pos += line.len();
+    }
+    out.push((first_line, &text[start..]));
+    out
+}
+
+/// Reads a type: `tensor<4xf32>`.
+///
+/// # Errors
+/// What is wrong with the text, and where.
+pub fn parse_type(text: &str) -> Result<Type, ProgramError> {
+    whole("<type>", text, |p| p.ty())
+}
+
+/// Reads an attribute: `dense<[1, 2]> : tensor<2xi32>`. [`Attr`]'s `Display` is the way back.
+///
+/// # Errors
+/// What is wrong with the text, and where.
+pub fn parse_attr(text: &str) -> Result<Attr, ProgramError> {
+    whole("<attribute>", text, |p| p.attr())
+}
+
+/// Writes a dictionary: `{a = 1 : i64, b}`.
+pub fn show_dict(attrs: &AttrDict) -> String {
+    show::Dict(attrs).to_string()
+}
+
+fn whole<T>(name: &str, text: &str, read: impl Fn(&mut Parser<'_>) -> Parsed<T>) -> Result<T, ProgramError> {
+    let mut p = Parser::new(text);
+    let out = match read(&mut p) {
+        Ok(out) if p.peek().tok == lexer::Tok::Eof => Some(out),
+        Ok(_) => {
+            let t = p.peek();
+            p.report(Diagnostic::new("parse", Span::new(t.start, t.end), "nothing is expected here"));
+            None
+        }
+        Err(_) => None,
+    };
+    match out {
+        Some(out) if p.diagnostics.is_empty() => Ok(out),
+        _ => Err(ProgramError { source: Source::new(name, text), diagnostics: p.diagnostics }),
+    }
+}

@@ -1,0 +1,279 @@
+//! Attributes: what stands in dictionaries and behind keywords.
+
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use farcall_sig::{DType, DTypeClass};
+
+use super::lexer::Tok;
+use super::parser::{Parsed, Parser, span};
+use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::diag::{Diagnostic, Span};
+use crate::scalar::Scalar;
+use crate::types::Type;
+
+impl<'s> Parser<'s> {
+    pub(super) fn attr(&mut self) -> Parsed<Attr> {
+        self.enter()?;
+        self.nodes += 1;
+        let t = self.peek();
+        let attr = match t.tok {
+            Tok::Punct(b'[') => {
+                self.bump();
+                let mut items = Vec::new();
+                self.list_until(b']', |p| {
+                    items.push(p.attr()?);
+                    Ok(())
+                })?;
+                Attr::Array(items)
+            }
+            Tok::Punct(b'{') => Attr::Dict(self.dict()?),
+            Tok::Str => {
+                let bytes = self.string_bytes()?;
+                if self.eat(b':') {
+                    self.ty()?;
+                }
+                Attr::String(bytes.into())
+            }
+            Tok::At => {
+                let mut name = self.symbol()?;
+                while self.peek().tok == Tok::Colons {
+                    self.bump();
+                    name.push_str("::@");
+                    name.push_str(&self.symbol()?);
+                }
+                Attr::Symbol(name.into())
+            }
+            Tok::Hash => self.dialect_attr()?,
+            Tok::Int | Tok::Float | Tok::Punct(b'-') => self.number()?,
+            Tok::Word => match self.str_of(t) {
+                "true" | "false" => {
+                    self.bump();
+                    Attr::Bool(self.str_of(t) == "true")
+                }
+                "unit" => {
+                    self.bump();
+                    Attr::Unit
+                }
+                "dense" => self.dense()?,
+                "dense_resource" => self.dense_resource()?,
+                "array" => self.dense_array()?,
+                "affine_map" | "affine_set" | "strided" | "opaque" => {
+                    self.bump();
+                    let body = self.balanced()?;
+                    Attr::dialect(&format!("builtin.{}", self.str_of(t)), body)
+                }
+                "loc" => {
+                    self.trailing_loc()?;
+                    Attr::dialect("builtin.loc", "unknown")
+                }
+                _ if self.at_type() => Attr::Type(self.ty()?),
+                _ => return self.expected("an attribute"),
+            },
+            _ if self.at_type() => Attr::Type(self.ty()?),
+            _ => return self.expected("an attribute"),
+        };
+        self.leave();
+        Ok(attr)
+    }
+
+    /// `{key = value, "key" = value, key}`
+    pub(super) fn dict(&mut self) -> Parsed<AttrDict> {
+        let mut out = AttrDict::new();
+        self.expect(b'{')?;
+        self.entries(b'}', &mut out)?;
+        Ok(out)
+    }
+
+    /// `{…}`, if that comes next, into `out`.
+    pub(super) fn optional_dict(&mut self, out: &mut AttrDict) -> Parsed<()> {
+        if self.eat(b'{') { self.entries(b'}', out) } else { Ok(()) }
+    }
+
+    fn entries(&mut self, close: u8, out: &mut AttrDict) -> Parsed<()> {
+        self.list_until(close, |p| {
+            let t = p.peek();
+            let key = match t.tok {
+                Tok::Word => {
+                    p.bump();
+                    p.str_of(t).to_owned()
+                }
+                Tok::Str => p.string()?,
+                _ => return p.expected("the name of an attribute"),
+            };
+            let value = if p.eat(b'=') { p.attr()? } else { Attr::Unit };
+            p.insert(out, key, value, span(t));
+            Ok(())
+        })
+    }
+
+    /// Adds an attribute, unless there is one of its name.
+    pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attr, at: Span) {
+        match out.entry(key) {
+            Entry::Vacant(e) => {
+                e.insert(value);
+            }
+            Entry::Occupied(e) => {
+                let message = format!("attribute `{}` is given twice", e.key());
+                self.report(Diagnostic::new("redefinition", at, message));
+            }
+        }
+    }
+
+    /// `5`, `-5 : i32`, `1.5 : f32`, `0x7F800000 : f32`, `5 : index`
+    fn number(&mut self) -> Parsed<Attr> {
+        let start = self.peek();
+        let negative = self.eat(b'-');
+        let t = self.peek();
+        if t.tok == Tok::Float {
+            self.bump();
+            let value = self.decimal(t, negative)?;
+            let dtype = if self.eat(b':') { self.float_type()? } else { DType::F64 };
+            return Ok(Attr::float(value, dtype));
+        }
+        if t.tok != Tok::Int {
+            return self.expected("a number");
+        }
+        self.jump(start.start);
+        let (value, place) = self.integer()?;
+        if !self.eat(b':') {
+            return self.int_attr(value, DType::S64, place);
+        }
+        if self.eat_word("index") {
+            return Ok(Attr::Int(value, IntKind::Index));
+        }
+        let dtype = self.dtype()?;
+        match dtype.class() {
+            DTypeClass::Float => match super::dense::float_of_bits(value, dtype) {
+                Some(value) if self.str_of(t).starts_with("0x") && !negative => {
+                    Ok(Attr::Float(value.to_bits(), dtype))
+                }
+                _ => self.fail("parse", place, "a float is written with a point, or as hexadecimal bits"),
+            },
+            DTypeClass::Complex => self.fail("parse", place, "a number cannot have a complex type"),
+            _ => self.int_attr(value, dtype, place),
+        }
+    }
+
+    fn float_type(&mut self) -> Parsed<DType> {
+        let at = self.peek();
+        let dtype = self.dtype()?;
+        if dtype.is_float() {
+            return Ok(dtype);
+        }
+        self.fail("parse", span(at), "a number with a point has a floating point type")
+    }
+
+    /// An integer attribute; for `i1`, a boolean.
+    fn int_attr(&mut self, value: i128, dtype: DType, at: Span) -> Parsed<Attr> {
+        match super::dense::int_in_range(value, dtype) {
+            Some(Scalar::Bool(b)) => Ok(Attr::Bool(b)),
+            Some(Scalar::Unsigned(v)) => Ok(Attr::Int(i128::from(v), IntKind::Typed(dtype))),
+            Some(v) => Ok(Attr::Int(i128::from(v.as_i64()), IntKind::Typed(dtype))),
+            None => self.fail("parse", at, format!("{value} does not fit {}", dtype.mlir())),
+        }
+    }
+
+    /// A float without a type: a default of `f64`.
+    pub(super) fn bare_float(&mut self) -> Parsed<f64> {
+        let negative = self.eat(b'-');
+        let t = self.peek();
+        if !matches!(t.tok, Tok::Int | Tok::Float) {
+            return self.expected("a number");
+        }
+        self.bump();
+        self.decimal(t, negative)
+    }
+
+    /// `#alias`, `#dialect.name<…>`, `#dialect<name …>`
+    fn dialect_attr(&mut self) -> Parsed<Attr> {
+        let t = self.bump();
+        let name = &self.str_of(t)[1..];
+        let has_body = self.bytes().get(t.end) == Some(&b'<');
+        if !has_body {
+            if !name.contains('.') {
+                return self.attr_alias(t);
+            }
+            return Ok(Attr::dialect(name, ""));
+        }
+        let mut body = self.balanced()?;
+        let mut name = name.to_owned();
+        if !name.contains('.') {
+            // The short form says the name inside.
+            let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || "_$.".contains(c)));
+            let inner = &body[..end.unwrap_or(body.len())];
+            if super::lexer::is_bare(inner) {
+                name = format!("{name}.{inner}");
+                body = body[inner.len()..].trim_start();
+                // `#dialect<name<…>>`
+                if let Some(unwrapped) = body.strip_prefix('<').and_then(|b| b.strip_suffix('>')) {
+                    body = unwrapped.trim();
+                }
+            }
+        }
+        let params = self.params(body);
+        Ok(Attr::Dialect(Arc::new(DialectAttr { name, text: body.to_owned(), params })))
+    }
+
+    /// The parameters of a dialect attribute, if its text is a list of them; else nothing.
+    fn params(&mut self, body: &'s str) -> AttrDict {
+        let start = body.as_ptr() as usize - self.text.as_ptr() as usize;
+        let reported = self.diagnostics.len();
+        let read = self.within(start, start + body.len(), |p| {
+            let mut out = AttrDict::new();
+            while p.peek().tok != Tok::Eof {
+                let key = p.word("a name")?;
+                let value = if p.eat(b'=') { p.param()? } else { Attr::Unit };
+                out.insert(p.str_of(key).to_owned(), value);
+                if p.peek().tok != Tok::Eof {
+                    p.expect(b',')?;
+                }
+            }
+            Parsed::Ok(out)
+        });
+        self.diagnostics.truncate(reported);
+        read.unwrap_or_default()
+    }
+
+    /// A parameter: an attribute, or a word such as `tf32` or `DEFAULT`.
+    fn param(&mut self) -> Parsed<Attr> {
+        let t = self.peek();
+        let keyword = t.tok == Tok::Word
+            && !self.at_type()
+            && !matches!(
+                self.str_of(t),
+                "true" | "false" | "unit" | "dense" | "dense_resource" | "array" | "affine_map" | "loc"
+            );
+        if keyword {
+            self.bump();
+            return Ok(Attr::string(self.str_of(t)));
+        }
+        self.attr()
+    }
+
+    /// `array<i64: 1, 2>`
+    fn dense_array(&mut self) -> Parsed<Attr> {
+        self.bump();
+        self.expect(b'<')?;
+        let dtype = self.dtype()?;
+        let mut bytes = Vec::new();
+        if !self.eat(b'>') {
+            self.expect(b':')?;
+            let mut n = 0usize;
+            self.list_until(b'>', |p| {
+                n += 1;
+                p.element(dtype, &mut bytes)
+            })?;
+        }
+        let n = bytes.len() / dtype.size();
+        self.literal_of(dtype, vec![n].into(), &bytes, Span::default()).map(Attr::DenseArray)
+    }
+
+    /// A type as an attribute, or nothing: for callers that want to know.
+    pub(super) fn as_type(attr: &Attr) -> Option<&Type> {
+        match attr {
+            Attr::Type(ty) => Some(ty),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Attributes of custom calls.
+
+use super::fields::to_usizes;
+use super::indexing::{list, number};
+use super::{Bad, Fields, Put, i32_attr};
+use crate::attr::{Attr, AttrDict};
+use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
+
+pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    let api_version = match f.take("api_version") {
+        None => None,
+        Some(a) => {
+            let v = a.as_i64().and_then(|v| i32::try_from(v).ok());
+            Some(v.ok_or_else(|| format!("attribute `api_version` is a 32-bit integer, not {a}"))?)
+        }
+    };
+    Ok(Op::CustomCall(Box::new(CustomCall {
+        target: f.string("call_target_name")?,
+        api_version,
+        config: read_config(f)?,
+        has_side_effect: f.flag("has_side_effect")?,
+        operand_layouts: read_layouts(f, "operand_layouts")?,
+        result_layouts: read_layouts(f, "result_layouts")?,
+        aliases: read_aliases(f)?,
+        called_computations: read_called(f)?,
+    })))
+}
+
+/// A dictionary in either attribute counts; `mhlo.backend_config` first.
+fn read_config(f: &mut Fields<'_>) -> Result<CallConfig, Bad> {
+    let plain = f.take("backend_config");
+    match f.take("mhlo.backend_config") {
+        Some(Attr::Dict(d)) => return Ok(CallConfig::Dict(d)),
+        Some(other) => return Err(format!("attribute `mhlo.backend_config` is a dictionary, not {other}")),
+        None => {}
+    }
+    match plain {
+        None => Ok(CallConfig::Absent),
+        Some(Attr::Dict(d)) => Ok(CallConfig::Dict(d)),
+        Some(Attr::String(text)) if text.is_empty() => Ok(CallConfig::Absent),
+        Some(Attr::String(text)) => Ok(CallConfig::Text(text)),
+        Some(other) => Err(format!("attribute `backend_config` is a string or a dictionary, not {other}")),
+    }
+}
+
+fn read_layouts(f: &mut Fields<'_>, key: &str) -> Result<Option<Vec<Vec<usize>>>, Bad> {
+    match f.take(key) {
+        None => Ok(None),
+        Some(Attr::Array(items)) => {
+            items.iter().map(|a| to_usizes(key, a)).collect::<Result<_, _>>().map(Some)
+        }
+        Some(other) => Err(format!("attribute `{key}` is a list of layouts, not {other}")),
+    }
+}
+
+fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
+    let key = "output_operand_aliases";
+    let items = match f.take(key) {
+        None => return Ok(Vec::new()),
+        Some(Attr::Array(items)) => items,
+        Some(other) => return Err(format!("attribute `{key}` is a list, not {other}")),
+    };
+    let one = |attr: &Attr| match attr {
+        Attr::Dialect(d) if d.name == "stablehlo.output_operand_alias" => {
+            let mut p: AttrDict = d.params.clone();
+            Ok(OutputAlias {
+                output_tuple_indices: list(&mut p, "output_tuple_indices")?,
+                operand_index: number(&mut p, "operand_index")?,
+                operand_tuple_indices: list(&mut p, "operand_tuple_indices")?,
+            })
+        }
+        other => Err(format!("attribute `{key}` holds #stablehlo.output_operand_alias<…>, not {other}")),
+    };
+    items.iter().map(one).collect()
+}
+
+fn read_called(f: &mut Fields<'_>) -> Result<Vec<String>, Bad> {
+    let key = "called_computations";
+    match f.take(key) {
+        None => Ok(Vec::new()),
+        Some(Attr::Array(items)) => items
+            .iter()
+            .map(|a| a.as_symbol().map(str::to_owned))
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("attribute `{key}` is a list of names")),
+        Some(other) => Err(format!("attribute `{key}` is a list of names, not {other}")),
+    }
+}
+
+pub(in crate::text) fn write_custom_call(op: &CustomCall, put: &mut Put<'_>) {
+    put("call_target_name", Attr::string(&op.target));
+    if let Some(version) = op.api_version {
+        put("api_version", i32_attr(i64::from(version)));
+    }
+    match &op.config {
+        CallConfig::Absent => {}
+        CallConfig::Text(text) => put("backend_config", Attr::String(text.clone())),
+        CallConfig::Dict(d) if op.api_version == Some(4) => put("backend_config", Attr::Dict(d.clone())),
+        CallConfig::Dict(d) => put("mhlo.backend_config", Attr::Dict(d.clone())),
+    }
+    if op.has_side_effect {
+        put("has_side_effect", Attr::Bool(true));
+    }
+    for (key, layouts) in [("operand_layouts", &op.operand_layouts), ("result_layouts", &op.result_layouts)] {
+        if let Some(layouts) = layouts {
+            let layouts = layouts.iter().map(|l| {
+                let dims = l.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
+                Attr::DenseIndex(vec![l.len()], dims)
+            });
+            put(key, Attr::Array(layouts.collect()));
+        }
+    }
+    if !op.aliases.is_empty() {
+        let alias = |a: &OutputAlias| {
+            let text = format!(
+                "output_tuple_indices = {:?}, operand_index = {}, operand_tuple_indices = {:?}",
+                a.output_tuple_indices, a.operand_index, a.operand_tuple_indices
+            );
+            Attr::dialect("stablehlo.output_operand_alias", text)
+        };
+        put("output_operand_aliases", Attr::Array(op.aliases.iter().map(alias).collect()));
+    }
+    if !op.called_computations.is_empty() {
+        let names = op.called_computations.iter().map(|n| Attr::Symbol(n.as_str().into()));
+        put("called_computations", Attr::Array(names.collect()));
+    }
+}

@@ -1,0 +1,48 @@
+//! Attributes of operations on corresponding elements.
+
+use super::{Bad, Fields, Put};
+use crate::attr::Attr;
+use crate::op::{Compare, CompareKind, Direction, Op};
+
+/// What functions of floating point numbers say about their accuracy when they say nothing.
+const DEFAULT_ACCURACY: &str = "DEFAULT";
+
+/// Takes out an accuracy that is the default one: it is as good as absent.
+pub(in crate::text) fn drop_default_accuracy(f: &mut Fields<'_>) {
+    let is_default = match f.attrs.get("result_accuracy") {
+        Some(Attr::Dialect(d)) => match d.params.get("mode") {
+            Some(Attr::Dialect(mode)) => mode.text == DEFAULT_ACCURACY,
+            other => other.and_then(Attr::as_str) == Some(DEFAULT_ACCURACY),
+        },
+        _ => false,
+    };
+    if is_default {
+        f.attrs.remove("result_accuracy");
+    }
+}
+
+pub(in crate::text) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    let direction = f.keyword("comparison_direction", &Direction::ALL, Direction::name)?;
+    // The default that older programs write out.
+    if matches!(f.attrs.get("compare_type"), Some(Attr::Dialect(d)) if d.text == "NOTYPE") {
+        f.attrs.remove("compare_type");
+    }
+    let kind = f.optional_keyword("compare_type", &CompareKind::ALL, CompareKind::name)?;
+    Ok(Op::Compare(Compare { direction, kind }))
+}
+
+pub(in crate::text) fn write_compare(op: &Compare, put: &mut Put<'_>) {
+    let direction = Attr::dialect("stablehlo.comparison_direction", op.direction.name());
+    put("comparison_direction", direction);
+    if let Some(kind) = op.kind {
+        put("compare_type", Attr::dialect("stablehlo.comparison_type", kind.name()));
+    }
+}
+
+pub(in crate::text) fn read_reduce_precision(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    let mut bits = |key: &str| {
+        let n = f.usize(key)?;
+        u32::try_from(n).map_err(|_| format!("attribute `{key}` does not fit 32 bits"))
+    };
+    Ok(Op::ReducePrecision { exponent_bits: bits("exponent_bits")?, mantissa_bits: bits("mantissa_bits")? })
+}

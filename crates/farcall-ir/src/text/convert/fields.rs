@@ -1,0 +1,173 @@
+//! Reading the attributes of one operation: each is taken out of the dictionary, so that what is left
+//! belongs to the instruction and not to the operation.
+
+use crate::attr::{Attr, AttrDict};
+use crate::types::{TensorType, Type};
+
+/// The attributes of an operation that is being made, and the types around it.
+pub(in crate::text) struct Fields<'a> {
+    pub(in crate::text) attrs: &'a mut AttrDict,
+    pub(in crate::text) operand_types: Vec<&'a Type>,
+}
+
+/// What is wrong with an attribute.
+pub(in crate::text) type Bad = String;
+
+impl Fields<'_> {
+    /// The tensor type of an operand.
+    pub(in crate::text) fn operand(&self, i: usize) -> Option<&TensorType> {
+        self.operand_types.get(i).and_then(|t| t.tensor())
+    }
+
+    pub(in crate::text) fn take(&mut self, key: &str) -> Option<Attr> {
+        self.attrs.remove(key)
+    }
+
+    pub(in crate::text) fn required(&mut self, key: &str) -> Result<Attr, Bad> {
+        self.take(key).ok_or_else(|| format!("attribute `{key}` is missing"))
+    }
+
+    pub(in crate::text) fn usize(&mut self, key: &str) -> Result<usize, Bad> {
+        let attr = self.required(key)?;
+        to_usize(key, &attr)
+    }
+
+    pub(in crate::text) fn usize_or(&mut self, key: &str, default: usize) -> Result<usize, Bad> {
+        self.take(key).map_or(Ok(default), |a| to_usize(key, &a))
+    }
+
+    pub(in crate::text) fn i64_or(&mut self, key: &str, default: i64) -> Result<i64, Bad> {
+        match self.take(key) {
+            None => Ok(default),
+            Some(a) => a.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {a}")),
+        }
+    }
+
+    /// A boolean; false if absent.
+    pub(in crate::text) fn flag(&mut self, key: &str) -> Result<bool, Bad> {
+        match self.take(key) {
+            None => Ok(false),
+            Some(a) => a.as_bool().ok_or_else(|| format!("attribute `{key}` is true or false, not {a}")),
+        }
+    }
+
+    pub(in crate::text) fn symbol(&mut self, key: &str) -> Result<String, Bad> {
+        let a = self.required(key)?;
+        a.as_symbol().map(str::to_owned).ok_or_else(|| format!("attribute `{key}` is a name, not {a}"))
+    }
+
+    pub(in crate::text) fn string(&mut self, key: &str) -> Result<String, Bad> {
+        let a = self.required(key)?;
+        a.as_str().map(str::to_owned).ok_or_else(|| format!("attribute `{key}` is a string, not {a}"))
+    }
+
+    pub(in crate::text) fn i64s(&mut self, key: &str) -> Result<Vec<i64>, Bad> {
+        self.optional_i64s(key)?.ok_or_else(|| format!("attribute `{key}` is missing"))
+    }
+
+    pub(in crate::text) fn optional_i64s(&mut self, key: &str) -> Result<Option<Vec<i64>>, Bad> {
+        self.take(key).map(|a| to_i64s(key, &a)).transpose()
+    }
+
+    pub(in crate::text) fn usizes(&mut self, key: &str) -> Result<Vec<usize>, Bad> {
+        self.optional_usizes(key)?.ok_or_else(|| format!("attribute `{key}` is missing"))
+    }
+
+    pub(in crate::text) fn optional_usizes(&mut self, key: &str) -> Result<Option<Vec<usize>>, Bad> {
+        self.take(key).map(|a| to_usizes(key, &a)).transpose()
+    }
+
+    /// `rank` sizes; all `default` if absent.
+    pub(in crate::text) fn usizes_or(
+        &mut self,
+        key: &str,
+        rank: usize,
+        default: usize,
+    ) -> Result<Vec<usize>, Bad> {
+        Ok(self.optional_usizes(key)?.unwrap_or_else(|| vec![default; rank]))
+    }
+
+    /// A window's padding: pairs of integers; zeros if absent.
+    pub(in crate::text) fn padding(&mut self, key: &str, rank: usize) -> Result<Vec<(i64, i64)>, Bad> {
+        let Some(a) = self.take(key) else { return Ok(vec![(0, 0); rank]) };
+        let flat = match &a {
+            // `[[1, 1], [1, 1]]`, as the pretty form of a convolution has it.
+            Attr::Array(rows) if rows.iter().all(|r| matches!(r, Attr::Array(_))) => {
+                let rows: Option<Vec<_>> = rows.iter().map(Attr::as_i64_list).collect();
+                rows.map(|r| r.concat())
+            }
+            // A list of one number for each side of each dimension, whatever its shape.
+            other => other.as_i64_list(),
+        };
+        match flat {
+            Some(flat) if flat.len() % 2 == 0 => Ok(flat.chunks_exact(2).map(|p| (p[0], p[1])).collect()),
+            _ => Err(format!("attribute `{key}` is a list of pairs of integers, not {a}")),
+        }
+    }
+
+    /// A word such as `DEFAULT`, of `#stablehlo<kind DEFAULT>`.
+    pub(in crate::text) fn keyword<T: Copy>(
+        &mut self,
+        key: &str,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Result<T, Bad> {
+        let attr = self.required(key)?;
+        to_keyword(key, &attr, all, name)
+    }
+
+    pub(in crate::text) fn optional_keyword<T: Copy>(
+        &mut self,
+        key: &str,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Result<Option<T>, Bad> {
+        self.take(key).map(|a| to_keyword(key, &a, all, name)).transpose()
+    }
+
+    /// The parameters of `#dialect.name<…>`.
+    pub(in crate::text) fn params(&mut self, key: &str) -> Result<AttrDict, Bad> {
+        match self.required(key)? {
+            Attr::Dialect(d) if d.text.is_empty() || !d.params.is_empty() => Ok(d.params.clone()),
+            other => Err(format!("attribute `{key}` has no parameters: {other}")),
+        }
+    }
+}
+
+fn to_usize(key: &str, attr: &Attr) -> Result<usize, Bad> {
+    attr.as_i64()
+        .and_then(|v| usize::try_from(v).ok())
+        .ok_or_else(|| format!("attribute `{key}` is an integer that is not negative, not {attr}"))
+}
+
+pub(in crate::text) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> {
+    match attr {
+        // `dense<> : tensor<0xi64>` and the like.
+        Attr::DenseArray(l) | Attr::Dense(l) if l.is_empty() => Ok(Vec::new()),
+        _ => attr.as_i64_list().ok_or_else(|| format!("attribute `{key}` is a list of integers, not {attr}")),
+    }
+}
+
+pub(in crate::text) fn to_usizes(key: &str, attr: &Attr) -> Result<Vec<usize>, Bad> {
+    to_i64s(key, attr)?
+        .into_iter()
+        .map(|v| usize::try_from(v).map_err(|_| format!("attribute `{key}` has the negative number {v}")))
+        .collect()
+}
+
+pub(in crate::text) fn to_keyword<T: Copy>(
+    key: &str,
+    attr: &Attr,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<T, Bad> {
+    let word = match attr {
+        Attr::Dialect(d) => d.text.as_str(),
+        // The oldest programs write a string.
+        other => other.as_str().unwrap_or(""),
+    };
+    all.iter().copied().find(|v| name(*v) == word).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|v| name(*v)).collect();
+        format!("attribute `{key}` is one of {}, not {attr}", names.join(", "))
+    })
+}

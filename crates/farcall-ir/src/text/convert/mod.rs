@@ -1,0 +1,124 @@
+//! Operations from attribute dictionaries, and back. The generic and the pretty form both go through
+//! here, so that an operation's attributes are named in one place.
+//!
+//! `read_*` functions take an operation's attributes out of the dictionary and fill in the
+//! specification's defaults; [`write`] gives the dictionary that they read the same operation from,
+//! without attributes that say their default. Files are named like those of [`crate::op`].
+
+pub(super) mod call;
+pub(super) mod contraction;
+pub(super) mod control;
+pub(super) mod data;
+pub(super) mod elementwise;
+pub(super) mod fields;
+pub(super) mod indexing;
+pub(super) mod linalg;
+pub(super) mod random;
+pub(super) mod reduction;
+
+pub(super) use fields::{Bad, Fields};
+
+use farcall_sig::DType;
+
+use crate::attr::{Attr, AttrDict, IntKind};
+use crate::op::Op;
+
+/// The attributes of an operation by the names that MLIR's generic form gives them.
+pub(super) fn write(op: &Op) -> AttrDict {
+    let mut out = AttrDict::new();
+    let mut put = |key: &str, value: Attr| {
+        out.insert(key.to_owned(), value);
+    };
+    match op {
+        Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Clamp
+        | Op::Convert
+        | Op::BitcastConvert
+        | Op::UniformQuantize
+        | Op::UniformDequantize
+        | Op::Reshape
+        | Op::DynamicReshape
+        | Op::DynamicPad
+        | Op::DynamicUpdateSlice
+        | Op::RealDynamicSlice
+        | Op::If
+        | Op::Case
+        | Op::While
+        | Op::Return
+        | Op::OptimizationBarrier
+        | Op::AfterAll
+        | Op::CreateToken
+        | Op::Tuple
+        | Op::PartitionId
+        | Op::ReplicaId => {}
+        Op::Compare(op) => elementwise::write_compare(op, &mut put),
+        Op::ReducePrecision { exponent_bits, mantissa_bits } => {
+            put("exponent_bits", i32_attr(i64::from(*exponent_bits)));
+            put("mantissa_bits", i32_attr(i64::from(*mantissa_bits)));
+        }
+        Op::Constant(literal) => put("value", Attr::Dense(literal.clone())),
+        Op::Iota { dim } | Op::DynamicIota { dim } => put("iota_dimension", i64_attr(*dim)),
+        Op::BroadcastInDim { dims } | Op::DynamicBroadcastInDim { dims } => {
+            put("broadcast_dimensions", Attr::usize_array(dims));
+        }
+        Op::Transpose { permutation } => put("permutation", Attr::usize_array(permutation)),
+        Op::Slice(op) => data::write_slice(op, &mut put),
+        Op::Concatenate { dim } | Op::GetDimensionSize { dim } => put("dimension", i64_attr(*dim)),
+        Op::Pad(op) => data::write_pad(op, &mut put),
+        Op::Reverse { dims } | Op::Reduce { dims } | Op::Map { dims } => {
+            put("dimensions", Attr::usize_array(dims));
+        }
+        Op::DynamicSlice { sizes } => put("slice_sizes", Attr::usize_array(sizes)),
+        Op::Gather(op) => indexing::write_gather(op, false, &mut put),
+        Op::DynamicGather(op) => indexing::write_gather(op, true, &mut put),
+        Op::Scatter(op) => indexing::write_scatter(op, &mut put),
+        Op::ReduceWindow(op) => reduction::write_reduce_window(op, &mut put),
+        Op::SelectAndScatter(op) => reduction::write_select_and_scatter(op, &mut put),
+        Op::Sort { dim, is_stable } => {
+            put("dimension", i64_attr(*dim));
+            if *is_stable {
+                put("is_stable", Attr::Bool(true));
+            }
+        }
+        Op::TopK { k } => put("k", i64_attr(*k)),
+        Op::DotGeneral(op) => contraction::write_dot_general(op, &mut put),
+        Op::Convolution(op) => contraction::write_convolution(op, false, &mut put),
+        Op::DynamicConvolution(op) => contraction::write_convolution(op, true, &mut put),
+        Op::Cholesky { lower } => {
+            if *lower {
+                put("lower", Attr::Bool(true));
+            }
+        }
+        Op::TriangularSolve(op) => linalg::write_triangular_solve(op, &mut put),
+        Op::Fft { kind, length } => {
+            put("fft_type", Attr::dialect("stablehlo.fft_type", kind.name()));
+            put("fft_length", Attr::usize_array(length));
+        }
+        Op::RngBitGenerator(algorithm) => {
+            put("rng_algorithm", Attr::dialect("stablehlo.rng_algorithm", algorithm.name()));
+        }
+        Op::Rng(distribution) => {
+            put("rng_distribution", Attr::dialect("stablehlo.rng_distribution", distribution.name()));
+        }
+        Op::Call { callee } => put("callee", Attr::Symbol(callee.as_str().into())),
+        Op::Composite(op) => control::write_composite(op, &mut put),
+        Op::GetTupleElement { index } => {
+            put("index", i32_attr(i64::try_from(*index).unwrap_or(i64::MAX)));
+        }
+        Op::CustomCall(op) => call::write_custom_call(op, &mut put),
+    }
+    out
+}
+
+fn i64_attr(value: usize) -> Attr {
+    Attr::i64(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn i32_attr(value: i64) -> Attr {
+    Attr::Int(i128::from(value), IntKind::Typed(DType::S32))
+}
+
+/// Where [`write`]'s helpers put attributes.
+type Put<'a> = dyn FnMut(&str, Attr) + 'a;

@@ -1,0 +1,457 @@
+//! Instructions: the generic form, and the pretty forms of the syntax table.
+//!
+//! Both forms fill in a [`Draft`], from which one place makes the instruction. An operation that is
+//! not in the table is reported, and read on behind it.
+
+use super::convert::Fields;
+use super::lexer::Tok;
+use super::normalize;
+use super::parser::{Parsed, Parser, Stop, or_list, span};
+use super::scope::{Operand, ResultName};
+use super::table::{self, Part, Read, Syntax, Types};
+use crate::attr::{Attr, AttrDict, IntKind};
+use crate::diag::{Diagnostic, Span};
+use crate::module::{Inst, Region, ValueId};
+use crate::op::Op;
+use crate::types::{FuncType, TensorType, Type};
+use farcall_sig::DType;
+
+/// An instruction that is being read.
+#[derive(Default)]
+pub(super) struct Draft {
+    /// Where the operation's name stands.
+    pub(super) span: Span,
+    pub(super) operands: Vec<Operand>,
+    pub(super) attrs: AttrDict,
+    pub(super) regions: Vec<Region>,
+    pub(super) results: Vec<Type>,
+}
+
+impl<'s> Parser<'s> {
+    /// One instruction, its location included.
+    pub(super) fn inst(&mut self, out: &mut Vec<Inst>) -> Parsed<()> {
+        let names = self.result_names()?;
+        let t = self.peek();
+        match t.tok {
+            Tok::Str => {
+                let name = self.string()?;
+                match table::lookup(&name) {
+                    Some(syntax) => {
+                        let draft = self.generic(span(t))?;
+                        self.finish(syntax, draft, &names, out)
+                    }
+                    None => {
+                        self.unknown_op(&name, span(t));
+                        let draft = self.generic(span(t))?;
+                        self.trailing_loc()?;
+                        self.define_results(&draft.results, &names, draft.span);
+                        Ok(())
+                    }
+                }
+            }
+            Tok::Word => {
+                self.bump();
+                let name = match self.str_of(t) {
+                    "return" => "func.return",
+                    "call" => "func.call",
+                    other => other,
+                };
+                match table::lookup(name) {
+                    Some(syntax) => {
+                        let mut draft = Box::new(Draft { span: span(t), ..Draft::default() });
+                        if syntax.form.is_empty() {
+                            return self.only_generic(syntax, t);
+                        }
+                        self.parts(syntax.form, &mut draft)?;
+                        self.finish(syntax, draft, &names, out)
+                    }
+                    None => {
+                        self.unknown_op(name, span(t));
+                        self.skip_inst();
+                        for name in names {
+                            self.define(name.name, name.span, &[]);
+                        }
+                        Ok(())
+                    }
+                }
+            }
+            _ => self.expected("an operation"),
+        }
+    }
+
+    fn only_generic(&mut self, syntax: &Syntax, t: super::lexer::Token) -> Parsed<()> {
+        let message = format!("{} is written in the generic form", syntax.name);
+        self.report(Diagnostic::new("parse", span(t), message).note(format!("\"{}\"(…) …", syntax.name)));
+        Err(Stop)
+    }
+
+    fn unknown_op(&mut self, name: &str, at: Span) {
+        let mut d = Diagnostic::new("unknown-op", at, format!("unknown operation {name}"));
+        let near = farcall_sig::nearest::nearest(name, table::names());
+        if !near.is_empty() {
+            d = d.note(format!("did you mean {}?", or_list(&near)));
+        } else if !name.contains('.') {
+            d = d.note("an operation's name begins with its dialect, for example `stablehlo.add`");
+        }
+        self.report(d);
+    }
+
+    /// Goes on behind a pretty form that is not known: at a line that looks like an instruction, or
+    /// at the bracket that closes the region.
+    fn skip_inst(&mut self) {
+        let mut depth = 0u32;
+        loop {
+            let t = self.peek();
+            let new_line = self.text[self.pos()..t.start].contains('\n');
+            let begins = match t.tok {
+                Tok::Percent | Tok::Str => true,
+                Tok::Word => {
+                    let word = self.str_of(t);
+                    word.contains('.') || matches!(word, "return" | "call")
+                }
+                _ => false,
+            };
+            if depth == 0 && new_line && begins {
+                return;
+            }
+            match t.tok {
+                Tok::Eof => return,
+                Tok::Punct(b'(' | b'[' | b'{') => depth += 1,
+                Tok::Punct(b')' | b']' | b'}') => match depth.checked_sub(1) {
+                    Some(d) => depth = d,
+                    None => return,
+                },
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// `(%a, %b) <{…}> ({…}, {…}) {…} : (t, t) -> t`, behind the name.
+    pub(super) fn generic(&mut self, at: Span) -> Parsed<Box<Draft>> {
+        let mut draft = Box::new(Draft { span: at, ..Draft::default() });
+        self.expect(b'(')?;
+        draft.operands = self.operands()?;
+        self.expect(b')')?;
+        if self.at(b'[') {
+            let t = self.peek();
+            return self.fail("parse", span(t), "successors are not supported: regions have one block");
+        }
+        if self.eat(b'<') {
+            self.optional_dict(&mut draft.attrs)?;
+            self.expect(b'>')?;
+        }
+        if self.eat(b'(') {
+            self.generic_regions(&mut draft.regions)?;
+        }
+        self.optional_dict(&mut draft.attrs)?;
+        self.expect(b':')?;
+        self.function_types(&mut draft)?;
+        Ok(draft)
+    }
+
+    fn generic_regions(&mut self, out: &mut Vec<Region>) -> Parsed<()> {
+        loop {
+            out.push(self.region(&[])?);
+            if !self.eat(b',') {
+                self.expect(b')')?;
+                return Ok(());
+            }
+        }
+    }
+
+    // --- pretty forms
+
+    pub(super) fn parts(&mut self, parts: &[Part], draft: &mut Draft) -> Parsed<()> {
+        for part in parts {
+            match part {
+                Part::Hook(hook) => (hook.parse)(self, draft)?,
+                Part::Types(types) => self.types(*types, draft)?,
+                Part::Optional(parts) => {
+                    let present = match parts.first() {
+                        Some(Part::Lit(lit)) => self.at_literal(lit),
+                        _ => false,
+                    };
+                    if present {
+                        self.parts(parts, draft)?;
+                    }
+                }
+                simple => self.simple_part(simple, draft)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn simple_part(&mut self, part: &Part, draft: &mut Draft) -> Parsed<()> {
+        let t = self.peek();
+        let (key, value) = match part {
+            Part::Lit(lit) => return self.literal(lit),
+            Part::Operand => {
+                let operand = self.operand()?;
+                draft.operands.push(operand);
+                return Ok(());
+            }
+            Part::Operands => {
+                if self.at_literal("()") {
+                    return self.literal("()");
+                }
+                let operands = self.operands()?;
+                draft.operands.extend(operands);
+                return Ok(());
+            }
+            Part::Dict => return self.optional_dict(&mut draft.attrs),
+            Part::Ints(key) => {
+                // Older programs have a constant here.
+                let value = if self.at(b'[') { Attr::i64_array(&self.integers()?) } else { self.attr()? };
+                (key, value)
+            }
+            Part::Int(key, dtype) => {
+                let v = self.integer64()?;
+                (key, Attr::Int(i128::from(v), IntKind::Typed(*dtype)))
+            }
+            Part::Flag(key) => {
+                let word = self.word("`true` or `false`")?;
+                match self.str_of(word) {
+                    "true" => (key, Attr::Bool(true)),
+                    "false" => (key, Attr::Bool(false)),
+                    _ => return self.fail("parse", span(word), "expected `true` or `false`"),
+                }
+            }
+            Part::Float(key) => (key, Attr::float(self.bare_float()?, DType::F64)),
+            Part::Keyword(key, kind) => {
+                let word = self.word("a keyword")?;
+                (key, Attr::dialect(&format!("stablehlo.{kind}"), self.str_of(word)))
+            }
+            Part::Symbol(key) => (key, Attr::Symbol(self.symbol()?.into())),
+            Part::Target(key) => (key, Attr::string(self.symbol()?)),
+            Part::Text(key) => (key, Attr::String(self.string_bytes()?.into())),
+            Part::Value(key) => (key, self.attr()?),
+            Part::Optional(_) | Part::Types(_) | Part::Hook(_) => return Ok(()),
+        };
+        self.insert(&mut draft.attrs, (*key).to_owned(), value, span(t));
+        Ok(())
+    }
+
+    fn types(&mut self, types: Types, draft: &mut Draft) -> Parsed<()> {
+        match types {
+            // These say nothing where there is nothing to say.
+            Types::Pairs | Types::Operands if draft.operands.is_empty() && !self.at(b':') => return Ok(()),
+            _ => self.expect(b':')?,
+        };
+        let function = self.at(b'(');
+        match types {
+            Types::Function | Types::Same | Types::Select | Types::Complex if function => {
+                return self.function_types(draft);
+            }
+            // Lenient: some versions write one type where it is that of everything.
+            Types::Function | Types::Same => {
+                let ty = self.value_type()?;
+                self.all_operands_are(draft, &ty);
+                draft.results.push(ty);
+            }
+            Types::SameOperands => {
+                let ty = self.value_type()?;
+                self.all_operands_are(draft, &ty);
+            }
+            Types::Result => {
+                let ty = self.value_type()?;
+                draft.results.push(ty);
+            }
+            Types::Pairs => {
+                let types = self.type_list()?;
+                self.operands_are(draft, &types);
+                draft.results = types;
+            }
+            Types::Operands => {
+                let types = self.type_list()?;
+                self.operands_are(draft, &types);
+            }
+            Types::Bare => {
+                let params = self.type_list()?;
+                self.arrow()?;
+                self.operands_are(draft, &params);
+                if self.eat(b'(') {
+                    let mut results = Vec::new();
+                    self.list_until(b')', |p| {
+                        results.push(p.value_type()?);
+                        Ok(())
+                    })?;
+                    draft.results = results;
+                } else {
+                    let ty = self.value_type()?;
+                    draft.results.push(ty);
+                }
+            }
+            Types::Select => {
+                let pred = self.value_type()?;
+                self.expect(b',')?;
+                let ty = self.value_type()?;
+                self.operands_are(draft, &[pred, ty.clone(), ty.clone()]);
+                draft.results.push(ty);
+            }
+            Types::Complex => {
+                let ty = self.value_type()?;
+                if let Type::Tensor(t) = &ty {
+                    let part = Type::Tensor(TensorType { dtype: t.dtype.real(), ..t.clone() });
+                    self.all_operands_are(draft, &part);
+                }
+                draft.results.push(ty);
+            }
+            Types::Tuple => {
+                let ty = self.value_type()?;
+                if let Type::Tuple(parts) = &ty {
+                    let parts = parts.clone();
+                    self.operands_are(draft, &parts);
+                }
+                draft.results.push(ty);
+            }
+        }
+        Ok(())
+    }
+
+    /// `t, t`
+    pub(super) fn type_list(&mut self) -> Parsed<Vec<Type>> {
+        let mut out = vec![self.value_type()?];
+        while self.eat(b',') {
+            out.push(self.value_type()?);
+        }
+        Ok(out)
+    }
+
+    /// `(t, t) -> t`
+    pub(super) fn function_types(&mut self, draft: &mut Draft) -> Parsed<()> {
+        let at = self.peek();
+        let FuncType { params, results } = self.function_type()?;
+        self.operands_are(draft, &params);
+        for ty in &results {
+            if matches!(ty, Type::Function(_) | Type::Scalar(_) | Type::Opaque(_)) {
+                let at = Span::new(at.start, self.pos());
+                return self.fail(
+                    "type",
+                    at,
+                    format!("a value is a tensor, a token or a tuple, never of type {ty}"),
+                );
+            }
+        }
+        draft.results = results;
+        Ok(())
+    }
+
+    /// Checks the types that the text says the operands have.
+    pub(super) fn operands_are(&mut self, draft: &Draft, types: &[Type]) {
+        if draft.operands.len() != types.len() {
+            let message = format!("{} operands, but {} types for them", draft.operands.len(), types.len());
+            self.report(Diagnostic::new("type-mismatch", draft.span, message));
+        }
+        for (operand, ty) in draft.operands.iter().zip(types) {
+            self.check_type(*operand, ty);
+        }
+    }
+
+    fn all_operands_are(&mut self, draft: &Draft, ty: &Type) {
+        for operand in &draft.operands {
+            self.check_type(*operand, ty);
+        }
+    }
+
+    // --- from draft to instruction
+
+    /// Makes the instruction, defines its results, takes its location.
+    fn finish(
+        &mut self,
+        syntax: &'static Syntax,
+        mut draft: Box<Draft>,
+        names: &[ResultName<'s>],
+        out: &mut Vec<Inst>,
+    ) -> Parsed<()> {
+        if let Some(last) = out.last()
+            && last.op == Op::Return
+        {
+            self.report(Diagnostic::new(
+                "terminator",
+                draft.span,
+                "nothing can follow the return of a region",
+            ));
+        }
+        if let Read::Check(check) = &syntax.read {
+            return normalize::finish_check(self, check, &mut draft, names, out);
+        }
+        let op = self.op_of(syntax, &mut draft);
+        let results = self.define_results(&draft.results, names, draft.span);
+        let loc = self.trailing_loc()?;
+        // A mistake has been reported if there is no operation: the module will not be used.
+        if let Some(op) = op {
+            self.note_callees(&op, draft.span);
+            let operands = draft.operands.iter().map(|o| o.id).collect();
+            let Draft { span, attrs, regions, .. } = *draft;
+            out.push(Inst { op, operands, results, regions, attrs, span, loc });
+        }
+        Ok(())
+    }
+
+    /// The operation that a draft's attributes make. They are taken out of it.
+    fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
+        let read = match &syntax.read {
+            Read::Unary(op) => {
+                if draft.attrs.is_empty() {
+                    return Some(Op::Unary(*op));
+                }
+                let mut fields = Fields { attrs: &mut draft.attrs, operand_types: Vec::new() };
+                super::convert::elementwise::drop_default_accuracy(&mut fields);
+                return Some(Op::Unary(*op));
+            }
+            Read::Binary(op) => return Some(Op::Binary(*op)),
+            Read::Check(_) => return None,
+            Read::Op(read) => read,
+        };
+        let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();
+        let mut fields = Fields { attrs: &mut draft.attrs, operand_types };
+        match read(&mut fields) {
+            Ok(op) => Some(op),
+            Err(message) => {
+                let message = format!("{}: {message}", syntax.name);
+                self.report(Diagnostic::new("attribute", draft.span, message));
+                None
+            }
+        }
+    }
+
+    /// New values for an operation's results, bound to their names.
+    pub(super) fn define_results(
+        &mut self,
+        types: &[Type],
+        names: &[ResultName<'s>],
+        at: Span,
+    ) -> Vec<ValueId> {
+        let values: Vec<ValueId> = types.iter().map(|ty| self.func.new_value(ty.clone())).collect();
+        let named: usize = names.iter().fold(0, |n, name| n.saturating_add(name.count));
+        // An operation may have results that nobody names.
+        if named != values.len() && !names.is_empty() {
+            let place = names.iter().fold(names[0].span, |s, n| s.to(n.span));
+            let message = format!("{named} names for {} results", values.len());
+            self.report(Diagnostic::new("result-count", place.to(at), message));
+            for name in names {
+                self.define(name.name, name.span, &[]);
+            }
+            return values;
+        }
+        let mut rest = values.as_slice();
+        for name in names {
+            let (mine, others) = rest.split_at(name.count);
+            self.define(name.name, name.span, mine);
+            rest = others;
+        }
+        values
+    }
+
+    fn note_callees(&mut self, op: &Op, at: Span) {
+        match op {
+            Op::Call { callee } => self.callees.push((callee.clone(), at)),
+            Op::Composite(c) => self.callees.push((c.decomposition.clone(), at)),
+            Op::CustomCall(c) => {
+                self.callees.extend(c.called_computations.iter().map(|n| (n.clone(), at)));
+            }
+            _ => {}
+        }
+    }
+}

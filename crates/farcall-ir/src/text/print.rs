@@ -1,0 +1,409 @@
+//! From modules to text, in the pretty forms of the syntax table where they can say everything, else
+//! in the generic form. Values are named as MLIR names them: numbers, `%arg0`, `%c`, `%cst`,
+//! `%iterArg`. Locations are not printed.
+
+use std::fmt::Write;
+
+use super::convert;
+use super::names::{Names, number};
+use super::show::{Dict, Name, Quoted};
+use super::table::{self, Part, Types};
+use crate::attr::{Attr, AttrDict};
+use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::op::Op;
+use crate::types::{TensorType, Type};
+
+/// The module as text that [`super::parse`] reads as an equal module.
+pub(super) fn module(m: &Module) -> String {
+    let mut out = String::from("module");
+    if let Some(name) = &m.name {
+        put(&mut out, format_args!(" @{}", Name(name)));
+    }
+    if !m.attrs.is_empty() {
+        put(&mut out, format_args!(" attributes {}", Dict(&m.attrs)));
+    }
+    out.push_str(" {\n");
+    for func in &m.funcs {
+        let mut p = Printer { out, func, names: number(func), indent: 1 };
+        p.func();
+        out = p.out;
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// Writing to a string does not fail.
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}
+
+pub(super) struct Printer<'a> {
+    pub(super) out: String,
+    pub(super) func: &'a Func,
+    names: Names,
+    indent: usize,
+}
+
+/// An instruction that is being printed: what has not been written yet.
+pub(super) struct View<'a> {
+    pub(super) inst: &'a Inst,
+    /// Operands that are left.
+    pub(super) operands: &'a [ValueId],
+    /// Attributes that are left.
+    pub(super) attrs: AttrDict,
+    /// A hook wrote the regions.
+    pub(super) regions_done: bool,
+}
+
+/// The pretty form cannot say this instruction.
+pub(super) struct NotPretty;
+
+type Printed = Result<(), NotPretty>;
+
+impl<'a> Printer<'a> {
+    pub(super) fn put(&mut self, text: std::fmt::Arguments<'_>) {
+        put(&mut self.out, text);
+    }
+
+    fn func(&mut self) {
+        let f = self.func;
+        let visibility = if f.public { "public" } else { "private" };
+        self.put(format_args!("  func.func {visibility} @{}(", Name(&f.name)));
+        let none = AttrDict::new();
+        for (i, param) in f.params().iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            self.put(format_args!("{comma}{}: {}", self.names.of(*param), f[*param]));
+            self.optional_dict(f.param_attrs.get(i).unwrap_or(&none));
+        }
+        self.out.push(')');
+        let plain = f.result_attrs.iter().all(AttrDict::is_empty);
+        match f.results.as_slice() {
+            [] => {}
+            [one] if plain => self.put(format_args!(" -> {one}")),
+            many => {
+                self.out.push_str(" -> (");
+                for (i, ty) in many.iter().enumerate() {
+                    let comma = if i > 0 { ", " } else { "" };
+                    self.put(format_args!("{comma}{ty}"));
+                    self.optional_dict(f.result_attrs.get(i).unwrap_or(&none));
+                }
+                self.out.push(')');
+            }
+        }
+        if !f.attrs.is_empty() {
+            self.put(format_args!(" attributes {}", Dict(&f.attrs)));
+        }
+        self.out.push(' ');
+        self.braces(&f.body);
+        self.out.push('\n');
+    }
+
+    fn optional_dict(&mut self, d: &AttrDict) {
+        if !d.is_empty() {
+            self.put(format_args!(" {}", Dict(d)));
+        }
+    }
+
+    pub(super) fn new_line(&mut self) {
+        self.out.push('\n');
+        for _ in 0..self.indent {
+            self.out.push_str("  ");
+        }
+    }
+
+    /// `{`, instructions, `}`, without the region's arguments.
+    pub(super) fn braces(&mut self, region: &'a Region) {
+        self.out.push('{');
+        self.body(region);
+    }
+
+    fn body(&mut self, region: &'a Region) {
+        self.indent += 1;
+        for inst in &region.insts {
+            self.new_line();
+            self.inst(inst);
+        }
+        self.indent -= 1;
+        self.new_line();
+        self.out.push('}');
+    }
+
+    /// `{`, a label with the arguments, instructions, `}`.
+    fn labelled(&mut self, region: &'a Region) {
+        self.out.push('{');
+        if !region.args.is_empty() {
+            self.new_line();
+            self.out.push_str("^bb0(");
+            for (i, arg) in region.args.iter().enumerate() {
+                let comma = if i > 0 { ", " } else { "" };
+                self.put(format_args!("{comma}{}: {}", self.names.of(*arg), self.func[*arg]));
+            }
+            self.out.push_str("):");
+        }
+        self.body(region);
+    }
+
+    fn inst(&mut self, inst: &'a Inst) {
+        if let Some(first) = inst.results.first() {
+            self.put(format_args!("{}", self.names.group(*first)));
+            if inst.results.len() > 1 {
+                self.put(format_args!(":{}", inst.results.len()));
+            }
+            self.out.push_str(" = ");
+        }
+        let start = self.out.len();
+        if self.pretty(inst).is_err() {
+            self.out.truncate(start);
+            self.generic(inst);
+        }
+    }
+
+    /// The name of the operation: the dialect of functions is left out where MLIR does.
+    fn name_of(&self, inst: &Inst, pretty: bool) -> &'static str {
+        match (&inst.op, self.indent, pretty) {
+            (Op::Return, 2, true) => "return",
+            (Op::Return, 2, false) => "func.return",
+            (Op::Call { .. }, 2, true) => "call",
+            (op, _, _) => op.name(),
+        }
+    }
+
+    fn pretty(&mut self, inst: &'a Inst) -> Printed {
+        let form = table::lookup(inst.op.name()).map_or(&[][..], |s| s.form);
+        if form.is_empty() {
+            return Err(NotPretty);
+        }
+        let mut attrs = convert::write(&inst.op);
+        for (key, value) in &inst.attrs {
+            attrs.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        let mut view = View { inst, operands: &inst.operands, attrs, regions_done: false };
+        let name = self.name_of(inst, true);
+        self.out.push_str(name);
+        let tight = match form.first() {
+            Some(Part::Lit(l)) => l.starts_with('('),
+            Some(Part::Dict | Part::Types(_)) => true,
+            Some(Part::Hook(h)) => h.tight,
+            _ => false,
+        };
+        // Nothing follows the name of a return without operands.
+        let nothing = matches!(form.first(), Some(Part::Operands))
+            && inst.operands.is_empty()
+            && inst.results.is_empty();
+        if !tight && !nothing {
+            self.out.push(' ');
+        }
+        self.parts(form, &mut view)?;
+        let all = view.operands.is_empty()
+            && view.attrs.is_empty()
+            && (view.regions_done || inst.regions.is_empty());
+        if all { Ok(()) } else { Err(NotPretty) }
+    }
+
+    pub(super) fn parts(&mut self, parts: &[Part], view: &mut View<'a>) -> Printed {
+        for part in parts {
+            self.part(part, view)?;
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Part, view: &mut View<'a>) -> Printed {
+        match part {
+            Part::Lit(text) => self.out.push_str(text),
+            Part::Operand => {
+                let operand = view.next_operand()?;
+                self.value(operand);
+            }
+            Part::Operands => {
+                let operands = std::mem::take(&mut view.operands);
+                self.values(operands);
+            }
+            Part::Ints(key) => {
+                let ints = view.take(key)?.as_i64_list().ok_or(NotPretty)?;
+                self.put(format_args!("{ints:?}"));
+            }
+            Part::Int(key, _) => {
+                let v = view.take(key)?.as_i64().ok_or(NotPretty)?;
+                self.put(format_args!("{v}"));
+            }
+            Part::Flag(key) => {
+                let v = view.take(key)?.as_bool().ok_or(NotPretty)?;
+                self.put(format_args!("{v}"));
+            }
+            Part::Float(key) => {
+                let text = view.take(key)?.to_string();
+                self.out.push_str(text.split(" : ").next().unwrap_or(&text));
+            }
+            Part::Keyword(key, _) => match view.take(key)? {
+                Attr::Dialect(d) => self.out.push_str(&d.text),
+                _ => return Err(NotPretty),
+            },
+            Part::Symbol(key) | Part::Value(key) => {
+                let attr = view.take(key)?;
+                self.put(format_args!("{attr}"));
+            }
+            Part::Target(key) => {
+                let attr = view.take(key)?;
+                let name = attr.as_str().ok_or(NotPretty)?;
+                self.put(format_args!("@{}", Name(name)));
+            }
+            Part::Text(key) => {
+                let attr = view.take(key)?;
+                let text = attr.as_str().ok_or(NotPretty)?;
+                self.put(format_args!("{}", Quoted(text.as_bytes())));
+            }
+            Part::Dict => self.rest_dict(view),
+            Part::Optional(parts) => {
+                let key = parts.iter().find_map(Part::key);
+                if key.is_some_and(|k| view.attrs.contains_key(k)) {
+                    return self.parts(parts, view);
+                }
+            }
+            Part::Types(types) => return self.types(*types, view),
+            Part::Hook(hook) => return (hook.print)(self, view),
+        }
+        Ok(())
+    }
+
+    /// The attributes that are left, in braces.
+    pub(super) fn rest_dict(&mut self, view: &mut View<'a>) {
+        let rest = std::mem::take(&mut view.attrs);
+        self.optional_dict(&rest);
+    }
+
+    pub(super) fn value(&mut self, v: ValueId) {
+        self.put(format_args!("{}", self.names.of(v)));
+    }
+
+    pub(super) fn values(&mut self, values: &[ValueId]) {
+        for (i, v) in values.iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+            }
+            self.value(*v);
+        }
+    }
+
+    pub(super) fn type_list<'t>(&mut self, types: impl IntoIterator<Item = &'t Type>) {
+        for (i, ty) in types.into_iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            self.put(format_args!("{comma}{ty}"));
+        }
+    }
+
+    pub(super) fn types(&mut self, types: Types, view: &View<'a>) -> Printed {
+        let f = self.func;
+        let operands: Vec<&Type> = view.inst.operands.iter().map(|v| &f[*v]).collect();
+        let results: Vec<&Type> = view.inst.results.iter().map(|v| &f[*v]).collect();
+        let short = match (types, results.as_slice()) {
+            (Types::Same, [r]) => operands.iter().all(|o| o == r),
+            (Types::Select, [r]) => operands.len() == 3 && operands[1] == *r && operands[2] == *r,
+            (Types::Complex, [Type::Tensor(r)]) => {
+                let part = Type::Tensor(TensorType { dtype: r.dtype.real(), ..r.clone() });
+                r.dtype.is_complex() && operands.iter().all(|o| **o == part)
+            }
+            (Types::Result, [_]) => operands.is_empty(),
+            (Types::Tuple, [Type::Tuple(parts)]) => parts.iter().eq(operands.iter().copied()),
+            (Types::Pairs, _) => operands == results,
+            (Types::Operands, []) => true,
+            (Types::Bare, _) => !operands.is_empty(),
+            _ => false,
+        };
+        match types {
+            Types::Same | Types::Result | Types::Complex | Types::Tuple if short => {
+                self.put(format_args!(" : {}", results[0]));
+            }
+            Types::Select if short => self.put(format_args!(" : {}, {}", operands[0], results[0])),
+            Types::Function | Types::Same | Types::Select | Types::Complex => {
+                self.function(&operands, &results)
+            }
+            Types::Pairs | Types::Operands if short => {
+                if !operands.is_empty() {
+                    self.out.push_str(" : ");
+                    self.type_list(operands);
+                }
+            }
+            Types::Bare if short => {
+                self.out.push_str(" : ");
+                self.type_list(operands);
+                self.out.push_str(" -> ");
+                self.result_types(&results);
+            }
+            _ => return Err(NotPretty),
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, operands: &[&Type], results: &[&Type]) {
+        self.out.push_str(" : (");
+        self.type_list(operands.iter().copied());
+        self.out.push_str(") -> ");
+        self.result_types(results);
+    }
+
+    fn result_types(&mut self, results: &[&Type]) {
+        match results {
+            [one] => self.put(format_args!("{one}")),
+            many => {
+                self.out.push('(');
+                self.type_list(many.iter().copied());
+                self.out.push(')');
+            }
+        }
+    }
+
+    fn generic(&mut self, inst: &'a Inst) {
+        self.put(format_args!("\"{}\"(", self.name_of(inst, false)));
+        self.values(&inst.operands);
+        self.out.push(')');
+        let attrs = convert::write(&inst.op);
+        if !attrs.is_empty() {
+            self.put(format_args!(" <{}>", Dict(&attrs)));
+        }
+        if !inst.regions.is_empty() {
+            self.out.push_str(" (");
+            for (i, region) in inst.regions.iter().enumerate() {
+                if i > 0 {
+                    self.out.push_str(", ");
+                }
+                self.labelled(region);
+            }
+            self.out.push(')');
+        }
+        self.optional_dict(&inst.attrs);
+        let f = self.func;
+        let operands: Vec<&Type> = inst.operands.iter().map(|v| &f[*v]).collect();
+        let results: Vec<&Type> = inst.results.iter().map(|v| &f[*v]).collect();
+        self.function(&operands, &results);
+    }
+}
+
+impl View<'_> {
+    pub(super) fn next_operand(&mut self) -> Result<ValueId, NotPretty> {
+        let (first, rest) = self.operands.split_first().ok_or(NotPretty)?;
+        self.operands = rest;
+        Ok(*first)
+    }
+
+    pub(super) fn take(&mut self, key: &str) -> Result<Attr, NotPretty> {
+        self.attrs.remove(key).ok_or(NotPretty)
+    }
+}
+
+impl Part {
+    /// The attribute that a part writes.
+    fn key(&self) -> Option<&'static str> {
+        match self {
+            Part::Ints(k)
+            | Part::Int(k, _)
+            | Part::Flag(k)
+            | Part::Float(k)
+            | Part::Keyword(k, _)
+            | Part::Symbol(k)
+            | Part::Target(k)
+            | Part::Text(k)
+            | Part::Value(k) => Some(k),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Modules and functions.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::lexer::Tok;
+use super::parser::{Parsed, Parser, Stop, or_list, span};
+use super::region::Arg;
+use crate::attr::{Attr, AttrDict};
+use crate::diag::{Diagnostic, Source, Span};
+use crate::module::{Func, Module};
+use crate::types::Type;
+
+/// Dialects whose top-level operations describe devices and change nothing about values.
+const INERT: [&str; 1] = ["sdy."];
+
+impl<'s> Parser<'s> {
+    /// A whole text: a module, or functions without one.
+    pub(super) fn program(&mut self, source: &Arc<Source>) -> Parsed<Module> {
+        self.read_aliases()?;
+        let mut module = Module::new(Arc::clone(source));
+        let mut wrapped = false;
+        loop {
+            let t = self.peek();
+            match t.tok {
+                Tok::Eof => break,
+                Tok::Word if self.str_of(t) == "module" || self.str_of(t) == "builtin.module" => {
+                    self.only_module(span(t), wrapped || !module.funcs.is_empty())?;
+                    wrapped = true;
+                    self.bump();
+                    self.pretty_module(&mut module)?;
+                }
+                Tok::Str if self.str_of(t) == "\"builtin.module\"" => {
+                    self.only_module(span(t), wrapped || !module.funcs.is_empty())?;
+                    wrapped = true;
+                    self.bump();
+                    self.generic_module(&mut module)?;
+                }
+                _ => {
+                    if wrapped && matches!(self.str_of(t), "func.func" | "\"func.func\"") {
+                        return self.fail("parse", span(t), "this function stands outside of the module");
+                    }
+                    self.item(&mut module)?;
+                }
+            }
+        }
+        self.check_symbols(&module);
+        if module.funcs.is_empty() && self.diagnostics.is_empty() {
+            self.report(Diagnostic::global("empty", "the program has no functions"));
+        }
+        Ok(module)
+    }
+
+    fn only_module(&mut self, at: Span, another: bool) -> Parsed<()> {
+        if !another {
+            return Ok(());
+        }
+        self.report(
+            Diagnostic::new("parse", at, "a program is one module")
+                .note("several programs in one text are split by lines `// -----`"),
+        );
+        Err(Stop)
+    }
+
+    /// `@name attributes {…} { … }`
+    fn pretty_module(&mut self, module: &mut Module) -> Parsed<()> {
+        if self.peek().tok == Tok::At {
+            module.name = Some(self.symbol()?);
+        }
+        if self.eat_word("attributes") {
+            module.attrs = self.dict()?;
+        }
+        self.expect(b'{')?;
+        self.items(module)?;
+        self.trailing_loc()?;
+        Ok(())
+    }
+
+    /// `() <{…}> ({ … }) {…} : () -> ()`
+    fn generic_module(&mut self, module: &mut Module) -> Parsed<()> {
+        self.literal("()")?;
+        self.properties(&mut module.attrs)?;
+        self.literal("({")?;
+        if self.peek().tok == Tok::Caret {
+            self.bump();
+            if self.eat(b'(') {
+                self.expect(b')')?;
+            }
+            self.expect(b':')?;
+        }
+        self.items(module)?;
+        self.expect(b')')?;
+        self.optional_dict(&mut module.attrs)?;
+        self.literal(": () -> ()")?;
+        self.trailing_loc()?;
+        module.name = self.take_name(&mut module.attrs, "sym_name");
+        Ok(())
+    }
+
+    /// `<{…}>`, if that comes next.
+    fn properties(&mut self, out: &mut AttrDict) -> Parsed<()> {
+        if self.eat(b'<') {
+            self.optional_dict(out)?;
+            self.expect(b'>')?;
+        }
+        Ok(())
+    }
+
+    fn take_name(&mut self, attrs: &mut AttrDict, key: &str) -> Option<String> {
+        attrs.remove(key).and_then(|a| a.as_str().map(str::to_owned))
+    }
+
+    /// Items up to `}`, which is taken.
+    fn items(&mut self, module: &mut Module) -> Parsed<()> {
+        loop {
+            let t = self.peek();
+            match t.tok {
+                Tok::Punct(b'}') => {
+                    self.bump();
+                    return Ok(());
+                }
+                Tok::Eof => return self.expected("`func.func` or `}`"),
+                _ => self.item(module)?,
+            }
+        }
+    }
+
+    /// A function, an alias, resources, or something that can be skipped.
+    fn item(&mut self, module: &mut Module) -> Parsed<()> {
+        let t = self.peek();
+        let text = self.str_of(t);
+        match t.tok {
+            Tok::Hash | Tok::Bang => self.alias_definition(),
+            Tok::ResourcesBegin => {
+                while !matches!(self.bump().tok, Tok::ResourcesEnd | Tok::Eof) {}
+                Ok(())
+            }
+            Tok::Word if text == "func.func" || text == "func" => {
+                self.bump();
+                let func = self.pretty_func()?;
+                module.funcs.extend(func);
+                Ok(())
+            }
+            Tok::Str if text == "\"func.func\"" => {
+                self.bump();
+                let func = self.generic_func(span(t))?;
+                module.funcs.push(func);
+                Ok(())
+            }
+            Tok::Word | Tok::Str if INERT.iter().any(|d| text.trim_start_matches('"').starts_with(d)) => {
+                self.skip_item();
+                Ok(())
+            }
+            Tok::Word | Tok::Str if matches!(text.trim_matches('"'), "module" | "builtin.module") => {
+                self.fail("parse", span(t), "modules inside of modules are not supported")
+            }
+            Tok::Word | Tok::Str => {
+                let name = text.trim_matches('"').to_owned();
+                let near = farcall_sig::nearest::nearest(&name, ["func.func", "module"]);
+                // Not the name of an operation at all: say what can stand here.
+                if !name.contains('.') {
+                    let mut d = Diagnostic::new(
+                        "parse",
+                        span(t),
+                        format!("expected `func.func` or `module`, found `{name}`"),
+                    );
+                    if !near.is_empty() {
+                        d = d.note(format!("did you mean {}?", or_list(&near)));
+                    }
+                    self.report(d);
+                    return Err(Stop);
+                }
+                let message = format!("unknown operation {name} outside of a function");
+                self.report(Diagnostic::new("unknown-op", span(t), message));
+                self.skip_item();
+                Ok(())
+            }
+            _ => self.expected("`func.func` or `module`"),
+        }
+    }
+
+    /// Goes on behind an item: where a line begins with another one, or at the `}` that closes the
+    /// module.
+    fn skip_item(&mut self) {
+        let mut depth = 0u32;
+        loop {
+            self.bump();
+            let t = self.peek();
+            let new_line = self.text[self.pos()..t.start].contains('\n');
+            if depth == 0 && new_line && matches!(t.tok, Tok::Word | Tok::Str | Tok::Hash | Tok::Bang) {
+                return;
+            }
+            match t.tok {
+                Tok::Eof | Tok::ResourcesBegin => return,
+                Tok::Punct(b'(' | b'[' | b'{' | b'<') => depth += 1,
+                Tok::Punct(b')' | b']' | b'}' | b'>') => match depth.checked_sub(1) {
+                    Some(d) => depth = d,
+                    None => return,
+                },
+                _ => {}
+            }
+        }
+    }
+
+    // --- functions
+
+    /// `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. Nothing for a declaration
+    /// that has been reported.
+    fn pretty_func(&mut self) -> Parsed<Option<Func>> {
+        let visibility = self.peek();
+        let mut public = true;
+        if visibility.tok == Tok::Word {
+            match self.str_of(visibility) {
+                "public" => {}
+                "private" | "nested" => public = false,
+                _ => return self.expected("a name that starts with `@`"),
+            }
+            self.bump();
+        }
+        let at = self.peek();
+        let name = self.symbol()?;
+        self.func = Func::new(name, span(at));
+        self.func.public = public;
+        self.scope.clear();
+        let (mut args, mut declared) = (Vec::new(), false);
+        self.expect(b'(')?;
+        self.list_until(b')', |p| {
+            if p.peek().tok == Tok::Percent {
+                args.push(p.arg()?);
+            } else {
+                p.value_type()?;
+                declared = true;
+            }
+            let mut attrs = AttrDict::new();
+            p.optional_dict(&mut attrs)?;
+            p.trailing_loc()?;
+            p.func.param_attrs.push(attrs);
+            Ok(())
+        })?;
+        if self.peek().tok == Tok::Arrow {
+            self.bump();
+            self.func_results()?;
+        }
+        if self.eat_word("attributes") {
+            self.func.attrs = self.dict()?;
+        }
+        if declared || !self.at(b'{') {
+            let message = format!("function @{} has no body", self.func.name);
+            self.report(Diagnostic::new("no-body", span(at), message));
+            self.trailing_loc()?;
+            return Ok(None);
+        }
+        self.func_body(&args).map(Some)
+    }
+
+    /// `t`, `t {…}`, or `(t {…}, t)`
+    fn func_results(&mut self) -> Parsed<()> {
+        if !self.eat(b'(') {
+            let ty = self.value_type()?;
+            self.func.results.push(ty);
+            self.func.result_attrs.push(AttrDict::new());
+            return Ok(());
+        }
+        self.list_until(b')', |p| {
+            let ty = p.value_type()?;
+            let mut attrs = AttrDict::new();
+            p.optional_dict(&mut attrs)?;
+            p.func.results.push(ty);
+            p.func.result_attrs.push(attrs);
+            Ok(())
+        })
+    }
+
+    fn func_body(&mut self, args: &[Arg<'s>]) -> Parsed<Func> {
+        self.func.body = self.region(args)?;
+        self.trailing_loc()?;
+        Ok(std::mem::replace(&mut self.func, Func::new("", Span::default())))
+    }
+
+    /// `() <{function_type = …, sym_name = …}> ({ ^bb0(…): … }) : () -> ()`
+    fn generic_func(&mut self, at: Span) -> Parsed<Func> {
+        self.func = Func::new("", at);
+        self.scope.clear();
+        let mut attrs = AttrDict::new();
+        self.literal("()")?;
+        self.properties(&mut attrs)?;
+        self.expect(b'(')?;
+        let mut func = self.func_body(&[])?;
+        self.expect(b')')?;
+        self.optional_dict(&mut attrs)?;
+        self.literal(": () -> ()")?;
+        self.trailing_loc()?;
+        let Some(name) = self.take_name(&mut attrs, "sym_name") else {
+            return self.fail("attribute", at, "func.func: attribute `sym_name` is missing");
+        };
+        func.name = name;
+        func.public = match attrs.remove("sym_visibility") {
+            Some(v) => v.as_str().is_none_or(|v| v == "public"),
+            None => true,
+        };
+        let params = match attrs.remove("function_type").as_ref().and_then(Parser::as_type) {
+            Some(Type::Function(ty)) => {
+                func.results = ty.results.clone();
+                ty.params.clone()
+            }
+            _ => return self.fail("attribute", at, "func.func: attribute `function_type` is missing"),
+        };
+        let found: Vec<Type> = func.params().iter().map(|p| func[*p].clone()).collect();
+        if found != params {
+            let message = "the arguments of the body have other types than `function_type` says";
+            self.report(Diagnostic::new("type-mismatch", at, message));
+        }
+        func.param_attrs = self.dicts(&mut attrs, "arg_attrs", params.len(), at);
+        func.result_attrs = self.dicts(&mut attrs, "res_attrs", func.results.len(), at);
+        func.attrs = attrs;
+        Ok(func)
+    }
+
+    /// A list of `n` dictionaries; empty ones if absent.
+    fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: Span) -> Vec<AttrDict> {
+        let items = match attrs.remove(key) {
+            None => return vec![AttrDict::new(); n],
+            Some(Attr::Array(items)) => items,
+            Some(_) => Vec::new(),
+        };
+        let dicts: Vec<AttrDict> = items
+            .into_iter()
+            .filter_map(|a| match a {
+                Attr::Dict(d) => Some(d),
+                _ => None,
+            })
+            .collect();
+        if dicts.len() != n {
+            let message = format!("func.func: attribute `{key}` is a list of {n} dictionaries");
+            self.report(Diagnostic::new("attribute", at, message));
+        }
+        dicts
+    }
+
+    /// Every function that is called exists, once.
+    fn check_symbols(&mut self, module: &Module) {
+        let mut names = HashSet::new();
+        for func in &module.funcs {
+            if !names.insert(func.name.as_str()) {
+                let message = format!("function @{} is already defined", func.name);
+                self.report(Diagnostic::new("redefinition", func.span, message));
+            }
+        }
+        // A function without a body has been reported as that.
+        if self.diagnostics.iter().any(|d| d.code == "no-body") {
+            return;
+        }
+        for (callee, at) in std::mem::take(&mut self.callees) {
+            if names.contains(callee.as_str()) {
+                continue;
+            }
+            let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
+            let near = farcall_sig::nearest::nearest(&callee, names.iter().copied());
+            if !near.is_empty() {
+                d = d.note(format!("did you mean {}?", or_list(&near)));
+            }
+            self.report(d);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Names of values: `%x`, `%0#1`. A region's names are forgotten where it ends.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::lexer::Tok;
+use super::parser::{Parsed, Parser, span};
+use crate::diag::{Diagnostic, Span};
+use crate::module::ValueId;
+use crate::types::Type;
+
+/// What the names that are visible now stand for.
+#[derive(Default)]
+pub(super) struct Scope<'s> {
+    values: HashMap<&'s str, Bound>,
+    /// Names in the order of their definition, so that a region's can be removed again.
+    order: Vec<&'s str>,
+}
+
+enum Bound {
+    One(ValueId),
+    Many(Box<[ValueId]>),
+    /// Defined by something that was not understood; uses are not errors.
+    Unknown,
+}
+
+/// A use of a value.
+#[derive(Clone, Copy)]
+pub(super) struct Operand {
+    pub(super) id: ValueId,
+    /// False if nothing is known about the value, because its definition was not understood.
+    pub(super) known: bool,
+    pub(super) span: Span,
+}
+
+/// `%name` or `%name:2` to the left of `=`.
+#[derive(Clone, Copy)]
+pub(super) struct ResultName<'s> {
+    pub(super) name: &'s str,
+    pub(super) count: usize,
+    pub(super) span: Span,
+}
+
+impl Scope<'_> {
+    /// Forgets everything: a new function begins.
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.order.clear();
+    }
+
+    /// How many names are visible; see [`Scope::close`].
+    pub(super) fn open(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Forgets the names defined since [`Scope::open`] returned `mark`.
+    pub(super) fn close(&mut self, mark: usize) {
+        for name in self.order.drain(mark..) {
+            self.values.remove(name);
+        }
+    }
+}
+
+impl<'s> Parser<'s> {
+    /// Binds `%name` to values (none: to something unknown).
+    pub(super) fn define(&mut self, name: &'s str, at: Span, values: &[ValueId]) {
+        let bound = match values {
+            [] => Bound::Unknown,
+            [one] => Bound::One(*one),
+            many => Bound::Many(many.into()),
+        };
+        match self.scope.values.entry(name) {
+            Entry::Vacant(e) => {
+                e.insert(bound);
+                self.scope.order.push(name);
+            }
+            Entry::Occupied(mut e) => {
+                e.insert(bound);
+                self.report(Diagnostic::new("redefinition", at, format!("{name} is already defined")));
+            }
+        }
+    }
+
+    /// `%name` or `%name#1`
+    pub(super) fn operand(&mut self) -> Parsed<Operand> {
+        let t = self.peek();
+        if t.tok != Tok::Percent {
+            return self.expected("a value such as `%0`");
+        }
+        self.bump();
+        let name = self.str_of(t);
+        let mut place = span(t);
+        let mut index = None;
+        if self.bytes().get(t.end) == Some(&b'#') {
+            let t = self.bump();
+            place = place.to(span(t));
+            index = self.str_of(t).get(1..).and_then(|n| n.parse::<usize>().ok());
+            if index.is_none() {
+                return self.fail("parse", place, "expected the number of a result after `#`");
+            }
+        }
+        let found = match (self.scope.values.get(name), index) {
+            (Some(Bound::One(id)), None | Some(0)) => Some(*id),
+            (Some(Bound::Many(ids)), Some(i)) if i < ids.len() => Some(ids[i]),
+            (Some(Bound::One(_)), Some(_)) => {
+                let message = format!("{name} is one value, so that it has no result {}", index.unwrap_or(0));
+                self.report(Diagnostic::new("undefined-value", place, message));
+                None
+            }
+            (Some(Bound::Many(ids)), i) => {
+                let n = ids.len();
+                let message = match i {
+                    Some(i) => format!("{name} is {n} values, so that it has no result {i}"),
+                    None => format!("{name} is {n} values; write {name}#0 for the first"),
+                };
+                self.report(Diagnostic::new("undefined-value", place, message));
+                None
+            }
+            (Some(Bound::Unknown), _) => None,
+            (None, _) => {
+                self.report(self.undefined(name, place));
+                // Once is enough.
+                self.scope.values.insert(name, Bound::Unknown);
+                self.scope.order.push(name);
+                None
+            }
+        };
+        Ok(match found {
+            Some(id) => Operand { id, known: true, span: place },
+            None => Operand { id: self.func.new_value(Type::Token), known: false, span: place },
+        })
+    }
+
+    fn undefined(&self, name: &str, at: Span) -> Diagnostic {
+        let d = Diagnostic::new("undefined-value", at, format!("{name} is not defined here"));
+        // A number is a slip of another kind than a word.
+        if name[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            return d;
+        }
+        let near = farcall_sig::nearest::nearest(name, self.scope.values.keys().copied());
+        if near.is_empty() { d } else { d.note(format!("did you mean {}?", super::parser::or_list(&near))) }
+    }
+
+    /// `%a, %b`, possibly none. A comma that something else follows is left alone.
+    pub(super) fn operands(&mut self) -> Parsed<Vec<Operand>> {
+        let mut out = Vec::new();
+        if self.peek().tok != Tok::Percent {
+            return Ok(out);
+        }
+        loop {
+            out.push(self.operand()?);
+            let before = self.pos();
+            if !self.eat(b',') {
+                return Ok(out);
+            }
+            if self.peek().tok != Tok::Percent {
+                self.jump(before);
+                return Ok(out);
+            }
+        }
+    }
+
+    /// `%a, %b:2 =`, or nothing.
+    pub(super) fn result_names(&mut self) -> Parsed<Vec<ResultName<'s>>> {
+        let mut out = Vec::new();
+        if self.peek().tok != Tok::Percent {
+            return Ok(out);
+        }
+        loop {
+            let t = self.peek();
+            if t.tok != Tok::Percent {
+                return self.expected("a value such as `%0`");
+            }
+            self.bump();
+            let mut count = 1;
+            if self.eat(b':') {
+                let at = self.peek();
+                count = self.unsigned("a number of results")?;
+                if count == 0 {
+                    return self.fail("parse", span(at), "an operation without results has no names");
+                }
+            }
+            out.push(ResultName { name: self.str_of(t), count, span: span(t) });
+            if !self.eat(b',') {
+                self.expect(b'=')?;
+                return Ok(out);
+            }
+        }
+    }
+
+    /// Reports if the text says another type for an operand than it has.
+    pub(super) fn check_type(&mut self, operand: Operand, said: &Type) {
+        if !operand.known || self.func[operand.id] == *said {
+            return;
+        }
+        let name = &self.text[operand.span.start as usize..operand.span.end as usize];
+        let message = format!("{name} is used as {said}, but it is {}", self.func[operand.id]);
+        self.report(Diagnostic::new("type-mismatch", operand.span, message));
+    }
+}

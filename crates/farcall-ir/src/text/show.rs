@@ -1,0 +1,257 @@
+//! Attributes as MLIR text: `Display` of [`Attr`], strings, names, floats, dense constants.
+//!
+//! What is written reads back as the same bits: floats as the shortest decimal that does, or as
+//! hexadecimal bits.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+use farcall_sig::{DType, DTypeClass};
+
+use super::lexer::is_bare;
+use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::literal::Literal;
+use crate::scalar::Scalar;
+use crate::types::TensorType;
+
+/// Constants of more elements than this are written as one hexadecimal string, as MLIR does.
+const HEX_ELEMENTS: usize = 100;
+
+/// Writes the attribute as StableHLO text does: `5 : i64`, `dense<[1, 2]> : tensor<2xi32>`.
+impl Display for Attr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Attr::Unit => f.write_str("unit"),
+            Attr::Bool(b) => write!(f, "{b}"),
+            Attr::Int(v, IntKind::Index) => write!(f, "{v} : index"),
+            Attr::Int(v, IntKind::Typed(d)) => write!(f, "{v} : {}", d.mlir()),
+            Attr::Float(bits, d) => {
+                let mut bytes = [0; 8];
+                Scalar::Float(f64::from_bits(*bits)).write(*d, &mut bytes);
+                write_float(f, *d, &bytes)?;
+                write!(f, " : {}", d.mlir())
+            }
+            Attr::String(bytes) => write!(f, "{}", Quoted(bytes)),
+            Attr::Array(items) => {
+                f.write_str("[")?;
+                for (i, item) in items.iter().enumerate() {
+                    let comma = if i > 0 { ", " } else { "" };
+                    write!(f, "{comma}{item}")?;
+                }
+                f.write_str("]")
+            }
+            Attr::Dict(d) => write!(f, "{}", Dict(d)),
+            Attr::Dense(l) => {
+                write_literal(f, l)?;
+                write!(f, " : {}", TensorType::new(l.dtype(), l.dims()))
+            }
+            Attr::DenseIndex(dims, values) => {
+                let as_i64 = Literal::from_slice(DType::S64, dims.clone(), values);
+                write_literal(f, &as_i64)?;
+                f.write_str(" : tensor<")?;
+                for d in dims {
+                    write!(f, "{d}x")?;
+                }
+                f.write_str("index>")
+            }
+            Attr::DenseArray(l) => {
+                write!(f, "array<{}", l.dtype().mlir())?;
+                for i in 0..l.len() {
+                    f.write_str(if i == 0 { ": " } else { ", " })?;
+                    write_element(f, l, i)?;
+                }
+                f.write_str(">")
+            }
+            Attr::Symbol(name) => {
+                for (i, part) in name.split("::@").enumerate() {
+                    let separator = if i > 0 { "::" } else { "" };
+                    write!(f, "{separator}@{}", Name(part))?;
+                }
+                Ok(())
+            }
+            Attr::Type(ty) => write!(f, "{ty}"),
+            Attr::Dialect(d) => write_dialect(f, d),
+        }
+    }
+}
+
+fn write_dialect(f: &mut Formatter<'_>, d: &DialectAttr) -> fmt::Result {
+    if let Some(word) = d.name.strip_prefix("builtin.") {
+        return if word == "loc" { write!(f, "loc({})", d.text) } else { write!(f, "{word}<{}>", d.text) };
+    }
+    match d.name.split_once('.') {
+        // Enumerations, as MLIR writes them.
+        Some((dialect, name)) if is_bare(&d.text) && matches!(dialect, "stablehlo" | "chlo" | "mhlo") => {
+            if name.ends_with("_mode") {
+                write!(f, "#{}<{}>", d.name, d.text)
+            } else {
+                write!(f, "#{dialect}<{name} {}>", d.text)
+            }
+        }
+        Some(_) if d.text.is_empty() => write!(f, "#{}", d.name),
+        _ => write!(f, "#{}<{}>", d.name, d.text),
+    }
+}
+
+/// `{a = 1 : i64, b}`
+pub(super) struct Dict<'a>(pub(super) &'a AttrDict);
+
+impl Display for Dict<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (i, (key, value)) in self.0.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{}", Name(key))?;
+            if *value != Attr::Unit {
+                write!(f, " = {value}")?;
+            }
+        }
+        f.write_str("}")
+    }
+}
+
+/// A name, in quotes where it needs them.
+pub(super) struct Name<'a>(pub(super) &'a str);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if is_bare(self.0) { f.write_str(self.0) } else { write!(f, "{}", Quoted(self.0.as_bytes())) }
+    }
+}
+
+/// A string in quotes, with everything escaped that is not printable ASCII.
+pub(super) struct Quoted<'a>(pub(super) &'a [u8]);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for b in self.0 {
+            match b {
+                b'\\' => f.write_str("\\\\")?,
+                b'"' => f.write_str("\\22")?,
+                b' '..=b'~' => f.write_char(char::from(*b))?,
+                _ => write!(f, "\\{b:02X}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// `dense<…>` without the type.
+pub(super) fn write_literal(f: &mut dyn Write, l: &Literal) -> fmt::Result {
+    f.write_str("dense<")?;
+    if l.is_splat() {
+        write_element(f, l, 0)?;
+    } else if l.len() > HEX_ELEMENTS {
+        write_hex(f, l)?;
+    } else if !l.is_empty() {
+        write_lists(f, l)?;
+    }
+    f.write_str(">")
+}
+
+/// Nested lists; there are few elements, so few dimensions are larger than 1, but there may be many.
+fn write_lists(f: &mut dyn Write, l: &Literal) -> fmt::Result {
+    let dims = l.dims();
+    for i in 0..l.len() {
+        // How many lists begin (or end) at this element: those whose number of elements divides it.
+        let whole = |i: usize| {
+            let mut size = 1;
+            dims.iter()
+                .rev()
+                .take_while(|d| {
+                    size *= **d;
+                    i.is_multiple_of(size)
+                })
+                .count()
+        };
+        let begin = whole(i);
+        if i > 0 {
+            f.write_str(", ")?;
+        }
+        for _ in 0..begin {
+            f.write_char('[')?;
+        }
+        write_element(f, l, i)?;
+        for _ in 0..whole(i + 1) {
+            f.write_char(']')?;
+        }
+    }
+    Ok(())
+}
+
+fn write_hex(f: &mut dyn Write, l: &Literal) -> fmt::Result {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let bits = l.dtype().bits();
+    let mask = if bits < 8 { u8::MAX >> (8 - bits) } else { u8::MAX };
+    f.write_str("\"0x")?;
+    let mut text = String::with_capacity(8192);
+    for chunk in l.bytes().chunks(4096) {
+        text.clear();
+        for b in chunk {
+            text.push(char::from(DIGITS[usize::from((b & mask) >> 4)]));
+            text.push(char::from(DIGITS[usize::from(b & mask & 15)]));
+        }
+        f.write_str(&text)?;
+    }
+    f.write_str("\"")
+}
+
+fn write_element(f: &mut dyn Write, l: &Literal, i: usize) -> fmt::Result {
+    let (dtype, size) = (l.dtype(), l.dtype().size());
+    let bytes = &l.bytes()[i * size..(i + 1) * size];
+    match dtype.class() {
+        DTypeClass::Float => write_float(f, dtype, bytes),
+        DTypeClass::Complex => {
+            f.write_char('(')?;
+            write_float(f, dtype.real(), &bytes[..size / 2])?;
+            f.write_char(',')?;
+            write_float(f, dtype.real(), &bytes[size / 2..])?;
+            f.write_char(')')
+        }
+        _ => match Scalar::from_bytes(dtype, bytes) {
+            Scalar::Bool(b) => write!(f, "{b}"),
+            Scalar::Unsigned(v) => write!(f, "{v}"),
+            other => write!(f, "{}", other.as_i64()),
+        },
+    }
+}
+
+/// A float of a type, given its bytes (there may be more of them).
+fn write_float(f: &mut dyn Write, dtype: DType, bytes: &[u8]) -> fmt::Result {
+    let size = dtype.size();
+    let value = Scalar::from_bytes(dtype, bytes).as_f64();
+    if value.is_finite() {
+        let same = |text: &str| {
+            let mut back = [0; 8];
+            let parsed = text.parse::<f64>().unwrap_or(f64::NAN);
+            Scalar::Float(parsed).write(dtype, &mut back);
+            back[..size] == bytes[..size]
+        };
+        for text in [c_exponent(value), shortest(value, dtype)] {
+            if same(&text) {
+                return f.write_str(&text);
+            }
+        }
+    }
+    let mut bits = [0; 8];
+    bits[..size].copy_from_slice(&bytes[..size]);
+    write!(f, "0x{:0width$X}", u64::from_le_bytes(bits), width = 2 * size)
+}
+
+/// `1.500000e+00`, as C's `%e` writes it.
+fn c_exponent(value: f64) -> String {
+    let text = format!("{value:.6e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    format!("{mantissa}e{exponent:+03}")
+}
+
+/// The fewest digits that tell the value from its neighbours, with a point.
+fn shortest(value: f64, dtype: DType) -> String {
+    let text = if dtype == DType::F64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if !mantissa.contains('.') => format!("{mantissa}.0E{exponent}"),
+        Some((mantissa, exponent)) => format!("{mantissa}E{exponent}"),
+        None => text,
+    }
+}

@@ -1,0 +1,377 @@
+//! The syntax table: one entry for each operation.
+//!
+//! An entry gives the operation's name, its pretty form as a list of [`Part`]s, and how its attributes
+//! make the operation. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret
+//! the list, so that what one writes the other reads. An entry without parts has only MLIR's generic
+//! form. What a list cannot say is a [`Hook`]: a pair of functions, in [`super::hooks`].
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use farcall_sig::DType;
+
+use super::convert::{self, Bad, Fields};
+use super::hooks::{self, Hook};
+use super::normalize::{self, Check};
+use crate::op::{Binary, Op, Unary};
+
+/// How an operation is written and read.
+pub(super) struct Syntax {
+    /// Name with dialect.
+    pub(super) name: &'static str,
+    /// What stands behind the name in the pretty form.
+    pub(super) form: &'static [Part],
+    /// What its attributes mean.
+    pub(super) read: Read,
+}
+
+/// How attributes become an operation.
+pub(super) enum Read {
+    Op(fn(&mut Fields<'_>) -> Result<Op, Bad>),
+    Unary(Unary),
+    Binary(Binary),
+    /// An operation of the `check` dialect, which becomes a custom call.
+    Check(Check),
+}
+
+/// A piece of a pretty form.
+pub(super) enum Part {
+    /// These tokens; printed exactly so.
+    Lit(&'static str),
+    /// `%a`
+    Operand,
+    /// `%a, %b`: all that are left, possibly none, which may be written `()`.
+    Operands,
+    /// `[1, 2]`: attribute `array<i64: 1, 2>`.
+    Ints(&'static str),
+    /// `5`: an integer attribute of a type.
+    Int(&'static str, DType),
+    /// `true`
+    Flag(&'static str),
+    /// `0.1`: an `f64` attribute.
+    Float(&'static str),
+    /// `FFT`: attribute `#stablehlo<kind FFT>`; name of the attribute, name of its kind.
+    Keyword(&'static str, &'static str),
+    /// `@f`: a symbol attribute.
+    Symbol(&'static str),
+    /// `@f`: a string attribute.
+    Target(&'static str),
+    /// `"text"`: a string attribute.
+    Text(&'static str),
+    /// An attribute with its type.
+    Value(&'static str),
+    /// `{a = 1 : i64}`, if attributes are left.
+    Dict,
+    /// These parts, which begin with a [`Part::Lit`], if their first attribute is there.
+    Optional(&'static [Part]),
+    /// The types of operands and results.
+    Types(Types),
+    /// Something else.
+    Hook(&'static Hook),
+}
+
+/// How a pretty form writes the types of operands and results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Types {
+    /// `: (t, t) -> t`; read as [`Types::Same`] too.
+    Function,
+    /// `: t` for all operands and the result, else [`Types::Function`].
+    Same,
+    /// `: t` for the only result; there are no operands.
+    Result,
+    /// `: t, t` for the operands, and the results of the same types; nothing if there are none.
+    Pairs,
+    /// `: t, t` for the operands; no results; nothing if there are no operands.
+    Operands,
+    /// `: t` for all operands; no results.
+    SameOperands,
+    /// `: t, t -> t` or `: t -> (t, t)`
+    Bare,
+    /// `: p, t`: the predicate's type, and that of both values and the result; else
+    /// [`Types::Function`].
+    Select,
+    /// `: t` for the complex result of two real operands, else [`Types::Function`].
+    Complex,
+    /// `: tuple<t, t>`: the result's type, whose parts the operands are.
+    Tuple,
+}
+
+/// The entry of an operation, by its full name.
+pub(super) fn lookup(name: &str) -> Option<&'static Syntax> {
+    TABLE.get(name).copied()
+}
+
+/// The names of all operations.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.keys().copied()
+}
+
+static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|| {
+    static ELEMENTWISE: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
+        let unary = Unary::ALL.into_iter().map(|op| Syntax {
+            name: op.name(),
+            form: if op.name().starts_with("chlo.") { CHLO_UNARY } else { UNARY },
+            read: Read::Unary(op),
+        });
+        let binary = Binary::ALL.into_iter().map(|op| Syntax {
+            name: op.name(),
+            form: match op {
+                Binary::Complex => COMPLEX,
+                Binary::NextAfter | Binary::Polygamma | Binary::Zeta => CHLO_BINARY,
+                _ => BINARY,
+            },
+            read: Read::Binary(op),
+        });
+        unary.chain(binary).collect()
+    });
+    ELEMENTWISE.iter().chain(OPS).chain(normalize::CHECKS).map(|s| (s.name, s)).collect()
+});
+
+use Part::{
+    Dict, Flag, Float, Hook as H, Int, Ints, Keyword, Lit, Operand, Operands, Optional, Symbol, Target, Text,
+    Value,
+};
+use Types::{Bare, Function, Pairs, Result as ResultType, Same, Select, Tuple};
+
+const FUNCTION: Part = Part::Types(Function);
+const SAME: Part = Part::Types(Same);
+
+const UNARY: &[Part] = &[Operand, Dict, SAME];
+const BINARY: &[Part] = &[Operand, Lit(", "), Operand, Dict, SAME];
+const COMPLEX: &[Part] = &[Operand, Lit(", "), Operand, Dict, Part::Types(Types::Complex)];
+const CHLO_UNARY: &[Part] = &[Operand, Dict, Part::Types(Bare)];
+const CHLO_BINARY: &[Part] = &[Operand, Lit(", "), Operand, Dict, Part::Types(Bare)];
+/// `%a, %b : (t, t) -> t`
+const CALL_LIKE: &[Part] = &[Operands, Dict, FUNCTION];
+/// `%a : (t) -> t`
+const ONE: &[Part] = &[Operand, Dict, FUNCTION];
+/// Only the generic form.
+const GENERIC: &[Part] = &[];
+const CONVOLUTION: &[Part] = &[
+    Lit("("),
+    Operands,
+    Lit(") dim_numbers = "),
+    H(&hooks::CONVOLUTION_DIMS),
+    Lit(", window = {"),
+    H(&hooks::WINDOW),
+    Lit("}"),
+    Dict,
+    FUNCTION,
+];
+
+const fn op(
+    name: &'static str,
+    form: &'static [Part],
+    read: fn(&mut Fields<'_>) -> Result<Op, Bad>,
+) -> Syntax {
+    Syntax { name, form, read: Read::Op(read) }
+}
+
+static OPS: &[Syntax] = &[
+    // elementwise
+    op(
+        "stablehlo.compare",
+        &[
+            Keyword("comparison_direction", "comparison_direction"),
+            Lit(", "),
+            Operand,
+            Lit(", "),
+            Operand,
+            Optional(&[Lit(", "), Keyword("compare_type", "comparison_type")]),
+            Dict,
+            FUNCTION,
+        ],
+        convert::elementwise::read_compare,
+    ),
+    op(
+        "stablehlo.select",
+        &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Part::Types(Select)],
+        |_| Ok(Op::Select),
+    ),
+    op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME], |_| Ok(Op::Clamp)),
+    op("stablehlo.convert", UNARY, |_| Ok(Op::Convert)),
+    op("stablehlo.bitcast_convert", ONE, |_| Ok(Op::BitcastConvert)),
+    op(
+        "stablehlo.reduce_precision",
+        &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME],
+        convert::elementwise::read_reduce_precision,
+    ),
+    op("stablehlo.uniform_quantize", ONE, |_| Ok(Op::UniformQuantize)),
+    op("stablehlo.uniform_dequantize", ONE, |_| Ok(Op::UniformDequantize)),
+    // data
+    op("stablehlo.constant", &[H(&hooks::CONSTANT)], convert::data::read_constant),
+    op(
+        "stablehlo.iota",
+        &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Part::Types(ResultType)],
+        |f| Ok(Op::Iota { dim: f.usize("iota_dimension")? }),
+    ),
+    op(
+        "stablehlo.dynamic_iota",
+        &[Operand, Lit(", dim = "), Int("iota_dimension", DType::S64), Dict, FUNCTION],
+        |f| Ok(Op::DynamicIota { dim: f.usize("iota_dimension")? }),
+    ),
+    op(
+        "stablehlo.broadcast_in_dim",
+        &[Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
+        |f| Ok(Op::BroadcastInDim { dims: f.usizes("broadcast_dimensions")? }),
+    ),
+    op(
+        "stablehlo.dynamic_broadcast_in_dim",
+        &[Operand, Lit(", "), Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
+        |f| Ok(Op::DynamicBroadcastInDim { dims: f.usizes("broadcast_dimensions")? }),
+    ),
+    op("stablehlo.reshape", ONE, |_| Ok(Op::Reshape)),
+    op("stablehlo.dynamic_reshape", CALL_LIKE, |_| Ok(Op::DynamicReshape)),
+    op("stablehlo.transpose", &[Operand, Lit(", dims = "), Ints("permutation"), Dict, FUNCTION], |f| {
+        Ok(Op::Transpose { permutation: f.usizes("permutation")? })
+    }),
+    op("stablehlo.slice", &[Operand, Lit(" "), H(&hooks::SLICE), Dict, FUNCTION], convert::data::read_slice),
+    op(
+        "stablehlo.concatenate",
+        &[Operands, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
+        |f| Ok(Op::Concatenate { dim: f.usize("dimension")? }),
+    ),
+    op(
+        "stablehlo.pad",
+        &[
+            Operand,
+            Lit(", "),
+            Operand,
+            Lit(", low = "),
+            Ints("edge_padding_low"),
+            Lit(", high = "),
+            Ints("edge_padding_high"),
+            Lit(", interior = "),
+            Ints("interior_padding"),
+            Dict,
+            FUNCTION,
+        ],
+        convert::data::read_pad,
+    ),
+    op("stablehlo.dynamic_pad", CALL_LIKE, |_| Ok(Op::DynamicPad)),
+    op("stablehlo.reverse", &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME], |f| {
+        Ok(Op::Reverse { dims: f.usizes("dimensions")? })
+    }),
+    op(
+        "stablehlo.get_dimension_size",
+        &[Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
+        |f| Ok(Op::GetDimensionSize { dim: f.usize("dimension")? }),
+    ),
+    // indexing
+    op("stablehlo.dynamic_slice", &[Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION], |f| {
+        Ok(Op::DynamicSlice { sizes: f.usizes("slice_sizes")? })
+    }),
+    op("stablehlo.dynamic_update_slice", CALL_LIKE, |_| Ok(Op::DynamicUpdateSlice)),
+    op("stablehlo.real_dynamic_slice", CALL_LIKE, |_| Ok(Op::RealDynamicSlice)),
+    op("stablehlo.gather", GENERIC, convert::indexing::read_gather),
+    op("stablehlo.dynamic_gather", GENERIC, convert::indexing::read_dynamic_gather),
+    op("stablehlo.scatter", GENERIC, convert::indexing::read_scatter),
+    // reduction
+    op("stablehlo.reduce", &[H(&hooks::REDUCE)], |f| Ok(Op::Reduce { dims: f.usizes("dimensions")? })),
+    op("stablehlo.reduce_window", GENERIC, convert::reduction::read_reduce_window),
+    op("stablehlo.select_and_scatter", GENERIC, convert::reduction::read_select_and_scatter),
+    op("stablehlo.map", GENERIC, |f| Ok(Op::Map { dims: f.usizes("dimensions")? })),
+    op("stablehlo.sort", GENERIC, convert::reduction::read_sort),
+    op(
+        "chlo.top_k",
+        &[Lit("("), Operand, Lit(", k = "), Int("k", DType::S64), Lit(")"), Dict, Part::Types(Bare)],
+        |f| Ok(Op::TopK { k: f.usize("k")? }),
+    ),
+    // contraction
+    op(
+        "stablehlo.dot_general",
+        &[Operand, Lit(", "), Operand, Lit(", "), H(&hooks::DOT_DIMS), Dict, FUNCTION],
+        convert::contraction::read_dot_general,
+    ),
+    op("stablehlo.convolution", CONVOLUTION, convert::contraction::read_convolution),
+    op("stablehlo.dynamic_conv", CONVOLUTION, convert::contraction::read_dynamic_convolution),
+    // linalg
+    op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME], |f| {
+        Ok(Op::Cholesky { lower: f.flag("lower")? })
+    }),
+    op("stablehlo.triangular_solve", GENERIC, convert::linalg::read_triangular_solve),
+    op(
+        "stablehlo.fft",
+        &[
+            Operand,
+            Lit(", type = "),
+            Keyword("fft_type", "fft_type"),
+            Lit(", length = "),
+            Ints("fft_length"),
+            Dict,
+            FUNCTION,
+        ],
+        convert::linalg::read_fft,
+    ),
+    // random
+    op(
+        "stablehlo.rng_bit_generator",
+        &[Operand, Lit(", algorithm = "), Keyword("rng_algorithm", "rng_algorithm"), Dict, FUNCTION],
+        convert::random::read_rng_bit_generator,
+    ),
+    op(
+        "stablehlo.rng",
+        &[
+            Operands,
+            Lit(", distribution = "),
+            Keyword("rng_distribution", "rng_distribution"),
+            Dict,
+            FUNCTION,
+        ],
+        convert::random::read_rng,
+    ),
+    // control
+    op("stablehlo.if", GENERIC, |_| Ok(Op::If)),
+    op("stablehlo.case", GENERIC, |_| Ok(Op::Case)),
+    op("stablehlo.while", &[H(&hooks::WHILE)], |_| Ok(Op::While)),
+    op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION], |f| {
+        Ok(Op::Call { callee: f.symbol("callee")? })
+    }),
+    op(
+        "stablehlo.composite",
+        &[Text("name"), Lit(" "), Operands, Dict, FUNCTION],
+        convert::control::read_composite,
+    ),
+    op("stablehlo.return", &[Operands, Dict, Part::Types(Types::Operands)], |_| Ok(Op::Return)),
+    op("func.return", &[Operands, Dict, Part::Types(Types::Operands)], |_| Ok(Op::Return)),
+    op("stablehlo.optimization_barrier", &[Operands, Dict, Part::Types(Pairs)], |_| {
+        Ok(Op::OptimizationBarrier)
+    }),
+    op("stablehlo.after_all", &[Operands, Dict, SAME], |_| Ok(Op::AfterAll)),
+    op("stablehlo.create_token", &[Dict, Part::Types(ResultType)], |_| Ok(Op::CreateToken)),
+    op("stablehlo.tuple", &[Operands, Dict, Part::Types(Tuple)], |_| Ok(Op::Tuple)),
+    op(
+        "stablehlo.get_tuple_element",
+        &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
+        |f| Ok(Op::GetTupleElement { index: f.usize("index")? }),
+    ),
+    op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::PartitionId)),
+    op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::ReplicaId)),
+    // call
+    op(
+        "stablehlo.custom_call",
+        &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION],
+        convert::call::read_custom_call,
+    ),
+];
+
+/// The forms of the `check` dialect.
+pub(super) const CHECK: &[Part] = &[
+    Operand,
+    Lit(", "),
+    Operand,
+    Optional(&[Lit(", tolerance = "), Float("tolerance")]),
+    Dict,
+    Part::Types(Types::SameOperands),
+];
+pub(super) const CHECK_CONST: &[Part] =
+    &[Operand, Lit(", "), Value("value"), Optional(&[Lit(", tolerance = "), Float("tolerance")]), Dict];
+pub(super) const CHECK_CLOSE: &[Part] = &[
+    Operand,
+    Lit(", "),
+    Operand,
+    Optional(&[Lit(", max_ulp_difference = "), Int("max_ulp_difference", DType::S64)]),
+    Optional(&[Lit(", min_ulp_difference = "), Int("min_ulp_difference", DType::S64)]),
+    Dict,
+    Part::Types(Types::Operands),
+];
