@@ -447,3 +447,81 @@ unsafe fn register_state_type(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use tempfile::{TempDir, tempdir};
+
+    use super::*;
+
+    /// Builds a library of a line of C++; `None` if there is no compiler.
+    fn build(dir: &TempDir, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
+        let dir = dir.path();
+        let (file, out) = (dir.join(format!("{name}.cc")), dir.join(format!("lib{name}.so")));
+        std::fs::write(&file, source).unwrap();
+        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+        let output = Command::new(compiler)
+            .args(["-shared", "-fPIC", "-w"])
+            .arg(&file)
+            .arg("-o")
+            .arg(&out)
+            .args(flags)
+            .output();
+        match output {
+            Err(e) => {
+                println!("NOT RUN: no C++ compiler ({e})");
+                None
+            }
+            Ok(output) => {
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                Some(out)
+            }
+        }
+    }
+
+    fn refusal(path: &Path) -> String {
+        Registry::new().load(path).unwrap_err().to_string()
+    }
+
+    /// The unit tests' executable does not export the host's symbols.
+    #[test]
+    fn a_host_symbol_that_is_not_exported() {
+        let dir = tempdir().unwrap();
+        let source = "extern \"C\" void* XLA_FFI_GetApi(); void* api = XLA_FFI_GetApi();";
+        let Some(path) = build(&dir, "needs_host", source, &[]) else { return };
+        let e = refusal(&path);
+        assert!(
+            e.contains("needs XLA_FFI_GetApi of the program that loads it, which does not export"),
+            "{e}"
+        );
+        assert!(
+            e.ends_with(
+                "println!(\"cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=XLA_FFI_GetApi\");"
+            ),
+            "{e}"
+        );
+    }
+
+    #[test]
+    fn a_symbol_that_nobody_has() {
+        let dir = tempdir().unwrap();
+        let source = "extern \"C\" int nobody_has_this(); int x = nobody_has_this();";
+        let Some(path) = build(&dir, "needs_nobody", source, &[]) else { return };
+        let e = refusal(&path);
+        assert!(e.contains("cannot be opened: nobody offers the symbol `nobody_has_this`"), "{e}");
+    }
+
+    #[test]
+    fn a_library_that_is_gone() {
+        let dir = tempdir().unwrap();
+        let Some(gone) = build(&dir, "gone", "int in_gone() { return 1; }", &[]) else { return };
+        let source = "int in_gone(); int x = in_gone();";
+        let Some(path) = build(&dir, "needs_gone", source, &[gone.to_str().unwrap()]) else { return };
+        std::fs::remove_file(&gone).unwrap();
+        let e = refusal(&path);
+        assert!(e.contains("a library that it depends on is not found"), "{e}");
+        assert!(e.contains("libgone.so"), "{e}");
+    }
+}

@@ -6,7 +6,7 @@ use farcall_ffi::prelude::*;
 
 /// y = factor · x
 #[handler(name = "scale", traits(command_buffer_compatible))]
-pub fn scale(x: &Buffer<f32>, factor: f32, y: &mut Buffer<f32>) -> Result<()> {
+pub(crate) fn scale(x: &Buffer<f32>, factor: f32, y: &mut Buffer<f32>) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
     for (x, y) in x.iter().zip(y.iter_mut()) {
         *y = factor * x;
@@ -16,26 +16,26 @@ pub fn scale(x: &Buffer<f32>, factor: f32, y: &mut Buffer<f32>) -> Result<()> {
 
 /// Panics.
 #[handler(name = "panics")]
-pub fn panics() -> Result<()> {
-    let nothing: Option<u8> = None;
-    nothing.expect("there was nothing");
+pub(crate) fn panics() -> Result<()> {
+    let nothing = std::env::var_os("FARCALL_TEST_NOTHING");
+    ensure!(nothing.expect("there was nothing").is_empty(), "there was something");
     Ok(())
 }
 
 /// What a call site counts.
 #[derive(Debug)]
-pub struct Count(AtomicI64);
+pub(crate) struct Count(AtomicI64);
 
 /// Starts counting at `start`.
 #[stage(instantiate)]
-pub fn count_new(start: i64) -> Result<Count> {
+pub(crate) fn count_new(start: i64) -> Result<Count> {
     ensure!(start >= 0, "start is {start}");
     Ok(Count(AtomicI64::new(start)))
 }
 
 /// How often this call site ran.
 #[handler(name = "count", instantiate = count_new)]
-pub fn count(state: &State<Count>, y: &mut Buffer<i64>) -> Result<()> {
+pub(crate) fn count(state: &State<Count>, y: &mut Buffer<i64>) -> Result<()> {
     let n = state.0.fetch_add(1, Ordering::Relaxed);
     y.iter_mut().for_each(|y| *y = n);
     Ok(())
