@@ -380,6 +380,17 @@ fn what_a_library_fails_to_register_is_reported() {
 }
 
 #[test]
+fn a_name_that_is_taken_is_a_question_of_the_registry() {
+    let Some((path, _)) = build("taken", &["-DSELF_REGISTER"]).into_iter().next() else { return };
+    let Some(other) = self_registering() else { return };
+    let registry = Registry::new();
+    registry.load(&other).unwrap();
+    let e = registry.load(&path).unwrap_err().to_string();
+    assert!(e.contains("`add_one` is registered for Host already, by /"), "{e}");
+    assert_eq!(Registry::new().load(&path).unwrap().targets.len(), 4);
+}
+
+#[test]
 fn concurrent_runs_have_a_frame_each() {
     each_version(|lib| {
         let site = lib.site("add_one", dict([]), &[ty(DType::F32, &[64])], &[ty(DType::F32, &[64])]).unwrap();

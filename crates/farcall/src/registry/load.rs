@@ -254,19 +254,14 @@ pub(crate) fn register_from_library(
         None => Origin::program(),
     };
     // SAFETY: it is part of the interface that these are handlers, and libraries with handlers stay.
-    let outcome = unsafe { Target::typed(name, platform, bundle, traits, origin) }
-        .and_then(|target| registry.register(target.clone()).map(|_| target));
-    RECORDING.with_borrow_mut(|r| match (r, outcome) {
-        (None, outcome) => outcome.map(drop),
-        (Some(recording), Ok(target)) => {
-            recording.targets.push(target);
-            Ok(())
-        }
-        (Some(recording), Err(e)) => {
-            recording.errors.push(e.to_string());
-            Err(e)
-        }
-    })
+    let target = unsafe { Target::typed(name, platform, bundle, traits, origin) };
+    RECORDING.with_borrow_mut(|r| match (r, &target) {
+        (None, _) => {}
+        // Whether it fits beside others is a question to each registry that loads the library.
+        (Some(recording), Ok(target)) => recording.targets.push(target.clone()),
+        (Some(recording), Err(e)) => recording.errors.push(e.to_string()),
+    });
+    registry.register(target?).map(drop)
 }
 
 /// Opens a library, or finds it among those that are open.
