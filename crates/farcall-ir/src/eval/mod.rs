@@ -11,7 +11,7 @@
 //! which makes `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, shifts that
 //! are too far, conversions out of range and the like follow XLA:CPU.
 //!
-//! **Invariants.** Calls, branches and loops live on a stack of the heap ([`machine`]), so that a
+//! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
 //! deep program cannot overflow the thread's stack; only operations that apply a region to elements
 //! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
 //! an [`EvalError`], never a wrong shape.

@@ -1,0 +1,176 @@
+//! The StableHLO project's self-checking programs, run by the evaluator.
+//!
+//! They lie in `shared/stablehlo-suite` beside the checkout or in one of the folders above it; where
+//! they are absent, the test says so and checks nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use farcall_ir::eval::{CallSite, Denormals, Host, Value, eval};
+use farcall_ir::{DType, Literal, Scalar, Source};
+
+/// Files of `testdata` that pass, at least.
+const FLOOR: usize = 600;
+
+#[test]
+fn testdata_passes() {
+    let Some(folder) = shared("stablehlo-suite/testdata") else {
+        eprintln!("skipped: there is no shared/stablehlo-suite above {}", env!("CARGO_MANIFEST_DIR"));
+        return;
+    };
+    let mut files = Vec::new();
+    collect(&folder, &mut files);
+    files.sort();
+    if let Ok(filter) = std::env::var("FARCALL_SUITE_FILTER") {
+        files.retain(|f| f.to_string_lossy().contains(&filter));
+    }
+
+    let failures = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(reason) = run_file(file) {
+                        let name = file.strip_prefix(&folder).unwrap_or(file);
+                        failures.lock().unwrap().push((name.to_owned(), reason));
+                    }
+                }
+            });
+        }
+    });
+
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for (file, reason) in &failures {
+        let first = reason.lines().next().unwrap_or_default();
+        eprintln!("{}: {}", file.display(), reason.lines().take(3).collect::<Vec<_>>().join(" | "));
+        *reasons.entry(kind_of(first)).or_default() += 1;
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    for (reason, n) in reasons {
+        eprintln!("{n:5}  {reason}");
+    }
+    let passed = files.len() - failures.len();
+    eprintln!("{passed} of {} files pass", files.len());
+    if std::env::var_os("FARCALL_SUITE_FILTER").is_none() {
+        assert!(passed >= FLOOR, "{passed} files pass, {FLOOR} did before");
+    }
+}
+
+/// A reason without the numbers and names that differ from file to file.
+fn kind_of(reason: &str) -> String {
+    let reason = reason.split(".mlir:").last().unwrap_or(reason);
+    let text: String = reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
+    text.chars().take(100).collect()
+}
+
+/// Runs every program of a file; programs are separated by `// -----`.
+fn run_file(file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
+    for part in text.split("\n// -----") {
+        if part.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with("//")) {
+            continue;
+        }
+        let run = || run_program(file, part);
+        std::panic::catch_unwind(run).unwrap_or_else(|_| Err("panic".to_owned()))?;
+    }
+    Ok(())
+}
+
+fn run_program(file: &Path, text: &str) -> Result<(), String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let module = farcall_ir::text::parse(&Source::new(name, text)).map_err(|e| e.to_string())?;
+    let entry = module.entry().ok_or("no entry function")?;
+    eval(&module, entry, &[], &Checks, Denormals::Ieee).map_err(|e| e.to_string()).map(drop)
+}
+
+/// The nearest `shared/<path>` in this folder or one above.
+fn shared(path: &str) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().map(|a| a.join("shared").join(path)).find(|p| p.exists())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|e| e == "mlir") {
+            files.push(path);
+        }
+    }
+}
+
+/// The targets with which the programs check themselves, as StableHLO's own interpreter has them.
+struct Checks;
+
+impl Host for Checks {
+    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+        let [Value::Tensor(actual), Value::Tensor(expected)] = operands else {
+            return Err("a check takes two tensors".to_owned());
+        };
+        if actual.dims() != expected.dims() || actual.dtype() != expected.dtype() {
+            return Err(format!("{} is compared with {}", actual.ty(), expected.ty()));
+        }
+        let exact = actual.dtype().is_integer() || actual.dtype().is_bool();
+        let wrong = match call.call.target.as_str() {
+            "check.expect_eq" => differs(actual, expected, |a, b| a == b),
+            "check.eq" if exact => differs(actual, expected, |a, b| a == b),
+            "check.eq" => differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-4))),
+            "check.expect_almost_eq" => {
+                differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-3)))
+            }
+            "check.expect_close" => {
+                let dtype = actual.dtype().real();
+                differs(actual, expected, |a, b| parts(a, b, |a, b| ulps(dtype, a, b) <= 3))
+            }
+            _ => return Err("unknown check".to_owned()),
+        };
+        if let Some((count, i)) = wrong {
+            let (a, e) = (actual.get(i), expected.get(i));
+            return Err(format!("{count} of {} differ: element {i} is {a:?}, not {e:?}", actual.len()));
+        }
+        Ok(call.results().map(|_| Literal::scalar(DType::Pred, Scalar::Bool(true)).into()).collect())
+    }
+}
+
+/// Number of elements that are not the same, and the first of them.
+fn differs(a: &Literal, b: &Literal, same: impl Fn(Scalar, Scalar) -> bool) -> Option<(usize, usize)> {
+    let mut wrong = (0..a.len()).filter(|i| !same(a.get(*i), b.get(*i)));
+    let first = wrong.next()?;
+    Some((wrong.count() + 1, first))
+}
+
+/// Compares real numbers, or the parts of complex ones.
+fn parts(a: Scalar, b: Scalar, same: impl Fn(f64, f64) -> bool) -> bool {
+    let (a, b) = (a.as_complex(), b.as_complex());
+    same(a.re, b.re) && same(a.im, b.im)
+}
+
+fn almost(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a.is_finite() && b.is_finite() && (a - b).abs() <= tolerance)
+}
+
+/// Distance in units in the last place of `dtype`; NaNs are all the same.
+fn ulps(dtype: DType, a: f64, b: f64) -> u64 {
+    let code = |x: f64| {
+        let mut bytes = [0; 8];
+        Scalar::Float(x.abs()).write(dtype, &mut bytes);
+        u64::from_le_bytes(bytes)
+    };
+    if a.is_nan() && b.is_nan() {
+        0
+    } else if !a.is_finite() || !b.is_finite() {
+        if a == b { 0 } else { u64::MAX }
+    } else if a.is_sign_negative() == b.is_sign_negative() {
+        code(a).abs_diff(code(b))
+    } else {
+        code(a) + code(b)
+    }
+}
