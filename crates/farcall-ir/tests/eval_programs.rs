@@ -360,7 +360,8 @@ fn wrong_inputs_are_errors() {
 fn chain(length: usize) -> String {
     let mut text = String::new();
     for i in 0..length {
-        let next = if i + 1 < length { format!("func.call @f{}(%x)", i + 1) } else { "stablehlo.negate %x".into() };
+        let next =
+            if i + 1 < length { format!("func.call @f{}(%x)", i + 1) } else { "stablehlo.negate %x".into() };
         let ty = if i + 1 < length { "(tensor<f32>) -> tensor<f32>" } else { "tensor<f32>" };
         let visibility = if i == 0 { "public" } else { "private" };
         writeln!(
