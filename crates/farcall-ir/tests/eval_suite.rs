@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use farcall_ir::eval::{CallSite, Denormals, Host, Value, eval};
 use farcall_ir::{DType, Literal, Scalar, Source};
 
-/// Files of `testdata` that pass, at least.
-const FLOOR: usize = 600;
+/// Files of `testdata` that pass, at least. Those that do not were made with roundings in `f32` that
+/// cancellation shows; StableHLO's own interpreter does not run most of them either.
+const FLOOR: usize = 1632;
 
 #[test]
 fn testdata_passes() {
@@ -66,6 +67,7 @@ fn testdata_passes() {
 /// A reason without the numbers and names that differ from file to file.
 fn kind_of(reason: &str) -> String {
     let reason = reason.split(".mlir:").last().unwrap_or(reason);
+    let reason = reason.split(" differ:").next().unwrap_or(reason);
     let text: String = reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
     text.chars().take(100).collect()
 }
@@ -87,6 +89,9 @@ fn run_program(file: &Path, text: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let module = farcall_ir::text::parse(&Source::new(name, text)).map_err(|e| e.to_string())?;
     let entry = module.entry().ok_or("no entry function")?;
+    if !entry.params().is_empty() && !text.contains("check.") {
+        return Ok(()); // It checks nothing, and has no inputs: it only has to be read.
+    }
     eval(&module, entry, &[], &Checks, Denormals::Ieee).map_err(|e| e.to_string()).map(drop)
 }
 
@@ -120,8 +125,8 @@ impl Host for Checks {
         }
         let exact = actual.dtype().is_integer() || actual.dtype().is_bool();
         let wrong = match call.call.target.as_str() {
-            "check.expect_eq" => differs(actual, expected, |a, b| a == b),
-            "check.eq" if exact => differs(actual, expected, |a, b| a == b),
+            "check.expect_eq" | "check.eq" if exact => differs(actual, expected, |a, b| a == b),
+            "check.expect_eq" => differs(actual, expected, |a, b| parts(a, b, equal)),
             "check.eq" => differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-4))),
             "check.expect_almost_eq" => {
                 differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-3)))
@@ -153,8 +158,14 @@ fn parts(a: Scalar, b: Scalar, same: impl Fn(f64, f64) -> bool) -> bool {
     same(a.re, b.re) && same(a.im, b.im)
 }
 
+/// Equal numbers, or NaNs. (StableHLO's interpreter has no NaN equal to another, and leaves out the
+/// programs that expect one.)
+fn equal(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
 fn almost(a: f64, b: f64, tolerance: f64) -> bool {
-    a == b || (a.is_nan() && b.is_nan()) || (a.is_finite() && b.is_finite() && (a - b).abs() <= tolerance)
+    equal(a, b) || (a.is_finite() && b.is_finite() && (a - b).abs() <= tolerance)
 }
 
 /// Distance in units in the last place of `dtype`; NaNs are all the same.
