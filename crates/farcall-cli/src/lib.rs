@@ -1,1 +1,82 @@
-//! x
+//! The program `farcall`: runs, inspects and tests StableHLO programs from the command line.
+//!
+//! ```text
+//! args ──▶ run, inspect, targets, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//!                                    └───▶ load (registry of targets)
+//! ```
+//!
+//! - [`args`]: the command line and its help.
+//! - [`program`], [`load`], [`execute`]: what all commands share.
+//! - [`npy`], [`inputs`], [`show`], [`terminal`]: tensors from files and as text; colors and tables.
+//! - [`test`]: self-checking programs and the corpus, in processes of their own. [`compare`] and
+//!   [`corpus`] judge outputs, [`check_targets`] are the targets with which programs check themselves.
+//!
+//! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; here is
+//! only what a person at a terminal needs. A mistake of the user ends in a message and exit code 1 (2 for
+//! the command line itself), never in a panic. Nothing is written unless asked for.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+use farcall_ir::ProgramError;
+
+mod args;
+mod check_targets;
+mod compare;
+mod corpus;
+mod execute;
+mod inputs;
+mod inspect;
+mod load;
+mod npy;
+mod program;
+mod run;
+mod show;
+mod targets;
+mod terminal;
+mod test;
+
+use args::{Cli, Command};
+
+/// What the program does: reads the command line, obeys, reports.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    terminal::set_color(cli.color);
+    match obey(cli.command) {
+        Ok(code) => code,
+        // Nobody reads any more: not our mistake.
+        Err(e) if terminal::is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            let _nowhere_to_report = writeln!(terminal::stderr(), "{}", describe(&e));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(args) => run::run(&args)?,
+        Command::Inspect(args) => inspect::inspect(&args)?,
+        Command::Targets(args) => targets::targets(&args)?,
+        Command::Test(args) => return test::test(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "farcall", &mut script);
+            terminal::stdout().write_all(&script)?;
+        }
+    }
+    terminal::stdout().flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An error as the user sees it: mistakes in a program with their source lines, others with their
+/// causes.
+fn describe(error: &anyhow::Error) -> String {
+    let color = terminal::stderr_has_color();
+    if let Some(program) = error.chain().find_map(|e| e.downcast_ref::<ProgramError>()) {
+        return program.render(color);
+    }
+    format!("{}: {error:#}", terminal::styled(terminal::RED, "error"))
+}

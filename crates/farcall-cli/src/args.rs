@@ -1,0 +1,244 @@
+//! The command line: what can be asked for, and the help that explains it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use farcall_ir::eval::Denormals;
+
+use crate::inputs::{Fill, InputSpec};
+
+/// Run, inspect and test StableHLO programs with custom calls.
+#[derive(Parser, Debug)]
+#[command(name = "farcall", version, propagate_version = true, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Cli {
+    /// When to use colors
+    ///
+    /// `auto`: on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN")]
+    pub color: clap::ColorChoice,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  farcall run model.mlir --input x.npy --input rand
+  farcall run model.mlir --load libmy_ops.so --fill rand --stats
+  farcall inspect model.mlir --load libmy_ops.so
+  farcall targets --load libhandlers.so --target rms_norm=RmsNorm
+  farcall test tests/ --jobs 4
+
+Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a program and show its results
+    Run(RunArgs),
+    /// Show what a program takes, gives, and calls
+    Inspect(InspectArgs),
+    /// List the targets that custom calls can name
+    Targets(TargetsArgs),
+    /// Run self-checking programs and corpus cases
+    Test(TestArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  farcall completions bash > ~/.local/share/bash-completion/completions/farcall"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which libraries bring targets.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct LoadArgs {
+    /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
+    ///
+    /// Loading a library runs its code: only load what you trust. May be repeated.
+    #[arg(short, long, value_name = "LIB")]
+    pub load: Vec<PathBuf>,
+    /// Target made of a symbol of a loaded library
+    ///
+    /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The
+    /// untyped API: NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be
+    /// repeated.
+    #[arg(short, long, value_name = "NAME=SYMBOL", requires = "load")]
+    pub target: Vec<farcall::registry::TargetSpec>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// StableHLO program (text); `-` reads it from the standard input
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type
+    ///
+    /// Types that NumPy lacks are given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
+    /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
+    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota")]
+    pub inputs: Vec<InputSpec>,
+    /// How to make the arguments that no --input is given for
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub fill: Option<Fill>,
+    /// Seed of `rand`
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// Write the results to DIR/out0.npy, DIR/out1.npy, …
+    #[arg(short, long, value_name = "DIR")]
+    pub output_dir: Option<PathBuf>,
+    /// Function to run instead of `main` or the only public one
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Print the program after a stage, and stop there
+    #[arg(long, value_enum, value_name = "STAGE")]
+    pub dump: Option<Stage>,
+    /// What happens to subnormal numbers
+    #[arg(long, value_enum, default_value_t = DenormalMode::Ieee, value_name = "MODE")]
+    pub denormals: DenormalMode,
+    /// Show what each stage took, and what the plan is made of
+    #[arg(long)]
+    pub stats: bool,
+    /// Run this many times; with --stats, show the spread of times
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Run on the reference evaluator instead of the engine
+    #[arg(long)]
+    pub evaluator: bool,
+    /// Do not print the results
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  farcall run model.mlir -i x.npy -i rand -o results
+  farcall run model.mlir --load libmy_ops.so --fill rand --stats --repeat 100
+  farcall run model.mlir --load libhandlers.so --target rms_norm=RmsNorm --fill iota
+  farcall run model.mlir --dump plan";
+
+/// What `--dump` can show.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The program as it was read
+    Text,
+    /// The program, once it is known to be valid
+    Verified,
+    /// What the engine will do: steps and buffers
+    Plan,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum DenormalMode {
+    /// Numbers like any other (IEEE 754)
+    #[default]
+    Ieee,
+    /// Zero, as in XLA:CPU
+    Flush,
+}
+
+impl From<DenormalMode> for Denormals {
+    fn from(mode: DenormalMode) -> Denormals {
+        match mode {
+            DenormalMode::Ieee => Denormals::Ieee,
+            DenormalMode::Flush => Denormals::Flush,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+)]
+pub(crate) struct InspectArgs {
+    /// StableHLO program (text); `-` reads it from the standard input
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Function to look at instead of `main` or the only public one
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  farcall targets --load libmy_ops.so\n  farcall targets --load libhandlers.so --target rms_norm=RmsNorm --json"
+)]
+pub(crate) struct TargetsArgs {
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug, Clone)]
+#[command(after_help = TEST_HELP)]
+pub(crate) struct TestArgs {
+    /// Programs, folders of programs, corpus cases or manifests
+    #[arg(required_unless_present = "worker", value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Write every result to a file, as JSON (`-`: the standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Only what has this in its name; may be repeated
+    #[arg(short, long, value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// How many to run at a time [default: one per processor]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Seconds after which a test is given up
+    #[arg(long, default_value = "120", value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Run on the reference evaluator instead of the engine
+    #[arg(long)]
+    pub evaluator: bool,
+    /// Name those that passed, too
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Run tests that the standard input names (how the program calls itself)
+    #[arg(long, hide = true)]
+    pub worker: bool,
+}
+
+const TEST_HELP: &str = "\
+A program is a .mlir file; `// -----` separates several in one file. Each must read, verify, print, and
+read again as the same module; one that checks its results (check.expect_eq, check.expect_close, …) must
+also run, from `main` or the only public function, and its checks must hold.
+
+A corpus is a manifest.json (or a folder that holds one) that lists cases: a program, inputs, expected
+outputs and how to compare them. The folder of a single case may be named, too.
+
+Tests run in processes of their own: one that crashes or hangs fails alone.
+
+Examples:
+  farcall test tests/programs
+  farcall test corpus/cases --load libhandlers.so --filter ffi_
+  farcall test corpus/cases --json results.json";
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if seconds <= 0.0 {
+        return Err("must be more than zero".to_owned());
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

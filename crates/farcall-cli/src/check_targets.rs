@@ -1,0 +1,287 @@
+//! The targets with which programs check themselves: custom calls like any other, handlers like any
+//! other.
+//!
+//! | target | holds if every element of `actual` |
+//! | --- | --- |
+//! | `check.expect_eq` | equals that of `expected` (so NaN never does, and -0 is 0) |
+//! | `check.expect_almost_eq` | is within `tolerance` (0.001) of it, or both are NaN |
+//! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away from it, or both are NaN |
+//! | `check.eq` | equals it if it is an integer, is within 0.0001 of it otherwise; gives a `pred` |
+//!
+//! These are the meanings that the StableHLO project's interpreter gives them.
+
+use farcall_ffi::descriptor::OpDescriptor;
+use farcall_ffi::prelude::*;
+use farcall_ir::literal::Literal;
+use farcall_ir::scalar::Scalar;
+
+use crate::compare::index;
+use crate::show::{element, short_type};
+
+/// All of them.
+pub(crate) const OPS: &[&OpDescriptor] =
+    farcall_ffi::ops![expect_eq, expect_almost_eq, expect_close, check_eq];
+
+/// What is expected of each pair of elements.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Check {
+    Equal,
+    Within { tolerance: f64 },
+    Ulps { min: u64, max: u64 },
+}
+
+/// True if a target of this name checks something.
+pub(crate) fn is_check(target: &str) -> bool {
+    ["check.expect_eq", "check.expect_almost_eq", "check.expect_close", "check.eq"].contains(&target)
+}
+
+/// Checks that `actual` equals `expected`.
+#[handler(name = "check.expect_eq")]
+fn expect_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<Pred>>) -> Result<()> {
+    verdict(actual, expected, Check::Equal, holds)
+}
+
+/// Checks that `actual` is near `expected`.
+#[handler(name = "check.expect_almost_eq")]
+fn expect_almost_eq(
+    actual: &AnyBuffer,
+    expected: &AnyBuffer,
+    attrs: &Attrs,
+    holds: Option<&mut Buffer<Pred>>,
+) -> Result<()> {
+    let tolerance = match attrs.get_opt::<f64>("tolerance") {
+        Ok(tolerance) => tolerance,
+        Err(_) => Some(f64::from(attrs.get::<f32>("tolerance")?)),
+    };
+    verdict(actual, expected, Check::Within { tolerance: tolerance.unwrap_or(1e-3) }, holds)
+}
+
+/// Checks that few representable numbers lie between `actual` and `expected`.
+#[handler(name = "check.expect_close")]
+fn expect_close(
+    actual: &AnyBuffer,
+    expected: &AnyBuffer,
+    attrs: &Attrs,
+    holds: Option<&mut Buffer<Pred>>,
+) -> Result<()> {
+    let max = ulps(attrs, "max_ulp_difference")?.unwrap_or(3);
+    let min = ulps(attrs, "min_ulp_difference")?.unwrap_or(0);
+    verdict(actual, expected, Check::Ulps { min, max }, holds)
+}
+
+/// Checks that `actual` equals `expected`, or is near it if it is not an integer.
+#[handler(name = "check.eq")]
+fn check_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<Pred>>) -> Result<()> {
+    let exact = expected.dtype().is_integer() || expected.dtype().is_bool();
+    let check = if exact { Check::Equal } else { Check::Within { tolerance: 1e-4 } };
+    verdict(actual, expected, check, holds)
+}
+
+/// An attribute that is a number of representable numbers, of whatever integer type.
+fn ulps(attrs: &Attrs, name: &str) -> Result<Option<u64>> {
+    if let Ok(value) = attrs.get_opt::<u64>(name) {
+        return Ok(value);
+    }
+    let signed = match attrs.get::<i32>(name) {
+        Ok(value) => i64::from(value),
+        Err(_) => attrs.get::<i64>(name)?,
+    };
+    let value = u64::try_from(signed);
+    value.map(Some).map_err(|_| Error::invalid_argument(format!("{name} must not be negative")))
+}
+
+fn verdict(
+    actual: &AnyBuffer,
+    expected: &AnyBuffer,
+    check: Check,
+    holds: Option<&mut Buffer<Pred>>,
+) -> Result<()> {
+    let literal = |buffer: &AnyBuffer| {
+        Literal::from_bytes(buffer.dtype(), buffer.dims(), buffer.bytes())
+            .map_err(|e| Error::invalid_argument(e.to_string()))
+    };
+    let mismatch = mismatch(&literal(actual)?, &literal(expected)?, check);
+    if let Some(holds) = holds {
+        holds.fill(Pred::from(mismatch.is_none()));
+    }
+    match mismatch {
+        None => Ok(()),
+        Some(message) => Err(Error::new(ErrorCode::FailedPrecondition, message)),
+    }
+}
+
+/// Runs a check for the evaluator.
+pub(crate) fn evaluate(
+    site: &farcall_ir::eval::CallSite<'_>,
+    operands: &[farcall_ir::eval::Value],
+) -> std::result::Result<Vec<farcall_ir::eval::Value>, String> {
+    use farcall_ir::op::CallConfig;
+    let [Some(a), Some(e)] = [0, 1].map(|i| operands.get(i).and_then(|v| v.tensor())) else {
+        return Err("not two tensors".into());
+    };
+    let attr = |n: &str| match &site.call.config {
+        CallConfig::Dict(d) => d.get(n).cloned(),
+        _ => None,
+    };
+    let u = |n: &str, default| attr(n).and_then(|a| a.as_i64()).map_or(default, |x| x as u64);
+    let check = match site.call.target.as_str() {
+        "check.expect_eq" => Check::Equal,
+        "check.expect_almost_eq" => {
+            Check::Within { tolerance: attr("tolerance").and_then(|a| a.as_f64()).unwrap_or(1e-3) }
+        }
+        "check.expect_close" => {
+            Check::Ulps { min: u("min_ulp_difference", 0), max: u("max_ulp_difference", 3) }
+        }
+        "check.eq" if e.dtype().is_integer() || e.dtype().is_bool() => Check::Equal,
+        "check.eq" => Check::Within { tolerance: 1e-4 },
+        other => return Err(format!("no target `{other}`: the engine is not there yet")),
+    };
+    match mismatch(a, e, check) {
+        Some(m) => Err(m),
+        None => Ok(site
+            .results()
+            .map(|_| farcall_ir::eval::Value::Tensor(Literal::scalar(DType::Pred, Scalar::Bool(true))))
+            .collect()),
+    }
+}
+
+/// What is wrong with `actual`: the first element that fails, and how many do.
+pub(crate) fn mismatch(actual: &Literal, expected: &Literal, check: Check) -> Option<String> {
+    if actual.ty() != expected.ty() {
+        let (a, e) = (short_type(&actual.ty()), short_type(&expected.ty()));
+        return Some(format!("a {a} is compared with a {e}"));
+    }
+    let dtype = expected.dtype();
+    let holds = |i: usize| {
+        let (a, e) = (actual.get(i), expected.get(i));
+        match check {
+            Check::Equal => a == e,
+            Check::Within { tolerance } => within(a, e, tolerance),
+            Check::Ulps { min, max } => (min..=max).contains(&distance(actual, expected, i)),
+        }
+    };
+    let mut bad = (0..expected.len()).filter(|i| !holds(*i));
+    let first = bad.next()?;
+    let count = bad.count() + 1;
+    let (a, e) = (element(dtype, actual.get(first)), element(dtype, expected.get(first)));
+    let more = match check {
+        Check::Equal => String::new(),
+        Check::Within { tolerance } => format!(" within {tolerance}"),
+        Check::Ulps { min: 0, max } => format!(
+            " within {max} representable numbers ({} lie between)",
+            ulp_text(distance(actual, expected, first))
+        ),
+        Check::Ulps { min, max } => format!(
+            " at a distance of {min} to {max} representable numbers (it is {})",
+            ulp_text(distance(actual, expected, first))
+        ),
+    };
+    let of = format!("{count} of {} elements differ", expected.len());
+    let at = index(first, expected.dims());
+    Some(format!("{of}; at {at:?} it is {a}, expected {e}{more}"))
+}
+
+fn ulp_text(distance: u64) -> String {
+    if distance == u64::MAX { "countless".to_owned() } else { distance.to_string() }
+}
+
+fn within(a: Scalar, e: Scalar, tolerance: f64) -> bool {
+    let near = |a: f64, e: f64| {
+        if a == e || (a.is_nan() && e.is_nan()) {
+            return true;
+        }
+        a.is_finite() && e.is_finite() && (a - e).abs() <= tolerance
+    };
+    match (a, e) {
+        (Scalar::Complex(a), Scalar::Complex(e)) => near(a.re, e.re) && near(a.im, e.im),
+        (Scalar::Float(a), Scalar::Float(e)) => near(a, e),
+        (a, e) => a == e,
+    }
+}
+
+/// Representable numbers from one element to the other; of complex numbers the larger of both parts.
+/// `u64::MAX` where only one is finite, or two infinities differ.
+fn distance(actual: &Literal, expected: &Literal, i: usize) -> u64 {
+    let dtype = expected.dtype();
+    if !dtype.is_float() && !dtype.is_complex() {
+        return if actual.get(i) == expected.get(i) { 0 } else { u64::MAX };
+    }
+    let part = dtype.real();
+    let bytes = |l: &Literal| l.bytes()[i * dtype.size()..(i + 1) * dtype.size()].to_vec();
+    let (a, e) = (bytes(actual), bytes(expected));
+    let parts = a.chunks_exact(part.size()).zip(e.chunks_exact(part.size()));
+    parts.map(|(a, e)| real_distance(part, a, e)).max().unwrap_or(0)
+}
+
+fn real_distance(dtype: DType, a: &[u8], e: &[u8]) -> u64 {
+    let (x, y) = (Scalar::from_bytes(dtype, a).as_f64(), Scalar::from_bytes(dtype, e).as_f64());
+    if a == e || (x.is_nan() && y.is_nan()) {
+        return 0;
+    }
+    if !x.is_finite() || !y.is_finite() {
+        return u64::MAX;
+    }
+    // The codes of numbers of one sign are in order, and start at zero.
+    let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, b| code << 8 | u64::from(*b));
+    // f8E8M0FNU has no sign.
+    let sign = if dtype == DType::F8E8M0FNU { 0 } else { 1u64 << (dtype.bits() - 1) };
+    let (a, e) = (code(a), code(e));
+    let (m, n) = (a & !sign, e & !sign);
+    if a & sign == e & sign { m.abs_diff(n) } else { m.saturating_add(n) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_complex::Complex;
+
+    fn scalar(dtype: DType, value: Scalar) -> Literal {
+        Literal::scalar(dtype, value)
+    }
+
+    fn f32s(values: &[f32]) -> Literal {
+        Literal::from_slice(DType::F32, [values.len()], values)
+    }
+
+    #[test]
+    fn equality_is_that_of_numbers() {
+        assert_eq!(mismatch(&f32s(&[0.0, 1.0]), &f32s(&[-0.0, 1.0]), Check::Equal), None);
+        assert!(mismatch(&f32s(&[f32::NAN]), &f32s(&[f32::NAN]), Check::Equal).is_some());
+        let message = mismatch(&f32s(&[1.0, 2.0, 4.0]), &f32s(&[1.0, 3.0, 5.0]), Check::Equal).unwrap();
+        assert_eq!(message, "2 of 3 elements differ; at [1] it is 2.0, expected 3.0");
+        let s4 = |x| scalar(DType::S4, Scalar::Signed(x));
+        assert!(mismatch(&s4(-8), &s4(7), Check::Equal).is_some());
+        let f6 = |x| scalar(DType::F6E3M2FN, Scalar::Float(x));
+        assert_eq!(mismatch(&f6(1.5), &f6(1.5), Check::Equal), None);
+    }
+
+    #[test]
+    fn nearness_is_absolute() {
+        let near = Check::Within { tolerance: 1e-4 };
+        assert_eq!(mismatch(&f32s(&[1.000_05, f32::NAN]), &f32s(&[1.0, f32::NAN]), near), None);
+        assert!(mismatch(&f32s(&[f32::INFINITY]), &f32s(&[f32::MAX]), near).is_some());
+        let z = |re, im| scalar(DType::C64, Scalar::Complex(Complex::new(re, im)));
+        assert_eq!(mismatch(&z(1.0, 2.0), &z(1.0, 2.000_05), near), None);
+        assert!(mismatch(&z(1.0, 2.0), &z(1.0, 2.01), near).is_some());
+    }
+
+    #[test]
+    fn distances_count_representable_numbers() {
+        let up = |x: f32, n: u32| f32::from_bits(x.to_bits() + n);
+        let ulps = |a: f32, e: f32| distance(&f32s(&[a]), &f32s(&[e]), 0);
+        assert_eq!(ulps(1.0, up(1.0, 3)), 3);
+        assert_eq!(ulps(up(0.0, 2), -up(0.0, 1)), 3);
+        assert_eq!(ulps(0.0, -0.0), 0);
+        assert_eq!(ulps(f32::NAN, -f32::NAN), 0);
+        assert_eq!(ulps(f32::INFINITY, f32::MAX), u64::MAX);
+        let close = Check::Ulps { min: 0, max: 3 };
+        assert_eq!(mismatch(&f32s(&[1.0]), &f32s(&[up(1.0, 3)]), close), None);
+        let message = mismatch(&f32s(&[1.0]), &f32s(&[up(1.0, 4)]), close).unwrap();
+        assert!(message.ends_with("within 3 representable numbers (4 lie between)"), "{message}");
+        assert!(mismatch(&f32s(&[1.0]), &f32s(&[1.0]), Check::Ulps { min: 1, max: 3 }).is_some());
+        let e8 = |x| scalar(DType::F8E8M0FNU, Scalar::Float(x));
+        assert_eq!(distance(&e8(1.0), &e8(4.0), 0), 2);
+        let bf = |x| scalar(DType::BF16, Scalar::Float(x));
+        assert_eq!(distance(&bf(1.0), &bf(1.0078125), 0), 1);
+    }
+}

@@ -1,0 +1,171 @@
+//! Arguments of a program: read from files, or made from their types.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use farcall_ir::literal::Literal;
+use farcall_ir::module::Func;
+use farcall_ir::scalar::Scalar;
+use farcall_ir::types::TensorType;
+use farcall_sig::DTypeClass;
+use num_complex::Complex;
+
+use crate::npy;
+use crate::show::{short, short_type};
+
+/// How to make an argument of which only the type is known.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fill {
+    /// Random: floats from -1 to 1, integers from 0 to 9, booleans of either kind
+    Rand,
+    /// Zeros
+    Zeros,
+    /// Ones
+    Ones,
+    /// 0, 1, 2, … in row-major order
+    Iota,
+}
+
+/// What `--input` names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum InputSpec {
+    /// A `.npy` file.
+    File(PathBuf),
+    /// Something made from the argument's type.
+    Fill(Fill),
+}
+
+impl FromStr for InputSpec {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<InputSpec, Infallible> {
+        Ok(match Fill::from_str(text, false) {
+            Ok(fill) => InputSpec::Fill(fill),
+            Err(_) => InputSpec::File(PathBuf::from(text)),
+        })
+    }
+}
+
+/// One tensor per parameter of `func`.
+///
+/// # Errors
+/// If there are too many or too few inputs, or one does not fit its parameter.
+pub(crate) fn arguments(
+    func: &Func,
+    inputs: &[InputSpec],
+    fill: Option<Fill>,
+    seed: u64,
+) -> Result<Vec<Literal>> {
+    let params: Vec<_> = func.params().iter().map(|p| func.ty(*p)).collect();
+    let listed = || params.iter().map(|t| short(t)).collect::<Vec<_>>().join(", ");
+    if inputs.len() > params.len() || (inputs.len() < params.len() && fill.is_none()) {
+        let given = inputs.len();
+        let few = given < params.len();
+        let hint = if few {
+            "\nGive a .npy file for each with --input FILE, or make the missing ones with --fill rand"
+        } else {
+            ""
+        };
+        bail!(
+            "@{} takes {}{}, {given} given{hint}",
+            func.name,
+            count(params.len(), "argument"),
+            if params.is_empty() { String::new() } else { format!(" ({})", listed()) },
+        );
+    }
+    let filled = fill.into_iter().flat_map(|f| std::iter::repeat(InputSpec::Fill(f)));
+    let specs = inputs.iter().cloned().chain(filled);
+    let mut arguments = Vec::with_capacity(params.len());
+    for (i, (ty, spec)) in params.iter().zip(specs).enumerate() {
+        let ty = ty.tensor().with_context(|| {
+            format!("argument {i} of @{} is a {}; only tensors can be given", func.name, short(ty))
+        })?;
+        let argument = match spec {
+            InputSpec::File(path) => npy::read(&path, ty),
+            InputSpec::Fill(fill) => make(fill, ty, seed.wrapping_add(i as u64)),
+        };
+        arguments.push(argument.with_context(|| format!("argument {i} of @{}", func.name))?);
+    }
+    Ok(arguments)
+}
+
+/// `1 argument`, `2 arguments`
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
+    ensure!(
+        ty.is_static(),
+        "{} has sizes that are not known; give a .npy file instead of making it",
+        short_type(ty)
+    );
+    ensure!(
+        ty.bytes().is_some_and(|b| b <= isize::MAX as usize),
+        "{} does not fit into memory",
+        short_type(ty)
+    );
+    let dtype = ty.dtype;
+    let mut random = SplitMix(seed);
+    Ok(Literal::from_fn(dtype, ty.dims.clone(), |i| match fill {
+        Fill::Zeros => Scalar::zero(dtype),
+        Fill::Ones => Scalar::Unsigned(1),
+        Fill::Iota => Scalar::Unsigned(i as u64),
+        Fill::Rand => match dtype.class() {
+            DTypeClass::Bool => Scalar::Bool(random.next() & 1 == 1),
+            DTypeClass::Signed | DTypeClass::Unsigned => {
+                // Narrow types hold less than 10 values.
+                let values = if dtype.bits() == 2 { 2 } else { 10.min(1 << (dtype.bits().min(8) - 1)) };
+                Scalar::Unsigned(random.next() % values)
+            }
+            DTypeClass::Float => Scalar::Float(random.unit()),
+            DTypeClass::Complex => Scalar::Complex(Complex::new(random.unit(), random.unit())),
+        },
+    }))
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers everywhere, forever.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From -1 to 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcall_sig::DType;
+
+    #[test]
+    fn made_arguments_depend_on_type_and_seed_alone() {
+        for dtype in DType::ALL {
+            let ty = TensorType::new(dtype, [40]);
+            let a = make(Fill::Rand, &ty, 1).unwrap();
+            assert_eq!(a, make(Fill::Rand, &ty, 1).unwrap());
+            assert!(!a.is_splat(), "{dtype}");
+        }
+        let iota = make(Fill::Iota, &TensorType::new(DType::C64, [2]), 0).unwrap();
+        assert_eq!(iota.get(1), Scalar::Complex(Complex::new(1.0, 0.0)));
+        assert!(make(Fill::Zeros, &TensorType::new(DType::F32, [usize::MAX]), 0).is_err());
+    }
+
+    #[test]
+    fn a_word_is_a_fill_and_anything_else_a_file() {
+        assert_eq!("rand".parse(), Ok(InputSpec::Fill(Fill::Rand)));
+        assert_eq!("./rand".parse(), Ok(InputSpec::File("./rand".into())));
+    }
+}

@@ -1,0 +1,250 @@
+//! `farcall inspect`: what a program takes, gives and calls.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::Result;
+use comfy_table::{Cell, Color};
+use farcall::Registry;
+use farcall::registry::Platform;
+use farcall_ir::attr::AttrDict;
+use farcall_ir::module::{Func, Inst, Loc, Module};
+use farcall_ir::op::{CallConfig, CustomCall};
+use farcall_ir::types::Type;
+use farcall_ir::{Op, verify};
+use serde_json::{Value, json};
+
+use crate::args::InspectArgs;
+use crate::inputs::count;
+use crate::show::short;
+use crate::terminal::{self, BOLD, DIM, color, styled};
+use crate::{load, program, targets};
+
+/// Prints what a program takes, gives and calls.
+pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
+    let module = program::load(&args.program)?;
+    let func = verify::entry(&module, args.entry.as_deref())?;
+    let registry = load::registry(&args.load, &[])?;
+    let calls = calls(&module, &registry);
+    let mut out = terminal::stdout();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&as_json(&module, func, &calls))?)?;
+        return Ok(());
+    }
+
+    writeln!(out, "{} in {}", styled(BOLD, format!("@{}", func.name)), module.source.name())?;
+    for (i, param) in func.params().iter().enumerate() {
+        let notes = notes(func.param_attrs.get(i));
+        writeln!(out, "  in{i}   {}{notes}", short(func.ty(*param)))?;
+    }
+    for (i, result) in func.results.iter().enumerate() {
+        writeln!(out, "  out{i}  {}{}", short(result), notes(func.result_attrs.get(i)))?;
+    }
+
+    let mut table = terminal::table(&["operation", "count"]);
+    let mut counts: Vec<_> = op_counts(&module).into_iter().collect();
+    counts.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
+    for (name, n) in counts {
+        table.add_row([Cell::new(name), Cell::new(n).set_alignment(comfy_table::CellAlignment::Right)]);
+    }
+    writeln!(out, "\n{}", count(module.funcs.len(), "function"))?;
+    writeln!(out, "{}", table.trim_fmt())?;
+
+    if calls.is_empty() {
+        writeln!(out, "\nno custom calls")?;
+        return Ok(());
+    }
+    writeln!(out, "\n{}", count(calls.len(), "custom call"))?;
+    let mut table =
+        terminal::table(&["target", "API", "attributes", "operands", "results", "at", "resolved by"]);
+    for call in &calls {
+        let resolved = match &call.target {
+            Ok(target) => {
+                color(Cell::new(format!("{}, {}", targets::api(target), target.origin())), Color::Green)
+            }
+            Err(e) => color(Cell::new(format!("not found{}", nearest_note(&e.nearest))), Color::Red),
+        };
+        table.add_row([
+            Cell::new(&call.call.target),
+            Cell::new(version(call.call)),
+            Cell::new(config(&call.call.config)),
+            Cell::new(lines(&call.operands)),
+            Cell::new(lines(&call.results)),
+            Cell::new(&call.place),
+            resolved,
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+/// A custom call with what is known about it.
+struct Call<'a> {
+    call: &'a CustomCall,
+    func: &'a Func,
+    operands: Vec<String>,
+    results: Vec<String>,
+    place: String,
+    loc: Option<String>,
+    target: Result<std::sync::Arc<farcall::registry::Target>, Missing>,
+}
+
+/// Why a call means no target.
+struct Missing {
+    message: String,
+    nearest: Vec<String>,
+}
+
+fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
+    let mut calls = Vec::new();
+    for func in &module.funcs {
+        func.walk(&mut |inst: &'a Inst| {
+            let Op::CustomCall(call) = &inst.op else { return };
+            let types = |ids: &[_]| ids.iter().map(|id| short(func.ty(*id))).collect();
+            let (line, column) = module.source.line_column(inst.span.start);
+            let target = registry.resolve(call, &Platform::Host).map_err(|e| Missing {
+                nearest: registry.nearest(&call.target, &Platform::Host),
+                message: e.message,
+            });
+            calls.push(Call {
+                call,
+                func,
+                operands: types(&inst.operands),
+                results: types(&inst.results),
+                place: format!("{line}:{column}"),
+                loc: inst.loc.as_deref().and_then(origin),
+                target,
+            });
+        });
+    }
+    calls
+}
+
+/// `api_version` as the program has it, and what it amounts to.
+fn version(call: &CustomCall) -> String {
+    let dictionary = matches!(call.config, CallConfig::Dict(_));
+    match call.api_version {
+        Some(v) if dictionary => format!("{v}, dictionary"),
+        Some(v) => v.to_string(),
+        None if dictionary => "dictionary".to_owned(),
+        None => "–".to_owned(),
+    }
+}
+
+fn config(config: &CallConfig) -> String {
+    match config {
+        CallConfig::Absent => String::new(),
+        CallConfig::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
+        CallConfig::Dict(dict) => lines(&attributes(dict)),
+    }
+}
+
+fn attributes(dict: &AttrDict) -> Vec<String> {
+    dict.iter().map(|(name, value)| format!("{name} = {value}")).collect()
+}
+
+fn lines(items: &[String]) -> String {
+    items.join("\n")
+}
+
+fn nearest_note(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; closest: {}", nearest.join(", ")) }
+}
+
+/// Attributes of a parameter or result that are worth a word.
+fn notes(attrs: Option<&AttrDict>) -> String {
+    let notes: Vec<String> = attrs
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| match name.as_str() {
+            "jax.result_info" => value.as_str().filter(|t| *t != "result").map(str::to_owned),
+            "tf.aliasing_output" => value.as_i64().map(|i| format!("donated to out{i}")),
+            "jax.buffer_donor" => Some("donated".to_owned()),
+            _ => None,
+        })
+        .filter(|n| !n.is_empty())
+        .collect();
+    if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join(", "))) }
+}
+
+/// Where the program that wrote the text says an instruction comes from.
+fn origin(loc: &Loc) -> Option<String> {
+    match loc {
+        Loc::Unknown => None,
+        Loc::File { file, line, column } => Some(format!("{file}:{line}:{column}")),
+        Loc::Name(name, child) => {
+            let at = child.as_deref().and_then(origin).map(|at| format!(" at {at}")).unwrap_or_default();
+            Some(format!("{name}{at}"))
+        }
+        Loc::CallSite(callee, _) => origin(callee),
+        Loc::Fused(parts) => parts.iter().find_map(|p| origin(p)),
+    }
+}
+
+fn op_counts(module: &Module) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for func in &module.funcs {
+        func.walk(&mut |inst| *counts.entry(inst.op.name()).or_insert(0) += 1);
+    }
+    counts
+}
+
+fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
+    let value = |ty: &Type, attrs: Option<&AttrDict>| {
+        let attrs: BTreeMap<&str, String> =
+            attrs.into_iter().flatten().map(|(name, value)| (name.as_str(), value.to_string())).collect();
+        json!({
+            "type": ty.to_string(),
+            "dtype": ty.tensor().map(|t| t.dtype.name()),
+            "shape": ty.tensor().map(|t| shape(&t.dims)),
+            "attributes": attrs,
+        })
+    };
+    let params = func.params().iter().enumerate();
+    let results = func.results.iter().enumerate();
+    json!({
+        "program": module.source.name(),
+        "entry": func.name,
+        "inputs": params.map(|(i, p)| value(func.ty(*p), func.param_attrs.get(i))).collect::<Vec<_>>(),
+        "outputs": results.map(|(i, r)| value(r, func.result_attrs.get(i))).collect::<Vec<_>>(),
+        "functions": module.funcs.iter().map(|f| json!({
+            "name": f.name,
+            "public": f.public,
+            "inputs": f.params().iter().map(|p| f.ty(*p).to_string()).collect::<Vec<_>>(),
+            "outputs": f.results.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "operations": op_counts(module),
+        "custom_calls": calls.iter().map(call_json).collect::<Vec<_>>(),
+    })
+}
+
+/// Sizes; `null` for one that is not known.
+fn shape(dims: &[usize]) -> Vec<Option<usize>> {
+    dims.iter().map(|d| (*d != farcall_ir::DYNAMIC).then_some(*d)).collect()
+}
+
+fn call_json(call: &Call<'_>) -> Value {
+    let attributes: Option<BTreeMap<&str, String>> = match &call.call.config {
+        CallConfig::Dict(dict) => Some(dict.iter().map(|(k, v)| (k.as_str(), v.to_string())).collect()),
+        CallConfig::Absent | CallConfig::Text(_) => None,
+    };
+    let text = match &call.call.config {
+        CallConfig::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        CallConfig::Absent | CallConfig::Dict(_) => None,
+    };
+    json!({
+        "target": call.call.target,
+        "api_version": call.call.api_version,
+        "attributes": attributes,
+        "backend_config": text,
+        "has_side_effect": call.call.has_side_effect,
+        "operands": call.operands,
+        "results": call.results,
+        "function": call.func.name,
+        "place": call.place,
+        "location": call.loc,
+        "resolved": call.target.as_ref().ok().map(|t| targets::describe(t)),
+        "error": call.target.as_ref().err().map(|e| e.message.as_str()),
+        "nearest": call.target.as_ref().err().map(|e| e.nearest.as_slice()),
+    })
+}

@@ -1,0 +1,7 @@
+//! The program `farcall`: everything is in the library beside it, so that tests reach it too.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    farcall_cli::main()
+}

@@ -1,0 +1,284 @@
+//! Tensors in `.npy` files.
+//!
+//! NumPy lacks some element types: `bf16` is kept as the bits of a `uint16`, `f8`, `f6` and `f4` as
+//! those of a `uint8`, integers narrower than a byte as `int8` and `uint8`. So a file alone does not
+//! say what it holds; the reader is told which type is expected.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use farcall_ir::literal::Literal;
+use farcall_ir::types::{DYNAMIC, TensorType};
+use farcall_sig::DType;
+use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
+
+use crate::show::short_type;
+
+/// NumPy's name of the type in which elements are kept: `<f4`, `<u2` for `bf16`, `|b1`.
+pub(crate) fn descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Pred => "|b1",
+        DType::S2 | DType::S4 | DType::S8 => "|i1",
+        DType::S16 => "<i2",
+        DType::S32 => "<i4",
+        DType::S64 => "<i8",
+        DType::U2 | DType::U4 | DType::U8 => "|u1",
+        DType::U16 | DType::BF16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::C64 => "<c8",
+        DType::C128 => "<c16",
+        DType::F4E2M1FN
+        | DType::F6E2M3FN
+        | DType::F6E3M2FN
+        | DType::F8E3M4
+        | DType::F8E4M3
+        | DType::F8E4M3B11FNUZ
+        | DType::F8E4M3FN
+        | DType::F8E4M3FNUZ
+        | DType::F8E5M2
+        | DType::F8E5M2FNUZ
+        | DType::F8E8M0FNU => "|u1",
+    }
+}
+
+/// NumPy's name of that type as people write it: `float32`, `uint16`.
+fn numpy_name(descr: &str) -> String {
+    let (kind, size) = descr.trim_start_matches(['<', '>', '|', '=']).split_at(1);
+    let kind = match kind {
+        "b" => return "bool".to_owned(),
+        "i" => "int",
+        "u" => "uint",
+        "f" => "float",
+        "c" => "complex",
+        _ => return descr.to_owned(),
+    };
+    match size.parse::<u32>() {
+        Ok(bytes) => format!("{kind}{}", bytes * 8),
+        Err(_) => descr.to_owned(),
+    }
+}
+
+/// Reads a tensor of a type; dynamic dimensions of the type take what the file has.
+pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
+    ensure!(!metadata.is_dir(), "{} is a folder, not a .npy file", path.display());
+    read_from(BufReader::new(file), expected).with_context(|| format!("cannot use {}", path.display()))
+}
+
+fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
+    let header = header(&mut reader)?;
+    let npyz::DType::Plain(found) = header.dtype() else {
+        bail!("it holds records, not plain numbers: {}", header.dtype().descr());
+    };
+    let want: TypeStr = descr(expected.dtype).parse().context("element type")?;
+    let same = found.type_char() == want.type_char() && found.size_field() == want.size_field();
+    let bits =
+        if numpy_name(descr(expected.dtype)).ends_with(expected.dtype.name()) { "" } else { " (raw bits)" };
+    ensure!(
+        same,
+        "it holds {}, but {} is expected as {}{bits}",
+        numpy_name(&found.to_string()),
+        short_type(expected),
+        numpy_name(descr(expected.dtype)),
+    );
+    let dims: Vec<usize> =
+        header.shape().iter().map(|d| usize::try_from(*d)).collect::<Result<_, _>>().context("shape")?;
+    let fits = dims.len() == expected.rank()
+        && dims.iter().zip(expected.dims.iter()).all(|(d, e)| d == e || *e == DYNAMIC);
+    let ty = expected.with_dims(dims);
+    let ty = TensorType::new(expected.dtype, ty.dims);
+    ensure!(fits, "its shape is {}, but {} is expected", short_type(&ty), short_type(expected));
+    let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
+
+    let mut data = Vec::new();
+    reader.take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
+    ensure!(data.len() == bytes, "it is cut off: {} of {bytes} bytes of elements are there", data.len());
+    if found.endianness() == Endianness::Big {
+        let part = expected.dtype.real().size();
+        data.chunks_exact_mut(part).for_each(<[u8]>::reverse);
+    }
+    if header.order() == Order::Fortran && ty.rank() > 1 {
+        data = row_major(&data, &ty);
+    }
+    if expected.dtype == DType::Pred {
+        data.iter_mut().for_each(|b| *b = u8::from(*b != 0));
+    }
+    check_range(&data, expected.dtype)?;
+    Ok(Literal::from_bytes(expected.dtype, ty.dims, &data)?)
+}
+
+/// Reads the header. Its text is looked at before the crate sees it, which multiplies sizes without
+/// looking for overflow, and recurses into brackets.
+fn header(reader: &mut impl Read) -> Result<NpyHeader> {
+    let mut bytes = vec![0; 8];
+    reader.read_exact(&mut bytes).context("not a .npy file")?;
+    ensure!(bytes.starts_with(b"\x93NUMPY"), "not a .npy file");
+    let length_bytes = if bytes[6] == 1 { 2 } else { 4 };
+    let mut length = [0; 4];
+    reader.read_exact(&mut length[..length_bytes]).context("its header is cut off")?;
+    bytes.extend_from_slice(&length[..length_bytes]);
+    let length = u32::from_le_bytes(length);
+    ensure!(length < 1 << 16, "its header has {length} bytes, more than any array needs");
+    let start = bytes.len();
+    reader.take(length.into()).read_to_end(&mut bytes)?;
+    let text = &bytes[start..];
+    ensure!(text.len() == length as usize, "its header is cut off");
+    ensure!(text.iter().filter(|b| b"([{".contains(b)).count() < 100, "its header has too many brackets");
+    let numbers = text.split(|b| !b.is_ascii_digit()).filter(|n| n.iter().any(|d| *d != b'0'));
+    let product = numbers.map(|n| std::str::from_utf8(n).ok()?.parse().ok());
+    let fits = product.fold(Some(1u64), |product, n: Option<u64>| product?.checked_mul(n?));
+    ensure!(fits.is_some(), "an array of its shape does not fit into memory");
+    NpyHeader::from_reader(bytes.as_slice()).context("not a .npy file")
+}
+
+/// Elements narrower than a byte must fit.
+fn check_range(data: &[u8], dtype: DType) -> Result<()> {
+    if dtype.bits() >= 8 || dtype.is_bool() {
+        return Ok(());
+    }
+    let spare = 8 - dtype.bits();
+    for (i, byte) in data.iter().enumerate() {
+        let kept = if dtype.is_signed_integer() {
+            ((byte << spare).cast_signed() >> spare).cast_unsigned()
+        } else {
+            (byte << spare) >> spare
+        };
+        ensure!(kept == *byte, "element {i} is {byte:#04x}, which is out of the range of {dtype}");
+    }
+    Ok(())
+}
+
+/// Elements that lie first-index-fastest in the order of rows.
+fn row_major(data: &[u8], ty: &TensorType) -> Vec<u8> {
+    let size = ty.dtype.size();
+    let mut out = Vec::with_capacity(data.len());
+    let mut index = vec![0; ty.rank()];
+    for _ in 0..data.len() / size {
+        let mut at = 0;
+        for (i, d) in index.iter().zip(ty.dims.iter()).rev() {
+            at = at * d + i;
+        }
+        out.extend_from_slice(&data[at * size..(at + 1) * size]);
+        for (i, d) in index.iter_mut().zip(ty.dims.iter()).rev() {
+            *i += 1;
+            if *i < *d {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    out
+}
+
+/// Writes a tensor. The file appears whole or not at all.
+pub(crate) fn write(path: &Path, literal: &Literal) -> Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let attempt = || -> Result<()> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".farcall-").suffix(".npy");
+        // A temporary file is for its owner alone; a result is a file like any other.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
+        let mut out = std::io::BufWriter::new(file.as_file_mut());
+        write_to(&mut out, literal)?;
+        out.flush()?;
+        drop(out);
+        file.persist(path)?;
+        Ok(())
+    };
+    attempt().with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_to(out: &mut impl Write, literal: &Literal) -> Result<()> {
+    let shape: Vec<u64> = literal.dims().iter().map(|d| *d as u64).collect();
+    let dtype = npyz::DType::new_scalar(descr(literal.dtype()).parse()?);
+    // The header comes from the crate; the elements are what lies in memory already.
+    npyz::WriteOptions::new_header_only().dtype(dtype).shape(&shape).writer(&mut *out).write_header_only()?;
+    out.write_all(literal.bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcall_ir::Scalar;
+
+    fn header(descr: &str, fortran: bool, shape: &str) -> Vec<u8> {
+        let fortran = if fortran { "True" } else { "False" };
+        let mut text = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+        while (text.len() + 11) % 16 != 0 {
+            text.push(' ');
+        }
+        text.push('\n');
+        let mut out = b"\x93NUMPY\x01\x00".to_vec();
+        out.extend((text.len() as u16).to_le_bytes());
+        out.extend(text.as_bytes());
+        out
+    }
+
+    fn message(bytes: &[u8], ty: &TensorType) -> String {
+        format!("{:#}", read_from(bytes, ty).unwrap_err())
+    }
+
+    #[test]
+    fn every_type_round_trips() {
+        for dtype in DType::ALL {
+            let l = Literal::from_fn(dtype, [2, 3], |i| Scalar::Signed(i as i64 % 2));
+            let mut file = Vec::new();
+            write_to(&mut file, &l).unwrap();
+            assert_eq!(read_from(file.as_slice(), &l.ty()).unwrap(), l, "{dtype}");
+        }
+        let scalar = Literal::scalar(DType::F64, Scalar::Float(2.5));
+        let mut file = Vec::new();
+        write_to(&mut file, &scalar).unwrap();
+        assert_eq!(read_from(file.as_slice(), &scalar.ty()).unwrap(), scalar);
+    }
+
+    #[test]
+    fn columns_first_and_big_endian_files_are_read() {
+        let mut file = header(">i2", true, "(2, 3)");
+        for x in [0i16, 3, 1, 4, 2, 5] {
+            file.extend(x.to_be_bytes());
+        }
+        let got = read_from(file.as_slice(), &TensorType::new(DType::S16, [2, 3])).unwrap();
+        assert_eq!(got.as_slice::<i16>(), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let mut file = header("<f4", false, "(2,)");
+        file.extend([0; 7]);
+        assert_eq!(
+            message(&file, &TensorType::new(DType::F32, [2])),
+            "it is cut off: 7 of 8 bytes of elements are there"
+        );
+        assert_eq!(
+            message(&file, &TensorType::new(DType::F32, [3])),
+            "its shape is f32[2], but f32[3] is expected"
+        );
+        assert_eq!(
+            message(&file, &TensorType::new(DType::BF16, [2])),
+            "it holds float32, but bf16[2] is expected as uint16 (raw bits)"
+        );
+        assert!(message(b"\x89PNG", &TensorType::scalar(DType::F32)).starts_with("not a .npy file"));
+        let huge = header("<f4", false, "(4611686018427387904, 4)");
+        let ty = TensorType::new(DType::F32, [DYNAMIC, 4]);
+        assert!(message(&huge, &ty).contains("does not fit into memory"));
+    }
+
+    #[test]
+    fn narrow_integers_must_be_in_range() {
+        let mut file = header("|i1", false, "(2,)");
+        file.extend([7u8, 8]);
+        let error = message(&file, &TensorType::new(DType::S4, [2]));
+        assert_eq!(error, "element 1 is 0x08, which is out of the range of s4");
+    }
+}

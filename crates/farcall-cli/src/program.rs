@@ -1,0 +1,98 @@
+//! Programs from files.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use farcall_ir::diag::Source;
+use farcall_ir::module::Module;
+use farcall_ir::{text, verify};
+
+/// Reads a program's text; `-` is the standard input.
+///
+/// # Errors
+/// If it cannot be read, or is no text: then the message says what it looks like.
+pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
+    let stdin = path.as_os_str() == "-";
+    let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+    let bytes = if stdin {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read the standard input")?;
+        bytes
+    } else {
+        ensure!(!path.is_dir(), "{name} is a folder, not a program");
+        std::fs::read(path).with_context(|| format!("cannot read {name}"))?
+    };
+    if let Some(what) = foreign(&bytes) {
+        bail!("{name} is {what}, not the text of a StableHLO program");
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        anyhow::anyhow!(
+            "{name} is not text: byte {at} is no part of UTF-8, which StableHLO text is written in"
+        )
+    })?;
+    ensure!(!text.trim().is_empty(), "{name} is empty; it should hold the text of a StableHLO program");
+    ensure!(text.len() <= Source::MAX_LEN, "{name} is too large: programs can have 4 GB of text");
+    Ok(Source::new(name, text))
+}
+
+/// What bytes are that are no program's text, if that is known.
+fn foreign(bytes: &[u8]) -> Option<&'static str> {
+    const KNOWN: &[(&[u8], &str)] = &[
+        (b"ML\xefR", "MLIR bytecode (print it as text, for example with `lowered.as_text()` of JAX)"),
+        (b"HloModule", "HLO text (print it as StableHLO, for example with `lowered.as_text()` of JAX)"),
+        (b"\x89PNG", "a PNG image"),
+        (b"\xff\xd8\xff", "a JPEG image"),
+        (b"GIF8", "a GIF image"),
+        (b"%PDF", "a PDF document"),
+        (b"\x7fELF", "an ELF file (a program or shared library; libraries are given with --load)"),
+        (b"\x1f\x8b", "compressed by gzip"),
+        (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x93NUMPY", "a NumPy array (inputs are given with --input)"),
+        (b"SQLite format 3", "a database"),
+    ];
+    KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
+}
+
+/// Parses the only program of a source.
+pub(crate) fn parse(source: &Arc<Source>) -> Result<Module> {
+    let programs = text::split_programs(source.text());
+    if programs.len() > 1 {
+        bail!(
+            "{} holds {} programs, separated by `// -----`; give one of them (or run its checks with `farcall test`)",
+            source.name(),
+            programs.len()
+        );
+    }
+    Ok(text::parse(source)?)
+}
+
+/// Reads, parses and verifies a program.
+pub(crate) fn load(path: &Path) -> Result<Module> {
+    let module = parse(&source(path)?)?;
+    verify::verify(&module)?;
+    Ok(module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: &[u8]) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let name = file.path().display().to_string();
+        format!("{:#}", source(file.path()).unwrap_err()).replace(&name, "FILE")
+    }
+
+    #[test]
+    fn what_is_no_program_is_told_apart() {
+        assert_eq!(message(b""), "FILE is empty; it should hold the text of a StableHLO program");
+        assert_eq!(message(b"\x89PNG\r\n"), "FILE is a PNG image, not the text of a StableHLO program");
+        assert!(message(b"module \xff").contains("byte 7 is no part of UTF-8"));
+        assert!(format!("{:#}", source(Path::new("/nowhere/x")).unwrap_err()).contains("No such file"));
+    }
+}

@@ -1,0 +1,69 @@
+//! `farcall targets`: what custom calls can name.
+
+use std::io::Write;
+
+use anyhow::Result;
+use comfy_table::{Cell, Color};
+use farcall::registry::{ApiKind, Target};
+use serde_json::{Value, json};
+
+use crate::args::TargetsArgs;
+use crate::terminal::{self, color};
+use crate::{inputs, load};
+
+/// Prints the registry.
+pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
+    let registry = load::registry(&args.load, &[])?;
+    let targets = registry.targets();
+    let mut out = terminal::stdout();
+    if args.json {
+        let list: Vec<Value> = targets.iter().map(|t| describe(t)).collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
+        return Ok(());
+    }
+    let mut table = terminal::table(&["target", "platform", "API", "stages", "traits", "rules", "from"]);
+    for target in &targets {
+        let stages: Vec<&str> = target.stages().iter().map(|s| s.name()).collect();
+        table.add_row([
+            color(Cell::new(target.name()), Color::Green),
+            Cell::new(target.platform()),
+            Cell::new(api(target)),
+            Cell::new(stages.join(", ")),
+            Cell::new(or_dash(&target.trait_names().join(", "))),
+            Cell::new(or_dash(&target.rules().join(", "))),
+            Cell::new(target.origin()),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(out, "{}", inputs::count(targets.len(), "target"))?;
+    Ok(())
+}
+
+/// A target as JSON.
+pub(crate) fn describe(target: &Target) -> Value {
+    let stages: Vec<&str> = target.stages().iter().map(|s| s.name()).collect();
+    json!({
+        "name": target.name(),
+        "platform": target.platform().name(),
+        "api": target.kind().to_string(),
+        "api_version": target.api_version().map(|(major, minor)| format!("{major}.{minor}")),
+        "stages": stages,
+        "traits": target.trait_names(),
+        "rules": target.rules(),
+        "file": target.origin().file.as_ref().map(|f| f.display().to_string()),
+        "from": target.origin().to_string(),
+        "docs": target.docs(),
+    })
+}
+
+/// `typed 0.3`, `untyped`
+pub(crate) fn api(target: &Target) -> String {
+    match (target.kind(), target.api_version()) {
+        (ApiKind::Typed, Some((major, minor))) => format!("typed {major}.{minor}"),
+        (kind, _) => kind.to_string(),
+    }
+}
+
+fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "–" } else { text }
+}

@@ -1,0 +1,77 @@
+//! What goes to the terminal: colors only where they are wanted, tables, and the standard output as
+//! something that can fail.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Cell, Color, ContentArrangement, Table};
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Follows `--color` from here on.
+pub(crate) fn set_color(choice: clap::ColorChoice) {
+    match choice {
+        // `NO_COLOR`, `CLICOLOR_FORCE` and what the stream is decide.
+        clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        clap::ColorChoice::Always => anstream::ColorChoice::Always,
+        clap::ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+}
+
+/// The standard output; escapes are dropped where colors are not wanted.
+pub(crate) fn stdout() -> impl Write {
+    anstream::stdout()
+}
+
+/// The standard error, likewise.
+pub(crate) fn stderr() -> impl Write {
+    anstream::stderr()
+}
+
+/// True if the standard error shows colors.
+pub(crate) fn stderr_has_color() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
+fn stdout_has_color() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Text in a style, reset at its end.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// A table with a header. On a terminal it is as wide as that; elsewhere a row is a line.
+pub(crate) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
+    if io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    } else {
+        table.force_no_tty();
+    }
+    if stdout_has_color() {
+        table.enforce_styling();
+    }
+    table.set_header(header.iter().map(|h| color(Cell::new(h), Color::Cyan)));
+    table
+}
+
+/// A cell in a color, where colors are wanted.
+pub(crate) fn color(cell: Cell, color: Color) -> Cell {
+    if stdout_has_color() { cell.fg(color) } else { cell }
+}
+
+/// True if an error is that of a reader which went away (`farcall … | head`).
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| {
+        let io = e.downcast_ref::<io::Error>();
+        io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

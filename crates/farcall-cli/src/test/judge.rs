@@ -1,0 +1,253 @@
+//! Judges one task: what a worker does.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use farcall::Registry;
+use farcall_ir::diag::Source;
+use farcall_ir::module::{Func, Module};
+use farcall_ir::{Op, ProgramError, text, verify};
+
+use super::pool::MARK;
+use super::{Outcome, Reply, Task};
+use crate::args::{DenormalMode, LoadArgs, TestArgs};
+use crate::compare::difference;
+use crate::corpus::{Case, Manifest};
+use crate::execute::Ready;
+use crate::{check_targets, load, program};
+
+/// Answers tasks from the standard input until it ends.
+pub(super) fn serve(args: &TestArgs) -> Result<()> {
+    panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|l| format!("{}:{}", l.file(), l.line()));
+        PANIC_PLACE.with_borrow_mut(|p| *p = place);
+    }));
+    let mut judge = Judge { args, manifests: HashMap::new(), registry: None };
+    for line in std::io::stdin().lock().lines() {
+        let task: Task = serde_json::from_str(&line?)?;
+        let reply = judge.answer(&task);
+        let mut out = std::io::stdout().lock();
+        // What a handler printed may not end with a line break.
+        writeln!(out, "\n{MARK}{}", serde_json::to_string(&reply)?)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+thread_local! {
+    /// Where the last panic happened.
+    static PANIC_PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+struct Judge<'a> {
+    args: &'a TestArgs,
+    manifests: HashMap<PathBuf, (Rc<Manifest>, Registry)>,
+    /// For programs, which bring no targets.
+    registry: Option<Registry>,
+}
+
+impl Judge<'_> {
+    fn answer(&mut self, task: &Task) -> Reply {
+        let answered = panic::catch_unwind(AssertUnwindSafe(|| match task {
+            Task::Programs { path } => {
+                let registry = match self.registry() {
+                    Ok(registry) => registry,
+                    Err(e) => return Reply::Fatal(format!("{e:#}")),
+                };
+                Reply::Done(programs(path, &registry, self.args.evaluator))
+            }
+            Task::Case { manifest, name } => {
+                let (corpus, registry) = match self.corpus(manifest) {
+                    Ok(found) => found,
+                    Err(e) => return Reply::Fatal(format!("{e:#}")),
+                };
+                let folder = manifest.parent().unwrap_or(Path::new("."));
+                let outcome = match corpus.case(name) {
+                    Ok(found) => case(found, folder, &registry, self.args.evaluator),
+                    Err(e) => failure("", &e),
+                };
+                Reply::Done(outcome)
+            }
+        }));
+        answered.unwrap_or_else(|payload| {
+            let place = PANIC_PLACE.take().unwrap_or_default();
+            let cause = format!("internal error: {} ({place})", panic_message(payload.as_ref()));
+            Reply::Done(Outcome::failed(cause.clone(), cause))
+        })
+    }
+
+    fn registry(&mut self) -> Result<Registry> {
+        if self.registry.is_none() {
+            self.registry = Some(load::registry(&self.args.load, &[])?);
+        }
+        self.registry.clone().context("no registry")
+    }
+
+    fn corpus(&mut self, path: &Path) -> Result<(Rc<Manifest>, Registry)> {
+        if let Some((manifest, registry)) = self.manifests.get(path) {
+            return Ok((Rc::clone(manifest), registry.clone()));
+        }
+        let manifest = Rc::new(Manifest::read(path)?);
+        // What the command line names wins over what the corpus offers.
+        let LoadArgs { target, .. } = &self.args.load;
+        let offered = if target.is_empty() { manifest.targets()? } else { Vec::new() };
+        let registry = load::registry(&self.args.load, &offered)?;
+        self.manifests.insert(path.to_owned(), (Rc::clone(&manifest), registry.clone()));
+        Ok((manifest, registry))
+    }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic")
+}
+
+/// Every program of a file.
+fn programs(path: &Path, registry: &Registry, evaluator: bool) -> Outcome {
+    let source = match program::source(path) {
+        Ok(source) => source,
+        Err(e) => return failure("", &e),
+    };
+    let mut programs = text::split_programs(source.text());
+    programs.retain(|(_, text)| has_code(text));
+    let many = programs.len() > 1;
+    let mut skipped = None;
+    for (i, (lines_before, text)) in programs.iter().enumerate() {
+        let which = if many { format!("program {}: ", i + 1) } else { String::new() };
+        let part = Source::part(source.name(), *text, *lines_before);
+        match one_program(&part, registry, evaluator) {
+            Ok(None) => {}
+            Ok(Some(reason)) => skipped = skipped.or(Some(reason)),
+            Err(e) => return failure(&which, &e),
+        }
+    }
+    match (programs.is_empty(), skipped) {
+        (true, _) => Outcome::skipped("it holds no program"),
+        (false, Some(reason)) => Outcome::skipped(reason),
+        (false, None) => Outcome::passed(),
+    }
+}
+
+/// True if there is more than comments.
+fn has_code(text: &str) -> bool {
+    text.lines().any(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"))
+}
+
+/// A failure with its cause: the first line of the innermost error, without place and numbers.
+fn failure(which: &str, error: &anyhow::Error) -> Outcome {
+    let program = error.chain().find_map(|e| e.downcast_ref::<ProgramError>());
+    let (reason, cause) = match program {
+        Some(p) => {
+            let first = p.diagnostics.first();
+            let cause = first.map_or_else(String::new, |d| format!("[{}] {}", d.code, d.message));
+            (p.render(false), cause)
+        }
+        None => (format!("{error:#}"), format!("{:#}", error)),
+    };
+    let cause: String = cause.lines().next().unwrap_or_default().chars().take(160).collect();
+    Outcome::failed(format!("{which}{reason}"), cause)
+}
+
+/// Reads, verifies, prints and reads again; runs if it checks anything. Gives the reason if it cannot.
+fn one_program(source: &Arc<Source>, registry: &Registry, evaluator: bool) -> Result<Option<String>> {
+    let module = text::parse(source)?;
+    verify::verify(&module)?;
+    round_trip(&module)?;
+    if !checks(&module) {
+        return Ok(None);
+    }
+    let entries: Vec<&Func> = match module.entry() {
+        Some(func) => vec![func],
+        // Several functions of one rank: each is a test.
+        None => module.funcs.iter().filter(|f| f.public).collect(),
+    };
+    for func in entries {
+        if !func.params().is_empty() {
+            return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
+        }
+        let ready = Ready::new(&module, func, registry, DenormalMode::Ieee.into(), evaluator)?;
+        ready.run(&[])?;
+    }
+    Ok(None)
+}
+
+fn round_trip(module: &Module) -> Result<()> {
+    let printed = text::print(module);
+    let source = Source::new(format!("{} (printed)", module.source.name()), printed);
+    let again = text::parse(&source)
+        .map_err(|e| anyhow::anyhow!("the program as farcall prints it cannot be read again:\n{e}"))?;
+    anyhow::ensure!(*module == again, "the program as farcall prints it is another program");
+    Ok(())
+}
+
+/// True if a program checks its results itself.
+fn checks(module: &Module) -> bool {
+    let mut found = false;
+    for func in &module.funcs {
+        func.walk(&mut |inst| {
+            found |= matches!(&inst.op, Op::CustomCall(call) if check_targets::is_check(&call.target));
+        });
+    }
+    found
+}
+
+/// A case of a corpus.
+fn case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Outcome {
+    let result = run_case(case, folder, registry, evaluator);
+    let Some(expected) = &case.expect_error else {
+        return match result {
+            Ok(()) => Outcome::passed(),
+            Err(e) => failure("", &e),
+        };
+    };
+    match result {
+        Ok(()) => {
+            let cause = "it should have failed, but did not";
+            Outcome::failed(format!("{cause}; its message should contain {expected:?}"), cause)
+        }
+        Err(e) if format!("{e:#}").contains(expected) => Outcome::passed(),
+        Err(e) => {
+            let Outcome { reason, cause, .. } = failure("", &e);
+            let reason = reason.unwrap_or_default();
+            Outcome::failed(
+                format!("it failed otherwise than expected ({expected:?}): {reason}"),
+                cause.unwrap_or_default(),
+            )
+        }
+    }
+}
+
+fn run_case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Result<()> {
+    let module = program::load(&case.program(folder))?;
+    let func = verify::entry(&module, None)?;
+    let ready = Ready::new(&module, func, registry, case.denormals()?.into(), evaluator)?;
+    let inputs = case.inputs(folder)?;
+    let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
+    for run in 0..runs {
+        let results = ready.run(&inputs)?;
+        if case.expect_error.is_some() {
+            continue;
+        }
+        let expected = case.outputs(folder, run)?;
+        anyhow::ensure!(
+            results.len() == case.output_count(),
+            "it has {} results, {} expected",
+            results.len(),
+            case.output_count()
+        );
+        for (i, (got, (want, tolerance))) in results.iter().zip(&expected).enumerate() {
+            if let Some(difference) = difference(got, want, *tolerance) {
+                let of = if runs > 1 { format!(" of run {run}") } else { String::new() };
+                anyhow::bail!("out{i}{of}: {difference}");
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! `farcall test`: self-checking programs and corpus cases, each judged for itself.
+//!
+//! ```text
+//! collect (what is to be tested) ──▶ pool (workers: this program again, with --worker)
+//!                                      │ task as a line of JSON ▼ ▲ outcome
+//!                                      └─▶ judge (one task) ──▶ report
+//! ```
+//!
+//! **Invariants.** A test that panics, crashes or hangs costs itself and nothing else. Every test that
+//! does not pass has a reason.
+
+mod collect;
+mod judge;
+mod pool;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::args::TestArgs;
+
+/// One thing to be judged.
+#[derive(Clone, Debug)]
+struct Test {
+    /// What the report calls it.
+    name: String,
+    task: Task,
+    /// It needs a process that ran nothing else.
+    alone: bool,
+}
+
+/// What a worker is asked to do.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Task {
+    /// The programs of a file.
+    Programs { path: PathBuf },
+    /// A case of a corpus.
+    Case { manifest: PathBuf, name: String },
+}
+
+/// What came of it.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+struct Outcome {
+    status: Status,
+    /// Why it did not pass, in full.
+    reason: Option<String>,
+    /// The same without place and numbers, by which tests that fail alike are counted.
+    cause: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// What a worker answers.
+#[derive(Serialize, Deserialize, Debug)]
+enum Reply {
+    Done(Outcome),
+    /// No test can run: a library cannot be loaded, for example.
+    Fatal(String),
+}
+
+impl Outcome {
+    fn passed() -> Outcome {
+        Outcome { status: Status::Passed, reason: None, cause: None }
+    }
+
+    fn failed(reason: impl Into<String>, cause: impl Into<String>) -> Outcome {
+        Outcome { status: Status::Failed, reason: Some(reason.into()), cause: Some(cause.into()) }
+    }
+
+    fn skipped(reason: impl Into<String>) -> Outcome {
+        let reason = reason.into();
+        Outcome { status: Status::Skipped, cause: Some(reason.clone()), reason: Some(reason) }
+    }
+}
+
+/// Runs tests; the exit code is 0 if none failed.
+pub(crate) fn test(args: &TestArgs) -> Result<ExitCode> {
+    if args.worker {
+        judge::serve(args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let tests = collect::tests(&args.paths, &args.filter)?;
+    if tests.is_empty() {
+        bail!("nothing to test: no program or case matches");
+    }
+    let started = std::time::Instant::now();
+    let results = pool::run(&tests, args)?;
+    let failed = report::report(&tests, &results, started.elapsed(), args)?;
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
