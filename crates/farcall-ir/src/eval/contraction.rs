@@ -1,8 +1,8 @@
 //! Products and convolutions.
 //!
 //! Products are summed in `f64`, complex `f64` or wrapping `i64` (which holds every integer type modulo
-//! its width) and rounded to the result's type once. `precision` and `algorithm` allow less exact
-//! results, and are not needed for this.
+//! its width) and rounded to the result's type once; those of matrices in `f32` if there are few
+//! ([`SHORT`]). `precision` and `algorithm` allow less exact results, and are not needed for this.
 
 use std::num::Wrapping;
 
@@ -12,7 +12,7 @@ use num_complex::Complex;
 use super::folding::windows;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
-use super::number::{Number, load, store};
+use super::number::{Number, SHORT, load, store};
 use super::space::{other_dims, pick, same_sizes};
 use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
@@ -73,9 +73,12 @@ fn dot(
     let lhs_order = places(lhs.dims(), &[&d.lhs_batch, &lhs_free, &d.lhs_contract]);
     let rhs_order = places(rhs.dims(), &[&d.rhs_batch, &d.rhs_contract, &rhs_free]);
     let out = zeros(dtype, &[batch, rows, columns].concat())?;
+    let short = sizes[3] <= SHORT;
     let product = match field([lhs.dtype(), rhs.dtype(), dtype]) {
         Field::Integers => product::<Wrapping<i64>>,
+        Field::Reals if short && dtype == DType::F32 => product::<f32>,
         Field::Reals => product::<f64>,
+        Field::Complex if short && dtype == DType::C64 => product::<Complex<f32>>,
         Field::Complex => product::<Complex<f64>>,
     };
     Ok(product([lhs, rhs], [&lhs_order, &rhs_order], sizes, out, denormals))
@@ -310,17 +313,29 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap_and_floats_round_once() {
+    fn integers_wrap_and_long_sums_of_floats_round_once() {
         let d = dims([&[], &[]], [&[0], &[0]]);
         let hundred = Literal::splat(DType::S8, [4], Scalar::Signed(100));
         let narrow = dot(&hundred, &hundred, &d, DType::S8, Denormals::Ieee).unwrap();
         assert_eq!(narrow.get(0), Scalar::Signed(i64::from(40_000_i32 as i8)));
         let wide = dot(&hundred, &hundred, &d, DType::S32, Denormals::Ieee).unwrap();
         assert_eq!(wide.get(0), Scalar::Signed(40_000));
-        let x = Literal::from_slice(DType::F32, [3], &[1e8f32, 1.0, -1e8]);
-        let ones = Literal::splat(DType::F32, [3], Scalar::Float(1.0));
-        let sum = dot(&x, &ones, &d, DType::F32, Denormals::Ieee).unwrap();
-        assert_eq!(sum.get(0), Scalar::Float(1.0));
+        let sum = |n: usize| {
+            let term = |i| {
+                if i == 0 {
+                    1e8
+                } else if i == n - 1 {
+                    -1e8
+                } else {
+                    1.0
+                }
+            };
+            let x = Literal::from_fn(DType::F32, [n], |i| Scalar::Float(term(i)));
+            let ones = Literal::splat(DType::F32, [n], Scalar::Float(1.0));
+            dot(&x, &ones, &d, DType::F32, Denormals::Ieee).unwrap().get(0)
+        };
+        assert_eq!(sum(3), Scalar::Float(0.0));
+        assert_eq!(sum(SHORT + 1), Scalar::Float(SHORT as f64 - 1.0));
         let truth = Literal::splat(DType::Pred, [3], Scalar::Bool(true));
         assert_eq!(dot(&truth, &truth, &d, DType::Pred, Denormals::Ieee).unwrap().get(0), Scalar::Bool(true));
         let none = dot(

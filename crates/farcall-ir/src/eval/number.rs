@@ -1,6 +1,7 @@
 //! The numbers in which products, solvers and transforms compute: `f64`, complex `f64`, wrapping `i64`.
 //!
-//! Tensors are converted once, before the inner loops, and rounded once, after them.
+//! Tensors are converted once, before the inner loops, and rounded once, after them. Only short sums of
+//! `f32` are different, see [`SHORT`].
 
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul, Sub};
@@ -11,6 +12,11 @@ use num_complex::Complex;
 use super::Denormals;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
+
+/// Sums of at most so many terms are added up in their own type, each step rounded, as XLA does: the
+/// order of the terms hardly matters yet, and where they cancel, XLA's known answers hold the rounding
+/// errors too. Longer sums it takes apart in ways of its own, and the best answer is the sum in `f64`.
+pub(super) const SHORT: usize = 64;
 
 /// A ring of numbers.
 pub(super) trait Number: Copy + Add<Output = Self> + Mul<Output = Self> {
@@ -93,6 +99,31 @@ impl Number for Complex<f64> {
 
     fn to_scalar(self) -> Scalar {
         Scalar::Complex(self)
+    }
+}
+
+impl Number for f32 {
+    const ZERO: f32 = 0.0;
+
+    fn from_scalar(x: Scalar) -> f32 {
+        x.as_f64() as f32
+    }
+
+    fn to_scalar(self) -> Scalar {
+        Scalar::Float(f64::from(self))
+    }
+}
+
+impl Number for Complex<f32> {
+    const ZERO: Complex<f32> = Complex::new(0.0, 0.0);
+
+    fn from_scalar(x: Scalar) -> Complex<f32> {
+        let z = x.as_complex();
+        Complex::new(z.re as f32, z.im as f32)
+    }
+
+    fn to_scalar(self) -> Scalar {
+        Scalar::Complex(Complex::new(self.re.into(), self.im.into()))
     }
 }
 

@@ -6,6 +6,7 @@ use farcall_sig::DType;
 
 use super::folding::{self, Body};
 use super::machine::Machine;
+use super::number::SHORT;
 use super::region::Applied;
 use super::space::tensors;
 use super::{Denormals, EvalError, Value, sorting, tensor};
@@ -24,7 +25,9 @@ pub(super) fn reduce<'m>(
     let all = tensors(xs)?;
     let (inputs, inits) = all.split_at(all.len() / 2);
     let dtypes = result_dtypes(m, inst)?;
-    values(with_reducer(m, inst, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
+    let first = tensor(xs, 0)?;
+    let terms = dims.iter().map(|d| first.dims().get(*d).copied().unwrap_or(1)).product();
+    values(with_reducer(m, inst, terms, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
 }
 
 /// `reduce_window`: inputs, as many init values.
@@ -37,7 +40,8 @@ pub(super) fn reduce_window<'m>(
     let all = tensors(xs)?;
     let (inputs, inits) = all.split_at(all.len() / 2);
     let dtypes = result_dtypes(m, inst)?;
-    values(with_reducer(m, inst, |body| folding::fold_windows(inputs, inits, window, &dtypes, body)))
+    let terms = window.window.iter().fold(1usize, |n, w| n.saturating_mul(*w));
+    values(with_reducer(m, inst, terms, |body| folding::fold_windows(inputs, inits, window, &dtypes, body)))
 }
 
 /// `select_and_scatter`: operand, source, init value.
@@ -91,19 +95,21 @@ pub(super) fn applied<'m>(m: &Machine<'m>, inst: &'m Inst, i: usize) -> Result<A
     Applied::new(m, region)
 }
 
-/// Runs `fold` with the instruction's region.
+/// Runs `fold`, which combines `terms` elements for each result, with the instruction's region.
 ///
-/// A region that adds or multiplies floats is replaced by the same in `f64`, which the fold rounds once
-/// at its end. The order of a reduction is the implementation's to choose, and so is what a program
-/// may expect of its last digits; added up one by one in `f32`, a million numbers would be further from
-/// their sum than what XLA's partial sums give. Steps under `Denormals::Flush` are taken as they
-/// stand.
+/// If they are many, a region that adds or multiplies floats is replaced by the same in `f64`, which the
+/// fold rounds once at its end. The order of a reduction is the implementation's to choose, and so is
+/// what a program may expect of its last digits; added up one by one in `f32`, a million numbers would be
+/// further from their sum than what XLA's partial sums give. Steps under `Denormals::Flush` are taken
+/// as they stand.
 fn with_reducer<'m, R>(
     m: &mut Machine<'m>,
     inst: &'m Inst,
+    terms: usize,
     fold: impl FnOnce(Body<'_>) -> Result<R, EvalError>,
 ) -> Result<R, EvalError> {
-    let wide = inst.regions.first().filter(|_| m.denormals == Denormals::Ieee).and_then(|r| wide(m, r));
+    let may_be_wide = terms > SHORT && m.denormals == Denormals::Ieee;
+    let wide = inst.regions.first().filter(|_| may_be_wide).and_then(|r| wide(m, r));
     if let Some(operation) = wide {
         return fold(&mut |args, out| {
             out.clear();
@@ -146,4 +152,60 @@ fn result_dtypes(m: &Machine<'_>, inst: &Inst) -> Result<Vec<DType>, EvalError> 
 
 fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<Value>, EvalError> {
     Ok(results?.into_iter().map(Value::Tensor).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Source;
+    use crate::eval::{NoHost, eval};
+    use crate::text;
+
+    fn run(program: &str, inputs: &[Literal]) -> Vec<Literal> {
+        let module = text::parse(&Source::new("test", program)).unwrap();
+        let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+        let out = eval(&module, module.entry().unwrap(), &inputs, &NoHost, Denormals::Ieee).unwrap();
+        tensors(&out).unwrap()
+    }
+
+    #[test]
+    fn long_sums_are_rounded_once() {
+        let sum = |n: usize| {
+            let program = format!(
+                "func.func @main(%x: tensor<{n}xf32>, %init: tensor<f32>) -> tensor<f32> {{
+                   %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [0]
+                     : (tensor<{n}xf32>, tensor<f32>) -> tensor<f32>
+                   return %0 : tensor<f32>
+                 }}"
+            );
+            let x = Literal::splat(DType::F32, [n], Scalar::Float(1.0));
+            run(&program, &[x, Literal::scalar(DType::F32, Scalar::Float(1e9))])[0].get(0).as_f64()
+        };
+        assert_eq!(sum(64), 1e9);
+        assert_eq!(sum(1024), 1e9 + 1024.0);
+    }
+
+    #[test]
+    fn regions_see_the_values_around_them() {
+        let program = "
+            func.func @main(%x: tensor<4xi32>, %bias: tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>) {
+              %0 = \"stablehlo.map\"(%x) <{dimensions = array<i64: 0>}> ({
+              ^bb0(%a: tensor<i32>):
+                %2 = stablehlo.add %a, %bias : tensor<i32>
+                stablehlo.return %2 : tensor<i32>
+              }) : (tensor<4xi32>) -> tensor<4xi32>
+              %1 = \"stablehlo.sort\"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+              ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+                %2 = stablehlo.remainder %a, %bias : tensor<i32>
+                %3 = stablehlo.remainder %b, %bias : tensor<i32>
+                %4 = stablehlo.compare LT, %2, %3 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+                stablehlo.return %4 : tensor<i1>
+              }) : (tensor<4xi32>) -> tensor<4xi32>
+              return %0, %1 : tensor<4xi32>, tensor<4xi32>
+            }";
+        let x = Literal::from_slice(DType::S32, [4], &[12, 21, 30, 1]);
+        let out = run(program, &[x, Literal::scalar(DType::S32, Scalar::Signed(10))]);
+        assert_eq!(out[0].as_slice::<i32>(), [22, 31, 40, 11]);
+        assert_eq!(out[1].as_slice::<i32>(), [30, 21, 1, 12]);
+    }
 }
