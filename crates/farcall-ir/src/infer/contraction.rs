@@ -155,9 +155,11 @@ pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> O
     Some(vec![declared.with_dims(result).into()])
 }
 
-/// Lengths and signs of the window's attributes.
+/// Lengths and signs of the window's attributes. Those of `dynamic_conv` may be longer than needed:
+/// StableHLO's verifier does not look, and JAX has written such programs.
 fn window_lists(cx: &mut Cx<'_>, op: &Convolution, spatial: usize, dynamic: bool) -> bool {
     const ONE: &str = "one per spatial dimension";
+    let needed = |found: usize| if dynamic { found.min(spatial) } else { found };
     let mut ok = true;
     // convolution_c2, convolution_c3, convolution_c5, convolution_c6, convolution_c7, convolution_c8
     let lists = [
@@ -166,11 +168,12 @@ fn window_lists(cx: &mut Cx<'_>, op: &Convolution, spatial: usize, dynamic: bool
         ("rhs_dilation", &op.rhs_dilation, either!(dynamic, "c7"), either!(dynamic, "c8")),
     ];
     for (name, list, length, positive) in lists {
-        ok &= cx.length(length, name, list.len(), spatial, ONE);
+        ok &= cx.length(length, name, needed(list.len()), spatial, ONE);
         ok &= cx.positive(positive, name, list);
     }
     // convolution_c9
-    ok &= cx.length(either!(dynamic, "c9"), "window_reversal", op.reversal.len(), spatial, ONE);
+    let reversal = needed(op.reversal.len());
+    ok &= cx.length(either!(dynamic, "c9"), "window_reversal", reversal, spatial, ONE);
     // convolution_c4
     if dynamic {
         let padding = cx.t(2);

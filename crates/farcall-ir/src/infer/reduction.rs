@@ -97,11 +97,14 @@ pub(super) fn reduce(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
     // reduce_c1, reduce_c3, reduce_i1
     let (inputs, init) = inputs_and_init(cx, ["reduce_c3", "reduce_c1", "reduce_i1"])?;
     // reduce_c4
-    cx.in_range("reduce_c4", "dimensions", dims, inputs[0].rank());
+    let valid = cx.in_range("reduce_c4", "dimensions", dims, inputs[0].rank());
     // reduce_c5
     cx.unique("reduce_c5", "dimensions", dims);
     // reduce_c2, reduce_c6
     let accumulators = reducer(cx, 0, ["reduce_c2", "reduce_c6"], &inputs, &init)?;
+    if !valid {
+        return None;
+    }
     // reduce_c7, reduce_c8
     let kept = inputs[0].dims.iter().enumerate().filter(|(d, _)| !dims.contains(d));
     let kept: Vec<usize> = kept.map(|(_, size)| *size).collect();

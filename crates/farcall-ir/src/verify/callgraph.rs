@@ -72,6 +72,7 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
     // The longest chain that starts at a function; none if that is not known yet.
     let mut depth: Vec<Option<usize>> = vec![None; edges.len()];
     let mut active = vec![false; edges.len()];
+    let (mut cycles, mut too_deep) = (Vec::new(), Vec::new());
     for root in 0..edges.len() {
         if depth[root].is_some() {
             continue;
@@ -94,7 +95,7 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
                     );
                     let deepest = edges[func].iter().find(|e| depth[e.callee] == Some(longest));
                     let span = deepest.map_or(module.funcs[func].span, |e| e.span);
-                    diagnostics.push(Diagnostic::new("call-depth", span, message));
+                    too_deep.push(Diagnostic::new("call-depth", span, message));
                 }
                 continue;
             };
@@ -110,13 +111,15 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
                     }
                     _ => format!("{} functions call each other, {} among them", cycle.len(), cycle[0]),
                 };
-                diagnostics.push(Diagnostic::new("recursive-call", edge.span, message));
+                cycles.push(Diagnostic::new("recursive-call", edge.span, message));
             } else if depth[edge.callee].is_none() {
                 active[edge.callee] = true;
                 stack.push(Frame { func: edge.callee, next: 0 });
             }
         }
     }
+    // A chain that runs in circles has no depth.
+    diagnostics.extend(if cycles.is_empty() { too_deep } else { cycles });
 }
 
 /// Functions of a cycle that a message lists.

@@ -1,0 +1,96 @@
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-layout] 2:8: operand_layouts and result_layouts must be given both or not at all
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [dense<[0, 1]> : tensor<2xindex>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-layout] 2:8: the layout of operand 0 must be a permutation of the dimensions of tensor<2x3xf32>, found [0, 0]
+// [custom-call-layout] 2:8: the layout of result 0 must be a permutation of the dimensions of tensor<2x3xf32>, found [1]
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [dense<[0, 0]> : tensor<2xindex>], result_layouts = [dense<[1]> : tensor<1xindex>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-layout] 2:8: operand_layouts must have 1 entries (one per operand), found 0
+// [custom-call-layout] 2:8: result_layouts must have 1 entries (one per result), found 2
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [], result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[0, 1]> : tensor<2xindex>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-layout] 2:8: the layout of operand 0 must be a permutation of the dimensions of !stablehlo.token, found [0]
+func.func @f(%a: !stablehlo.token) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [dense<[0]> : tensor<1xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]}> : (!stablehlo.token) -> tensor<2x3xf32>
+  return
+}
+// -----
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>]}> : (tensor<2x3xf32>) -> tuple<tensor<2x3xf32>, tensor<2x3xf32>>
+  return
+}
+// -----
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-alias] 2:8: operand_index must be in [0, 1), found 1
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 1, operand_tuple_indices = []>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-alias] 2:8: output_tuple_indices [0] name no part of tensor<2x3xf32>
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-alias] 2:8: operand_tuple_indices [0] name no part of tensor<2x3xf32>
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = [0]>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-alias] 2:8: an operand and a result that share memory must have the same type, found tensor<2x3xf32> and tensor<2xf32>
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]}> : (tensor<2x3xf32>) -> tensor<2xf32>
+  return
+}
+// -----
+func.func @f(%a: tensor<2x3xf32>) {
+  %r:2 = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [1], operand_index = 0, operand_tuple_indices = []>]}> : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x3xf32>)
+  return
+}
+// -----
+// [custom-call-alias] 2:10: an operand and a result that share memory must have the same type, found tensor<2x3xf32> and tuple<tensor<2xf32>, tensor<2x3xf32>>
+func.func @f(%a: tensor<2x3xf32>) {
+  %r:2 = "stablehlo.custom_call"(%a) <{call_target_name = "t", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]}> : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x3xf32>)
+  return
+}
+// -----
+// [custom-call-config] 2:8: backend_config must be a dictionary where api_version is 4, found a string
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 4 : i32, backend_config = "text"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 4 : i32, backend_config = {a = 1 : i32}}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 2 : i32, backend_config = "text"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}

@@ -1,0 +1,49 @@
+//! Programs that are valid by construction must pass. They lie in a folder beside the checkout; where
+//! that is absent there is nothing to test.
+
+use std::path::{Path, PathBuf};
+
+use farcall_ir::diag::Source;
+use farcall_ir::{text, verify};
+
+fn folder() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = std::env::var_os("FARCALL_SHARED").map_or_else(beside, PathBuf::from);
+    folder.is_dir().then_some(folder)
+}
+
+fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            programs(&path, found);
+        } else if path.extension().is_some_and(|e| e == "mlir") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn valid_programs_pass() {
+    let Some(folder) = folder() else { return };
+    let mut paths = Vec::new();
+    programs(&folder, &mut paths);
+    paths.sort();
+    let (mut passed, mut unread, mut failed) = (0, 0, Vec::new());
+    for path in &paths {
+        let text = std::fs::read_to_string(path).unwrap();
+        for part in text.split("// -----") {
+            match text::parse(&Source::new(path.display().to_string(), part)) {
+                // The parser has tests of its own.
+                Err(_) => unread += 1,
+                Ok(module) => match verify::verify(&module) {
+                    Ok(()) => passed += 1,
+                    Err(error) => failed.push(error.to_string()),
+                },
+            }
+        }
+    }
+    println!("{passed} programs pass, {unread} cannot be read");
+    assert!(failed.is_empty(), "{} programs are rejected:\n{}", failed.len(), failed.join("\n\n"));
+    assert!(paths.is_empty() || passed > unread, "most programs cannot be read");
+}
