@@ -16,7 +16,7 @@
 //! `custom_call`, …). For those the declared type is returned, as far as it is free: `convert` gives
 //! the operand's shape and the declared element type.
 //!
-//! **Invariants.** Nothing here indexes out of bounds on a malformed instruction: [`arity`] looks at
+//! **Invariants.** Nothing here indexes out of bounds on a malformed instruction: `arity` looks at
 //! the numbers of operands and regions and at their kinds first. Arithmetic on sizes is done in
 //! `i128` and saturates. Dynamic dimensions are compatible with every size, as in StableHLO.
 

@@ -13,6 +13,7 @@ use farcall_ir::{text, verify};
 
 mod coverage;
 mod elementwise;
+mod mutations;
 mod programs;
 mod shared;
 
