@@ -263,9 +263,10 @@ pub(super) fn clamp(dtype: DType, low: Scalar, x: Scalar, high: Scalar) -> Optio
 }
 
 /// A value as another type: floats are truncated toward zero and saturated to integers (NaN is 0),
-/// anything but zero is true, complex numbers lose their imaginary part to a real type.
+/// anything but zero is true, complex numbers lose their imaginary part to any other type.
 pub(super) fn convert(x: Scalar, to: DType) -> Scalar {
     match (to.class(), x) {
+        (DTypeClass::Bool, Scalar::Complex(z)) => Scalar::Bool(z.re != 0.0),
         (DTypeClass::Bool, x) => Scalar::Bool(x.as_bool()),
         (DTypeClass::Complex, x) => Scalar::Complex(x.as_complex()),
         (DTypeClass::Signed, Scalar::Float(_) | Scalar::Complex(_)) => {
