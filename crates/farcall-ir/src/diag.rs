@@ -150,12 +150,17 @@ impl Diagnostic {
             let from = (span.start as usize).saturating_sub(start).min(text.len());
             let to = (span.end as usize).saturating_sub(start).clamp(from, text.len());
             let origin = format!("{}:{line}:{column}", source.name());
-            let snippet = Snippet::source(text.to_owned())
+            let mut snippet = Snippet::source(text.to_owned())
                 .line_start(line)
                 .annotation(AnnotationKind::Primary.span(from..to));
-            group = Group::with_title(Level::ERROR.primary_title(title))
-                .element(annotate_snippets::Origin::path(origin))
-                .element(snippet);
+            group = Group::with_title(Level::ERROR.primary_title(title));
+            if column == 1 + text[..from].chars().count() {
+                // The renderer finds the same place.
+                snippet = snippet.path(source.name().to_owned());
+            } else {
+                group = group.element(annotate_snippets::Origin::path(origin));
+            }
+            group = group.element(snippet);
         }
         for note in &self.notes {
             group = group.element(Level::NOTE.message(note.as_str()));

@@ -116,7 +116,11 @@ impl<'s> Parser<'s> {
             };
             Ok((value, p.pos()))
         })?;
-        let alias = Alias { value, nodes: self.nodes - nodes, depth: self.deepest - depth };
+        let alias = match value {
+            // Shared, and cut at a depth of its own.
+            Meaning::Loc(_) => Alias { value, nodes: 0, depth: 0 },
+            _ => Alias { value, nodes: self.nodes - nodes, depth: self.deepest - depth },
+        };
         self.deepest = self.deepest.max(deepest);
         self.aliases.ends.insert(at, end);
         self.aliases.known.insert(name, alias);

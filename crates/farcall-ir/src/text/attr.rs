@@ -10,7 +10,6 @@ use super::parser::{Parsed, Parser, span};
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::diag::{Diagnostic, Span};
 use crate::scalar::Scalar;
-use crate::types::Type;
 
 impl<'s> Parser<'s> {
     pub(super) fn attr(&mut self) -> Parsed<Attr> {
@@ -267,13 +266,5 @@ impl<'s> Parser<'s> {
         }
         let n = bytes.len() / dtype.size();
         self.literal_of(dtype, vec![n].into(), &bytes, Span::default()).map(Attr::DenseArray)
-    }
-
-    /// A type as an attribute, or nothing: for callers that want to know.
-    pub(super) fn as_type(attr: &Attr) -> Option<&Type> {
-        match attr {
-            Attr::Type(ty) => Some(ty),
-            _ => None,
-        }
     }
 }

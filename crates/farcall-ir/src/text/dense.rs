@@ -10,7 +10,7 @@ use farcall_sig::{DType, DTypeClass};
 
 use super::MAX_SPLAT_BYTES;
 use super::lexer::{Tok, skip_space};
-use super::parser::{Parsed, Parser, Stop, span};
+use super::parser::{Parsed, Parser, span};
 use super::types::Tensor;
 use crate::attr::Attr;
 use crate::diag::{Diagnostic, Span};
@@ -214,11 +214,10 @@ impl<'s> Parser<'s> {
         self.expect(b':')?;
         let (dtype, dims, index) = self.dense_type()?;
         let Some(blob) = self.resource(&name)? else {
-            self.report(
+            return self.stop(
                 Diagnostic::new("resource", place, format!("the elements of `{name}` are not in this text"))
                     .note("a text holds them in `{-# dialect_resources: {builtin: {name: \"0x…\"}} #-}`"),
             );
-            return Err(Stop);
         };
         // Four bytes of alignment come first.
         let raw = decode_hex(blob).filter(|b| b.len() >= 4);

@@ -4,9 +4,9 @@
 //! not in the table is reported, and read on behind it.
 
 use super::convert::Fields;
-use super::lexer::Tok;
+use super::lexer::{Tok, next_token};
 use super::normalize;
-use super::parser::{Parsed, Parser, Stop, or_list, span};
+use super::parser::{Parsed, Parser, or_list, span};
 use super::scope::{Operand, ResultName};
 use super::table::{self, Part, Read, Syntax, Types};
 use crate::attr::{Attr, AttrDict, IntKind};
@@ -81,8 +81,7 @@ impl<'s> Parser<'s> {
 
     fn only_generic(&mut self, syntax: &Syntax, t: super::lexer::Token) -> Parsed<()> {
         let message = format!("{} is written in the generic form", syntax.name);
-        self.report(Diagnostic::new("parse", span(t), message).note(format!("\"{}\"(…) …", syntax.name)));
-        Err(Stop)
+        self.stop(Diagnostic::new("parse", span(t), message).note(format!("\"{}\"(…) …", syntax.name)))
     }
 
     fn unknown_op(&mut self, name: &str, at: Span) {
@@ -194,6 +193,10 @@ impl<'s> Parser<'s> {
             Part::Operands => {
                 if self.at_literal("()") {
                     return self.literal("()");
+                }
+                // The results of the next instruction.
+                if t.tok == Tok::Percent && next_token(self.bytes(), t.end).tok == Tok::Punct(b'=') {
+                    return Ok(());
                 }
                 let operands = self.operands()?;
                 draft.operands.extend(operands);
@@ -340,7 +343,8 @@ impl<'s> Parser<'s> {
     /// Checks the types that the text says the operands have.
     pub(super) fn operands_are(&mut self, draft: &Draft, types: &[Type]) {
         if draft.operands.len() != types.len() {
-            let message = format!("{} operands, but {} types for them", draft.operands.len(), types.len());
+            let message =
+                format!("{}, but {}", count(draft.operands.len(), "operand"), count(types.len(), "type"));
             self.report(Diagnostic::new("type-mismatch", draft.span, message));
         }
         for (operand, ty) in draft.operands.iter().zip(types) {
@@ -428,7 +432,7 @@ impl<'s> Parser<'s> {
         // An operation may have results that nobody names.
         if named != values.len() && !names.is_empty() {
             let place = names.iter().fold(names[0].span, |s, n| s.to(n.span));
-            let message = format!("{named} names for {} results", values.len());
+            let message = format!("{} for {}", count(named, "name"), count(values.len(), "result"));
             self.report(Diagnostic::new("result-count", place.to(at), message));
             for name in names {
                 self.define(name.name, name.span, &[]);
@@ -454,4 +458,9 @@ impl<'s> Parser<'s> {
             _ => {}
         }
     }
+}
+
+/// `1 operand`, `2 operands`
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -46,7 +46,7 @@ use crate::module::Module;
 use crate::types::Type;
 use parser::{Parsed, Parser};
 
-/// How deeply regions, types, attributes and aliases may nest, together.
+/// How deeply regions, types, attributes and aliases may nest, together; a region counts twice.
 pub const MAX_NESTING: u32 = 256;
 
 /// Bytes that all splat constants of a program may take together (`dense<0.0> : tensor<…>` asks for
@@ -54,13 +54,13 @@ pub const MAX_NESTING: u32 = 256;
 pub const MAX_SPLAT_BYTES: usize = 4 << 30;
 
 /// Attributes and types that the uses of aliases may stand for together.
-pub const MAX_ALIAS_NODES: u64 = 1 << 25;
+pub const MAX_ALIAS_NODES: u64 = 1 << 22;
 
 /// How deeply a location may nest; what is deeper (the outer end of a long call stack) is left out.
 pub const MAX_LOC_DEPTH: u32 = 128;
 
 /// Mistakes that are reported at most.
-const MAX_DIAGNOSTICS: usize = 100;
+const MAX_DIAGNOSTICS: usize = 50;
 
 /// Reads a program: a module, or functions without one.
 ///
@@ -121,6 +121,13 @@ pub fn parse_type(text: &str) -> Result<Type, ProgramError> {
 /// What is wrong with the text, and where.
 pub fn parse_attr(text: &str) -> Result<Attr, ProgramError> {
     whole("<attribute>", text, |p| p.attr())
+}
+
+/// The names of all operations that [`parse`] knows, with their dialects, sorted.
+pub fn op_names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = table::names().collect();
+    names.sort_unstable();
+    names
 }
 
 /// Writes a dictionary: `{a = 1 : i64, b}`.

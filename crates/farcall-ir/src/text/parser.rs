@@ -362,8 +362,7 @@ impl<'s> Parser<'s> {
                 if !near.is_empty() {
                     d = d.note(format!("did you mean {}?", or_list(&near)));
                 }
-                self.report(d);
-                Err(Stop)
+                self.stop(d)
             }
         }
     }
@@ -387,6 +386,7 @@ impl<'s> Parser<'s> {
 
     // --- mistakes
 
+    /// Records a mistake that does not keep the parser from going on; not more than a reader bears.
     pub(super) fn report(&mut self, d: Diagnostic) {
         if self.diagnostics.len() < MAX_DIAGNOSTICS {
             self.diagnostics.push(d);
@@ -394,7 +394,12 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn fail<T>(&mut self, code: &'static str, at: Span, message: impl Into<String>) -> Parsed<T> {
-        self.report(Diagnostic::new(code, at, message));
+        self.stop(Diagnostic::new(code, at, message))
+    }
+
+    /// Records the mistake that keeps the parser from going on.
+    pub(super) fn stop<T>(&mut self, d: Diagnostic) -> Parsed<T> {
+        self.diagnostics.push(d);
         Err(Stop)
     }
 

@@ -186,11 +186,12 @@ impl<'a> Printer<'a> {
             Some(Part::Hook(h)) => h.tight,
             _ => false,
         };
-        // Nothing follows the name of a return without operands.
-        let nothing = matches!(form.first(), Some(Part::Operands))
-            && inst.operands.is_empty()
-            && inst.results.is_empty();
-        if !tight && !nothing {
+        // Without operands there may be nothing behind the name. A return ends its block; elsewhere the
+        // next line would be read as operands.
+        let bare = matches!(form.first(), Some(Part::Operands)) && inst.operands.is_empty();
+        if bare && inst.results.is_empty() {
+            self.out.push_str(if inst.op == Op::Return { "" } else { "()" });
+        } else if !tight {
             self.out.push(' ');
         }
         self.parts(form, &mut view)?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lexer::Tok;
-use super::parser::{Parsed, Parser, Stop, or_list, span};
+use super::parser::{Parsed, Parser, or_list, span};
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};
@@ -55,11 +55,10 @@ impl<'s> Parser<'s> {
         if !another {
             return Ok(());
         }
-        self.report(
+        self.stop(
             Diagnostic::new("parse", at, "a program is one module")
                 .note("several programs in one text are split by lines `// -----`"),
-        );
-        Err(Stop)
+        )
     }
 
     /// `@name attributes {…} { … }`
@@ -158,20 +157,20 @@ impl<'s> Parser<'s> {
                 let name = text.trim_matches('"').to_owned();
                 let near = farcall_sig::nearest::nearest(&name, ["func.func", "module"]);
                 // Not the name of an operation at all: say what can stand here.
-                if !name.contains('.') {
-                    let mut d = Diagnostic::new(
-                        "parse",
-                        span(t),
-                        format!("expected `func.func` or `module`, found `{name}`"),
-                    );
-                    if !near.is_empty() {
-                        d = d.note(format!("did you mean {}?", or_list(&near)));
-                    }
-                    self.report(d);
-                    return Err(Stop);
+                let is_op = name.contains('.');
+                let (code, message) = if is_op {
+                    ("unknown-op", format!("unknown operation {name} outside of a function"))
+                } else {
+                    ("parse", format!("expected `func.func` or `module`, found `{name}`"))
+                };
+                let mut d = Diagnostic::new(code, span(t), message);
+                if !near.is_empty() {
+                    d = d.note(format!("did you mean {}?", or_list(&near)));
                 }
-                let message = format!("unknown operation {name} outside of a function");
-                self.report(Diagnostic::new("unknown-op", span(t), message));
+                if !is_op {
+                    return self.stop(d);
+                }
+                self.report(d);
                 self.skip_item();
                 Ok(())
             }
@@ -298,8 +297,8 @@ impl<'s> Parser<'s> {
             Some(v) => v.as_str().is_none_or(|v| v == "public"),
             None => true,
         };
-        let params = match attrs.remove("function_type").as_ref().and_then(Parser::as_type) {
-            Some(Type::Function(ty)) => {
+        let params = match attrs.remove("function_type") {
+            Some(Attr::Type(Type::Function(ty))) => {
                 func.results = ty.results.clone();
                 ty.params.clone()
             }

@@ -19,6 +19,8 @@ impl<'s> Parser<'s> {
     /// `{ … }`. Without `args`, the block may begin with a label that names its own:
     /// `^bb0(%a: t):`.
     pub(super) fn region(&mut self, args: &[Arg<'s>]) -> Parsed<Region> {
+        // Twice: everything that walks regions later needs more stack for one than a bracket needs here.
+        self.enter()?;
         self.enter()?;
         let mark = self.scope.open();
         self.expect(b'{')?;
@@ -28,6 +30,7 @@ impl<'s> Parser<'s> {
         }
         self.block(&mut region)?;
         self.scope.close(mark);
+        self.leave();
         self.leave();
         Ok(region)
     }

@@ -147,17 +147,6 @@ const CALL_LIKE: &[Part] = &[Operands, Dict, FUNCTION];
 const ONE: &[Part] = &[Operand, Dict, FUNCTION];
 /// Only the generic form.
 const GENERIC: &[Part] = &[];
-const CONVOLUTION: &[Part] = &[
-    Lit("("),
-    Operands,
-    Lit(") dim_numbers = "),
-    H(&hooks::CONVOLUTION_DIMS),
-    Lit(", window = {"),
-    H(&hooks::WINDOW),
-    Lit("}"),
-    Dict,
-    FUNCTION,
-];
 
 const fn op(
     name: &'static str,
@@ -283,8 +272,22 @@ static OPS: &[Syntax] = &[
         &[Operand, Lit(", "), Operand, Lit(", "), H(&hooks::DOT_DIMS), Dict, FUNCTION],
         convert::contraction::read_dot_general,
     ),
-    op("stablehlo.convolution", CONVOLUTION, convert::contraction::read_convolution),
-    op("stablehlo.dynamic_conv", CONVOLUTION, convert::contraction::read_dynamic_convolution),
+    op(
+        "stablehlo.convolution",
+        &[
+            Lit("("),
+            Operands,
+            Lit(") dim_numbers = "),
+            H(&hooks::CONVOLUTION_DIMS),
+            Lit(", window = {"),
+            H(&hooks::WINDOW),
+            Lit("}"),
+            Dict,
+            FUNCTION,
+        ],
+        convert::contraction::read_convolution,
+    ),
+    op("stablehlo.dynamic_conv", GENERIC, convert::contraction::read_dynamic_convolution),
     // linalg
     op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME], |f| {
         Ok(Op::Cholesky { lower: f.flag("lower")? })

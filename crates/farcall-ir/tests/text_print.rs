@@ -1,0 +1,671 @@
+//! What is printed for every operation, and that it reads back as the same module.
+
+use expect_test::{Expect, expect};
+use farcall_ir::{Module, Source, text};
+
+fn parse(text: &str) -> Module {
+    text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The functions of `program` as they are printed.
+fn check(program: &str, expect: Expect) {
+    let module = parse(program);
+    let printed = text::print(&module);
+    assert!(parse(&printed) == module, "another module is read from\n{printed}");
+    let body = printed.strip_prefix("module {\n").and_then(|p| p.strip_suffix("}\n"));
+    let body = body.expect("a module without name and attributes");
+    let lines: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
+    expect.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn every_operation_is_printed_here() {
+    let this = include_str!("text_print.rs");
+    // By its name, or by the part behind the dialect in a list of those.
+    let printed = |name: &str| {
+        let short = name.split('.').next_back().unwrap_or(name);
+        [format!("{name} "), format!("{name}("), format!("\"{name}\""), format!("\"{short}\"")]
+            .iter()
+            .any(|text| this.contains(text))
+    };
+    let missing: Vec<&str> = text::op_names().into_iter().filter(|n| !printed(n)).collect();
+    assert!(missing.is_empty(), "not printed by any test: {missing:?}");
+}
+
+#[test]
+fn unary() {
+    let real: String = [
+        "abs",
+        "cbrt",
+        "ceil",
+        "cosine",
+        "exponential",
+        "exponential_minus_one",
+        "floor",
+        "log",
+        "log_plus_one",
+        "logistic",
+        "negate",
+        "round_nearest_afz",
+        "round_nearest_even",
+        "rsqrt",
+        "sign",
+        "sine",
+        "sqrt",
+        "tan",
+        "tanh",
+    ]
+    .iter()
+    .map(|op| format!("stablehlo.{op} %x : tensor<2xf32>\n"))
+    .collect();
+    let chlo: String = [
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "bessel_i1e",
+        "conj",
+        "cosh",
+        "digamma",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "lgamma",
+        "sinh",
+        "square",
+        "tan",
+    ]
+    .iter()
+    .map(|op| format!("chlo.{op} %x : tensor<2xf32> -> tensor<2xf32>\n"))
+    .collect();
+    let module = parse(&format!("func.func @f(%x: tensor<2xf32>) {{\n{real}{chlo}return\n}}"));
+    let printed = text::print(&module);
+    for line in real.lines().chain(chlo.lines()) {
+        assert!(printed.contains(&line.replace("%x", "%arg0")), "{line}");
+    }
+    check(
+        r#"func.func @f(%x: tensor<2xf32>, %i: tensor<3xui8>, %c: tensor<2xcomplex<f32>>) {
+            %0 = stablehlo.count_leading_zeros %i : tensor<3xui8>
+            %1 = "stablehlo.popcnt"(%i) : (tensor<3xui8>) -> tensor<3xui8>
+            %2 = stablehlo.not %i : tensor<3xui8>
+            %3 = stablehlo.is_finite %x : (tensor<2xf32>) -> tensor<2xi1>
+            %4 = stablehlo.real %c : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+            %5 = "stablehlo.imag"(%c) : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+            %6 = chlo.is_inf %x : tensor<2xf32> -> tensor<2xi1>
+            %7 = chlo.is_neg_inf %x : tensor<2xf32> -> tensor<2xi1>
+            %8 = chlo.is_pos_inf %x : tensor<2xf32> -> tensor<2xi1>
+            %9 = stablehlo.log %x {result_accuracy = #stablehlo.result_accuracy<ulps = 10, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<2xf32>
+            %10 = "stablehlo.log"(%x) {result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>} : (tensor<2xf32>) -> tensor<2xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2xf32>, %arg1: tensor<3xui8>, %arg2: tensor<2xcomplex<f32>>) {
+              %0 = stablehlo.count_leading_zeros %arg1 : tensor<3xui8>
+              %1 = stablehlo.popcnt %arg1 : tensor<3xui8>
+              %2 = stablehlo.not %arg1 : tensor<3xui8>
+              %3 = stablehlo.is_finite %arg0 : (tensor<2xf32>) -> tensor<2xi1>
+              %4 = stablehlo.real %arg2 : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+              %5 = stablehlo.imag %arg2 : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+              %6 = chlo.is_inf %arg0 : tensor<2xf32> -> tensor<2xi1>
+              %7 = chlo.is_neg_inf %arg0 : tensor<2xf32> -> tensor<2xi1>
+              %8 = chlo.is_pos_inf %arg0 : tensor<2xf32> -> tensor<2xi1>
+              %9 = stablehlo.log %arg0 {result_accuracy = #stablehlo.result_accuracy<ulps = 10, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<2xf32>
+              %10 = stablehlo.log %arg0 : tensor<2xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn binary() {
+    let lines: String = [
+        "add",
+        "and",
+        "atan2",
+        "divide",
+        "maximum",
+        "minimum",
+        "multiply",
+        "or",
+        "power",
+        "remainder",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "subtract",
+        "xor",
+    ]
+    .iter()
+    .map(|op| format!("stablehlo.{op} %x, %x : tensor<2xi32>\n"))
+    .collect();
+    let module = parse(&format!("func.func @f(%x: tensor<2xi32>) {{\n{lines}return\n}}"));
+    let printed = text::print(&module);
+    for line in lines.lines() {
+        assert!(printed.contains(&line.replace("%x", "%arg0")), "{line}");
+    }
+    check(
+        r#"func.func @f(%x: tensor<2xf32>, %q: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) {
+            %0 = stablehlo.complex %x, %x : tensor<2xcomplex<f32>>
+            %1 = "stablehlo.complex"(%x, %x) {a} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
+            %2 = chlo.next_after %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+            %3 = chlo.polygamma %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+            %4 = chlo.zeta %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+            %5 = stablehlo.add %q, %q : (tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) -> tensor<2x!quant.uniform<i32:f32, 0.01>>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2xf32>, %arg1: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) {
+              %0 = stablehlo.complex %arg0, %arg0 : tensor<2xcomplex<f32>>
+              %1 = stablehlo.complex %arg0, %arg0 {a} : tensor<2xcomplex<f32>>
+              %2 = chlo.next_after %arg0, %arg0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+              %3 = chlo.polygamma %arg0, %arg0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+              %4 = chlo.zeta %arg0, %arg0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+              %5 = stablehlo.add %arg1, %arg1 : (tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) -> tensor<2x!quant.uniform<i32:f32, 0.01>>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn elementwise() {
+    check(
+        r#"func.func @f(%x: tensor<2xf32>, %p: tensor<2xi1>, %s: tensor<f32>) {
+            %0 = stablehlo.compare EQ, %x, %x, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+            %1 = stablehlo.compare LT, %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+            %2 = "stablehlo.compare"(%x, %x) <{comparison_direction = #stablehlo<comparison_direction GE>, compare_type = #stablehlo<comparison_type TOTALORDER>}> {a = 1 : i64} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+            %3 = stablehlo.select %p, %x, %x : tensor<2xi1>, tensor<2xf32>
+            %4 = stablehlo.clamp %x, %x, %x : tensor<2xf32>
+            %5 = stablehlo.clamp %s, %x, %s : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+            %6 = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xf8E4M3FN>
+            %7 = stablehlo.convert %x : tensor<2xf32>
+            %8 = stablehlo.bitcast_convert %x : (tensor<2xf32>) -> tensor<2x4xui8>
+            %9 = stablehlo.reduce_precision %x, format = e5m10 : tensor<2xf32>
+            %10 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
+            %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2xf32>, %arg1: tensor<2xi1>, %arg2: tensor<f32>) {
+              %0 = stablehlo.compare EQ, %arg0, %arg0, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+              %1 = stablehlo.compare LT, %arg0, %arg0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+              %2 = stablehlo.compare GE, %arg0, %arg0, TOTALORDER {a = 1 : i64} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+              %3 = stablehlo.select %arg1, %arg0, %arg0 : tensor<2xi1>, tensor<2xf32>
+              %4 = stablehlo.clamp %arg0, %arg0, %arg0 : tensor<2xf32>
+              %5 = stablehlo.clamp %arg2, %arg0, %arg2 : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+              %6 = stablehlo.convert %arg0 : (tensor<2xf32>) -> tensor<2xf8E4M3FN>
+              %7 = stablehlo.convert %arg0 : tensor<2xf32>
+              %8 = stablehlo.bitcast_convert %arg0 : (tensor<2xf32>) -> tensor<2x4xui8>
+              %9 = stablehlo.reduce_precision %arg0, format = e5m10 : tensor<2xf32>
+              %10 = stablehlo.uniform_quantize %arg0 : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
+              %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn data() {
+    check(
+        r#"func.func @f(%x: tensor<4x4xf32>, %s: tensor<f32>, %d: tensor<2xi64>) {
+            %0 = stablehlo.iota dim = 1 : tensor<2x3xi32>
+            %1 = stablehlo.dynamic_iota %d, dim = 0 : (tensor<2xi64>) -> tensor<?x?xf32>
+            %2 = stablehlo.broadcast_in_dim %x, dims = [1, 2] : (tensor<4x4xf32>) -> tensor<3x4x4xf32>
+            %3 = "stablehlo.broadcast_in_dim"(%s) {broadcast_dimensions = dense<> : tensor<0xi64>} : (tensor<f32>) -> tensor<3xf32>
+            %4 = stablehlo.dynamic_broadcast_in_dim %x, %d, dims = [0, 1] {known_expanding_dimensions = array<i64: 0>} : (tensor<4x4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+            %5 = stablehlo.reshape %x : (tensor<4x4xf32>) -> tensor<16xf32>
+            %6 = stablehlo.dynamic_reshape %x, %d : (tensor<4x4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+            %7 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+            %8 = stablehlo.slice %x [0:4, 1:3:2] : (tensor<4x4xf32>) -> tensor<4x1xf32>
+            %9 = "stablehlo.slice"(%x) <{start_indices = dense<[0, 1]> : tensor<2xi64>, limit_indices = dense<4> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}> : (tensor<4x4xf32>) -> tensor<4x3xf32>
+            %10 = stablehlo.concatenate %x, %x, %x, dim = 1 : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x12xf32>
+            %11 = stablehlo.pad %x, %s, low = [0, -1], high = [1, 0], interior = [1, 0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<8x3xf32>
+            %12 = stablehlo.dynamic_pad %x, %s, %d, %d, %d : (tensor<4x4xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>
+            %13 = stablehlo.reverse %x, dims = [0] : tensor<4x4xf32>
+            %14 = stablehlo.get_dimension_size %x, dim = 1 : (tensor<4x4xf32>) -> tensor<i32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4x4xf32>, %arg1: tensor<f32>, %arg2: tensor<2xi64>) {
+              %0 = stablehlo.iota dim = 1 : tensor<2x3xi32>
+              %1 = stablehlo.dynamic_iota %arg2, dim = 0 : (tensor<2xi64>) -> tensor<?x?xf32>
+              %2 = stablehlo.broadcast_in_dim %arg0, dims = [1, 2] : (tensor<4x4xf32>) -> tensor<3x4x4xf32>
+              %3 = stablehlo.broadcast_in_dim %arg1, dims = [] : (tensor<f32>) -> tensor<3xf32>
+              %4 = stablehlo.dynamic_broadcast_in_dim %arg0, %arg2, dims = [0, 1] {known_expanding_dimensions = array<i64: 0>} : (tensor<4x4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+              %5 = stablehlo.reshape %arg0 : (tensor<4x4xf32>) -> tensor<16xf32>
+              %6 = stablehlo.dynamic_reshape %arg0, %arg2 : (tensor<4x4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+              %7 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+              %8 = stablehlo.slice %arg0 [0:4, 1:3:2] : (tensor<4x4xf32>) -> tensor<4x1xf32>
+              %9 = stablehlo.slice %arg0 [0:4, 1:4] : (tensor<4x4xf32>) -> tensor<4x3xf32>
+              %10 = stablehlo.concatenate %arg0, %arg0, %arg0, dim = 1 : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x12xf32>
+              %11 = stablehlo.pad %arg0, %arg1, low = [0, -1], high = [1, 0], interior = [1, 0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<8x3xf32>
+              %12 = stablehlo.dynamic_pad %arg0, %arg1, %arg2, %arg2, %arg2 : (tensor<4x4xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>
+              %13 = stablehlo.reverse %arg0, dims = [0] : tensor<4x4xf32>
+              %14 = stablehlo.get_dimension_size %arg0, dim = 1 : (tensor<4x4xf32>) -> tensor<i32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn indexing() {
+    check(
+        r#"func.func @f(%x: tensor<4x4xf32>, %i: tensor<i32>, %d: tensor<2xi64>, %n: tensor<3x1xi32>, %u: tensor<3x4xf32>) {
+            %0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [1, 2] : (tensor<4x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+            %1 = stablehlo.dynamic_update_slice %x, %0, %i, %i : (tensor<4x4xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<4x4xf32>
+            %2 = stablehlo.real_dynamic_slice %x, %d, %d, %d : (tensor<4x4xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>
+            %3 = "stablehlo.gather"(%x, %n) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<4x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+            %4 = "stablehlo.dynamic_gather"(%x, %n, %d) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1]>, indices_are_sorted = true} : (tensor<4x4xf32>, tensor<3x1xi32>, tensor<2xi64>) -> tensor<?xf32>
+            %5 = "stablehlo.scatter"(%x, %n, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %s = stablehlo.add %a, %b : tensor<f32>
+              stablehlo.return %s : tensor<f32>
+            }) : (tensor<4x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4x4xf32>, %arg1: tensor<i32>, %arg2: tensor<2xi64>, %arg3: tensor<3x1xi32>, %arg4: tensor<3x4xf32>) {
+              %0 = stablehlo.dynamic_slice %arg0, %arg1, %arg1, sizes = [1, 2] : (tensor<4x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+              %1 = stablehlo.dynamic_update_slice %arg0, %0, %arg1, %arg1 : (tensor<4x4xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<4x4xf32>
+              %2 = stablehlo.real_dynamic_slice %arg0, %arg2, %arg2, %arg2 : (tensor<4x4xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>
+              %3 = "stablehlo.gather"(%arg0, %arg3) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}> : (tensor<4x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+              %4 = "stablehlo.dynamic_gather"(%arg0, %arg3, %arg2) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1]>, indices_are_sorted = true}> : (tensor<4x4xf32>, tensor<3x1xi32>, tensor<2xi64>) -> tensor<?xf32>
+              %5 = "stablehlo.scatter"(%arg0, %arg3, %arg4) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}> ({
+              ^bb0(%arg5: tensor<f32>, %arg6: tensor<f32>):
+                %6 = stablehlo.add %arg5, %arg6 : tensor<f32>
+                stablehlo.return %6 : tensor<f32>
+              }) : (tensor<4x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn reduction() {
+    check(
+        r#"func.func @f(%x: tensor<4x4xf32>, %z: tensor<f32>, %i: tensor<4x4xi32>, %zi: tensor<i32>) {
+            %0 = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+            %1 = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0, 1>}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %s = stablehlo.add %a, %b : tensor<f32>
+              stablehlo.return %s : tensor<f32>
+            }) {k = 1 : i32} : (tensor<4x4xf32>, tensor<f32>) -> tensor<f32>
+            %2:2 = stablehlo.reduce(%x init: %z), (%i init: %zi) across dimensions = [0] : (tensor<4x4xf32>, tensor<4x4xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+             reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>)  {
+              %s = stablehlo.subtract %c, %a : tensor<f32>
+              stablehlo.return %s, %d : tensor<f32>, tensor<i32>
+            }
+            %3 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 2, 1>, padding = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              stablehlo.return %a : tensor<f32>
+            }) : (tensor<4x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+            %4 = "stablehlo.select_and_scatter"(%x, %x, %z) <{padding = dense<0> : tensor<2x2xi64>}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %s = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              stablehlo.return %s : tensor<i1>
+            }, {
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              stablehlo.return %a : tensor<f32>
+            }) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+            %5 = "stablehlo.map"(%x) <{dimensions = array<i64: 0, 1>}> ({
+            ^bb0(%a: tensor<f32>):
+              stablehlo.return %a : tensor<f32>
+            }) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+            %6:2 = "stablehlo.sort"(%x, %i) <{is_stable = true}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+              %s = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              stablehlo.return %s : tensor<i1>
+            }) : (tensor<4x4xf32>, tensor<4x4xi32>) -> (tensor<4x4xf32>, tensor<4x4xi32>)
+            %v, %w = chlo.top_k(%x, k = 2) : tensor<4x4xf32> -> (tensor<4x2xf32>, tensor<4x2xi32>)
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4x4xf32>, %arg1: tensor<f32>, %arg2: tensor<4x4xi32>, %arg3: tensor<i32>) {
+              %0 = stablehlo.reduce(%arg0 init: %arg1) applies stablehlo.maximum across dimensions = [1] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+              %1 = stablehlo.reduce(%arg0 init: %arg1) applies stablehlo.add across dimensions = [0, 1] {k = 1 : i32} : (tensor<4x4xf32>, tensor<f32>) -> tensor<f32>
+              %2:2 = stablehlo.reduce(%arg0 init: %arg1), (%arg2 init: %arg3) across dimensions = [0] : (tensor<4x4xf32>, tensor<4x4xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+               reducer(%arg4: tensor<f32>, %arg6: tensor<f32>) (%arg5: tensor<i32>, %arg7: tensor<i32>)  {
+                %8 = stablehlo.subtract %arg6, %arg4 : tensor<f32>
+                stablehlo.return %8, %arg7 : tensor<f32>, tensor<i32>
+              }
+              %3 = "stablehlo.reduce_window"(%arg0, %arg1) <{padding = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 2, 1>}> ({
+              ^bb0(%arg4: tensor<f32>, %arg5: tensor<f32>):
+                stablehlo.return %arg4 : tensor<f32>
+              }) : (tensor<4x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+              %4 = "stablehlo.select_and_scatter"(%arg0, %arg0, %arg1) <{window_dimensions = array<i64: 1, 1>}> ({
+              ^bb0(%arg4: tensor<f32>, %arg5: tensor<f32>):
+                %8 = stablehlo.compare GE, %arg4, %arg5 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                stablehlo.return %8 : tensor<i1>
+              }, {
+              ^bb0(%arg4: tensor<f32>, %arg5: tensor<f32>):
+                stablehlo.return %arg4 : tensor<f32>
+              }) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+              %5 = "stablehlo.map"(%arg0) <{dimensions = array<i64: 0, 1>}> ({
+              ^bb0(%arg4: tensor<f32>):
+                stablehlo.return %arg4 : tensor<f32>
+              }) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+              %6:2 = "stablehlo.sort"(%arg0, %arg2) <{dimension = 1 : i64, is_stable = true}> ({
+              ^bb0(%arg4: tensor<f32>, %arg5: tensor<f32>, %arg6: tensor<i32>, %arg7: tensor<i32>):
+                %8 = stablehlo.compare LT, %arg4, %arg5, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                stablehlo.return %8 : tensor<i1>
+              }) : (tensor<4x4xf32>, tensor<4x4xi32>) -> (tensor<4x4xf32>, tensor<4x4xi32>)
+              %7:2 = chlo.top_k(%arg0, k = 2) : tensor<4x4xf32> -> (tensor<4x2xf32>, tensor<4x2xi32>)
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn contraction() {
+    check(
+        r#"func.func @f(%x: tensor<2x4x4xf32>, %i: tensor<1x8x8x3xf32>, %k: tensor<3x3x3x16xf32>, %p: tensor<2x2xi32>) {
+            %0 = stablehlo.dot_general %x, %x, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, HIGHEST] : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+            %1 = "stablehlo.dot_general"(%x, %x) {dot_dimension_numbers = #stablehlo.dot<>, algorithm = #stablehlo.dot_algorithm<lhs_precision_type = tf32, num_primitive_operations = 1>} : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4x2x4x4xf32>
+            %2 = stablehlo.convolution(%i, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], pad = [[1, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 2], reverse = [true, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision HIGH>]} : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x4x2x16xf32>
+            %3 = "stablehlo.convolution"(%i, %k) <{dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, input_feature_dimension = 3, input_spatial_dimensions = [1, 2], kernel_input_feature_dimension = 2, kernel_output_feature_dimension = 3, kernel_spatial_dimensions = [0, 1], output_batch_dimension = 0, output_feature_dimension = 3, output_spatial_dimensions = [1, 2]>, window_strides = dense<1> : tensor<2xi64>, window_reversal = dense<false> : tensor<2xi1>, batch_group_count = 1 : i64, feature_group_count = 1 : i64}> : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x6x6x16xf32>
+            %4 = "stablehlo.dynamic_conv"(%i, %k, %p) <{dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, batch_group_count = 1 : i64, feature_group_count = 1 : i64}> : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>, tensor<2x2xi32>) -> tensor<1x?x?x16xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x4x4xf32>, %arg1: tensor<1x8x8x3xf32>, %arg2: tensor<3x3x3x16xf32>, %arg3: tensor<2x2xi32>) {
+              %0 = stablehlo.dot_general %arg0, %arg0, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, HIGHEST] : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+              %1 = stablehlo.dot_general %arg0, %arg0, contracting_dims = [] x [], algorithm = <lhs_precision_type = tf32, num_primitive_operations = 1> : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4x2x4x4xf32>
+              %2 = stablehlo.convolution(%arg1, %arg2) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], pad = [[1, 1], [0, 1]], rhs_dilate = [1, 2], reverse = [true, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision HIGH>]} : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x4x2x16xf32>
+              %3 = stablehlo.convolution(%arg1, %arg2) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x6x6x16xf32>
+              %4 = "stablehlo.dynamic_conv"(%arg1, %arg2, %arg3) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64}> : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>, tensor<2x2xi32>) -> tensor<1x?x?x16xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn linalg_and_random() {
+    check(
+        r#"func.func @f(%x: tensor<4x4xf32>, %c: tensor<8xcomplex<f32>>, %u: tensor<2xui64>, %z: tensor<f32>, %d: tensor<2xi64>) {
+            %0 = stablehlo.cholesky %x, lower = true : tensor<4x4xf32>
+            %1 = stablehlo.cholesky %x : tensor<4x4xf32>
+            %2 = "stablehlo.triangular_solve"(%x, %x) <{left_side = true, lower = false, unit_diagonal = true, transpose_a = #stablehlo<transpose ADJOINT>}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+            %3 = stablehlo.fft %c, type = IFFT, length = [8] : (tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>>
+            %4, %5 = stablehlo.rng_bit_generator %u, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+            %6 = stablehlo.rng %z, %z, %d, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<4x4xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4x4xf32>, %arg1: tensor<8xcomplex<f32>>, %arg2: tensor<2xui64>, %arg3: tensor<f32>, %arg4: tensor<2xi64>) {
+              %0 = stablehlo.cholesky %arg0, lower = true : tensor<4x4xf32>
+              %1 = stablehlo.cholesky %arg0 : tensor<4x4xf32>
+              %2 = "stablehlo.triangular_solve"(%arg0, %arg0) <{left_side = true, lower = false, transpose_a = #stablehlo<transpose ADJOINT>, unit_diagonal = true}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+              %3 = stablehlo.fft %arg1, type = IFFT, length = [8] : (tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>>
+              %4:2 = stablehlo.rng_bit_generator %arg2, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+              %5 = stablehlo.rng %arg3, %arg3, %arg4, distribution = NORMAL : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<4x4xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn control() {
+    check(
+        r#"func.func public @main(%p: tensor<i1>, %i: tensor<i32>, %t: !stablehlo.token) -> (tensor<i32>, tensor<i1>) {
+            %0 = "stablehlo.if"(%p) ({
+              stablehlo.return %i : tensor<i32>
+            }, {
+              %1 = func.call @g(%i) : (tensor<i32>) -> tensor<i32>
+              stablehlo.return %1 : tensor<i32>
+            }) : (tensor<i1>) -> tensor<i32>
+            %2:2 = "stablehlo.case"(%i) ({
+              stablehlo.return %i, %p : tensor<i32>, tensor<i1>
+            }) : (tensor<i32>) -> (tensor<i32>, tensor<i1>)
+            %3:2 = stablehlo.while(%a = %2#0, %b = %2#1) : tensor<i32>, tensor<i1> attributes {k = 1 : i64}
+            cond {
+              stablehlo.return %b : tensor<i1>
+            } do {
+              %c = stablehlo.constant dense<1> : tensor<i32>
+              %4 = stablehlo.while(%d = %a) : tensor<i32>
+              cond {
+                stablehlo.return %b : tensor<i1>
+              } do {
+                stablehlo.return %c : tensor<i32>
+              }
+              stablehlo.return %4, %b : tensor<i32>, tensor<i1>
+            }
+            %5 = stablehlo.composite "my.op" %i {composite_attributes = {n = 2 : i64}, decomposition = @g, version = 1 : i32} : (tensor<i32>) -> tensor<i32>
+            %6:2 = stablehlo.optimization_barrier %i, %p : tensor<i32>, tensor<i1>
+            stablehlo.optimization_barrier()
+            %7 = stablehlo.after_all %t, %t : !stablehlo.token
+            %8 = stablehlo.after_all : !stablehlo.token
+            %9 = stablehlo.create_token : !stablehlo.token
+            %10 = stablehlo.tuple %i, %p : tuple<tensor<i32>, tensor<i1>>
+            %11 = stablehlo.get_tuple_element %10[1] : (tuple<tensor<i32>, tensor<i1>>) -> tensor<i1>
+            %12 = stablehlo.partition_id : tensor<ui32>
+            %13 = "stablehlo.replica_id"() : () -> tensor<ui32>
+            func.return %3#0, %11 : tensor<i32>, tensor<i1>
+        }
+        func.func private @g(%i: tensor<i32>) -> tensor<i32> {
+            %0 = func.call @g(%i) {a} : (tensor<i32>) -> tensor<i32>
+            return %0 : tensor<i32>
+        }"#,
+        expect![[r#"
+            func.func public @main(%arg0: tensor<i1>, %arg1: tensor<i32>, %arg2: !stablehlo.token) -> (tensor<i32>, tensor<i1>) {
+              %0 = "stablehlo.if"(%arg0) ({
+                stablehlo.return %arg1 : tensor<i32>
+              }, {
+                %12 = func.call @g(%arg1) : (tensor<i32>) -> tensor<i32>
+                stablehlo.return %12 : tensor<i32>
+              }) : (tensor<i1>) -> tensor<i32>
+              %1:2 = "stablehlo.case"(%arg1) ({
+                stablehlo.return %arg1, %arg0 : tensor<i32>, tensor<i1>
+              }) : (tensor<i32>) -> (tensor<i32>, tensor<i1>)
+              %2:2 = stablehlo.while(%iterArg = %1#0, %iterArg_0 = %1#1) : tensor<i32>, tensor<i1> attributes {k = 1 : i64}
+              cond {
+                stablehlo.return %iterArg_0 : tensor<i1>
+              } do {
+                %c = stablehlo.constant dense<1> : tensor<i32>
+                %12 = stablehlo.while(%iterArg_1 = %iterArg) : tensor<i32>
+                cond {
+                  stablehlo.return %iterArg_0 : tensor<i1>
+                } do {
+                  stablehlo.return %c : tensor<i32>
+                }
+                stablehlo.return %12, %iterArg_0 : tensor<i32>, tensor<i1>
+              }
+              %3 = stablehlo.composite "my.op" %arg1 {composite_attributes = {n = 2 : i64}, decomposition = @g, version = 1 : i32} : (tensor<i32>) -> tensor<i32>
+              %4:2 = stablehlo.optimization_barrier %arg1, %arg0 : tensor<i32>, tensor<i1>
+              stablehlo.optimization_barrier()
+              %5 = stablehlo.after_all %arg2, %arg2 : !stablehlo.token
+              %6 = stablehlo.after_all  : !stablehlo.token
+              %7 = stablehlo.create_token : !stablehlo.token
+              %8 = stablehlo.tuple %arg1, %arg0 : tuple<tensor<i32>, tensor<i1>>
+              %9 = stablehlo.get_tuple_element %8[1] : (tuple<tensor<i32>, tensor<i1>>) -> tensor<i1>
+              %10 = stablehlo.partition_id : tensor<ui32>
+              %11 = stablehlo.replica_id : tensor<ui32>
+              return %2#0, %9 : tensor<i32>, tensor<i1>
+            }
+            func.func private @g(%arg0: tensor<i32>) -> tensor<i32> {
+              %0 = call @g(%arg0) {a} : (tensor<i32>) -> tensor<i32>
+              return %0 : tensor<i32>
+            }"#]],
+    );
+}
+
+#[test]
+fn custom_calls() {
+    check(
+        r#"func.func @f(%x: tensor<2x2xf32>) {
+            stablehlo.custom_call @a() : () -> ()
+            %0 = stablehlo.custom_call @"b c"(%x, %x) {api_version = 4 : i32, backend_config = {eps = 1.0e-5 : f32}, has_side_effect = true} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+            %1:2 = "stablehlo.custom_call"(%x) <{call_target_name = "d", api_version = 2 : i32, backend_config = "\01\FF", operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>], called_computations = [@f], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [1], operand_index = 0, operand_tuple_indices = []>]}> {mhlo.frontend_attributes = {a = "b"}} : (tensor<2x2xf32>) -> (tensor<f32>, tensor<2x2xf32>)
+            %2 = stablehlo.custom_call @e(%x) {backend_config = "", mhlo.backend_config = {n = 3 : ui8}} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+            %3 = stablehlo.custom_call @f(%x) {backend_config = ""} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x2xf32>) {
+              stablehlo.custom_call @a() : () -> ()
+              %0 = stablehlo.custom_call @"b c"(%arg0, %arg0) {api_version = 4 : i32, backend_config = {eps = 1.000000e-05 : f32}, has_side_effect = true} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+              %1:2 = stablehlo.custom_call @d(%arg0) {api_version = 2 : i32, backend_config = "\01\FF", called_computations = [@f], mhlo.frontend_attributes = {a = "b"}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [1], operand_index = 0, operand_tuple_indices = []>], result_layouts = [dense<> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x2xf32>) -> (tensor<f32>, tensor<2x2xf32>)
+              %2 = stablehlo.custom_call @e(%arg0) {mhlo.backend_config = {n = 3 : ui8}} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+              %3 = stablehlo.custom_call @f(%arg0) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn checks_become_custom_calls() {
+    check(
+        r#"func.func @f(%x: tensor<2xf32>) {
+            check.expect_eq %x, %x : tensor<2xf32>
+            check.expect_eq_const %x, dense<1.0> : tensor<2xf32>
+            "check.expect_eq_const"(%x) <{value = dense<2.0> : tensor<2xf32>}> : (tensor<2xf32>) -> ()
+            check.expect_almost_eq %x, %x, tolerance = 0.1 : tensor<2xf32>
+            check.expect_almost_eq %x, %x {tolerance = 0.1 : f64} : tensor<2xf32>
+            check.expect_almost_eq_const %x, dense<1.0> : tensor<2xf32> {tolerance = 0.5 : f64}
+            check.expect_close %x, %x, max_ulp_difference = 3 : tensor<2xf32>, tensor<2xf32>
+            check.expect_close %x, %x, max_ulp_difference = 3, min_ulp_difference = 1 : tensor<2xf32>, tensor<2xf32>
+            check.expect_close_const %x, dense<1.0> : tensor<2xf32> {max_ulp_difference = 3 : i64}
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2xf32>) {
+              stablehlo.custom_call @check.expect_eq(%arg0, %arg0) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              %cst = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+              stablehlo.custom_call @check.expect_eq(%arg0, %cst) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              %cst_0 = stablehlo.constant dense<2.000000e+00> : tensor<2xf32>
+              stablehlo.custom_call @check.expect_eq(%arg0, %cst_0) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_almost_eq(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {tolerance = 1.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_almost_eq(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {tolerance = 1.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              %cst_1 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+              stablehlo.custom_call @check.expect_almost_eq(%arg0, %cst_1) {has_side_effect = true, mhlo.backend_config = {tolerance = 5.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_close(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_close(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64, min_ulp_difference = 1 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              %cst_2 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+              stablehlo.custom_call @check.expect_close(%arg0, %cst_2) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn constants() {
+    check(
+        r#"func.func @f() {
+            %0 = stablehlo.constant dense<[[1, -2], [3, 4]]> : tensor<2x2xi8>
+            %1 = stablehlo.constant dense<255> : tensor<i8>
+            %2 = stablehlo.constant dense<[true, false]> : tensor<2xi1>
+            %3 = stablehlo.constant dense<> : tensor<0x3xf32>
+            %4 = stablehlo.constant dense<[[], []]> : tensor<2x0xui64>
+            %5 = stablehlo.constant dense<[0x7FC00001, 0xFF800000, -0.0, 1.0e-45]> : tensor<4xf32>
+            %6 = stablehlo.constant dense<[0.1, 3.40282347E+38, 0.333333343, 16777217.0]> : tensor<4xf32>
+            %7 = stablehlo.constant dense<[0.1, 1.7976931348623157E+308, 5.0e-324, 123456.789]> : tensor<4xf64>
+            %8 = stablehlo.constant dense<[(1.0, 2.0), (0x7FC00000, -3.5)]> : tensor<2xcomplex<f32>>
+            %9 = stablehlo.constant dense<(0.1, 0.2)> : tensor<complex<f64>>
+            %10 = stablehlo.constant dense<[0.1, 0x7C00, 65504.0]> : tensor<3xf16>
+            %11 = stablehlo.constant dense<[0.1, 0x7FC0]> : tensor<2xbf16>
+            %12 = stablehlo.constant dense<[1.5, -2.0, 0.5]> : tensor<3xf4E2M1FN>
+            %13 = stablehlo.constant dense<[1.5, 0x7F, 448.0]> : tensor<3xf8E4M3FN>
+            %14 = stablehlo.constant dense<[-8, 7, 0xF]> : tensor<3xi4>
+            %15 = stablehlo.constant dense<[0, 3]> : tensor<2xui2>
+            %16 = stablehlo.constant dense<"0x0000803F00000040"> : tensor<2xf32>
+            %17 = stablehlo.constant dense<"0x0000803F"> : tensor<3x4xf32>
+            %18 = stablehlo.constant dense<"0x000100000101"> : tensor<6xi1>
+            %19 = stablehlo.constant dense<"0x3501"> : tensor<9xi1>
+            %20 = stablehlo.constant dense<"0xFF"> : tensor<5xi1>
+            %21 = stablehlo.constant dense<"0x0D0E0F"> : tensor<3xi4>
+            %22 = stablehlo.constant dense<"0xED0F"> : tensor<3xi4>
+            %23 = stablehlo.constant dense_resource<blob> : tensor<2xi16>
+            %24 = stablehlo.constant {a = 1 : i64} dense<1> : tensor<i32>
+            %25 = stablehlo.constant() <{value = dense<3> : tensor<2xi8>}> : () -> tensor<2x!quant.uniform<i8:f32, 0.1:3>>
+            %26 = stablehlo.constant dense<[[[1], [2]], [[3], [4]], [[5], [6]]]> : tensor<3x2x1xi32>
+            %27 = stablehlo.constant dense<18446744073709551615> : tensor<ui64>
+            %28 = stablehlo.constant dense<-9223372036854775808> : tensor<i64>
+            return
+        }
+        {-#
+          dialect_resources: {
+            builtin: {
+              blob: "0x0400000001000200"
+            }
+          }
+        #-}"#,
+        expect![[r#"
+            func.func public @f() {
+              %c = stablehlo.constant dense<[[1, -2], [3, 4]]> : tensor<2x2xi8>
+              %c_0 = stablehlo.constant dense<-1> : tensor<i8>
+              %c_1 = stablehlo.constant dense<[true, false]> : tensor<2xi1>
+              %cst = stablehlo.constant dense<> : tensor<0x3xf32>
+              %c_2 = stablehlo.constant dense<> : tensor<2x0xui64>
+              %cst_3 = stablehlo.constant dense<[0x7FC00001, 0xFF800000, -0.000000e+00, 1.401298e-45]> : tensor<4xf32>
+              %cst_4 = stablehlo.constant dense<[1.000000e-01, 3.4028235E38, 0.33333334, 16777216.0]> : tensor<4xf32>
+              %cst_5 = stablehlo.constant dense<[1.000000e-01, 1.7976931348623157E308, 4.940656e-324, 123456.789]> : tensor<4xf64>
+              %cst_6 = stablehlo.constant dense<[(1.000000e+00,2.000000e+00), (0x7FC00000,-3.500000e+00)]> : tensor<2xcomplex<f32>>
+              %cst_7 = stablehlo.constant dense<(1.000000e-01,2.000000e-01)> : tensor<complex<f64>>
+              %cst_8 = stablehlo.constant dense<[9.997559e-02, 0x7C00, 6.550400e+04]> : tensor<3xf16>
+              %cst_9 = stablehlo.constant dense<[1.000977e-01, 0x7FC0]> : tensor<2xbf16>
+              %cst_10 = stablehlo.constant dense<[1.500000e+00, -2.000000e+00, 5.000000e-01]> : tensor<3xf4E2M1FN>
+              %cst_11 = stablehlo.constant dense<[1.500000e+00, 0x7F, 4.480000e+02]> : tensor<3xf8E4M3FN>
+              %c_12 = stablehlo.constant dense<[-8, 7, -1]> : tensor<3xi4>
+              %c_13 = stablehlo.constant dense<[0, 3]> : tensor<2xui2>
+              %cst_14 = stablehlo.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+              %cst_15 = stablehlo.constant dense<1.000000e+00> : tensor<3x4xf32>
+              %c_16 = stablehlo.constant dense<[false, true, false, false, true, true]> : tensor<6xi1>
+              %c_17 = stablehlo.constant dense<[true, false, true, false, true, true, false, false, true]> : tensor<9xi1>
+              %c_18 = stablehlo.constant dense<true> : tensor<5xi1>
+              %c_19 = stablehlo.constant dense<[-3, -2, -1]> : tensor<3xi4>
+              %c_20 = stablehlo.constant dense<[-3, -2, -1]> : tensor<3xi4>
+              %c_21 = stablehlo.constant dense<[1, 2]> : tensor<2xi16>
+              %c_22 = stablehlo.constant {a = 1 : i64} dense<1> : tensor<i32>
+              %c_23 = "stablehlo.constant"() <{value = dense<3> : tensor<2xi8>}> : () -> tensor<2x!quant.uniform<i8:f32, 0.1:3>>
+              %c_24 = stablehlo.constant dense<[[[1], [2]], [[3], [4]], [[5], [6]]]> : tensor<3x2x1xi32>
+              %c_25 = stablehlo.constant dense<18446744073709551615> : tensor<ui64>
+              %c_26 = stablehlo.constant dense<-9223372036854775808> : tensor<i64>
+              return
+            }"#]],
+    );
+    let list = (0..101).map(|i| (i % 7 - 3).to_string()).collect::<Vec<_>>().join(", ");
+    check(
+        &format!("func.func @f() {{ %0 = stablehlo.constant dense<[{list}]> : tensor<101xi4> return }}"),
+        expect![[r#"
+            func.func public @f() {
+              %c = stablehlo.constant dense<"0x0D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F000102030D0E0F"> : tensor<101xi4>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn modules_and_attributes() {
+    let module = parse(
+        r##"
+        #map = {z = [1, 2.5, "s\0A\C3\A9\22"], y = @a::@"b c"}
+        !t = tensor<?x3xf32, #stablehlo.bounds<8, ?>>
+        module @"jit f" attributes {mhlo.num_partitions = 1 : i32, m = #map, "quoted key" = unit, u,
+            i = -5 : index, ty = (tensor<2xi1>) -> (), d = #stablehlo<precision HIGH>, e = #sdy.sharding<@m, [{"x"}, {}]>,
+            b = array<i1: true, false>, n = array<f32: 1.0, 0x7F800000>, empty = array<i64>, x = dense<[[1], [2]]> : tensor<2x1xindex>,
+            f = 0xFF800000 : f32, o = #foo.bar, tok = !stablehlo.token, am = affine_map<(d0) -> (d0)>, q = i37, bb = 1 : i1} {
+          sdy.mesh @mesh = <["x"=2, "y"=4]>
+          "sdy.mesh"() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "m2"}> : () -> ()
+          func.func @"a b"(%x: !t {jax.buffer_donor = true}, %y: tensor<2xcomplex<f64>>) -> (!t {jax.result_info = "out"}) attributes {k} {
+            return %x : !t
+          }
+          func.func private @g() -> !t attributes {l} {
+            %0 = stablehlo.custom_call @a() : () -> !t
+            return %0 : !t
+          }
+        }"##,
+    );
+    let printed = text::print(&module);
+    assert!(parse(&printed) == module, "{printed}");
+    expect![[r#"
+        module @"jit f" attributes {am = affine_map<(d0) -> (d0)>, b = array<i1: true, false>, bb = true, d = #stablehlo<precision HIGH>, e = #sdy.sharding<@m, [{"x"}, {}]>, empty = array<i64>, f = 0xFF800000 : f32, i = -5 : index, m = {y = @a::@"b c", z = [1 : i64, 2.500000e+00 : f64, "s\0A\C3\A9\22"]}, mhlo.num_partitions = 1 : i32, n = array<f32: 1.000000e+00, 0x7F800000>, o = #foo.bar, q = i37, "quoted key", tok = !stablehlo.token, ty = (tensor<2xi1>) -> (), u, x = dense<[[1], [2]]> : tensor<2x1xindex>} {
+          func.func public @"a b"(%arg0: tensor<?x3xf32, #stablehlo.bounds<8, ?>> {jax.buffer_donor = true}, %arg1: tensor<2xcomplex<f64>>) -> (tensor<?x3xf32, #stablehlo.bounds<8, ?>> {jax.result_info = "out"}) attributes {k} {
+            return %arg0 : tensor<?x3xf32, #stablehlo.bounds<8, ?>>
+          }
+          func.func private @g() -> tensor<?x3xf32, #stablehlo.bounds<8, ?>> attributes {l} {
+            %0 = stablehlo.custom_call @a() : () -> tensor<?x3xf32, #stablehlo.bounds<8, ?>>
+            return %0 : tensor<?x3xf32, #stablehlo.bounds<8, ?>>
+          }
+        }
+    "#]].assert_eq(&printed);
+}
