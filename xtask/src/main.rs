@@ -1,2 +1,56 @@
-//! x
-fn main() {}
+//! The project's task runner: `cargo xtask demo`, `cargo xtask test`, `cargo xtask bench`.
+//!
+//! One file a task. Everything that a task makes lies under `target/`.
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a task runner talks to the terminal")]
+
+mod bench;
+mod demo;
+mod python;
+mod shell;
+mod suites;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Tasks of the farcall project
+
+Usage: cargo xtask <TASK>
+
+Tasks:
+  demo           Build what it needs and run a transformer block exported from JAX,
+                 whose normalization is a custom call to a Rust kernel. Needs no Python.
+  test           Formatting, lints, documentation, Rust tests, C++ and Python interop, and the
+                 suites in a folder `shared` beside the checkout, where there is one.
+                 Ends with `N passed, N failed`.
+  test --quick   The same without what needs a Python package or the suites.
+  bench          Compile, call and throughput, side by side with jaxlib in one sitting.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["demo"] => demo::run(),
+        ["test"] => test::run(false),
+        ["test", "--quick"] => test::run(true),
+        ["bench"] => bench::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        other => {
+            eprintln!("error: no task `{}`\n\n{HELP}", other.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The Python environment that tests and benchmarks use: the real peer, jaxlib.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::shell::{must, target};
+
+/// A virtual environment with one version of JAX, made when it is first asked for.
+pub(crate) struct Venv {
+    dir: PathBuf,
+}
+
+impl Venv {
+    /// The environment for a version of jax and jaxlib.
+    pub(crate) fn with_jax(version: &str) -> Result<Venv> {
+        let dir = target().join("venv").join(format!("jax-{version}"));
+        let venv = Venv { dir };
+        // Written last, so that an environment that was left half made is made again.
+        let done = venv.dir.join("complete");
+        if !done.exists() {
+            println!("making a Python environment with jaxlib {version}");
+            if venv.dir.exists() {
+                std::fs::remove_dir_all(&venv.dir)?;
+            }
+            must(Command::new(find_python()?).args(["-m", "venv"]).arg(&venv.dir))?;
+            let packages = [format!("jax=={version}"), format!("jaxlib=={version}"), "pytest".to_owned()];
+            must(
+                venv.python()
+                    .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+                    .args(packages),
+            )?;
+            std::fs::write(done, "")?;
+        }
+        Ok(venv)
+    }
+
+    /// Its interpreter.
+    pub(crate) fn python(&self) -> Command {
+        Command::new(self.dir.join("bin/python"))
+    }
+
+    /// The folder with XLA's headers that its jaxlib brings.
+    pub(crate) fn include(&self) -> Result<PathBuf> {
+        let mut python = self.python();
+        let out =
+            python.args(["-c", "import jaxlib, os; print(os.path.dirname(jaxlib.__file__))"]).output()?;
+        let include = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim()).join("include");
+        if !include.join("xla/ffi/api/c_api.h").is_file() {
+            bail!("jaxlib has no headers at {}", include.display());
+        }
+        Ok(include)
+    }
+}
+
+fn find_python() -> Result<&'static str> {
+    let found = ["python3", "python"].into_iter().find(|p| Command::new(p).arg("--version").output().is_ok());
+    match found {
+        Some(python) => Ok(python),
+        None => bail!("no Python found: install Python 3.11 with its venv module"),
+    }
+}

@@ -1,0 +1,133 @@
+//! `cargo xtask test`: everything, in the order in which a mistake is cheapest to find.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::python::Venv;
+use crate::shell::{cargo, output, shared, show};
+use crate::suites;
+
+/// What has passed and failed so far: each step counts as one, each test and each file of a suite too.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    failures: Vec<String>,
+}
+
+/// The versions of jaxlib whose headers the C interface is checked against; handlers are built
+/// with those of the first.
+pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
+
+/// Fewest programs of each suite that have to pass.
+const CORPUS_FLOOR: u64 = 28;
+const STABLEHLO_FLOOR: u64 = 600;
+
+pub(crate) fn run(quick: bool) -> Result<bool> {
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    tally.step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
+    let lints = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    tally.step("lints", &mut cargo(&lints))?;
+    let mut docs = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
+    tally.step("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+
+    let mut includes: Vec<PathBuf> = Vec::new();
+    if quick {
+        println!("\nnot run (--quick): C++ and Python interop, suites");
+    } else {
+        for version in JAX {
+            includes.push(Venv::with_jax(version)?.include()?);
+        }
+    }
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if !includes.is_empty() {
+        tests.env("FARCALL_XLA_INCLUDE", std::env::join_paths(&includes)?);
+    }
+    tally.rust_tests(&mut tests)?;
+
+    if !quick {
+        match shared() {
+            None => println!("\nnot run: the suites; there is no folder `shared` beside the checkout"),
+            Some(shared) => {
+                tally.step(
+                    "release build",
+                    &mut cargo(&["build", "--quiet", "--release", "--package", "farcall-cli"]),
+                )?;
+                let library = suites::corpus_handlers(&shared, &includes[0])?;
+                let corpus = shared.join("corpus/cases");
+                tally.suite("corpus", suites::farcall_test(&corpus, Some(&library), CORPUS_FLOOR)?);
+                let testdata = shared.join("stablehlo-suite/testdata");
+                tally.suite("StableHLO testdata", suites::farcall_test(&testdata, None, STABLEHLO_FLOOR)?);
+            }
+        }
+    }
+
+    for failure in &tally.failures {
+        println!("failed: {failure}");
+    }
+    println!("\nfinished in {} s", started.elapsed().as_secs());
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    Ok(tally.failed == 0)
+}
+
+impl Tally {
+    fn count(&mut self, what: &str, ok: bool) {
+        if ok {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+            self.failures.push(what.to_owned());
+        }
+    }
+
+    /// A command that passes or fails as a whole.
+    fn step(&mut self, what: &str, command: &mut Command) -> Result<()> {
+        println!("\n## {what}: {}", show(command));
+        let ok = command.status()?.success();
+        self.count(what, ok);
+        Ok(())
+    }
+
+    /// `cargo test`, counted by the lines with which each test binary closes.
+    fn rust_tests(&mut self, command: &mut Command) -> Result<()> {
+        println!("\n## Rust tests: {}", show(command));
+        let (ok, text) = output(command)?;
+        let before = self.failed;
+        for line in text.lines() {
+            if let Some(counts) = line.strip_prefix("test result: ") {
+                self.passed += number_before(counts, " passed");
+                self.failed += number_before(counts, " failed");
+            } else if line.ends_with("... FAILED") {
+                self.failures.push(line.to_owned());
+            }
+            if line.contains("NOT RUN") || line.contains("not run") {
+                println!("{line}");
+            }
+        }
+        if !ok {
+            println!("{text}");
+            if self.failed == before {
+                self.count("Rust tests did not run to their end", false);
+            }
+        }
+        Ok(())
+    }
+
+    /// A suite of which a part is known not to pass yet: it fails as one if fewer than the floor pass.
+    fn suite(&mut self, what: &str, outcome: suites::Outcome) {
+        let suites::Outcome { passed, failed, floor } = outcome;
+        println!("{what}: {passed} pass, {failed} do not yet; at least {floor} have to");
+        self.passed += passed;
+        self.count(&format!("{what}: only {passed} pass, fewer than {floor}"), passed >= floor);
+    }
+}
+
+/// The number that stands before a word: `ok. 12 passed; 0 failed` holds 12 before ` passed`.
+fn number_before(text: &str, word: &str) -> u64 {
+    let head = text.split(word).next().unwrap_or_default();
+    head.rsplit(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
