@@ -230,3 +230,51 @@ fn greed_is_an_error() {
     }
     assert!(error(&constant("dense<0.0> : tensor<1073741825xf32>")).contains("take more than"));
 }
+
+#[test]
+fn every_small_float_round_trips() {
+    for (ty, bits) in [
+        ("f4E2M1FN", 4),
+        ("f6E2M3FN", 6),
+        ("f6E3M2FN", 6),
+        ("f8E3M4", 8),
+        ("f8E4M3", 8),
+        ("f8E4M3B11FNUZ", 8),
+        ("f8E4M3FN", 8),
+        ("f8E4M3FNUZ", 8),
+        ("f8E5M2", 8),
+        ("f8E5M2FNUZ", 8),
+        ("f8E8M0FNU", 8),
+        ("bf16", 16),
+        ("f16", 16),
+    ] {
+        let codes = 0..1u32 << bits;
+        for chunk in codes.clone().collect::<Vec<_>>().chunks(64) {
+            let list: Vec<String> = chunk.iter().map(|c| format!("0x{c:X}")).collect();
+            let text = format!("dense<[{}]> : tensor<{}x{ty}>", list.join(", "), chunk.len());
+            let attr = text::parse_attr(&text).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(text::parse_attr(&attr.to_string()).unwrap_or_else(|e| panic!("{e}")), attr);
+        }
+        for code in codes.step_by(if bits == 16 { 7 } else { 1 }) {
+            let attr = text::parse_attr(&format!("0x{code:X} : {ty}")).unwrap_or_else(|e| panic!("{e}"));
+            let again = text::parse_attr(&attr.to_string()).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(again, attr, "0x{code:X} : {ty}");
+        }
+    }
+}
+
+#[test]
+fn floats_round_trip() {
+    let mut random = Random(7);
+    for ty in ["f32", "f64"] {
+        let list: Vec<String> = (0..100)
+            .map(|_| {
+                let bits = (random.below(usize::MAX) as u64) ^ (random.below(usize::MAX) as u64) << 1;
+                if ty == "f32" { format!("0x{:X}", bits as u32) } else { format!("0x{bits:X}") }
+            })
+            .collect();
+        let text = format!("dense<[{}]> : tensor<100x{ty}>", list.join(", "));
+        let attr = text::parse_attr(&text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(text::parse_attr(&attr.to_string()).unwrap_or_else(|e| panic!("{e}")), attr);
+    }
+}

@@ -145,7 +145,8 @@ impl<'s> Parser<'s> {
         match dtype.class() {
             DTypeClass::Float => match super::dense::float_of_bits(value, dtype) {
                 Some(value) if self.str_of(t).starts_with("0x") && !negative => {
-                    Ok(Attr::Float(value.to_bits(), dtype))
+                    // As it is after a trip through the type: a NaN keeps what that keeps.
+                    Ok(Attr::float(value, dtype))
                 }
                 _ => self.fail("parse", place, "a float is written with a point, or as hexadecimal bits"),
             },

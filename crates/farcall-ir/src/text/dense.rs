@@ -4,6 +4,7 @@
 //! however deeply their lists are nested. A splat is the only way to ask for much memory with little
 //! text: those are counted against [`MAX_SPLAT_BYTES`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use farcall_sig::{DType, DTypeClass};
@@ -213,7 +214,7 @@ impl<'s> Parser<'s> {
         let place = Span::new(body.start + 1, self.pos() - 1);
         self.expect(b':')?;
         let (dtype, dims, index) = self.dense_type()?;
-        let Some(blob) = self.resource(&name)? else {
+        let Some(blob) = self.resource(&name) else {
             return self.stop(
                 Diagnostic::new("resource", place, format!("the elements of `{name}` are not in this text"))
                     .note("a text holds them in `{-# dialect_resources: {builtin: {name: \"0x…\"}} #-}`"),
@@ -237,22 +238,30 @@ impl<'s> Parser<'s> {
     }
 
     /// The string of a resource, wherever the text defines it.
-    fn resource(&mut self, name: &str) -> Parsed<Option<&'s str>> {
-        let Some(start) = self.text.rfind("{-#") else { return Ok(None) };
+    fn resource(&mut self, name: &str) -> Option<&'s str> {
+        if self.resources.is_none() {
+            self.resources = Some(self.read_resources());
+        }
+        self.resources.as_ref().and_then(|r| r.get(name).copied())
+    }
+
+    /// `{-# dialect_resources: {dialect: {name: "…", …}, …} #-}`: what stands two braces deep.
+    fn read_resources(&mut self) -> HashMap<&'s str, &'s str> {
+        let mut out = HashMap::new();
+        let Some(start) = self.text.rfind("{-#") else { return out };
         self.within(start + 3, self.text.len(), |p| {
-            // `dialect_resources: { dialect: { name: "…", … }, … }`: the name is looked for at depth 2.
-            let (mut depth, mut found) = (0u32, None);
+            let mut depth = 0u32;
             loop {
                 let t = p.bump();
                 match t.tok {
                     Tok::Punct(b'{') => depth += 1,
                     Tok::Punct(b'}') => depth = depth.saturating_sub(1),
-                    Tok::Eof | Tok::ResourcesEnd => return Ok(found),
-                    Tok::Word | Tok::Str if depth == 2 && p.at(b':') => {
-                        p.bump();
+                    Tok::Eof | Tok::ResourcesEnd => return out,
+                    Tok::Word | Tok::Str if depth == 2 && p.eat(b':') => {
                         let value = p.peek();
-                        if p.str_of(t).trim_matches('"') == name && value.tok == Tok::Str {
-                            found = Some(&p.text[value.start + 1..value.end - 1]);
+                        if value.tok == Tok::Str {
+                            let text = &p.text[value.start + 1..value.end - 1];
+                            out.insert(p.str_of(t).trim_matches('"'), text);
                         }
                     }
                     _ => {}

@@ -9,6 +9,7 @@ use super::normalize;
 use super::parser::{Parsed, Parser, or_list, span};
 use super::scope::{Operand, ResultName};
 use super::table::{self, Part, Read, Syntax, Types};
+use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, Region, ValueId};
@@ -85,6 +86,9 @@ impl<'s> Parser<'s> {
     }
 
     fn unknown_op(&mut self, name: &str, at: Span) {
+        if self.is_full() {
+            return;
+        }
         let mut d = Diagnostic::new("unknown-op", at, format!("unknown operation {name}"));
         let near = farcall_sig::nearest::nearest(name, table::names());
         if !near.is_empty() {
@@ -327,7 +331,7 @@ impl<'s> Parser<'s> {
         let FuncType { params, results } = self.function_type()?;
         self.operands_are(draft, &params);
         for ty in &results {
-            if matches!(ty, Type::Function(_) | Type::Scalar(_) | Type::Opaque(_)) {
+            if !is_value_type(ty) {
                 let at = Span::new(at.start, self.pos());
                 return self.fail(
                     "type",

@@ -6,13 +6,13 @@
 //! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ convert ◀────── Module
 //! ```
 //!
-//! - [`table`]: the syntax of every operation, interpreted by [`inst`] and [`print`]; [`hooks`]: pieces
+//! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
-//! - [`convert`]: operations from attribute dictionaries and back.
-//! - [`normalize`]: operations that become custom calls.
+//! - `convert`: operations from attribute dictionaries and back.
+//! - `normalize`: operations that become custom calls.
 //!
-//! To add an operation: a variant of [`Op`](crate::Op), an entry of [`table`], an arm of
-//! [`convert::write`].
+//! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
+//! `convert::write`.
 //!
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
 //! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
@@ -61,6 +61,9 @@ pub const MAX_LOC_DEPTH: u32 = 128;
 
 /// Mistakes that are reported at most.
 const MAX_DIAGNOSTICS: usize = 50;
+
+/// Suggestions for a mistyped name are looked for among at most so many.
+const MAX_CANDIDATES: usize = 2000;
 
 /// Reads a program: a module, or functions without one.
 ///

@@ -38,6 +38,8 @@ pub(super) struct Parser<'s> {
     pub(super) splat_bytes: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) aliases: Aliases<'s>,
+    /// The strings of `{-# dialect_resources: … #-}` by name, once one was asked for.
+    pub(super) resources: Option<HashMap<&'s str, &'s str>>,
     /// Tensor types by their text: a program repeats few of them very often.
     pub(super) tensor_types: HashMap<&'s str, TensorType>,
     /// The function whose body is being read.
@@ -60,6 +62,7 @@ impl<'s> Parser<'s> {
             splat_bytes: 0,
             diagnostics: Vec::new(),
             aliases: Aliases::default(),
+            resources: None,
             tensor_types: HashMap::new(),
             func: Func::new("", Span::default()),
             scope: Scope::default(),
@@ -386,9 +389,14 @@ impl<'s> Parser<'s> {
 
     // --- mistakes
 
+    /// True if no more mistakes are recorded: the words for one need not be found.
+    pub(super) fn is_full(&self) -> bool {
+        self.diagnostics.len() >= MAX_DIAGNOSTICS
+    }
+
     /// Records a mistake that does not keep the parser from going on; not more than a reader bears.
     pub(super) fn report(&mut self, d: Diagnostic) {
-        if self.diagnostics.len() < MAX_DIAGNOSTICS {
+        if !self.is_full() {
             self.diagnostics.push(d);
         }
     }

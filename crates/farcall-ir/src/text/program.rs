@@ -354,7 +354,11 @@ impl<'s> Parser<'s> {
                 continue;
             }
             let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
-            let near = farcall_sig::nearest::nearest(&callee, names.iter().copied());
+            if self.is_full() {
+                return;
+            }
+            let candidates = names.iter().copied().take(super::MAX_CANDIDATES);
+            let near = farcall_sig::nearest::nearest(&callee, candidates);
             if !near.is_empty() {
                 d = d.note(format!("did you mean {}?", or_list(&near)));
             }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::MAX_CANDIDATES;
 use super::lexer::Tok;
-use super::parser::{Parsed, Parser, span};
+use super::parser::{Parsed, Parser, or_list, span};
 use crate::diag::{Diagnostic, Span};
 use crate::module::ValueId;
 use crate::types::Type;
@@ -134,11 +135,12 @@ impl<'s> Parser<'s> {
     fn undefined(&self, name: &str, at: Span) -> Diagnostic {
         let d = Diagnostic::new("undefined-value", at, format!("{name} is not defined here"));
         // A number is a slip of another kind than a word.
-        if name[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        let number = name[1..].starts_with(|c: char| c.is_ascii_digit());
+        if number || self.is_full() || self.scope.values.len() > MAX_CANDIDATES {
             return d;
         }
         let near = farcall_sig::nearest::nearest(name, self.scope.values.keys().copied());
-        if near.is_empty() { d } else { d.note(format!("did you mean {}?", super::parser::or_list(&near))) }
+        if near.is_empty() { d } else { d.note(format!("did you mean {}?", or_list(&near))) }
     }
 
     /// `%a, %b`, possibly none. A comma that something else follows is left alone.

@@ -369,7 +369,8 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn is_value_type(ty: &Type) -> bool {
+/// A tensor, a token, or a tuple of such.
+pub(super) fn is_value_type(ty: &Type) -> bool {
     match ty {
         Type::Tensor(_) | Type::Token => true,
         Type::Tuple(parts) => parts.iter().all(is_value_type),
