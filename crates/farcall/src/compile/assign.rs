@@ -1,0 +1,234 @@
+//! Gives every value a place in the arena: liveness over the steps in order, then first fit.
+//!
+//! A value lives from the first step that writes it to the last that reads it; one that a loop uses
+//! but that was there before the loop lives until the loop ends. An output may take over the place of
+//! an input that ends at the same step, where the operation allows that ([`ThunkOp::in_place`]).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::lower::{Home, Operand, Step};
+use crate::plan::{ALIGNMENT, ThunkOp};
+
+/// Places of all temporary values.
+pub(super) struct Assignment {
+    /// First byte of each value in the arena; 0 for values that are not in it.
+    pub(super) offsets: Vec<usize>,
+    /// Bytes of the arena.
+    pub(super) arena_size: usize,
+}
+
+/// Finds places. `results` live to the end.
+pub(super) fn assign(steps: &[Step], results: &[Operand], values: &[(Home, usize)]) -> Assignment {
+    let mut live =
+        Liveness { first: vec![u32::MAX; values.len()], last: vec![0; values.len()], ..Liveness::default() };
+    live.visit(steps);
+    let end = live.position;
+    for r in results {
+        live.touch(r, end);
+    }
+    live.extend_over_loops();
+    let mut arena = Arena {
+        values,
+        live: &live,
+        offsets: vec![usize::MAX; values.len()],
+        owner_moved: vec![false; values.len()],
+        free: Vec::new(),
+        expiring: BinaryHeap::new(),
+        size: 0,
+        position: 0,
+    };
+    arena.place(steps);
+    let offsets = arena.offsets.into_iter().map(|o| if o == usize::MAX { 0 } else { o }).collect();
+    Assignment { offsets, arena_size: arena.size }
+}
+
+#[derive(Default)]
+struct Liveness {
+    first: Vec<u32>,
+    last: Vec<u32>,
+    position: u32,
+    /// Loops that enclose the position: number in `ends`, first position.
+    enclosing: Vec<(usize, u32)>,
+    ends: Vec<u32>,
+    /// Value and loop until whose end it lives.
+    extended: Vec<(usize, usize)>,
+}
+
+impl Liveness {
+    fn visit(&mut self, steps: &[Step]) {
+        for step in steps {
+            let at = self.position;
+            self.position += 1;
+            match step.op {
+                ThunkOp::While => {
+                    let number = self.ends.len();
+                    self.ends.push(0);
+                    self.enclosing.push((number, at));
+                    for (i, body) in step.bodies.iter().enumerate() {
+                        self.visit(body);
+                        if i == 0 {
+                            // The condition's result is read between condition and body.
+                            let at = self.position;
+                            self.position += 1;
+                            step.inputs.iter().for_each(|x| self.touch(x, at));
+                        }
+                    }
+                    let end = self.position;
+                    self.position += 1;
+                    step.outputs.iter().for_each(|x| self.touch(x, end));
+                    self.enclosing.pop();
+                    self.ends[number] = end;
+                }
+                _ => {
+                    step.inputs.iter().for_each(|x| self.touch(x, at));
+                    step.bodies.iter().for_each(|b| self.visit(b));
+                    let end = if step.bodies.is_empty() { at } else { self.position };
+                    step.outputs.iter().for_each(|x| self.touch(x, end));
+                    self.position = self.position.max(end + 1);
+                }
+            }
+        }
+    }
+
+    fn touch(&mut self, x: &Operand, at: u32) {
+        let v = x.id.index();
+        self.first[v] = self.first[v].min(at);
+        self.last[v] = self.last[v].max(at);
+        // The outermost loop that began after the value did runs through all of its reads again.
+        if let Some((number, _)) = self.enclosing.iter().find(|(_, begin)| *begin > self.first[v]) {
+            self.extended.push((v, *number));
+        }
+    }
+
+    fn extend_over_loops(&mut self) {
+        for (v, number) in &self.extended {
+            self.last[*v] = self.last[*v].max(self.ends[*number]);
+        }
+    }
+}
+
+struct Arena<'a> {
+    values: &'a [(Home, usize)],
+    live: &'a Liveness,
+    offsets: Vec<usize>,
+    /// True if another value took over the place.
+    owner_moved: Vec<bool>,
+    /// Offset and size, ordered, never adjacent.
+    free: Vec<(usize, usize)>,
+    expiring: BinaryHeap<Reverse<(u32, usize)>>,
+    size: usize,
+    position: u32,
+}
+
+impl Arena<'_> {
+    /// Walks the steps with the same positions as [`Liveness::visit`].
+    fn place(&mut self, steps: &[Step]) {
+        for step in steps {
+            let at = self.position;
+            self.position += 1;
+            if step.op == ThunkOp::While {
+                for (i, body) in step.bodies.iter().enumerate() {
+                    self.place(body);
+                    self.position += u32::from(i == 0);
+                }
+                self.outputs(step, self.position);
+                self.position += 1;
+                continue;
+            }
+            step.bodies.iter().for_each(|b| self.place(b));
+            let end = if step.bodies.is_empty() { at } else { self.position };
+            self.outputs(step, end);
+            self.position = self.position.max(end + 1);
+        }
+    }
+
+    /// Gives places to those outputs of the step at this position that begin there.
+    fn outputs(&mut self, step: &Step, at: u32) {
+        self.expire(at);
+        let mut taken = Vec::new();
+        for output in &step.outputs {
+            let v = output.id.index();
+            if self.values[v].0 != Home::Temp || self.offsets[v] != usize::MAX {
+                continue;
+            }
+            let heir = step.inputs.iter().find(|input| {
+                let w = input.id.index();
+                step.op.in_place()
+                    && input.ty.dtype.size() == output.ty.dtype.size()
+                    && self.values[w] == (Home::Temp, self.values[v].1)
+                    && self.live.last[w] == at
+                    && self.offsets[w] != usize::MAX
+                    && !self.owner_moved[w]
+                    && !taken.contains(&w)
+            });
+            match heir {
+                Some(input) => {
+                    let w = input.id.index();
+                    taken.push(w);
+                    self.owner_moved[w] = true;
+                    self.offsets[v] = self.offsets[w];
+                }
+                None => self.offsets[v] = self.allocate(self.values[v].1),
+            }
+            self.expiring.push(Reverse((self.live.last[v], v)));
+        }
+    }
+
+    fn expire(&mut self, at: u32) {
+        while let Some(Reverse((last, v))) = self.expiring.peek().copied() {
+            if last >= at {
+                break;
+            }
+            self.expiring.pop();
+            if !self.owner_moved[v] {
+                self.release(self.offsets[v], rounded(self.values[v].1));
+            }
+        }
+    }
+
+    fn allocate(&mut self, bytes: usize) -> usize {
+        let bytes = rounded(bytes);
+        if bytes == 0 {
+            return 0;
+        }
+        if let Some(i) = self.free.iter().position(|(_, size)| *size >= bytes) {
+            let (offset, size) = self.free[i];
+            if size == bytes {
+                self.free.remove(i);
+            } else {
+                self.free[i] = (offset + bytes, size - bytes);
+            }
+            return offset;
+        }
+        // A hole at the end grows with the arena.
+        let offset = match self.free.last() {
+            Some((offset, size)) if offset + size == self.size => {
+                let offset = *offset;
+                self.free.pop();
+                offset
+            }
+            _ => self.size,
+        };
+        self.size = offset.saturating_add(bytes);
+        offset
+    }
+
+    fn release(&mut self, offset: usize, size: usize) {
+        if size == 0 {
+            return;
+        }
+        let i = self.free.partition_point(|(o, _)| *o < offset);
+        self.free.insert(i, (offset, size));
+        if i + 1 < self.free.len() && offset + size == self.free[i + 1].0 {
+            self.free[i].1 += self.free.remove(i + 1).1;
+        }
+        if i > 0 && self.free[i - 1].0 + self.free[i - 1].1 == self.free[i].0 {
+            self.free[i - 1].1 += self.free.remove(i).1;
+        }
+    }
+}
+
+fn rounded(bytes: usize) -> usize {
+    bytes.next_multiple_of(ALIGNMENT)
+}

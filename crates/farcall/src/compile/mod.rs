@@ -1,0 +1,134 @@
+//! From a module to a [`Plan`].
+//!
+//! ```text
+//! Module ──lower──▶ steps ──dead──▶ steps ──coalesce──▶ steps ──assign──▶ places ──▶ Plan
+//! ```
+//!
+//! Steps are thunks over values that have no place yet. `lower` inlines calls and picks kernels,
+//! `dead` drops what nobody reads, `coalesce` lets loops and branches write where their results are
+//! wanted, `assign` finds places in the arena.
+//!
+//! **Invariants.** Nothing here runs anything, and nothing here knows the runtime. The module has
+//! been verified and is static.
+
+mod assign;
+mod coalesce;
+mod dead;
+mod lower;
+mod lower_call;
+mod lower_ops;
+
+use std::sync::Arc;
+
+use farcall_ir::eval::Denormals;
+use farcall_ir::{Diagnostic, Func, Module, TensorType};
+
+use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Param, Plan, Slice, Thunk, ThunkOp};
+use crate::registry::Registry;
+use lower::{Home, Lowered, Operand, Step};
+
+/// Why a module could not become a plan.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The program is at fault.
+    Program(Vec<Diagnostic>),
+    /// The compiler is.
+    Plan(InvalidPlan),
+}
+
+/// Compiles the function `entry` of a verified module.
+pub(crate) fn compile(
+    module: &Arc<Module>,
+    entry: &Func,
+    registry: &Registry,
+    denormals: Denormals,
+) -> Result<Plan, Failure> {
+    let mut lowered = lower::lower(module, entry, registry).map_err(Failure::Program)?;
+    dead::remove(&mut lowered.steps, &lowered.results, lowered.values.len());
+    coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
+    let plan = emit(lowered, module, denormals);
+    plan.validate().map_err(Failure::Plan)?;
+    Ok(plan)
+}
+
+/// Finds places and writes the plan.
+fn emit(lowered: Lowered, module: &Arc<Module>, denormals: Denormals) -> Plan {
+    let Lowered { values, params, constants, results, steps, calls, references } = lowered;
+    let assign::Assignment { offsets, arena_size } = assign::assign(&steps, &results, &values);
+    let places = Places { values: &values, offsets: &offsets };
+    let results = results.iter().map(|r| places.buffer(r)).collect();
+    let thunks = places.sequence(steps);
+    let mut plan = Plan {
+        arena_size,
+        params: params.into_iter().map(|ty| Param { ty, staging: None }).collect(),
+        constants,
+        results,
+        thunks,
+        calls,
+        references,
+        denormals,
+        module: Arc::clone(module),
+    };
+    stage_params(&mut plan);
+    plan
+}
+
+struct Places<'a> {
+    values: &'a [(Home, usize)],
+    offsets: &'a [usize],
+}
+
+impl Places<'_> {
+    fn buffer(&self, x: &Operand) -> Buffer {
+        let (home, size) = self.values[x.id.index()];
+        let slice = match home {
+            Home::Temp => Slice { base: Base::Arena, offset: self.offsets[x.id.index()], size },
+            Home::Constant(id) => Slice { base: Base::Constant(id), offset: 0, size },
+            Home::Param(id) => Slice { base: Base::Param(id), offset: 0, size },
+        };
+        Buffer { slice, ty: x.ty.clone() }
+    }
+
+    fn sequence(&self, steps: Vec<Step>) -> Vec<Thunk> {
+        let mut thunks = Vec::with_capacity(steps.len());
+        for step in steps {
+            let thunk = Thunk {
+                op: step.op,
+                inputs: step.inputs.iter().map(|x| self.buffer(x)).collect(),
+                outputs: step.outputs.iter().map(|x| self.buffer(x)).collect(),
+                bodies: step.bodies.into_iter().map(|b| self.sequence(b)).collect(),
+                span: step.span,
+            };
+            let copies_itself = thunk.op == ThunkOp::Copy && thunk.inputs[0].slice == thunk.outputs[0].slice;
+            let copies_nothing = thunk.op == ThunkOp::Copy && thunk.outputs[0].slice.size == 0;
+            if !copies_itself && !copies_nothing {
+                thunks.push(thunk);
+            }
+        }
+        thunks
+    }
+}
+
+/// Handlers may rely on aligned operands, callers need not give aligned inputs: those that a custom
+/// call sees get room for a copy.
+fn stage_params(plan: &mut Plan) {
+    let mut seen = vec![false; plan.params.len()];
+    plan.walk(&mut |t| {
+        if matches!(t.op, ThunkOp::CustomCall(_)) {
+            for input in &t.inputs {
+                if let Base::Param(id) = input.slice.base {
+                    seen[id.index()] = true;
+                }
+            }
+        }
+    });
+    for (param, _) in plan.params.iter_mut().zip(seen).filter(|(_, seen)| *seen) {
+        let size = bytes(&param.ty);
+        param.staging = Some(Slice { base: Base::Arena, offset: plan.arena_size, size });
+        plan.arena_size += size.next_multiple_of(ALIGNMENT);
+    }
+}
+
+fn bytes(ty: &TensorType) -> usize {
+    ty.bytes().expect("types without a size are rejected when values are made")
+}
