@@ -1,0 +1,34 @@
+//! What one run needs for itself: memory, call frames.
+
+use crate::custom_call::{CallFrame, RunContext};
+use crate::plan::Plan;
+
+use super::RunError;
+use super::memory::AlignedBytes;
+
+/// Scratch memory and frames, built once and used by one run at a time.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) arena: AlignedBytes,
+    /// One per custom call.
+    pub(super) frames: Vec<CallFrame>,
+    /// Where the inputs of the current run are.
+    pub(super) params: Vec<*const u8>,
+    pub(super) run: RunContext,
+}
+
+// SAFETY: the pointers in `params` are only used by the run that set them.
+unsafe impl Send for Context {}
+
+impl Context {
+    pub(super) fn new(plan: &Plan) -> Result<Context, RunError> {
+        let bytes = plan.arena_size;
+        let arena = AlignedBytes::new(bytes).ok_or(RunError::Memory { what: "the arena", bytes })?;
+        Ok(Context {
+            arena,
+            frames: plan.calls.iter().map(CallFrame::new).collect(),
+            params: Vec::with_capacity(plan.params.len()),
+            run: RunContext::new(),
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! Walks the thunks of a plan.
+
+use farcall_ir::{DType, Literal, TensorType};
+
+use super::context::Context;
+use super::denormals::Mode;
+use super::{Constants, RunError, kernels, reference};
+use crate::plan::{ALIGNMENT, Base, Buffer, Plan, Slice, Thunk, ThunkOp};
+
+/// Runs a plan once. The inputs have the types of its parameters.
+pub(super) fn run(
+    plan: &Plan,
+    constants: &Constants,
+    context: &mut Context,
+    inputs: &[Literal],
+) -> Result<Vec<Literal>, RunError> {
+    let mode = Mode::enter(plan.denormals);
+    context.run.next_run();
+    context.params.clear();
+    for (param, input) in plan.params.iter().zip(inputs) {
+        let bytes = input.bytes();
+        let data = match param.staging {
+            Some(staging) if !bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) => {
+                // SAFETY: a validated plan stages an input in as many bytes of the arena, which no
+                // input is a part of.
+                unsafe {
+                    let to = context.arena.as_ptr().add(staging.offset);
+                    to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                    to.cast_const()
+                }
+            }
+            _ => bytes.as_ptr(),
+        };
+        context.params.push(data);
+    }
+    let mut executor = Executor { plan, constants, context, mode };
+    executor.stages()?;
+    executor.sequence(&plan.thunks)?;
+    plan.results.iter().map(|r| executor.literal(r)).collect()
+}
+
+struct Executor<'a> {
+    plan: &'a Plan,
+    constants: &'a Constants,
+    context: &'a mut Context,
+    mode: Mode,
+}
+
+impl Executor<'_> {
+    /// The prepare stages of all targets that have one, then the initialize stages.
+    fn stages(&mut self) -> Result<(), RunError> {
+        for initialize in [false, true] {
+            for frame in &mut self.context.frames {
+                if !frame.site().has_run_stages() {
+                    continue;
+                }
+                let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
+                let results = vec![std::ptr::null_mut(); frame.site().results().len()];
+                // SAFETY: pointers may be null before the run.
+                let done = unsafe {
+                    if initialize {
+                        frame.initialize(&operands, &results, &self.context.run)
+                    } else {
+                        frame.prepare(&operands, &results, &self.context.run)
+                    }
+                };
+                self.mode.restore();
+                done?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, thunks: &[Thunk]) -> Result<(), RunError> {
+        thunks.iter().try_for_each(|t| self.thunk(t))
+    }
+
+    fn thunk(&mut self, t: &Thunk) -> Result<(), RunError> {
+        let known = match &t.op {
+            ThunkOp::While => return self.repeat(t),
+            ThunkOp::Case => return self.choose(t),
+            ThunkOp::CustomCall(call) => return self.custom_call(t, call.id.index()),
+            ThunkOp::Reference(id) => return self.reference(t, id.index()),
+            // SAFETY: the plan is validated: the places hold what the operation needs.
+            _ => unsafe { self.kernel(t) },
+        };
+        if known {
+            return Ok(());
+        }
+        Err(RunError::NoKernel { kind: t.op.kind(), place: self.plan.module.source.place(t.span) })
+    }
+
+    /// Runs a kernel; `false` if there is none.
+    ///
+    /// # Safety
+    /// The thunk is one of a validated plan.
+    unsafe fn kernel(&self, t: &Thunk) -> bool {
+        let input = |i: usize| self.at(&t.inputs[i].slice).cast_const();
+        let dtype = t.inputs.first().map_or(DType::Pred, |x| x.ty.dtype);
+        let Some(y) = t.outputs.first() else { return false };
+        let (out, n) = (self.at(&y.slice), count(&y.ty));
+        let many = |i: usize| t.inputs[i].slice.size != t.inputs[i].ty.dtype.size();
+        // SAFETY: the caller's promise, which is what each kernel asks for.
+        unsafe {
+            match &t.op {
+                ThunkOp::Unary(op) => kernels::elementwise::unary(*op, dtype, input(0), out, n),
+                ThunkOp::Binary(op) => kernels::elementwise::binary(*op, dtype, [input(0), input(1)], out, n),
+                ThunkOp::Compare(c) => kernels::elementwise::compare(*c, dtype, [input(0), input(1)], out, n),
+                ThunkOp::Select => {
+                    let xs = [input(0), input(1), input(2)];
+                    kernels::elementwise::select(y.ty.dtype.size(), xs, many(0), out, n)
+                }
+                ThunkOp::Clamp => {
+                    let xs = [input(0), input(1), input(2)];
+                    kernels::elementwise::clamp(dtype, xs, [many(0), many(1), many(2)], out, n)
+                }
+                ThunkOp::Convert => kernels::elementwise::convert(dtype, y.ty.dtype, input(0), out, n),
+                ThunkOp::Copy => {
+                    // Equal places are possible, others are apart.
+                    std::ptr::copy(input(0), out, y.slice.size);
+                    true
+                }
+                ThunkOp::Move(m) => kernels::movement::run(m, input(0), out, (0, 0)),
+                ThunkOp::Iota { dim } => {
+                    let dims = &y.ty.dims;
+                    let sizes = [dims[..*dim].iter().product(), dims[*dim], dims[dim + 1..].iter().product()];
+                    kernels::iota(y.ty.dtype, out, sizes)
+                }
+                ThunkOp::Reduce(r) => kernels::reduce::run(r, dtype, input(0), input(1), out),
+                ThunkOp::Dot(d) => kernels::dot::run(d, dtype, input(0), input(1), out),
+                ThunkOp::DynamicSlice(w) => {
+                    let shift = self.shift(&t.inputs[1..], &w.steps);
+                    kernels::movement::run(&w.movement, input(0), out, (shift, 0))
+                }
+                ThunkOp::DynamicUpdateSlice(w) => {
+                    let shift = self.shift(&t.inputs[1..], &w.steps);
+                    kernels::movement::run(&w.movement, input(0), out, (0, shift))
+                }
+                ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => false,
+            }
+        }
+    }
+
+    /// Elements by which clamped indices shift a window.
+    ///
+    /// # Safety
+    /// The indices are those of a thunk of a validated plan.
+    unsafe fn shift(&self, indices: &[Buffer], steps: &[(usize, usize)]) -> usize {
+        let each = indices.iter().zip(steps).map(|(index, (limit, stride))| {
+            // SAFETY: the caller's promise.
+            stride * unsafe { kernels::index(index.ty.dtype, self.at(&index.slice), *limit) }
+        });
+        each.sum()
+    }
+
+    fn repeat(&mut self, t: &Thunk) -> Result<(), RunError> {
+        let pred = self.at(&t.inputs[0].slice);
+        loop {
+            self.sequence(&t.bodies[0])?;
+            // SAFETY: the plan is validated: a byte.
+            if unsafe { pred.read() } == 0 {
+                return Ok(());
+            }
+            self.sequence(&t.bodies[1])?;
+        }
+    }
+
+    fn choose(&mut self, t: &Thunk) -> Result<(), RunError> {
+        let index = &t.inputs[0];
+        // SAFETY: the plan is validated: one integer or `pred`, and at least one branch.
+        let branch = unsafe { kernels::branch(index.ty.dtype, self.at(&index.slice), t.bodies.len()) };
+        t.bodies.get(branch).map_or(Ok(()), |body| self.sequence(body))
+    }
+
+    fn custom_call(&mut self, t: &Thunk, number: usize) -> Result<(), RunError> {
+        let site = &self.plan.calls[number];
+        let mut inputs = t.inputs.iter();
+        for (i, leaf) in site.operands().iter().enumerate() {
+            let data = if leaf.is_token() { None } else { inputs.next() };
+            let data = data.map_or(std::ptr::null_mut(), |b| self.at(&b.slice));
+            self.context.frames[number].set_operand(i, data);
+        }
+        let mut outputs = t.outputs.iter();
+        for (i, leaf) in site.results().iter().enumerate() {
+            let data = if leaf.is_token() { None } else { outputs.next() };
+            let data = data.map_or(std::ptr::null_mut(), |b| self.at(&b.slice));
+            self.context.frames[number].set_result(i, data);
+        }
+        let context = &mut *self.context;
+        // SAFETY: the plan is validated: every leaf has its place, of its size, aligned.
+        let done = unsafe { context.frames[number].call(&context.run) };
+        self.mode.restore();
+        Ok(done?)
+    }
+
+    fn reference(&mut self, t: &Thunk, number: usize) -> Result<(), RunError> {
+        let inputs: Result<Vec<Literal>, RunError> = t.inputs.iter().map(|b| self.literal(b)).collect();
+        let results = reference::run(self.plan, &self.plan.references[number], inputs?)?;
+        for (literal, output) in results.iter().zip(&t.outputs) {
+            let bytes = literal.bytes();
+            let n = bytes.len().min(output.slice.size);
+            // SAFETY: the place holds that many bytes, and a literal is no part of the arena.
+            unsafe { self.at(&output.slice).copy_from_nonoverlapping(bytes.as_ptr(), n) };
+        }
+        Ok(())
+    }
+
+    /// A copy of what a buffer holds.
+    fn literal(&self, b: &Buffer) -> Result<Literal, RunError> {
+        // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
+        let bytes = unsafe { std::slice::from_raw_parts(self.at(&b.slice).cast_const(), b.slice.size) };
+        Literal::from_bytes(b.ty.dtype, b.ty.dims.clone(), bytes)
+            .map_err(|_| RunError::Memory { what: "a result", bytes: b.slice.size })
+    }
+
+    /// Where a slice is.
+    #[inline]
+    fn at(&self, slice: &Slice) -> *mut u8 {
+        let base = match slice.base {
+            Base::Arena => self.context.arena.as_ptr(),
+            Base::Constant(id) => {
+                // SAFETY: the offsets were made for this block.
+                unsafe { self.constants.block.as_ptr().add(self.constants.offsets[id.index()]) }
+            }
+            Base::Param(id) => self.context.params[id.index()].cast_mut(),
+        };
+        // SAFETY: the plan is validated: the slice lies inside of its base.
+        unsafe { base.add(slice.offset) }
+    }
+}
+
+/// Number of elements; types in a validated plan have one.
+fn count(ty: &TensorType) -> usize {
+    ty.elements().unwrap_or(0)
+}

@@ -1,0 +1,224 @@
+//! Arithmetic on single elements, with the semantics of the reference evaluator.
+
+use half::{bf16, f16};
+
+/// Arithmetic that integers and floats share.
+pub(super) trait Number: Copy + PartialOrd + 'static {
+    const ZERO: Self;
+    const ONE: Self;
+    fn add(self, b: Self) -> Self;
+    fn sub(self, b: Self) -> Self;
+    fn mul(self, b: Self) -> Self;
+    /// Integers: division by zero gives all ones, the smallest number by -1 wraps.
+    fn div(self, b: Self) -> Self;
+    /// Sign of the dividend; integers: a remainder by zero is the dividend.
+    fn rem(self, b: Self) -> Self;
+    /// NaN if one of them is; +0 above -0.
+    fn max(self, b: Self) -> Self;
+    /// NaN if one of them is; -0 below +0.
+    fn min(self, b: Self) -> Self;
+    /// Integers: wrapping; a negative exponent gives 0 unless the base is 1 or -1.
+    fn pow(self, b: Self) -> Self;
+    fn neg(self) -> Self;
+    fn abs(self) -> Self;
+    fn sign(self) -> Self;
+    fn from_index(i: usize) -> Self;
+    fn total_cmp(self, b: Self) -> std::cmp::Ordering;
+}
+
+/// Operations on the bits of integers.
+pub(super) trait Integer: Number {
+    fn shl(self, b: Self) -> Self;
+    fn shr_arithmetic(self, b: Self) -> Self;
+    fn shr_logical(self, b: Self) -> Self;
+    fn not(self) -> Self;
+    fn and(self, b: Self) -> Self;
+    fn or(self, b: Self) -> Self;
+    fn xor(self, b: Self) -> Self;
+    fn popcount(self) -> Self;
+    fn leading_zeros(self) -> Self;
+    fn is_below_zero(self) -> bool;
+    /// For an index: clamped to `0..=limit`.
+    fn clamp_index(self, limit: usize) -> usize;
+}
+
+macro_rules! integers {
+    ($($t:ident $signed:ident $unsigned:ident;)*) => {$(
+        impl Number for $t {
+            const ZERO: $t = 0;
+            const ONE: $t = 1;
+            #[inline(always)]
+            fn add(self, b: $t) -> $t { self.wrapping_add(b) }
+            #[inline(always)]
+            fn sub(self, b: $t) -> $t { self.wrapping_sub(b) }
+            #[inline(always)]
+            fn mul(self, b: $t) -> $t { self.wrapping_mul(b) }
+            #[inline(always)]
+            fn div(self, b: $t) -> $t { if b == 0 { !0 } else { self.wrapping_div(b) } }
+            #[inline(always)]
+            fn rem(self, b: $t) -> $t { if b == 0 { self } else { self.wrapping_rem(b) } }
+            #[inline(always)]
+            fn max(self, b: $t) -> $t { Ord::max(self, b) }
+            #[inline(always)]
+            fn min(self, b: $t) -> $t { Ord::min(self, b) }
+            #[inline(always)]
+            fn pow(self, b: $t) -> $t {
+                if b.is_below_zero() {
+                    return match self {
+                        1 => 1,
+                        x if x == !0 => if b & 1 == 0 { 1 } else { !0 },
+                        _ => 0,
+                    };
+                }
+                let (mut base, mut exponent, mut out): ($t, $t, $t) = (self, b, 1);
+                while exponent != 0 {
+                    if exponent & 1 == 1 {
+                        out = out.wrapping_mul(base);
+                    }
+                    base = base.wrapping_mul(base);
+                    exponent >>= 1;
+                }
+                out
+            }
+            #[inline(always)]
+            fn neg(self) -> $t { self.wrapping_neg() }
+            #[inline(always)]
+            fn abs(self) -> $t { (self as $signed).wrapping_abs() as $t }
+            #[inline(always)]
+            fn sign(self) -> $t { (self as $signed).signum() as $t }
+            #[inline(always)]
+            fn from_index(i: usize) -> $t { i as $t }
+            #[inline(always)]
+            fn total_cmp(self, b: $t) -> std::cmp::Ordering { self.cmp(&b) }
+        }
+
+        impl Integer for $t {
+            #[inline(always)]
+            fn shl(self, b: $t) -> $t {
+                if (b as $unsigned) < $t::BITS as $unsigned { self << b } else { 0 }
+            }
+            #[inline(always)]
+            fn shr_arithmetic(self, b: $t) -> $t {
+                let far = (b as $unsigned) >= $t::BITS as $unsigned;
+                ((self as $signed) >> if far { $t::BITS - 1 } else { b as u32 }) as $t
+            }
+            #[inline(always)]
+            fn shr_logical(self, b: $t) -> $t {
+                if (b as $unsigned) < $t::BITS as $unsigned { ((self as $unsigned) >> b) as $t } else { 0 }
+            }
+            #[inline(always)]
+            fn not(self) -> $t { !self }
+            #[inline(always)]
+            fn and(self, b: $t) -> $t { self & b }
+            #[inline(always)]
+            fn or(self, b: $t) -> $t { self | b }
+            #[inline(always)]
+            fn xor(self, b: $t) -> $t { self ^ b }
+            #[inline(always)]
+            fn popcount(self) -> $t { self.count_ones() as $t }
+            #[inline(always)]
+            fn leading_zeros(self) -> $t { <$t>::leading_zeros(self) as $t }
+            #[inline(always)]
+            fn is_below_zero(self) -> bool {
+                $signed::MIN as i128 == $t::MIN as i128 && (self as $signed) < 0
+            }
+            #[inline(always)]
+            fn clamp_index(self, limit: usize) -> usize {
+                if self.is_below_zero() { 0 } else { usize::try_from(self).map_or(limit, |i| Ord::min(i, limit)) }
+            }
+        }
+    )*};
+}
+
+integers! {
+    i8 i8 u8;
+    i16 i16 u16;
+    i32 i32 u32;
+    i64 i64 u64;
+    u8 i8 u8;
+    u16 i16 u16;
+    u32 i32 u32;
+    u64 i64 u64;
+}
+
+macro_rules! floats {
+    ($($t:ident)*) => {$(
+        impl Number for $t {
+            const ZERO: $t = 0.0;
+            const ONE: $t = 1.0;
+            #[inline(always)]
+            fn add(self, b: $t) -> $t { self + b }
+            #[inline(always)]
+            fn sub(self, b: $t) -> $t { self - b }
+            #[inline(always)]
+            fn mul(self, b: $t) -> $t { self * b }
+            #[inline(always)]
+            fn div(self, b: $t) -> $t { self / b }
+            #[inline(always)]
+            fn rem(self, b: $t) -> $t { self % b }
+            #[inline(always)]
+            fn max(self, b: $t) -> $t {
+                let greater = if self > b || (self == b && self.is_sign_positive()) { self } else { b };
+                if self.is_nan() || b.is_nan() { self + b } else { greater }
+            }
+            #[inline(always)]
+            fn min(self, b: $t) -> $t {
+                let less = if self < b || (self == b && self.is_sign_negative()) { self } else { b };
+                if self.is_nan() || b.is_nan() { self + b } else { less }
+            }
+            #[inline(always)]
+            fn pow(self, b: $t) -> $t { self.powf(b) }
+            #[inline(always)]
+            fn neg(self) -> $t { -self }
+            #[inline(always)]
+            fn abs(self) -> $t { <$t>::abs(self) }
+            #[inline(always)]
+            fn sign(self) -> $t {
+                if self.is_nan() || self == 0.0 { self } else { (1.0 as $t).copysign(self) }
+            }
+            #[inline(always)]
+            fn from_index(i: usize) -> $t { i as $t }
+            #[inline(always)]
+            fn total_cmp(self, b: $t) -> std::cmp::Ordering { <$t>::total_cmp(&self, &b) }
+        }
+    )*};
+}
+
+floats! { f32 f64 }
+
+macro_rules! halves {
+    ($($t:ident)*) => {$(
+        impl Number for $t {
+            const ZERO: $t = $t::ZERO;
+            const ONE: $t = $t::ONE;
+            #[inline(always)]
+            fn add(self, b: $t) -> $t { $t::from_f32(self.to_f32() + b.to_f32()) }
+            #[inline(always)]
+            fn sub(self, b: $t) -> $t { $t::from_f32(self.to_f32() - b.to_f32()) }
+            #[inline(always)]
+            fn mul(self, b: $t) -> $t { $t::from_f32(self.to_f32() * b.to_f32()) }
+            #[inline(always)]
+            fn div(self, b: $t) -> $t { $t::from_f32(self.to_f32() / b.to_f32()) }
+            #[inline(always)]
+            fn rem(self, b: $t) -> $t { $t::from_f32(self.to_f32() % b.to_f32()) }
+            #[inline(always)]
+            fn max(self, b: $t) -> $t { $t::from_f32(Number::max(self.to_f32(), b.to_f32())) }
+            #[inline(always)]
+            fn min(self, b: $t) -> $t { $t::from_f32(Number::min(self.to_f32(), b.to_f32())) }
+            #[inline(always)]
+            fn pow(self, b: $t) -> $t { $t::from_f32(self.to_f32().powf(b.to_f32())) }
+            #[inline(always)]
+            fn neg(self) -> $t { -self }
+            #[inline(always)]
+            fn abs(self) -> $t { $t::from_bits(self.to_bits() & 0x7fff) }
+            #[inline(always)]
+            fn sign(self) -> $t { $t::from_f32(Number::sign(self.to_f32())) }
+            #[inline(always)]
+            fn from_index(i: usize) -> $t { $t::from_f32(i as f32) }
+            #[inline(always)]
+            fn total_cmp(self, b: $t) -> std::cmp::Ordering { <$t>::total_cmp(&self, &b) }
+        }
+    )*};
+}
+
+halves! { f16 bf16 }

@@ -1,0 +1,137 @@
+//! Runs plans.
+//!
+//! ```text
+//! Program (plan, constants) ──▶ Context (arena, call frames), pooled ──▶ thunks, one by one ──▶ results
+//! ```
+//!
+//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time; a
+//! run takes one from the pool, or makes one, and gives it back, also if it failed.
+//!
+//! **Invariants.** Places and types are those of the validated plan and are not checked again. Nothing
+//! here knows the compiler.
+
+mod context;
+mod denormals;
+mod executor;
+mod kernels;
+mod memory;
+mod reference;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use farcall_ir::Literal;
+use farcall_ir::eval::EvalError;
+
+use crate::custom_call::CallError;
+use crate::plan::{InvalidPlan, Plan};
+use context::Context;
+use memory::AlignedBytes;
+
+/// Why a run failed. The executable can be run again.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// Too few or too many inputs.
+    #[error("the program takes {expected} inputs, {found} were given (it takes {signature})")]
+    InputCount {
+        /// Inputs that the program takes.
+        expected: usize,
+        /// Inputs that were given.
+        found: usize,
+        /// Their types.
+        signature: String,
+    },
+    /// An input of another element type or shape.
+    #[error("input {index} is {found}, but the program takes {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
+    Input {
+        /// Which, from 0.
+        index: usize,
+        /// Name of the argument, if the program has one for it.
+        name: Option<String>,
+        /// Type that the program takes.
+        expected: String,
+        /// Type that was given.
+        found: String,
+    },
+    /// The arena or a result does not fit into memory.
+    #[error("{bytes} bytes for {what} cannot be allocated")]
+    Memory {
+        /// What they are for.
+        what: &'static str,
+        /// How many.
+        bytes: usize,
+    },
+    /// A custom call failed.
+    #[error(transparent)]
+    CustomCall(#[from] CallError),
+    /// An operation without a kernel failed.
+    #[error(transparent)]
+    Reference(#[from] EvalError),
+    /// The plan asks for a kernel that there is not: a mistake of the engine.
+    #[error("no kernel for {kind} at {place}; this is a mistake of farcall")]
+    NoKernel {
+        /// Kind of the thunk.
+        kind: &'static str,
+        /// Where in the program.
+        place: String,
+    },
+}
+
+/// A plan that is ready to run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    plan: Plan,
+    constants: Constants,
+    pool: Mutex<Vec<Context>>,
+}
+
+/// The constants, aligned as custom calls may expect.
+#[derive(Debug)]
+struct Constants {
+    block: AlignedBytes,
+    offsets: Vec<usize>,
+}
+
+/// Contexts that are kept for later runs.
+const POOL: usize = 64;
+
+impl Program {
+    /// Checks the plan and lays out its constants.
+    pub(crate) fn new(plan: Plan) -> Result<Program, InvalidPlan> {
+        plan.validate()?;
+        let mut size = 0;
+        let offsets = plan.constants.iter().map(|c| {
+            let at = size;
+            size += c.bytes().len().next_multiple_of(crate::plan::ALIGNMENT);
+            at
+        });
+        let offsets: Vec<usize> = offsets.collect();
+        let mut block = AlignedBytes::new(size).ok_or_else(|| InvalidPlan {
+            place: "plan".to_owned(),
+            kind: "constants",
+            message: format!("{size} bytes cannot be allocated"),
+        })?;
+        for (c, at) in plan.constants.iter().zip(&offsets) {
+            block.as_mut_slice()[*at..at + c.bytes().len()].copy_from_slice(c.bytes());
+        }
+        Ok(Program { plan, constants: Constants { block, offsets }, pool: Mutex::default() })
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Runs with inputs that have been checked.
+    pub(crate) fn run(self: &Arc<Program>, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+        let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut context = match taken {
+            Some(context) => context,
+            None => Context::new(&self.plan)?,
+        };
+        let results = executor::run(&self.plan, &self.constants, &mut context, inputs);
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < POOL {
+            pool.push(context);
+        }
+        results
+    }
+}
