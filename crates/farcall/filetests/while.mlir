@@ -1,0 +1,56 @@
+// Values that are swapped, added up, written in place, and handed through.
+func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i32>, tensor<i32>, tensor<i32>, tensor<4xi32>, tensor<i32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %empty = stablehlo.constant dense<0> : tensor<4xi32>
+  %r:6 = stablehlo.while(%i = %zero, %x = %a, %y = %b, %out = %empty, %k = %n, %last = %a) : tensor<i32>, tensor<i32>, tensor<i32>, tensor<4xi32>, tensor<i32>, tensor<i32>
+  cond {
+    %c = stablehlo.compare LT, %i, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %sum = stablehlo.add %x, %y : tensor<i32>
+    %u = stablehlo.reshape %sum : (tensor<i32>) -> tensor<1xi32>
+    %o = stablehlo.dynamic_update_slice %out, %u, %i : (tensor<4xi32>, tensor<1xi32>, tensor<i32>) -> tensor<4xi32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %y, %x, %o, %k, %i : tensor<i32>, tensor<i32>, tensor<i32>, tensor<4xi32>, tensor<i32>, tensor<i32>
+  }
+  return %r#0, %r#1, %r#2, %r#3, %r#5 : tensor<i32>, tensor<i32>, tensor<i32>, tensor<4xi32>, tensor<i32>
+}
+// run: dense<3> : tensor<i32> ; dense<10> : tensor<i32> ; dense<3> : tensor<i32>
+// = dense<3> : tensor<i32>
+// = dense<10> : tensor<i32>
+// = dense<3> : tensor<i32>
+// = dense<[13, 13, 13, 0]> : tensor<4xi32>
+// = dense<2> : tensor<i32>
+// run: dense<3> : tensor<i32> ; dense<10> : tensor<i32> ; dense<0> : tensor<i32>
+// = dense<0> : tensor<i32>
+// = dense<3> : tensor<i32>
+// = dense<10> : tensor<i32>
+// = dense<0> : tensor<4xi32>
+// = dense<3> : tensor<i32>
+// plan
+// | plan: arena 448 bytes, denormals ieee
+// | in0: tensor<i32>
+// | in1: tensor<i32>
+// | in2: tensor<i32>
+// | const0: tensor<i32> = 0
+// | const1: tensor<i32> = 1
+// | const2: tensor<4xi32> = 0
+// | arena[0..4]:s32[] = copy(const0:s32[])
+// | arena[64..68]:s32[] = copy(in0:s32[])
+// | arena[128..132]:s32[] = copy(in1:s32[])
+// | arena[192..208]:s32[4] = copy(const2:s32[4])
+// | arena[256..260]:s32[] = copy(in0:s32[])
+// | arena[0..4]:s32[], arena[64..68]:s32[], arena[128..132]:s32[], arena[192..208]:s32[4], arena[256..260]:s32[] = while(arena[320..321]:pred[])
+// |  condition:
+// |   arena[320..321]:pred[] = elementwise compare.lt(arena[0..4]:s32[], in2:s32[])
+// |  body:
+// |   arena[320..324]:s32[] = elementwise add(arena[64..68]:s32[], arena[128..132]:s32[])
+// |   arena[192..208]:s32[4] = dynamic_update_slice(arena[320..324]:s32[1], arena[0..4]:s32[])
+// |   arena[320..324]:s32[] = elementwise add(arena[0..4]:s32[], const1:s32[])
+// |   arena[384..388]:s32[] = copy(arena[128..132]:s32[])
+// |   arena[128..132]:s32[] = copy(arena[64..68]:s32[])
+// |   arena[256..260]:s32[] = copy(arena[0..4]:s32[])
+// |   arena[0..4]:s32[] = copy(arena[320..324]:s32[])
+// |   arena[64..68]:s32[] = copy(arena[384..388]:s32[])
+// | return arena[0..4]:s32[], arena[64..68]:s32[], arena[128..132]:s32[], arena[192..208]:s32[4], arena[256..260]:s32[]

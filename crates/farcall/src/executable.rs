@@ -1,0 +1,186 @@
+//! A compiled program: what users of the engine hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_ir::eval::Denormals;
+use farcall_ir::verify::{entry, require_static, verify};
+use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType};
+
+use crate::compile::{self, Failure};
+use crate::plan::{InvalidPlan, Plan};
+use crate::registry::Registry;
+use crate::runtime::{Program, RunError};
+
+/// How a program is compiled.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CompileOptions {
+    /// Function that a run starts with; `None`: `main`, or the only public one.
+    pub entry: Option<String>,
+    /// What runs do with subnormal numbers.
+    pub denormals: Denormals,
+}
+
+/// Why a program could not be compiled.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CompileError {
+    /// The program is at fault: it breaks the specification, or calls a target that is not there.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The engine is at fault.
+    #[error(transparent)]
+    Plan(#[from] InvalidPlan),
+}
+
+/// What compiling took, and what it made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CompileStats {
+    /// Checking the program against the specification.
+    pub verify: Duration,
+    /// From the module to the plan.
+    pub plan: Duration,
+    /// Laying out constants.
+    pub load: Duration,
+    /// Bytes of scratch memory per concurrent run.
+    pub arena_bytes: usize,
+    /// Bytes of constants.
+    pub constant_bytes: usize,
+    /// Number of thunks by kind, nested ones included. `reference` counts the operations that no
+    /// kernel covers.
+    pub thunks: BTreeMap<&'static str, usize>,
+}
+
+/// A compiled program.
+///
+/// Cloning shares it. Any number of threads may run it at once; it stays usable after a failed run.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    program: Arc<Program>,
+    inputs: Vec<TensorType>,
+    outputs: Vec<TensorType>,
+    names: Vec<Option<String>>,
+    stats: CompileStats,
+}
+
+impl Executable {
+    /// Verifies and compiles a program; custom calls are bound to targets of `registry`.
+    ///
+    /// # Errors
+    /// Every violation of the specification that the verifier finds; then every target that is
+    /// missing, with its place, close names and how to load one.
+    pub fn compile(
+        module: &Module,
+        registry: &Registry,
+        options: &CompileOptions,
+    ) -> Result<Executable, CompileError> {
+        let begin = Instant::now();
+        verify(module)?;
+        require_static(module)?;
+        Executable::verified(module.clone(), registry, options, begin)
+    }
+
+    /// A program of one custom call that is a part of a verified one.
+    pub(crate) fn of_call(
+        module: Module,
+        registry: &Registry,
+        denormals: Denormals,
+    ) -> Result<Executable, CompileError> {
+        Executable::verified(module, registry, &CompileOptions { entry: None, denormals }, Instant::now())
+    }
+
+    fn verified(
+        module: Module,
+        registry: &Registry,
+        options: &CompileOptions,
+        begin: Instant,
+    ) -> Result<Executable, CompileError> {
+        let verified = Instant::now();
+        let module = Arc::new(module);
+        let entry = entry(&module, options.entry.as_deref())?;
+        let plan =
+            compile::compile(&module, entry, registry, options.denormals).map_err(
+                |failure| match failure {
+                    Failure::Program(diagnostics) => CompileError::Program(ProgramError {
+                        source: Arc::clone(&module.source),
+                        diagnostics,
+                    }),
+                    Failure::Plan(error) => CompileError::Plan(error),
+                },
+            )?;
+        let planned = Instant::now();
+        let program = Program::new(plan)?;
+        let plan = program.plan();
+        let stats = CompileStats {
+            verify: verified - begin,
+            plan: planned - verified,
+            load: planned.elapsed(),
+            arena_bytes: plan.arena_size,
+            constant_bytes: plan.constant_bytes(),
+            thunks: plan.thunk_counts(),
+        };
+        let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
+        let outputs = plan.results.iter().map(|r| r.ty.clone()).collect();
+        let names = entry.param_attrs.iter().map(name).collect();
+        let inner = Inner { inputs, outputs, names, stats, program: Arc::new(program) };
+        Ok(Executable { inner: Arc::new(inner) })
+    }
+
+    /// Types of the inputs.
+    pub fn inputs(&self) -> &[TensorType] {
+        &self.inner.inputs
+    }
+
+    /// Types of the results.
+    pub fn outputs(&self) -> &[TensorType] {
+        &self.inner.outputs
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        self.inner.program.plan()
+    }
+
+    /// What compiling took, and what it made.
+    pub fn stats(&self) -> &CompileStats {
+        &self.inner.stats
+    }
+
+    /// Runs the program: one literal per result.
+    ///
+    /// # Errors
+    /// If there are too few or too many inputs, if one has another type than the program takes, or if
+    /// a custom call fails.
+    pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+        let wanted = self.inputs();
+        if inputs.len() != wanted.len() {
+            let signature: Vec<String> = wanted.iter().map(TensorType::to_string).collect();
+            return Err(RunError::InputCount {
+                expected: wanted.len(),
+                found: inputs.len(),
+                signature: if signature.is_empty() { "none".to_owned() } else { signature.join(", ") },
+            });
+        }
+        for (index, (input, ty)) in inputs.iter().zip(wanted).enumerate() {
+            if input.dtype() != ty.dtype || input.dims() != &*ty.dims {
+                return Err(RunError::Input {
+                    index,
+                    name: self.inner.names.get(index).cloned().flatten(),
+                    expected: ty.to_string(),
+                    found: input.ty().to_string(),
+                });
+            }
+        }
+        self.inner.program.run(inputs)
+    }
+}
+
+/// The name that a parameter was given by the program that wrote the text.
+fn name(attrs: &farcall_ir::AttrDict) -> Option<String> {
+    attrs.get("jax.arg_info").and_then(Attr::as_str).map(str::to_owned)
+}

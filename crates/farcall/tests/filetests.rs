@@ -1,0 +1,240 @@
+//! Programs as text with what they give, what they compile to, or why they do not.
+//!
+//! Every file of `filetests/` is a program with directives in comments:
+//!
+//! ```text
+//! // run: dense<1> : tensor<i32> ; dense<2> : tensor<i32>     inputs; evaluator and engine run it
+//! // = dense<3> : tensor<i32>                                 one line per result
+//! // fails: text                                              or: the message that both must give
+//! // denormals: flush                                         mode of all runs of the file
+//! // plan                                                     the plan's dump follows
+//! // | plan: arena 0 bytes, …
+//! // error                                                    the compiler's diagnostics follow
+//! // | error: …
+//! ```
+//!
+//! Floats may differ from what is written by a few units in the last place. `FARCALL_BLESS=1` writes
+//! what the evaluator gives (and what the compiler says) into the files.
+
+use std::ffi::c_void;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use farcall::eval_host::RegistryHost;
+use farcall::ir::eval::{Denormals, Value, eval};
+use farcall::ir::{Attr, DType, Literal, Module, Scalar, Source, text};
+use farcall::registry::{Origin, Platform, Target};
+use farcall::{CompileOptions, Executable, Registry};
+use farcall_ffi::descriptor::OpDescriptor;
+
+#[path = "plugin/ops.rs"]
+mod ops;
+
+use ops::{count, panics, scale};
+
+const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale, panics, count];
+
+#[test]
+fn files() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "mlir"));
+    paths.sort();
+    assert!(!paths.is_empty(), "no files in {}", folder.display());
+    let bless = std::env::var_os("FARCALL_BLESS").is_some();
+    let mut failures = String::new();
+    for path in &paths {
+        let before = std::fs::read_to_string(path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy();
+        let after = match check(&name, &before, bless) {
+            Ok(after) => after,
+            Err(message) => {
+                writeln!(failures, "{name}: {message}\n").unwrap();
+                continue;
+            }
+        };
+        if bless && before != after {
+            std::fs::write(path, after).unwrap();
+        }
+    }
+    assert!(failures.is_empty(), "\n{failures}(FARCALL_BLESS=1 rewrites expectations)");
+}
+
+/// Checks one file; gives its text with the expectations that hold.
+fn check(name: &str, text: &str, bless: bool) -> Result<String, String> {
+    let registry = registry();
+    let lines: Vec<&str> = text.lines().collect();
+    let denormals = match lines.iter().find_map(|l| l.strip_prefix("// denormals: ")) {
+        Some("flush") => Denormals::Flush,
+        _ => Denormals::Ieee,
+    };
+    let options = CompileOptions { denormals, ..CompileOptions::default() };
+    let compiled = text::parse(&Source::new(name, text)).map_err(|e| e.to_string()).and_then(|m| {
+        Executable::compile(&m, &registry, &options).map(|e| (m, e)).map_err(|e| e.to_string())
+    });
+    let mut out = String::new();
+    let mut checks = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at];
+        at += 1;
+        writeln!(out, "{line}").unwrap();
+        let mut expected = |prefixes: &[&str]| {
+            let begin = at;
+            while at < lines.len() && prefixes.iter().any(|p| lines[at].starts_with(p)) {
+                at += 1;
+            }
+            lines[begin..at].join("\n")
+        };
+        let found = if line.starts_with("// run:") {
+            let expected = expected(&["// = ", "// fails: "]);
+            let (module, executable) = compiled.as_ref().map_err(Clone::clone)?;
+            let found = run(line, module, executable, &registry, denormals, &expected, bless)?;
+            writeln!(out, "{found}").unwrap();
+            checks += 1;
+            continue;
+        } else if line == "// plan" {
+            compiled.as_ref().map_err(Clone::clone)?.1.plan().to_string()
+        } else if line == "// error" {
+            match &compiled {
+                Ok(_) => return Err("it compiles".to_owned()),
+                Err(message) => message.clone(),
+            }
+        } else {
+            continue;
+        };
+        checks += 1;
+        let expected = expected(&["// |"]);
+        let found: Vec<String> = found.lines().map(|l| format!("// | {l}").trim_end().to_owned()).collect();
+        let found = found.join("\n");
+        if !bless && found != expected {
+            return Err(format!("expected\n{expected}\nfound\n{found}"));
+        }
+        writeln!(out, "{found}").unwrap();
+    }
+    if checks == 0 {
+        return Err("it has no directive".to_owned());
+    }
+    Ok(out)
+}
+
+/// Runs a program both ways; gives the lines that say what it gave.
+fn run(
+    line: &str,
+    module: &Module,
+    executable: &Executable,
+    registry: &Registry,
+    denormals: Denormals,
+    expected: &str,
+    bless: bool,
+) -> Result<String, String> {
+    let inputs = line.trim_start_matches("// run:").split(" ; ").map(str::trim).filter(|s| !s.is_empty());
+    let inputs: Result<Vec<Literal>, String> = inputs.map(literal).collect();
+    let inputs = inputs?;
+    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let host = RegistryHost::new(registry, denormals);
+    let entry = module.entry().ok_or("no entry")?;
+    let evaluated = eval(module, entry, &values, &host, denormals).map_err(|e| e.to_string());
+    let evaluated: Result<Vec<Literal>, String> =
+        evaluated.map(|values| values.iter().filter_map(|v| v.tensor().cloned()).collect());
+    // Twice: what a run leaves behind must not show in the next one.
+    let first = executable.run(&inputs).map_err(|e| e.to_string());
+    let second = executable.run(&inputs).map_err(|e| e.to_string());
+    let wanted: Result<Vec<Literal>, String> = if bless {
+        evaluated.clone()
+    } else if let Some(message) = expected.strip_prefix("// fails: ") {
+        Err(message.to_owned())
+    } else {
+        let lines = expected.lines().map(|l| literal(l.trim_start_matches("// = ")));
+        Ok(lines.collect::<Result<Vec<Literal>, String>>()?)
+    };
+    for (who, found) in [("evaluator", &evaluated), ("engine", &first), ("engine, second run", &second)] {
+        match (&wanted, found) {
+            (Err(message), Err(e)) if bless || e.contains(message.as_str()) => {}
+            (Ok(wanted), Ok(found)) if wanted.len() == found.len() => {
+                for (i, (w, f)) in wanted.iter().zip(found).enumerate() {
+                    close(w, f).map_err(|e| format!("{line}\n{who}, result {i}: {e}"))?;
+                }
+            }
+            _ => return Err(format!("{line}\n{who}: expected {wanted:?}, found {found:?}")),
+        }
+    }
+    Ok(match wanted {
+        Ok(literals) => {
+            let lines: Vec<String> =
+                literals.iter().map(|l| format!("// = {}", Attr::Dense(l.clone()))).collect();
+            lines.join("\n")
+        }
+        Err(_) if !expected.is_empty() => expected.to_owned(),
+        Err(message) => format!("// fails: {message}"),
+    })
+}
+
+fn literal(text: &str) -> Result<Literal, String> {
+    match text::parse_attr(text).map_err(|e| e.to_string())? {
+        Attr::Dense(l) => Ok(l),
+        other => Err(format!("{other:?} is no tensor")),
+    }
+}
+
+/// Equal, or floats that differ by little: four times the distance of neighbours at 1.
+fn close(wanted: &Literal, found: &Literal) -> Result<(), String> {
+    if wanted.ty() != found.ty() {
+        return Err(format!("expected a {}, found a {}", wanted.ty(), found.ty()));
+    }
+    let epsilon = match wanted.dtype().real() {
+        DType::F64 => f64::EPSILON,
+        DType::F32 => f64::from(f32::EPSILON),
+        DType::F16 => 2f64.powi(-10),
+        DType::BF16 => 2f64.powi(-7),
+        _ => 0.0,
+    };
+    let near = |a: f64, b: f64| {
+        a == b && a.is_sign_negative() == b.is_sign_negative()
+            || (a.is_nan() && b.is_nan())
+            || (a - b).abs() <= 4.0 * epsilon * a.abs().max(f64::MIN_POSITIVE)
+    };
+    for (i, (w, f)) in wanted.iter().zip(found.iter()).enumerate() {
+        let same = match (w, f) {
+            (Scalar::Float(a), Scalar::Float(b)) => near(a, b),
+            (Scalar::Complex(a), Scalar::Complex(b)) => near(a.re, b.re) && near(a.im, b.im),
+            (a, b) => a == b,
+        };
+        if !same {
+            return Err(format!("element {i} is {f:?}, not {w:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn registry() -> Registry {
+    let registry = Registry::new();
+    registry.register_ops(OPS).unwrap();
+    for (name, function) in [("add_one", add_one as *const ()), ("transposed", transposed as *const ())] {
+        // SAFETY: all functions are of one size; the parameters are those of `api_version` 1.
+        let function =
+            unsafe { std::mem::transmute::<*const (), farcall::registry::UntypedHandler>(function) };
+        // SAFETY: as above, and a function of this program stays loaded.
+        let target = unsafe { Target::untyped(name, Platform::Host, function, Origin::program()) };
+        registry.register(target.unwrap()).unwrap();
+    }
+    registry
+}
+
+/// `out = in + 1`, four `f32`, in place or not.
+unsafe extern "C" fn add_one(out: *mut c_void, ins: *const *const c_void) {
+    // SAFETY: the programs call it with four elements.
+    unsafe {
+        let x = (*ins).cast::<[f32; 4]>().read();
+        out.cast::<[f32; 4]>().write(x.map(|x| x + 1.0));
+    }
+}
+
+/// Numbers six elements in the order of memory, added to the input's.
+unsafe extern "C" fn transposed(out: *mut c_void, ins: *const *const c_void) {
+    // SAFETY: the programs call it with six elements.
+    unsafe {
+        let x = (*ins).cast::<[f32; 6]>().read();
+        out.cast::<[f32; 6]>().write(std::array::from_fn(|i| x[i] + 100.0 * i as f32));
+    }
+}
