@@ -210,11 +210,11 @@ pub(crate) struct TestArgs {
 }
 
 const TEST_HELP: &str = "\
-A program is a .mlir file; `// -----` separates several in one file. Each must read, verify, print, and
-read again as the same module; one that checks its results (check.expect_eq, check.expect_close, …) must
+A program is a .mlir file; `// -----` separates several in one file. Each must read, verify, print, and \
+read again as the same module; one that checks its results (check.expect_eq, check.expect_close, …) must \
 also run, from `main` or the only public function, and its checks must hold.
 
-A corpus is a manifest.json (or a folder that holds one) that lists cases: a program, inputs, expected
+A corpus is a manifest.json (or a folder that holds one) that lists cases: a program, inputs, expected \
 outputs and how to compare them. The folder of a single case may be named, too.
 
 Tests run in processes of their own: one that crashes or hangs fails alone.

@@ -5,11 +5,11 @@
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
-//! - [`args`]: the command line and its help.
-//! - [`program`], [`load`], [`execute`]: what all commands share.
-//! - [`npy`], [`inputs`], [`show`], [`terminal`]: tensors from files and as text; colors and tables.
-//! - [`test`]: self-checking programs and the corpus, in processes of their own. [`compare`] and
-//!   [`corpus`] judge outputs, [`check_targets`] are the targets with which programs check themselves.
+//! - `args`: the command line and its help.
+//! - `program`, `load`, `execute`: what all commands share.
+//! - `npy`, `inputs`, `show`, `terminal`: tensors from files and as text; colors and tables.
+//! - `test`: self-checking programs and the corpus, in processes of their own. `compare` and
+//!   `corpus` judge outputs, `check_targets` are the targets with which programs check themselves.
 //!
 //! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; here is
 //! only what a person at a terminal needs. A mistake of the user ends in a message and exit code 1 (2 for

@@ -64,6 +64,12 @@ fn numpy_name(descr: &str) -> String {
     }
 }
 
+/// True if NumPy has the type itself.
+fn is_native(dtype: DType) -> bool {
+    let small_float = dtype.is_float() && dtype.bits() <= 8;
+    !small_float && dtype != DType::BF16 && (dtype.is_bool() || dtype.bits() >= 8)
+}
+
 /// Reads a tensor of a type; dynamic dimensions of the type take what the file has.
 pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -79,8 +85,7 @@ fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
     };
     let want: TypeStr = descr(expected.dtype).parse().context("element type")?;
     let same = found.type_char() == want.type_char() && found.size_field() == want.size_field();
-    let bits =
-        if numpy_name(descr(expected.dtype)).ends_with(expected.dtype.name()) { "" } else { " (raw bits)" };
+    let bits = if is_native(expected.dtype) { "" } else { " (raw bits)" };
     ensure!(
         same,
         "it holds {}, but {} is expected as {}{bits}",
@@ -118,11 +123,11 @@ fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
 /// looking for overflow, and recurses into brackets.
 fn header(reader: &mut impl Read) -> Result<NpyHeader> {
     let mut bytes = vec![0; 8];
-    reader.read_exact(&mut bytes).context("not a .npy file")?;
-    ensure!(bytes.starts_with(b"\x93NUMPY"), "not a .npy file");
+    let there = reader.read_exact(&mut bytes).is_ok() && bytes.starts_with(b"\x93NUMPY");
+    ensure!(there, "it is not a .npy file");
     let length_bytes = if bytes[6] == 1 { 2 } else { 4 };
     let mut length = [0; 4];
-    reader.read_exact(&mut length[..length_bytes]).context("its header is cut off")?;
+    ensure!(reader.read_exact(&mut length[..length_bytes]).is_ok(), "its header is cut off");
     bytes.extend_from_slice(&length[..length_bytes]);
     let length = u32::from_le_bytes(length);
     ensure!(length < 1 << 16, "its header has {length} bytes, more than any array needs");
@@ -132,10 +137,10 @@ fn header(reader: &mut impl Read) -> Result<NpyHeader> {
     ensure!(text.len() == length as usize, "its header is cut off");
     ensure!(text.iter().filter(|b| b"([{".contains(b)).count() < 100, "its header has too many brackets");
     let numbers = text.split(|b| !b.is_ascii_digit()).filter(|n| n.iter().any(|d| *d != b'0'));
-    let product = numbers.map(|n| std::str::from_utf8(n).ok()?.parse().ok());
-    let fits = product.fold(Some(1u64), |product, n: Option<u64>| product?.checked_mul(n?));
+    let mut numbers = numbers.map(|n| std::str::from_utf8(n).ok()?.parse::<u64>().ok());
+    let fits = numbers.try_fold(1u64, |product, n| product.checked_mul(n?));
     ensure!(fits.is_some(), "an array of its shape does not fit into memory");
-    NpyHeader::from_reader(bytes.as_slice()).context("not a .npy file")
+    NpyHeader::from_reader(bytes.as_slice()).context("its header makes no sense")
 }
 
 /// Elements narrower than a byte must fit.
@@ -268,7 +273,7 @@ mod tests {
             message(&file, &TensorType::new(DType::BF16, [2])),
             "it holds float32, but bf16[2] is expected as uint16 (raw bits)"
         );
-        assert!(message(b"\x89PNG", &TensorType::scalar(DType::F32)).starts_with("not a .npy file"));
+        assert!(message(b"\x89PNG", &TensorType::scalar(DType::F32)).starts_with("it is not a .npy file"));
         let huge = header("<f4", false, "(4611686018427387904, 4)");
         let ty = TensorType::new(DType::F32, [DYNAMIC, 4]);
         assert!(message(&huge, &ty).contains("does not fit into memory"));

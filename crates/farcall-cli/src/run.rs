@@ -77,8 +77,8 @@ fn print(func: &Func, results: &[Literal]) -> Result<()> {
     for (i, result) in results.iter().enumerate() {
         let name = styled(BOLD, format!("out{i}"));
         let info = func.result_attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
-        // JAX calls a lone result `result`, which says nothing.
-        let info = info.filter(|i| !i.is_empty() && *i != "result");
+        // JAX calls a lone result `result`, those of a tuple `result[0]`, …, which says nothing.
+        let info = info.filter(|t| !t.is_empty() && *t != "result" && *t != format!("result[{i}]"));
         let summary = show::summary(result);
         let notes: Vec<String> = info.map(str::to_owned).into_iter().chain(summary).collect();
         let notes =

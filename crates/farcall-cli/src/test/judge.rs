@@ -140,19 +140,46 @@ fn has_code(text: &str) -> bool {
     text.lines().any(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"))
 }
 
-/// A failure with its cause: the first line of the innermost error, without place and numbers.
+/// A failure with its cause.
 fn failure(which: &str, error: &anyhow::Error) -> Outcome {
-    let program = error.chain().find_map(|e| e.downcast_ref::<ProgramError>());
-    let (reason, cause) = match program {
-        Some(p) => {
-            let first = p.diagnostics.first();
-            let cause = first.map_or_else(String::new, |d| format!("[{}] {}", d.code, d.message));
-            (p.render(false), cause)
-        }
-        None => (format!("{error:#}"), format!("{:#}", error)),
+    let Some(program) = error.chain().find_map(|e| e.downcast_ref::<ProgramError>()) else {
+        let reason = format!("{error:#}");
+        return Outcome::failed(format!("{which}{reason}"), cause(&reason));
     };
-    let cause: String = cause.lines().next().unwrap_or_default().chars().take(160).collect();
-    Outcome::failed(format!("{which}{reason}"), cause)
+    let (first, more) = match program.diagnostics.as_slice() {
+        [] => (String::new(), String::new()),
+        [one] => (one.render(&program.source, false), String::new()),
+        [first, rest @ ..] => {
+            let mistakes = if rest.len() == 1 { "mistake" } else { "mistakes" };
+            (first.render(&program.source, false), format!("\n… and {} {mistakes} more", rest.len()))
+        }
+    };
+    let cause = program.diagnostics.first().map_or_else(String::new, |d| cause(&d.message));
+    Outcome::failed(format!("{which}{first}{more}"), cause)
+}
+
+/// What tests that fail alike have in common: the first line of the reason, without the place in the
+/// source, and without what is different in each.
+fn cause(reason: &str) -> String {
+    let line = reason.lines().next().unwrap_or_default();
+    for target in check_targets::OPS.iter().map(|op| farcall_ffi::descriptor::Op::of(op).name()) {
+        if line.contains(target) {
+            return format!("{target} does not hold");
+        }
+    }
+    if line.contains("elements differ") {
+        return "an output is not the expected one".to_owned();
+    }
+    // `file:line:column: …`
+    let rest = line.split(": ").skip_while(|part| is_place(part)).collect::<Vec<_>>().join(": ");
+    rest.chars().take(160).collect()
+}
+
+/// True for `file:line:column`.
+fn is_place(text: &str) -> bool {
+    let mut parts = text.rsplitn(3, ':');
+    let mut number = || parts.next().is_some_and(|p| p.parse::<u32>().is_ok());
+    number() && number()
 }
 
 /// Reads, verifies, prints and reads again; runs if it checks anything. Gives the reason if it cannot.

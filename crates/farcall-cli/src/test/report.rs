@@ -40,7 +40,7 @@ pub(super) fn report(tests: &[Test], results: &[Judged], took: Duration, args: &
             writeln!(out, "{word} {}{}", styled(BOLD, &test.name), reason(outcome))?;
         }
         let causes = causes(results);
-        if failed + skipped > 1 {
+        if causes.len() < failed + skipped {
             writeln!(out, "\nReasons:")?;
             for (cause, n) in &causes {
                 writeln!(out, "{n:6}  {cause}")?;

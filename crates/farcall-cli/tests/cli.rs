@@ -1,0 +1,614 @@
+//! The program as its users see it: what it prints, and how it ends.
+//!
+//! Every run is checked for what must never happen: a panic, a signal.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use expect_test::{Expect, expect};
+
+/// A folder with the files of a test.
+struct Folder(tempfile::TempDir);
+
+/// How a run ended.
+struct Ended {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn with(self, name: &str, content: impl AsRef<[u8]>) -> Folder {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// A `.npy` file.
+    fn with_npy(self, name: &str, descr: &str, shape: &str, data: &[u8]) -> Folder {
+        let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        while (text.len() + 11) % 64 != 0 {
+            text.push(' ');
+        }
+        text.push('\n');
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((text.len() as u16).to_le_bytes());
+        file.extend(text.as_bytes());
+        file.extend(data);
+        self.with(name, file)
+    }
+
+    fn farcall<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_farcall"));
+        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
+            command.env_remove(variable);
+        }
+        let output = command.output().unwrap();
+        let ended = Ended {
+            code: output.status.code().unwrap_or_else(|| panic!("ended by {}", output.status)),
+            stdout: self.clean(&output.stdout),
+            stderr: self.clean(&output.stderr),
+        };
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+        ended
+    }
+
+    /// Text without what differs from machine to machine.
+    fn clean(&self, text: &[u8]) -> String {
+        let text = String::from_utf8_lossy(text);
+        let library = LIBRARY.display().to_string();
+        let folder = self.0.path().display().to_string();
+        text.replace(&library, "LIBRARY").replace(&folder, "FOLDER")
+    }
+
+    /// Runs what must fail, with exit code 1 and this message.
+    fn fails(&self, args: &[&str], message: Expect) {
+        let ended = self.farcall(args);
+        message.assert_eq(&ended.stderr);
+        assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
+    }
+
+    /// Runs what must work, and print this.
+    fn prints(&self, args: &[&str], output: Expect) {
+        let ended = self.farcall(args);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+        output.assert_eq(&ended.stdout);
+    }
+}
+
+/// The library with test handlers: an example of this package, which Cargo builds for all of its tests,
+/// but not if only this one is asked for.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_BIN_EXE_farcall")).parent().unwrap();
+    let library = folder.join("examples/libcli_test_ops.so");
+    if !library.exists() {
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--package", "farcall-cli", "--example", "cli_test_ops"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success());
+    }
+    library
+});
+
+const DOUBLE: &str = "\
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
+  %0 = stablehlo.add %x, %x : tensor<2x3xf32>
+  %1 = stablehlo.multiply %y, %y : tensor<2x3xi32>
+  return %0, %1 : tensor<2x3xf32>, tensor<2x3xi32>
+}
+";
+
+/// A program that calls a target with a vector of three.
+fn calling(target: &str) -> String {
+    format!(
+        "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+  %0 = stablehlo.custom_call @{target}(%x) {{api_version = 4 : i32, backend_config = {{}}}} : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}}
+"
+    )
+}
+
+/// A program that checks that 1 + 1 is `sum`.
+fn checking(sum: u32) -> String {
+    format!(
+        "func.func @main() {{
+  %0 = stablehlo.constant dense<1> : tensor<2xi32>
+  %1 = stablehlo.add %0, %0 : tensor<2xi32>
+  check.expect_eq_const %1, dense<{sum}> : tensor<2xi32>
+  return
+}}
+"
+    )
+}
+
+#[test]
+fn a_program_runs_on_made_and_given_inputs() {
+    let bytes: Vec<u8> = [1i32, 2, 3, 4, 5, -6].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let folder = Folder::new().with("p.mlir", DOUBLE).with_npy("y.npy", "<i4", "(2, 3)", &bytes);
+    folder.prints(
+        &["run", "p.mlir", "--input", "iota", "--input", "y.npy", "--output-dir", "results"],
+        expect![[r#"
+            out0  f32[2,3]
+            [[ 0.0,  2.0,  4.0],
+             [ 6.0,  8.0, 10.0]]
+            out1  s32[2,3]
+            [[ 1,  4,  9],
+             [16, 25, 36]]
+        "#]],
+    );
+    let mut written = std::fs::read(folder.path("results/out1.npy")).unwrap();
+    let data = written.split_off(written.len() - 24);
+    let data: Vec<i32> = data.chunks(4).map(|c| i32::from_le_bytes(c.try_into().unwrap())).collect();
+    assert_eq!(data, [1, 4, 9, 16, 25, 36]);
+    // What was written is read again.
+    let args = ["run", "p.mlir", "-i", "results/out0.npy", "-i", "results/out1.npy", "--evaluator"];
+    folder.prints(
+        &args,
+        expect![[r#"
+        out0  f32[2,3]
+        [[ 0.0,  4.0,  8.0],
+         [12.0, 16.0, 20.0]]
+        out1  s32[2,3]
+        [[   1,   16,   81],
+         [ 256,  625, 1296]]
+    "#]],
+    );
+}
+
+#[test]
+fn stages_can_be_printed() {
+    let folder = Folder::new().with("p.mlir", DOUBLE);
+    folder.prints(&["run", "p.mlir", "--dump", "verified"], expect![[r#"
+        module {
+          func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
+            %0 = stablehlo.add %arg0, %arg0 : tensor<2x3xf32>
+            %1 = stablehlo.multiply %arg1, %arg1 : tensor<2x3xi32>
+            return %0, %1 : tensor<2x3xf32>, tensor<2x3xi32>
+          }
+        }
+    "#]]);
+    let plan = folder.farcall(["run", "p.mlir", "--dump", "plan"]);
+    assert_eq!(plan.code, 0, "{}", plan.stderr);
+    assert!(!plan.stdout.is_empty());
+}
+
+#[test]
+fn statistics_are_shown() {
+    let folder = Folder::new().with("p.mlir", DOUBLE);
+    let ended = folder.farcall(["run", "p.mlir", "--fill", "rand", "--stats", "--quiet", "--repeat", "3"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for word in ["compile", "run, median of 3", "arena"] {
+        assert!(ended.stdout.contains(word), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn files_that_are_no_programs_are_refused() {
+    let folder = Folder::new().with("empty.mlir", "").with("image.mlir", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    folder.fails(
+        &["run", "nowhere.mlir"],
+        expect![[r#"
+        error: cannot read nowhere.mlir: No such file or directory (os error 2)
+    "#]],
+    );
+    folder.fails(
+        &["run", "empty.mlir"],
+        expect![[r#"
+        error: empty.mlir is empty; it should hold the text of a StableHLO program
+    "#]],
+    );
+    folder.fails(
+        &["run", "image.mlir"],
+        expect![[r#"
+        error: image.mlir is a PNG image, not the text of a StableHLO program
+    "#]],
+    );
+    folder.fails(
+        &["run", "."],
+        expect![[r#"
+        error: . is a folder, not a program
+    "#]],
+    );
+    folder.fails(
+        &["inspect", "nowhere.mlir"],
+        expect![[r#"
+        error: cannot read nowhere.mlir: No such file or directory (os error 2)
+    "#]],
+    );
+    folder.fails(
+        &["test", "nowhere.mlir"],
+        expect![[r#"
+        error: cannot read nowhere.mlir: No such file or directory (os error 2)
+    "#]],
+    );
+}
+
+#[test]
+fn broken_programs_are_refused() {
+    let truncated = &DOUBLE[..DOUBLE.len() - 60];
+    let wrong = DOUBLE.replace("stablehlo.multiply", "stablehlo.multipy");
+    let folder = Folder::new().with("truncated.mlir", truncated).with("wrong.mlir", wrong);
+    folder.fails(
+        &["run", "truncated.mlir"],
+        expect![[r#"
+        error: [parse] expected an element type, found the end of the text
+         --> truncated.mlir:3:45
+          |
+         ::: 
+        3 |   %1 = stablehlo.multiply %y, %y : tensor<2x
+          |                                             ^
+    "#]],
+    );
+    folder.fails(
+        &["run", "wrong.mlir"],
+        expect![[r#"
+        error: [unknown-op] unknown operation stablehlo.multipy
+         --> wrong.mlir:3:8
+          |
+         ::: 
+        3 |   %1 = stablehlo.multipy %y, %y : tensor<2x3xi32>
+          |        ^^^^^^^^^^^^^^^^^
+          |
+          = note: did you mean `stablehlo.multiply`, `stablehlo.clamp` or `stablehlo.map`?
+    "#]],
+    );
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let depth = 20_000;
+    let mut program = String::from("func.func @main(%p: tensor<i1>) -> tensor<i1> {\n");
+    for i in 0..depth {
+        program += &format!("%{i} = \"stablehlo.if\"(%p) ({{\n");
+    }
+    for i in (0..depth).rev() {
+        program += "stablehlo.return %p : tensor<i1>\n}, { stablehlo.return %p : tensor<i1> })";
+        program += " : (tensor<i1>) -> tensor<i1>\n";
+        let _ = i;
+    }
+    program += "return %0 : tensor<i1>\n}\n";
+    let brackets = format!("func.func @main() attributes {{a = {}}} {{ return }}", "[".repeat(depth));
+    let types = format!("func.func @main(%x: {}", "tuple<".repeat(depth));
+    let folder =
+        Folder::new().with("ops.mlir", program).with("brackets.mlir", brackets).with("types.mlir", types);
+    for file in ["ops.mlir", "brackets.mlir", "types.mlir"] {
+        for command in ["run", "inspect", "test"] {
+            let ended = folder.farcall([command, file]);
+            assert_eq!(ended.code, 1, "{command} {file}");
+            let text = ended.stdout + &ended.stderr;
+            assert!(text.contains("deep") || text.contains("nest"), "{command} {file}: {text:.2000}");
+        }
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused() {
+    let folder = Folder::new()
+        .with("p.mlir", DOUBLE)
+        .with_npy("f64.npy", "<f8", "(2, 3)", &[0; 48])
+        .with_npy("shape.npy", "<f4", "(3, 2)", &[0; 24])
+        .with_npy("short.npy", "<f4", "(2, 3)", &[0; 23])
+        .with("text.npy", "1 2 3");
+    let run = |input, message| folder.fails(&["run", "p.mlir", "-i", input, "-i", "zeros"], message);
+    run(
+        "f64.npy",
+        expect![[r#"
+            error: argument 0 of @main: cannot use f64.npy: it holds float64, but f32[2,3] is expected as float32
+        "#]],
+    );
+    run(
+        "shape.npy",
+        expect![[r#"
+        error: argument 0 of @main: cannot use shape.npy: its shape is f32[3,2], but f32[2,3] is expected
+    "#]],
+    );
+    run(
+        "short.npy",
+        expect![[r#"
+        error: argument 0 of @main: cannot use short.npy: it is cut off: 23 of 24 bytes of elements are there
+    "#]],
+    );
+    run(
+        "text.npy",
+        expect![[r#"
+            error: argument 0 of @main: cannot use text.npy: it is not a .npy file
+        "#]],
+    );
+    run(
+        "none.npy",
+        expect![[r#"
+        error: argument 0 of @main: cannot read none.npy: No such file or directory (os error 2)
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.mlir", "-i", "rand"],
+        expect![[r#"
+        error: @main takes 2 arguments (f32[2,3], s32[2,3]), 1 given
+        Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.mlir", "-i", "rand", "-i", "rand", "-i", "rand"],
+        expect![[r#"
+        error: @main takes 2 arguments (f32[2,3], s32[2,3]), 3 given
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.mlir", "--entry", "mian"],
+        expect![[r#"
+        error: [no-entry] there is no function @mian
+         |
+         = note: closest: @main
+    "#]],
+    );
+}
+
+#[test]
+fn libraries_that_are_none_are_refused() {
+    let folder = Folder::new().with("p.mlir", calling("test.triple")).with("lib.so", "not a library");
+    folder.fails(
+        &["run", "p.mlir", "--load", "nowhere.so"],
+        expect![[r#"
+        error: library nowhere.so does not exist
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.mlir", "--load", "lib.so"],
+        expect![[r#"
+        error: lib.so is not a shared library: it is a text file
+    "#]],
+    );
+    folder.fails(
+        &["test", "p.mlir", "--load", "lib.so"],
+        expect![[r#"
+        error: lib.so is not a shared library: it is a text file
+    "#]],
+    );
+    let library = LIBRARY.to_str().unwrap();
+    let ended = folder.farcall(["targets", "--load", library, "--target", "f=no_such_symbol"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("has no symbol `no_such_symbol`"), "{}", ended.stderr);
+}
+
+#[test]
+fn handlers_run_and_fail() {
+    let library = LIBRARY.to_str().unwrap();
+    let folder = Folder::new()
+        .with("triple.mlir", calling("test.triple"))
+        .with("refuse.mlir", calling("test.refuse"))
+        .with("panic.mlir", calling("test.panic"))
+        .with("typo.mlir", calling("test.tripel"));
+    for engine in [&[][..], &["--evaluator"]] {
+        let run = |file| [&["run", file, "-i", "iota", "--load", library], engine].concat();
+        let ended = folder.farcall(run("triple.mlir"));
+        assert_eq!(ended.stdout, "out0  f32[3]\n[0.0, 3.0, 6.0]\n", "{}", ended.stderr);
+        for (file, words) in [
+            ("refuse.mlir", "no, I would rather not"),
+            ("panic.mlir", "index out of bounds"),
+            ("typo.mlir", "test.triple"),
+        ] {
+            let ended = folder.farcall(run(file));
+            assert_eq!(ended.code, 1, "{file}");
+            assert!(ended.stderr.contains(words), "{file}: {}", ended.stderr);
+            assert!(ended.stderr.contains(&format!("{file}:2:")), "{file}: {}", ended.stderr);
+        }
+    }
+    folder.fails(&["run", "typo.mlir", "-i", "iota", "--load", library], expect![""]);
+    folder.fails(&["run", "refuse.mlir", "-i", "iota", "--load", library], expect![""]);
+}
+
+#[test]
+fn a_program_can_be_inspected() {
+    let library = LIBRARY.to_str().unwrap();
+    let folder = Folder::new().with("triple.mlir", calling("test.triple"));
+    let ended = folder.farcall(["inspect", "triple.mlir", "--load", library]);
+    assert!(ended.stdout.contains("LIBRARY (farcall library)"), "{}", ended.stdout);
+    folder.prints(
+        &["inspect", "triple.mlir"],
+        expect![[r#"
+        @main in triple.mlir
+          in0   f32[3]
+          out0  f32[3]
+
+        1 function
+        ┌───────────────────────┬───────┐
+        │ operation             ┆ count │
+        ╞═══════════════════════╪═══════╡
+        │ stablehlo.custom_call ┆     1 │
+        │ stablehlo.return      ┆     1 │
+        └───────────────────────┴───────┘
+
+        1 custom call
+        ┌─────────────┬───────────────┬────────────┬──────────┬─────────┬─────┬─────────────┐
+        │ target      ┆ API           ┆ attributes ┆ operands ┆ results ┆ at  ┆ resolved by │
+        ╞═════════════╪═══════════════╪════════════╪══════════╪═════════╪═════╪═════════════╡
+        │ test.triple ┆ 4, dictionary ┆            ┆ f32[3]   ┆ f32[3]  ┆ 2:8 ┆ not found   │
+        └─────────────┴───────────────┴────────────┴──────────┴─────────┴─────┴─────────────┘
+    "#]],
+    );
+    let ended = folder.farcall(["inspect", "triple.mlir", "--load", library, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(json["inputs"][0]["dtype"], "f32");
+    assert_eq!(json["inputs"][0]["shape"], serde_json::json!([3]));
+    assert_eq!(json["custom_calls"][0]["target"], "test.triple");
+    assert_eq!(json["custom_calls"][0]["resolved"]["platform"], "Host");
+}
+
+#[test]
+fn targets_are_listed() {
+    let library = LIBRARY.to_str().unwrap();
+    let folder = Folder::new();
+    let ended = folder.farcall(["targets", "--load", library, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let names: Vec<&str> = json.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"test.triple") && names.contains(&"check.expect_eq"), "{names:?}");
+    let ended = folder.farcall(["targets", "--load", library]);
+    assert!(ended.stdout.contains("│ test.triple"), "{}", ended.stdout);
+}
+
+#[test]
+fn self_checking_programs_are_counted_by_file() {
+    let both = format!("{}\n// -----\n{}", checking(2), checking(3));
+    let folder = Folder::new()
+        .with("t/good.mlir", checking(2))
+        .with("t/sub/bad.mlir", both)
+        .with("t/sub/nothing_to_check.mlir", DOUBLE)
+        .with("t/unknown.mlir", "func.func @main() { stablehlo.frobnicate : () -> ()\n return }")
+        .with("t/comment.mlir", "// nothing here\n")
+        .with("t/notes.txt", "not a program");
+    let ended = folder.farcall(["test", "t", "--json", "results.json"]);
+    assert_eq!(ended.code, 1);
+    let text = without_time(&ended.stdout);
+    expect![[r#"
+        SKIP t/comment.mlir: it holds no program
+        FAIL t/sub/bad.mlir: program 2: t/sub/bad.mlir:12:3: stablehlo.custom_call: @check.expect_eq: 2 of 2 elements differ; at [0] it is 2, expected 3
+        FAIL t/unknown.mlir
+            error: [unknown-op] unknown operation stablehlo.frobnicate
+             --> t/unknown.mlir:1:21
+              |
+             ::: 
+            1 | func.func @main() { stablehlo.frobnicate : () -> ()
+              |                     ^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: did you mean `stablehlo.negate`?
+        2 passed, 2 failed, 1 skipped
+    "#]].assert_eq(&text);
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path("results.json")).unwrap()).unwrap();
+    assert_eq!((&json["passed"], &json["failed"], &json["skipped"]), (&2.into(), &2.into(), &1.into()));
+    let ended = folder.farcall(["test", "t", "--filter", "good", "--verbose"]);
+    assert_eq!(ended.code, 0);
+    expect![[r#"
+        PASS t/good.mlir
+        1 passed, 0 failed, 0 skipped
+    "#]]
+    .assert_eq(&without_time(&ended.stdout));
+}
+
+#[test]
+fn a_crash_or_hang_costs_one_test() {
+    let library = LIBRARY.to_str().unwrap();
+    let check = |target| {
+        format!(
+            "func.func @main() {{
+  %x = stablehlo.constant dense<1.0> : tensor<3xf32>
+  %0 = stablehlo.custom_call @{target}(%x) {{api_version = 4 : i32}} : (tensor<3xf32>) -> tensor<3xf32>
+  check.expect_eq_const %0, dense<3.0> : tensor<3xf32>
+  return
+}}
+"
+        )
+    };
+    let folder = Folder::new()
+        .with("t/abort.mlir", check("test.abort"))
+        .with("t/hang.mlir", check("test.hang"))
+        .with("t/panic.mlir", check("test.panic"))
+        .with("t/triple.mlir", check("test.triple"));
+    let ended = folder.farcall(["test", "t", "--load", library, "--jobs", "1", "--timeout", "3"]);
+    assert_eq!(ended.code, 1);
+    let text = &ended.stdout;
+    assert!(text.contains("crashed: signal 6 (abort)"), "{text}");
+    assert!(text.contains("not done after 3 s"), "{text}");
+    assert!(text.contains("index out of bounds"), "{text}");
+    assert!(text.contains("1 passed, 3 failed, 0 skipped"), "{text}");
+}
+
+#[test]
+fn corpus_cases_are_judged() {
+    let f32s = |xs: &[f32]| xs.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let output = |rtol: f64| {
+        format!(
+            r#"[{{"file": "out0.npy", "dtype": "float32", "shape": [3], "compare": "allclose", "rtol": {rtol}}}]"#
+        )
+    };
+    let input = r#"[{"file": "in0.npy", "dtype": "float32", "shape": [3]}]"#;
+    let case = |name: &str, rest: String| {
+        format!(r#"{{"name": "{name}", "program": "{name}/program.mlir", "inputs": {input}, {rest}}}"#)
+    };
+    let cases = [
+        case("triple", format!(r#""outputs": {}"#, output(1e-6))),
+        case("inexact", format!(r#""outputs": {}"#, output(1e-6))),
+        case("refused", r#""outputs": [], "expect_error": "rather not""#.to_owned()),
+        case("missing", format!(r#""outputs": {}"#, output(1e-6))),
+    ];
+    let mut folder = Folder::new().with("c/manifest.json", format!(r#"{{"cases": [{}]}}"#, cases.join(",")));
+    for (name, target, expected) in [
+        ("triple", "test.triple", [3.0, 6.0, 9.0]),
+        ("inexact", "test.triple", [3.0, 6.0, 9.1]),
+        ("refused", "test.refuse", [0.0; 3]),
+        ("missing", "lapack_sgetrf_ffi", [0.0; 3]),
+    ] {
+        folder = folder
+            .with(&format!("c/{name}/program.mlir"), calling(target))
+            .with_npy(&format!("c/{name}/in0.npy"), "<f4", "(3,)", &f32s(&[1.0, 2.0, 3.0]))
+            .with_npy(&format!("c/{name}/out0.npy"), "<f4", "(3,)", &f32s(&expected));
+    }
+    let library = LIBRARY.to_str().unwrap();
+    let ended = folder.farcall(["test", "c", "--load", library]);
+    assert_eq!(ended.code, 1);
+    let text = without_time(&ended.stdout);
+    expect![[r#"
+        FAIL triple: c/triple/program.mlir:2:8: stablehlo.custom_call: @test.triple: not two tensors
+        FAIL inexact: c/inexact/program.mlir:2:8: stablehlo.custom_call: @test.triple: not two tensors
+        FAIL refused: it failed otherwise than expected ("rather not"): c/refused/program.mlir:2:8: stablehlo.custom_call: @test.refuse: not two tensors
+        FAIL missing: c/missing/program.mlir:2:8: stablehlo.custom_call: @lapack_sgetrf_ffi: not two tensors
+
+        Reasons:
+             2  stablehlo.custom_call: @test.triple: not two tensors
+             1  stablehlo.custom_call: @lapack_sgetrf_ffi: not two tensors
+             1  stablehlo.custom_call: @test.refuse: not two tensors
+
+        0 passed, 4 failed, 0 skipped
+    "#]].assert_eq(&text);
+    let ended = folder.farcall(["test", "c/manifest.json", "--load", library]);
+    assert_eq!(without_time(&ended.stdout), text);
+    let ended = folder.farcall(["test", "c/triple", "--load", library]);
+    assert_eq!((ended.code, without_time(&ended.stdout).as_str()), (0, "1 passed, 0 failed, 0 skipped\n"));
+}
+
+/// Without ` in 0.1 s` at the end.
+fn without_time(text: &str) -> String {
+    match text.rsplit_once(" in ") {
+        Some((before, after)) if after.ends_with(" s\n") => format!("{before}\n"),
+        _ => text.to_owned(),
+    }
+}
+
+#[test]
+fn the_command_line_explains_itself() {
+    let folder = Folder::new();
+    for args in [&["--help"][..], &["run", "--help"], &["test", "--help"], &["completions", "bash"]] {
+        let ended = folder.farcall(args);
+        assert_eq!(ended.code, 0);
+        assert!(ended.stdout.contains("farcall"), "{}", ended.stdout);
+        // Not a terminal: no colors.
+        assert!(!ended.stdout.contains('\x1b'));
+    }
+    let ended = folder.farcall(["inspct", "x"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("'inspect'"), "{}", ended.stderr);
+    assert_eq!(folder.farcall(["run"]).code, 2);
+    assert_eq!(folder.farcall(["run", "x", "--target", "f"]).code, 2);
+}
+
+#[test]
+fn colors_are_there_when_asked_for() {
+    let folder = Folder::new();
+    let ended = folder.farcall(["--color", "always", "run", "nowhere.mlir"]);
+    assert!(ended.stderr.contains("\x1b["), "{}", ended.stderr);
+}
