@@ -103,11 +103,9 @@ fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
         "{} has sizes that are not known; give a .npy file instead of making it",
         short_type(ty)
     );
-    ensure!(
-        ty.bytes().is_some_and(|b| b <= isize::MAX as usize),
-        "{} does not fit into memory",
-        short_type(ty)
-    );
+    // Asked first: memory that is refused later would end the process.
+    let room = ty.bytes().is_some_and(|b| Vec::<u8>::new().try_reserve_exact(b).is_ok());
+    ensure!(room, "{} does not fit into memory", short_type(ty));
     let dtype = ty.dtype;
     let mut random = SplitMix(seed);
     Ok(Literal::from_fn(dtype, ty.dims.clone(), |i| match fill {
@@ -160,7 +158,9 @@ mod tests {
         }
         let iota = make(Fill::Iota, &TensorType::new(DType::C64, [2]), 0).unwrap();
         assert_eq!(iota.get(1), Scalar::Complex(Complex::new(1.0, 0.0)));
-        assert!(make(Fill::Zeros, &TensorType::new(DType::F32, [usize::MAX]), 0).is_err());
+        for size in [usize::MAX, 1 << 61, 1 << 50] {
+            assert!(make(Fill::Zeros, &TensorType::new(DType::F32, [size]), 0).is_err(), "{size}");
+        }
     }
 
     #[test]

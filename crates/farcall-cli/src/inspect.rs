@@ -62,7 +62,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
             Ok(target) => {
                 color(Cell::new(format!("{}, {}", targets::api(target), target.origin())), Color::Green)
             }
-            Err(e) => color(Cell::new(format!("not found{}", nearest_note(&e.nearest))), Color::Red),
+            Err(e) => color(Cell::new(e.note()), Color::Red),
         };
         table.add_row([
             Cell::new(&call.call.target),
@@ -92,7 +92,19 @@ struct Call<'a> {
 /// Why a call means no target.
 struct Missing {
     message: String,
+    /// A target of this name is there, but speaks the other API.
+    other: Option<std::sync::Arc<farcall::registry::Target>>,
     nearest: Vec<String>,
+}
+
+impl Missing {
+    fn note(&self) -> String {
+        match (&self.other, self.nearest.as_slice()) {
+            (Some(other), _) => format!("registered as {} only, by {}", other.kind(), other.origin()),
+            (None, []) => "not found".to_owned(),
+            (None, nearest) => format!("not found; closest: {}", nearest.join(", ")),
+        }
+    }
 }
 
 fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
@@ -103,6 +115,7 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
             let types = |ids: &[_]| ids.iter().map(|id| short(func.ty(*id))).collect();
             let (line, column) = module.source.line_column(inst.span.start);
             let target = registry.resolve(call, &Platform::Host).map_err(|e| Missing {
+                other: registry.lookup(&call.target, &Platform::Host),
                 nearest: registry.nearest(&call.target, &Platform::Host),
                 message: e.message,
             });
@@ -145,10 +158,6 @@ fn attributes(dict: &AttrDict) -> Vec<String> {
 
 fn lines(items: &[String]) -> String {
     items.join("\n")
-}
-
-fn nearest_note(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("; closest: {}", nearest.join(", ")) }
 }
 
 /// Attributes of a parameter or result that are worth a word.
