@@ -111,41 +111,6 @@ fn verdict(
     }
 }
 
-/// Runs a check for the evaluator.
-pub(crate) fn evaluate(
-    site: &farcall_ir::eval::CallSite<'_>,
-    operands: &[farcall_ir::eval::Value],
-) -> std::result::Result<Vec<farcall_ir::eval::Value>, String> {
-    use farcall_ir::op::CallConfig;
-    let [Some(a), Some(e)] = [0, 1].map(|i| operands.get(i).and_then(|v| v.tensor())) else {
-        return Err("not two tensors".into());
-    };
-    let attr = |n: &str| match &site.call.config {
-        CallConfig::Dict(d) => d.get(n).cloned(),
-        _ => None,
-    };
-    let u = |n: &str, default| attr(n).and_then(|a| a.as_i64()).map_or(default, |x| x as u64);
-    let check = match site.call.target.as_str() {
-        "check.expect_eq" => Check::Equal,
-        "check.expect_almost_eq" => {
-            Check::Within { tolerance: attr("tolerance").and_then(|a| a.as_f64()).unwrap_or(1e-3) }
-        }
-        "check.expect_close" => {
-            Check::Ulps { min: u("min_ulp_difference", 0), max: u("max_ulp_difference", 3) }
-        }
-        "check.eq" if e.dtype().is_integer() || e.dtype().is_bool() => Check::Equal,
-        "check.eq" => Check::Within { tolerance: 1e-4 },
-        other => return Err(format!("no target `{other}`: the engine is not there yet")),
-    };
-    match mismatch(a, e, check) {
-        Some(m) => Err(m),
-        None => Ok(site
-            .results()
-            .map(|_| farcall_ir::eval::Value::Tensor(Literal::scalar(DType::Pred, Scalar::Bool(true))))
-            .collect()),
-    }
-}
-
 /// What is wrong with `actual`: the first element that fails, and how many do.
 pub(crate) fn mismatch(actual: &Literal, expected: &Literal, check: Check) -> Option<String> {
     if actual.ty() != expected.ty() {

@@ -1,20 +1,24 @@
-//! Programs that are ready to run.
+//! Programs that are ready to run, on the engine or on the reference evaluator.
+
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use farcall::Registry;
-use farcall_ir::eval::{self, CallSite, Denormals, Host, Value};
+use farcall::eval_host::RegistryHost;
+use farcall::registry::Platform;
+use farcall::{CompileError, CompileOptions, Executable, Registry};
+use farcall_ir::eval::{self, Denormals, Value};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
-use farcall_ir::verify;
+use farcall_ir::{Diagnostic, Op, ProgramError, verify};
 
-use crate::check_targets;
 use crate::show::short;
 
 /// A function of a verified program, ready to run any number of times.
-pub(crate) struct Ready<'m> {
-    module: &'m Module,
-    func: &'m Func,
-    denormals: Denormals,
+pub(crate) enum Ready<'m> {
+    /// Compiled by the engine.
+    Engine(Executable),
+    /// To be evaluated, operation by operation.
+    Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, denormals: Denormals },
 }
 
 impl<'m> Ready<'m> {
@@ -22,31 +26,57 @@ impl<'m> Ready<'m> {
     pub(crate) fn new(
         module: &'m Module,
         func: &'m Func,
-        _registry: &Registry,
+        registry: &'m Registry,
         denormals: Denormals,
-        _evaluator: bool,
+        evaluator: bool,
     ) -> Result<Ready<'m>> {
-        verify::require_static(module)?;
-        Ok(Ready { module, func, denormals })
+        if evaluator {
+            verify::require_static(module)?;
+            require_targets(module, registry)?;
+            return Ok(Ready::Evaluator { module, func, registry, denormals });
+        }
+        let options = CompileOptions { entry: Some(func.name.clone()), denormals };
+        match Executable::compile(module, registry, &options) {
+            Ok(executable) => Ok(Ready::Engine(executable)),
+            // By itself, so that it is found as what it is.
+            Err(CompileError::Program(e)) => Err(e.into()),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// Runs it: one tensor per argument, one per result.
     pub(crate) fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>> {
-        let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-        let results = eval::eval(self.module, self.func, &inputs, &Checks, self.denormals)?;
-        let tensors = results.into_iter().zip(&self.func.results).map(|(value, ty)| match value {
-            Value::Tensor(l) => Ok(l),
-            Value::Token | Value::Tuple(_) => bail!("a result is a {}, not a tensor", short(ty)),
-        });
-        tensors.collect()
+        match self {
+            Ready::Engine(executable) => Ok(executable.run(inputs)?),
+            Ready::Evaluator { module, func, registry, denormals } => {
+                let host = RegistryHost::new(registry, *denormals);
+                let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+                let results = eval::eval(module, func, &inputs, &host, *denormals)?;
+                let tensors = results.into_iter().zip(&func.results).map(|(value, ty)| match value {
+                    Value::Tensor(l) => Ok(l),
+                    Value::Token | Value::Tuple(_) => bail!("a result is a {}, not a tensor", short(ty)),
+                });
+                tensors.collect()
+            }
+        }
     }
 }
 
-/// Runs the checks and nothing else.
-struct Checks;
-
-impl Host for Checks {
-    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
-        check_targets::evaluate(site, operands)
+/// Reports every custom call whose target is not there, as the engine does when it compiles.
+fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramError> {
+    let mut diagnostics = Vec::new();
+    for func in &module.funcs {
+        func.walk(&mut |inst| {
+            if let Op::CustomCall(call) = &inst.op
+                && let Err(e) = registry.resolve(call, &Platform::Host)
+            {
+                let missing = Diagnostic::new("missing_target", inst.span, e.message);
+                diagnostics.push(e.notes.into_iter().fold(missing, Diagnostic::note));
+            }
+        });
     }
+    if diagnostics.is_empty() {
+        return Ok(());
+    }
+    Err(ProgramError { source: Arc::clone(&module.source), diagnostics })
 }

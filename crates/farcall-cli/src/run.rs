@@ -30,6 +30,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let denormals = args.denormals.into();
     let evaluator = args.evaluator && args.dump.is_none();
     let ready = times.take("compile", || Ready::new(&module, func, &registry, denormals, evaluator))?;
+    if let (Some(Stage::Plan), Ready::Engine(executable)) = (args.dump, &ready) {
+        return dump(&executable.plan().to_string());
+    }
     let arguments = times.take("inputs", || inputs::arguments(func, &args.inputs, args.fill, args.seed))?;
 
     let mut results = Vec::new();
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         print(func, &results)?;
     }
     if args.stats {
-        print_stats(&times, runs)?;
+        print_stats(&times, runs, &ready)?;
     }
     Ok(())
 }
@@ -106,7 +109,7 @@ impl Times {
     }
 }
 
-fn print_stats(times: &Times, mut runs: Vec<Duration>) -> Result<()> {
+fn print_stats(times: &Times, mut runs: Vec<Duration>, ready: &Ready<'_>) -> Result<()> {
     let mut out = terminal::stdout();
     let mut table = terminal::table(&["stage", "time"]);
     for (stage, time) in &times.0 {
@@ -123,6 +126,16 @@ fn print_stats(times: &Times, mut runs: Vec<Duration>) -> Result<()> {
         }
     }
     writeln!(out, "{table}")?;
+    if let Ready::Engine(executable) = ready {
+        let stats = executable.stats();
+        let mut table = terminal::table(&["plan", ""]);
+        table.add_row(["arena".to_owned(), bytes(stats.arena_bytes)]);
+        table.add_row(["constants".to_owned(), bytes(stats.constant_bytes)]);
+        for (kind, count) in &stats.thunks {
+            table.add_row([format!("{kind} thunks"), count.to_string()]);
+        }
+        writeln!(out, "{table}")?;
+    }
     Ok(())
 }
 
@@ -138,6 +151,17 @@ pub(crate) fn duration(time: Duration) -> String {
     scaled(value, unit)
 }
 
+/// `4.00 KiB`
+fn bytes(n: usize) -> String {
+    let value = n as f64;
+    match n {
+        0..1024 => format!("{n} B"),
+        1024..1_048_576 => scaled(value / 1024.0, "KiB"),
+        1_048_576..1_073_741_824 => scaled(value / 1_048_576.0, "MiB"),
+        _ => scaled(value / 1_073_741_824.0, "GiB"),
+    }
+}
+
 fn scaled(value: f64, unit: &str) -> String {
     let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.decimals$} {unit}")
@@ -151,5 +175,7 @@ mod tests {
     fn quantities_have_three_digits() {
         assert_eq!(duration(Duration::from_nanos(1_234_567)), "1.23 ms");
         assert_eq!(duration(Duration::from_nanos(850)), "850 ns");
+        assert_eq!(bytes(1536), "1.50 KiB");
+        assert_eq!(bytes(12), "12 B");
     }
 }

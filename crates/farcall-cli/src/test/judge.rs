@@ -170,9 +170,8 @@ fn cause(reason: &str) -> String {
     if line.contains("elements differ") {
         return "an output is not the expected one".to_owned();
     }
-    // `file:line:column: …`
-    let rest = line.split(": ").skip_while(|part| is_place(part)).collect::<Vec<_>>().join(": ");
-    rest.chars().take(160).collect()
+    let words = line.split(' ').filter(|w| !is_place(w.trim_end_matches(':'))).collect::<Vec<_>>();
+    words.join(" ").replace(" at failed", " failed").chars().take(160).collect()
 }
 
 /// True for `file:line:column`.

@@ -45,6 +45,8 @@ pub(super) fn report(tests: &[Test], results: &[Judged], took: Duration, args: &
             for (cause, n) in &causes {
                 writeln!(out, "{n:6}  {cause}")?;
             }
+        }
+        if failed + skipped > 0 {
             writeln!(out)?;
         }
         let paint = |style, n: usize, what| {
