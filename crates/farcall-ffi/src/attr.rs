@@ -47,25 +47,30 @@ pub trait FromAttr<'a>: Sized {
     fn from_attr(attr: Attr<'a>) -> Result<Self>;
 }
 
+/// Kind of an attribute whose pointer is null.
+const NO_VALUE: abi::AttrType = abi::AttrType(0);
+
 /// One attribute, not yet read as a type.
 #[derive(Clone, Copy)]
 pub struct Attr<'a> {
     kind: abi::AttrType,
-    /// Not null; what it points to depends on the kind.
+    /// What it points to depends on the kind.
     value: *const c_void,
     lifetime: PhantomData<&'a ()>,
 }
 
 impl<'a> Attr<'a> {
     /// # Safety
-    /// `value` is not null, points to what `kind` says, and all that it leads to stays and does not
-    /// change during `'a`.
+    /// `value` points to what `kind` says, unless that is [`NO_VALUE`], and all that it leads to stays and
+    /// does not change during `'a`.
+    #[inline(always)]
     pub(crate) unsafe fn new(kind: abi::AttrType, value: *const c_void) -> Attr<'a> {
         Attr { kind, value, lifetime: PhantomData }
     }
 
     /// # Safety
     /// What [`Attr::new`] asks for holds during `'b`.
+    #[inline(always)]
     pub(crate) unsafe fn with_lifetime<'b>(self) -> Attr<'b> {
         Attr { kind: self.kind, value: self.value, lifetime: PhantomData }
     }
@@ -80,10 +85,12 @@ impl<'a> Attr<'a> {
 
     /// The error for an attribute that is not what `expected` says.
     #[cold]
+    #[inline(never)]
     pub fn mismatch(self, expected: &str) -> Error {
         Error::invalid_argument(format!("expected {expected}, found {self:?}"))
     }
 
+    #[inline(always)]
     fn scalar<T: Element>(self) -> Option<T> {
         if self.kind != abi::AttrType::SCALAR {
             return None;
@@ -137,6 +144,7 @@ impl fmt::Debug for Attr<'_> {
             abi::AttrType::ARRAY => write!(f, "[{}]", unsafe { (*self.value.cast::<abi::Array>()).dtype }),
             abi::AttrType::STRING => f.write_str("string"),
             abi::AttrType::DICTIONARY => f.write_str("dictionary"),
+            NO_VALUE => f.write_str("no value"),
             abi::AttrType(other) => write!(f, "attribute of unknown kind {other}"),
         }
     }
@@ -158,6 +166,8 @@ macro_rules! scalar_attributes {
 scalar_attributes!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, Pred, Complex<f32>, Complex<f64>);
 #[cfg(feature = "half")]
 scalar_attributes!(half::f16, half::bf16);
+#[cfg(feature = "num-complex")]
+scalar_attributes!(num_complex::Complex<f32>, num_complex::Complex<f64>);
 
 impl<'a> FromAttr<'a> for bool {
     const EXPECTS: &'static str = DType::Pred.name();
@@ -197,6 +207,8 @@ array_attributes! {
 }
 #[cfg(feature = "half")]
 array_attributes! { half::f16 => "[f16]", half::bf16 => "[bf16]", }
+#[cfg(feature = "num-complex")]
+array_attributes! { num_complex::Complex<f32> => "[c64]", num_complex::Complex<f64> => "[c128]", }
 
 impl<'a> FromAttr<'a> for &'a [u8] {
     const EXPECTS: &'static str = "[u8] or string";
@@ -287,7 +299,7 @@ impl Dict {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => {
-                    let value = self.attr(middle).and_then(Attr::get);
+                    let value = self.attr(middle).get();
                     return value.map(Some).map_err(|e| e.context(format_args!("attribute {name}")));
                 }
             }
@@ -295,9 +307,9 @@ impl Dict {
         Ok(None)
     }
 
-    /// Every entry with its name, sorted by name. Entries without a value are left out.
+    /// Every entry with its name, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, Attr<'_>)> {
-        (0..self.len()).filter_map(|i| Some((String::from_utf8_lossy(self.name(i)), self.attr(i).ok()?)))
+        (0..self.len()).map(|i| (String::from_utf8_lossy(self.name(i)), self.attr(i)))
     }
 
     /// Name of entry `i < len`; empty where it is missing.
@@ -309,15 +321,27 @@ impl Dict {
         }
     }
 
+    /// True if entry `i < len` has this name.
+    #[inline(always)]
+    pub(crate) fn has_name(&self, i: usize, name: &str) -> bool {
+        // SAFETY: as in `name`; a span whose pointer is null has no bytes.
+        unsafe {
+            let span = *self.0.names.add(i);
+            if span.is_null() || (*span).len != name.len() {
+                return false;
+            }
+            (*span).as_bytes() == name.as_bytes()
+        }
+    }
+
     /// Entry `i < len`.
-    pub(crate) fn attr(&self, i: usize) -> Result<Attr<'_>> {
+    #[inline(always)]
+    pub(crate) fn attr(&self, i: usize) -> Attr<'_> {
         // SAFETY: `types` and `attrs` have `size` members.
         let (kind, value) = unsafe { (*self.0.types.add(i), *self.0.attrs.add(i)) };
-        if value.is_null() {
-            return Err(Error::invalid_argument("the attribute has no value"));
-        }
-        // SAFETY: not null, and the host says what it is.
-        Ok(unsafe { Attr::new(kind, value) })
+        let kind = if value.is_null() { NO_VALUE } else { kind };
+        // SAFETY: null, or what the kind says.
+        unsafe { Attr::new(kind, value) }
     }
 }
 

@@ -5,8 +5,8 @@
 //! or kept.
 //!
 //! **Invariants.** A [`View`] that was checked ([`View::read`]) has nonnegative dimensions whose
-//! product is `len`, and data that are aligned for the element type and cover `len` elements; data
-//! without elements are never looked at. References to a view that is written are unique: the
+//! product is `len`, and data that are aligned for the element type and cover `len` elements; a view
+//! without elements has null for data. References to a view that is written are unique: the
 //! trampoline refuses a call whose results overlap anything else ([`crate::decode`]).
 
 use std::fmt;
@@ -171,7 +171,7 @@ impl AnyBuffer {
         }
         // SAFETY: a checked view covers `len` elements of its type; nobody writes to it while `self`
         // is borrowed.
-        unsafe { std::slice::from_raw_parts(self.view.data, self.view.size()) }
+        unsafe { std::slice::from_raw_parts(self.view.data, self.view.size) }
     }
 
     /// [`bytes`](Self::bytes), to be written.
@@ -180,7 +180,7 @@ impl AnyBuffer {
             return &mut [];
         }
         // SAFETY: as in `bytes`; and a `&mut AnyBuffer` exists only of a view that overlaps no other.
-        unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size()) }
+        unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size) }
     }
 
     /// The same buffer with its element type, and rank if given.
@@ -284,24 +284,42 @@ pub(crate) fn unsupported_dtype(found: DType, supported: &[DType]) -> Error {
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct View {
-    /// First element; anything if `len` is 0.
+    /// First element; null if there is none.
     data: *mut u8,
+    /// Bytes that the elements take.
+    size: usize,
     /// Number of elements.
     len: usize,
     /// `rank` nonnegative sizes; anything if `rank` is 0.
     dims: *const i64,
     rank: usize,
     dtype: DType,
+    /// True for a result that is an operand as well, in the same memory.
+    in_place: bool,
 }
 
 impl View {
-    /// Checks a foreign buffer, of element type `dtype` or of any.
+    /// A view of nothing, as a place to read one into.
+    pub(crate) const EMPTY: View = View {
+        data: std::ptr::null_mut(),
+        size: 0,
+        len: 0,
+        dims: std::ptr::null(),
+        rank: 0,
+        dtype: DType::Pred,
+        in_place: false,
+    };
+
+    /// Checks a foreign buffer, of the element type and rank that `B` asks for, and describes it in `self`.
     ///
     /// # Safety
     /// `buffer` points to a struct of at least as many bytes as its `struct_size` says. If that is
     /// consistent in itself, its memory stays valid for as long as references to the view are used.
     #[inline(always)]
-    pub(crate) unsafe fn read(buffer: *const abi::Buffer, dtype: Option<DType>) -> Result<View, Malformed> {
+    pub(crate) unsafe fn read<B: FromView + ?Sized>(
+        &mut self,
+        buffer: *const abi::Buffer,
+    ) -> Result<(), Malformed> {
         // SAFETY: `struct_size` comes first.
         if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
             return Err(Malformed::StructSize);
@@ -309,48 +327,53 @@ impl View {
         // SAFETY: the size covers all members.
         let (found, data, rank, dims) =
             unsafe { ((*buffer).dtype, (*buffer).data, (*buffer).rank, (*buffer).dims) };
-        let dtype = match dtype {
+        let dtype = match B::DTYPE {
             Some(dtype) if found == abi::DataType::from_dtype(dtype) => dtype,
             Some(dtype) => return Err(Malformed::DType(dtype, found)),
             None => found.dtype().ok_or(Malformed::UnknownDType(found))?,
         };
-        if rank < 0 || (rank > 0 && dims.is_null()) {
-            return Err(Malformed::Rank(rank));
+        let rank = if const { B::RANK != ANY_RANK } {
+            if rank != B::RANK as i64 {
+                // SAFETY: the members were read.
+                return Err(unsafe { wrong_rank(B::RANK, dtype, rank, dims) });
+            }
+            B::RANK
+        } else {
+            if rank < 0 {
+                return Err(Malformed::Rank(rank));
+            }
+            rank as usize
+        };
+        if rank > 0 && dims.is_null() {
+            return Err(Malformed::Rank(rank as i64));
         }
-        let rank = rank as usize;
+        // Looked at once for all dimensions: what is wrong about which is for the slow path to say.
         let mut len = 1usize;
         let mut overflow = false;
-        let mut negative = 0;
+        let mut signs = 0;
         for i in 0..rank {
             // SAFETY: `dims` has `rank` members.
             let dim = unsafe { *dims.add(i) };
-            negative |= dim;
+            signs |= dim;
             let (product, too_large) = len.overflowing_mul(dim as usize);
             (len, overflow) = (product, overflow | too_large);
         }
-        if negative < 0 {
-            return Err(Malformed::NegativeDim);
-        }
-        if overflow || len > isize::MAX as usize / dtype.size() {
-            // A size of 0 makes any other harmless.
+        let (size, too_large) = len.overflowing_mul(dtype.size());
+        if overflow | too_large | (signs < 0) | (size > isize::MAX as usize) {
             // SAFETY: as above.
-            if !(0..rank).any(|i| unsafe { *dims.add(i) } == 0) {
-                return Err(Malformed::TooLarge);
-            }
+            unsafe { no_elements(dims, rank) }?;
             len = 0;
         }
-        if len != 0 {
-            if data.is_null() {
-                return Err(Malformed::NullData);
-            }
-            if !data.addr().is_multiple_of(alignment(dtype)) {
-                return Err(Malformed::Unaligned(dtype));
-            }
-            if data.addr().checked_add(len * dtype.size()).is_none() {
-                return Err(Malformed::TooLarge);
-            }
+        if len == 0 {
+            *self = View { dims, rank, dtype, ..View::EMPTY };
+            return Ok(());
         }
-        Ok(View { data: data.cast(), len, dims, rank, dtype })
+        let misaligned = data.addr() & (alignment(dtype) - 1);
+        if data.is_null() || misaligned != 0 || data.addr().checked_add(size).is_none() {
+            return Err(wrong_data(data.addr(), dtype));
+        }
+        *self = View { data: data.cast(), size, len, dims, rank, dtype, in_place: false };
+        Ok(())
     }
 
     pub(crate) fn dims(&self) -> &[usize] {
@@ -361,17 +384,20 @@ impl View {
         unsafe { std::slice::from_raw_parts(self.dims.cast(), self.rank) }
     }
 
-    /// Bytes that the elements take.
+    /// Addresses of the first element and of the end; both 0 if there is no element.
     #[inline(always)]
-    pub(crate) fn size(&self) -> usize {
-        self.len * self.dtype.size()
+    pub(crate) fn span(&self) -> (usize, usize) {
+        (self.data.addr(), self.data.addr() + self.size)
     }
 
     /// True if both have an element of memory in common.
-    #[inline(always)]
     pub(crate) fn overlaps(&self, other: &View) -> bool {
-        let (a, b) = (self.data.addr(), other.data.addr());
-        self.len != 0 && other.len != 0 && a < b + other.size() && b < a + self.size()
+        overlap(self.span(), other.span())
+    }
+
+    /// Notes that the view is an operand as well.
+    pub(crate) fn set_in_place(&mut self) {
+        self.in_place = true;
     }
 
     /// True if both are the same memory.
@@ -391,7 +417,7 @@ impl View {
     pub(crate) unsafe fn copy_from(&self, source: &View) {
         if self.len != 0 {
             // SAFETY: the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size()) }
+            unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size) }
         }
     }
 
@@ -406,7 +432,8 @@ impl View {
             return Err(Error::invalid_argument(message));
         }
         if RANK != ANY_RANK && self.rank != RANK {
-            return Err(Error::invalid_argument(wrong_rank(RANK, self)));
+            let message = format!("expected rank {RANK}, found {self:?} of rank {}", self.rank);
+            return Err(Error::invalid_argument(message));
         }
         Ok(())
     }
@@ -419,9 +446,52 @@ impl fmt::Debug for View {
     }
 }
 
+/// True if two ranges of addresses have one in common.
+#[inline(always)]
+pub(crate) fn overlap(a: (usize, usize), b: (usize, usize)) -> bool {
+    (a.0 < b.1) & (b.0 < a.1)
+}
+
+/// # Safety
+/// Unless null, `dims` has `rank` members.
 #[cold]
-pub(crate) fn wrong_rank(expected: usize, found: &View) -> String {
-    format!("expected rank {expected}, found {found:?} of rank {}", found.rank)
+#[inline(never)]
+unsafe fn wrong_rank(expected: usize, dtype: DType, rank: i64, dims: *const i64) -> Malformed {
+    if rank < 0 || (rank > 0 && dims.is_null()) {
+        return Malformed::Rank(rank);
+    }
+    // SAFETY: the caller's promise.
+    let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank as usize) } };
+    Malformed::WrongRank(format!("expected rank {expected}, found {dtype}{dims:?} of rank {rank}"))
+}
+
+/// For dimensions whose product is not a size: an error, unless one of them is 0 and none negative.
+///
+/// # Safety
+/// `dims` has `rank` members.
+#[cold]
+#[inline(never)]
+unsafe fn no_elements(dims: *const i64, rank: usize) -> Result<(), Malformed> {
+    let dim = |i| {
+        // SAFETY: the caller's promise.
+        unsafe { *dims.add(i) }
+    };
+    if (0..rank).any(|i| dim(i) < 0) {
+        return Err(Malformed::NegativeDim);
+    }
+    if (0..rank).any(|i| dim(i) == 0) { Ok(()) } else { Err(Malformed::TooLarge) }
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_data(address: usize, dtype: DType) -> Malformed {
+    if address == 0 {
+        Malformed::NullData
+    } else if !address.is_multiple_of(alignment(dtype)) {
+        Malformed::Unaligned(dtype)
+    } else {
+        Malformed::TooLarge
+    }
 }
 
 /// Bytes that an element's address is a multiple of.
@@ -430,13 +500,14 @@ const fn alignment(dtype: DType) -> usize {
 }
 
 /// What can be wrong with a foreign buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[doc(hidden)]
 pub(crate) enum Malformed {
     StructSize,
     DType(DType, abi::DataType),
     UnknownDType(abi::DataType),
     Rank(i64),
+    WrongRank(String),
     NegativeDim,
     TooLarge,
     NullData,
@@ -451,6 +522,7 @@ impl fmt::Display for Malformed {
             Malformed::UnknownDType(found) => write!(f, "unknown element type: {found}"),
             Malformed::Rank(rank) if *rank < 0 => write!(f, "negative rank {rank}"),
             Malformed::Rank(rank) => write!(f, "rank {rank}, but no dimensions"),
+            Malformed::WrongRank(message) => f.write_str(message),
             Malformed::NegativeDim => f.write_str("a dimension is negative"),
             Malformed::TooLarge => f.write_str("larger than the address space"),
             Malformed::NullData => f.write_str("null data"),
@@ -512,6 +584,20 @@ impl FromView for AnyBuffer {
             std::ptr::slice_from_raw_parts_mut(std::ptr::from_mut(view).cast::<PhantomData<u8>>(), 0);
         // SAFETY: `repr(C)`: an `AnyBuffer` with no tail is a `View`.
         unsafe { &mut *(buffer as *mut Self) }
+    }
+}
+
+impl<T: Element, const RANK: usize> InOut<Buffer<T, RANK>> {
+    /// True if operand and result share their memory, false if the operand was copied.
+    pub fn is_in_place(&self) -> bool {
+        self.0.view.in_place
+    }
+}
+
+impl InOut<AnyBuffer> {
+    /// True if operand and result share their memory, false if the operand was copied.
+    pub fn is_in_place(&self) -> bool {
+        self.0.view.in_place
     }
 }
 

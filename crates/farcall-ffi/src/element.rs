@@ -11,6 +11,7 @@ use farcall_sig::DType;
 /// | [`Pred`] | `pred` |
 /// | [`Complex<f32>`], [`Complex<f64>`] | `c64`, `c128` |
 /// | `half::f16`, `half::bf16` (feature `half`) | `f16`, `bf16` |
+/// | `num_complex::Complex<f32>`, `…<f64>` (feature `num-complex`) | `c64`, `c128` |
 ///
 /// Any other element type is reached through [`AnyBuffer`](crate::AnyBuffer) as bytes.
 ///
@@ -102,4 +103,9 @@ elements! {
 #[cfg(feature = "half")]
 elements! {
     half::f16 => F16, half::bf16 => BF16,
+}
+
+#[cfg(feature = "num-complex")]
+elements! {
+    num_complex::Complex<f32> => C64, num_complex::Complex<f64> => C128,
 }

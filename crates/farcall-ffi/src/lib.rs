@@ -90,7 +90,8 @@ pub mod __private {
 
     pub use crate::context::Host;
     pub use crate::decode::{
-        Decoder, Memory, Param, Spec, begin, finish, memory, named, no_overlap, positional, take,
+        Decoder, Memory, Param, Spec, begin, finish, may_overlap, may_overlap_itself, memory, named,
+        no_overlap, positional, slot, take,
     };
     pub use crate::descriptor::{OpParts, concat, count, params};
     pub use crate::trampoline::{Entry, enter};

@@ -141,7 +141,7 @@ fn malformed_frames_are_errors() {
     check(
         // SAFETY: the frame has one attribute.
         run(|frame| unsafe { *frame.attrs.attrs = std::ptr::null_mut() }),
-        expect!["INVALID_ARGUMENT: affine: attribute by: the attribute has no value"],
+        expect!["INVALID_ARGUMENT: affine: attribute by: expected f32, found no value"],
     );
     check(
         // SAFETY: the frame has one attribute.

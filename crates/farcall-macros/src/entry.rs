@@ -1,6 +1,6 @@
 //! `#[handler]` and `#[stage]`: a function and the entry through which a host calls it.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, PathArguments, Result, Type};
@@ -150,10 +150,14 @@ impl Entry {
             quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
         };
 
+        let empty = (0..params.len()).map(|i| {
+            let (slot, empty) = (&slots[i], call("slot", i, quote!()));
+            quote! { let mut #slot = #empty; }
+        });
         let positional = (0..params.len()).map(|i| {
             let (slot, name) = (&slots[i], &params[i].name);
-            let read = call("positional", i, quote!(__decoder, #name));
-            quote! { let mut #slot = #read?; }
+            let read = call("positional", i, quote!(__decoder, #name, &mut #slot));
+            quote! { #read?; }
         });
         // Attributes arrive sorted by name, bytewise.
         let mut by_name: Vec<_> = (0..params.len()).collect();
@@ -164,6 +168,7 @@ impl Entry {
             quote! { #read?; }
         });
         let memory = slots.iter().enumerate().map(|(i, slot)| call("memory", i, quote!(&#slot)));
+        let may_overlap = self.may_overlap(function, &slots);
         let arguments = slots.iter().enumerate().map(|(i, slot)| call("take", i, quote!(&mut #slot)));
 
         let counts = strict.counts;
@@ -193,16 +198,39 @@ impl Entry {
                 #[inline(always)]
                 fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::Result<()> {
                     __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
+                    #(#empty)*
                     #(#positional)*
                     #(#named)*
                     #finish
-                    __ffi::__private::no_overlap(__decoder, &[#(#memory),*], &NAMES)?;
+                    if #may_overlap {
+                        __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
+                    }
                     let __returned = #name(#(#arguments),*);
                     #check
                     #returned
                 }
             }
         }
+    }
+}
+
+impl Entry {
+    /// Whether any two parameters might share memory: a fast test of each pair, or "yes" where there
+    /// are so many pairs that the loop over them is the better code.
+    fn may_overlap(&self, function: &Function, slots: &[Ident]) -> TokenStream {
+        const MOST: usize = 16;
+        let types: Vec<_> = function.params.iter().map(|param| &param.ty).collect();
+        if types.len() > MOST {
+            return quote! { true };
+        }
+        let itself = types.iter().map(|ty| quote! { __ffi::__private::may_overlap_itself::<#ty>() });
+        let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
+        let pairs = pairs.map(|(i, j)| {
+            let (p, q, p_slot, q_slot) = (types[i], types[j], &slots[i], &slots[j]);
+            // With this span, a type that is no parameter is reported once.
+            quote_spanned! { q.span()=> __ffi::__private::may_overlap::<#p, #q>(&#p_slot, &#q_slot) }
+        });
+        quote! { false #(| #itself)* #(| #pairs)* }
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! The macro expands to a sequence of calls into this module: [`positional`] for each parameter in
 //! order, [`named`] for each in the order of their names (a frame's attributes are sorted, so that
-//! one pass finds them all), [`finish`], [`no_overlap`], and [`take`] for each argument. All of it is
-//! inlined, so that types, names and counts are constants; nothing allocates unless there is an error
-//! or the handler takes a variable number of buffers.
+//! one pass finds them all), [`finish`], [`may_overlap`] for each pair, and [`take`] for each argument.
+//! All of it is inlined, so that types, names and counts are constants; nothing allocates unless there
+//! is an error or the handler takes a variable number of buffers.
+//!
+//! **Speed.** A parameter is read into its slot, never moved; what is cold takes values and no `&self`,
+//! so that the [`Decoder`] lives in registers. `benches/decode.rs` measures it.
 //!
 //! **Invariants.** A [`Decoder`] is made by the trampoline alone, from a frame whose struct sizes
 //! cover every member that is read; it does not outlive the call. What it hands out lives in the
@@ -14,7 +17,7 @@ use std::ffi::c_void;
 
 use crate::abi;
 use crate::attr::{Attr, Dict};
-use crate::buffer::{ANY_RANK, FromView, Malformed, View, wrong_rank};
+use crate::buffer::{self, ANY_RANK, FromView, Malformed, View};
 use crate::context::Host;
 use crate::error::{Error, Result};
 
@@ -74,6 +77,19 @@ impl Spec {
     const fn is_named(&self) -> bool {
         matches!(self.role, Role::Attribute)
     }
+
+    const fn has_memory(&self) -> bool {
+        matches!(self.role, Role::Operand | Role::RestOperands) || self.writes()
+    }
+
+    const fn writes(&self) -> bool {
+        matches!(self.role, Role::Result | Role::InOut | Role::RestResults)
+    }
+
+    /// True if its memory may be more than one buffer.
+    const fn has_many(&self) -> bool {
+        matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
+    }
 }
 
 /// A type that a handler's parameter can have.
@@ -90,16 +106,25 @@ pub trait Param<'a>: Sized {
     /// What the trampoline keeps while the handler runs.
     type Slot;
 
+    /// A slot before anything was read.
+    const EMPTY: Self::Slot;
+
     /// Reads the parameter from the frame.
-    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Self::Slot>;
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot) -> Result<()>;
 
     /// The argument, from what was read.
-    fn take(slot: &'a mut Option<Self::Slot>) -> Self;
+    fn take(slot: &'a mut Self::Slot) -> Self;
 
     /// The memory that the argument will give access to.
     #[inline(always)]
     fn memory(_: &Self::Slot) -> Memory<'_> {
         Memory::NONE
+    }
+
+    /// Addresses of the one buffer of `memory`; both 0 if there is none.
+    #[inline(always)]
+    fn span(_: &Self::Slot) -> (usize, usize) {
+        (0, 0)
     }
 }
 
@@ -148,13 +173,11 @@ impl Decoder {
         host: Host,
     ) -> Result<Decoder> {
         // SAFETY: the caller's promise.
-        let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &raw const (*frame).attrs) };
-        // SAFETY: `attrs` lies in the frame.
-        let attrs_size = unsafe { (*attrs).struct_size };
-        if args.struct_size < abi::Args::STRUCT_SIZE
-            || rets.struct_size < abi::Rets::STRUCT_SIZE
-            || attrs_size < abi::Attrs::STRUCT_SIZE
-        {
+        let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
+        let too_small = (args.struct_size < abi::Args::STRUCT_SIZE)
+            | (rets.struct_size < abi::Rets::STRUCT_SIZE)
+            | (attrs.struct_size < abi::Attrs::STRUCT_SIZE);
+        if too_small {
             return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
         }
         if args.size < 0 || (args.size > 0 && (args.types.is_null() || args.args.is_null())) {
@@ -163,8 +186,10 @@ impl Decoder {
         if rets.size < 0 || (rets.size > 0 && (rets.types.is_null() || rets.rets.is_null())) {
             return Err(malformed(handler, "rets is malformed"));
         }
-        // SAFETY: `attrs` is not null, and stays.
-        unsafe { Dict::check(attrs) }.map_err(|e| e.context(handler))?;
+        // SAFETY: `attrs` stays.
+        if let Err(error) = unsafe { Dict::check(attrs) } {
+            return Err(error.context(handler));
+        }
         let operands = Buffers {
             what: "operand",
             size: args.size as usize,
@@ -189,9 +214,9 @@ impl Decoder {
 
     /// The next attribute if it has this name. Attributes before it are unknown.
     #[inline(always)]
-    fn attr(&mut self, name: &'static str) -> Option<Result<Attr<'_>>> {
-        if self.next_attr < self.attrs().len() && self.attrs().name(self.next_attr) == name.as_bytes() {
-            let i = self.next_attr;
+    fn attr(&mut self, name: &'static str) -> Option<Attr<'_>> {
+        let i = self.next_attr;
+        if i < self.attrs().len() && self.attrs().has_name(i, name) {
             self.next_attr += 1;
             self.taken_attrs += 1;
             return Some(self.attrs().attr(i));
@@ -200,47 +225,55 @@ impl Decoder {
     }
 
     /// Steps over attributes that sort before `name`; true if there was one.
-    #[cold]
+    #[inline(always)]
     fn skip_unknown(&mut self, name: &'static str) -> bool {
-        let start = self.next_attr;
-        while self.next_attr < self.attrs().len() && self.attrs().name(self.next_attr) < name.as_bytes() {
-            self.next_attr += 1;
-        }
-        self.next_attr > start
+        let next = next_known(self.attrs(), self.next_attr, name);
+        let skipped = next > self.next_attr;
+        self.next_attr = next;
+        skipped
     }
+}
+
+/// The first attribute from `next` on that does not sort before `name`.
+#[cold]
+#[inline(never)]
+fn next_known(attrs: &Dict, mut next: usize, name: &str) -> usize {
+    while next < attrs.len() && attrs.name(next) < name.as_bytes() {
+        next += 1;
+    }
+    next
 }
 
 impl Buffers {
     /// Reads the next buffer as what `B` asks for.
     #[inline(always)]
-    fn next<B: FromView + ?Sized>(&mut self, handler: &'static str, name: &'static str) -> Result<View> {
+    fn next<B: FromView + ?Sized>(
+        &mut self,
+        handler: &'static str,
+        name: &'static str,
+        view: &mut View,
+    ) -> Result<()> {
         let i = self.next;
         self.next += 1;
         // SAFETY: `i < size`, as the counts were checked by `begin`, or by the caller.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
-        if kind != abi::ArgType::BUFFER.0 || buffer.is_null() {
-            return Err(self.wrong(handler, name, i, "not a buffer"));
+        if (kind != abi::ArgType::BUFFER.0) | buffer.is_null() {
+            return Err(wrong_buffer(handler, self.what, i, name, None));
         }
         // SAFETY: not null, and the frame says that it is a buffer.
-        let view = unsafe { View::read(buffer.cast(), B::DTYPE) };
-        let view = view.map_err(|malformed| self.malformed(handler, name, i, malformed))?;
-        if B::RANK != ANY_RANK && view.dims().len() != B::RANK {
-            return Err(self.wrong(handler, name, i, &wrong_rank(B::RANK, &view)));
+        match unsafe { view.read::<B>(buffer.cast()) } {
+            Ok(()) => Ok(()),
+            Err(malformed) => Err(wrong_buffer(handler, self.what, i, name, Some(malformed))),
         }
-        Ok(view)
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn malformed(&self, handler: &str, name: &str, i: usize, malformed: Malformed) -> Error {
-        self.wrong(handler, name, i, &malformed.to_string())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wrong(&self, handler: &str, name: &str, i: usize, message: &str) -> Error {
-        Error::invalid_argument(format!("{handler}: {} {i} ({name}): {message}", self.what))
-    }
+/// The error for an operand or result that is not what the parameter asks for; `None`: not a buffer.
+#[cold]
+#[inline(never)]
+fn wrong_buffer(handler: &str, what: &str, i: usize, name: &str, malformed: Option<Malformed>) -> Error {
+    let message = malformed.map_or_else(|| "not a buffer".to_owned(), |malformed| malformed.to_string());
+    Error::invalid_argument(format!("{handler}: {what} {i} ({name}): {message}"))
 }
 
 /// Checks the number of operands and results against the parameters; if not `exact`, more may be there.
@@ -257,7 +290,7 @@ pub fn begin<const N: usize>(
     ] {
         let (least, most) = arity(specs, roles);
         if buffers.size < least || (exact && buffers.size > most) {
-            return Err(wrong_count(decoder.handler, buffers, specs, names, roles));
+            return Err(wrong_count(decoder.handler, (buffers.what, buffers.size), specs, names, roles));
         }
     }
     Ok(())
@@ -286,7 +319,7 @@ const fn arity<const N: usize>(specs: &[Spec; N], roles: [Role; 3]) -> (usize, u
 #[inline(never)]
 fn wrong_count<const N: usize>(
     handler: &str,
-    buffers: &Buffers,
+    (what, found): (&str, usize),
     specs: &[Spec; N],
     names: &[&'static str; N],
     roles: [Role; 3],
@@ -301,27 +334,29 @@ fn wrong_count<const N: usize>(
     let names: Vec<_> = specs.iter().zip(names).filter(|(s, _)| taken(s)).map(|(_, name)| *name).collect();
     let list = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
     let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
-    let what = buffers.what;
-    Error::invalid_argument(format!("{handler}: expected {expected} {what}{s}{list}, found {}", buffers.size))
+    Error::invalid_argument(format!("{handler}: expected {expected} {what}{s}{list}, found {found}"))
 }
 
-/// Reads a parameter that is not an attribute.
+/// A parameter's slot, before it is read.
 #[inline(always)]
-pub fn positional<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str) -> Result<Option<P::Slot>> {
-    if const { P::SPEC.is_named() } { Ok(None) } else { P::decode(decoder, name).map(Some) }
+pub fn slot<'a, P: Param<'a>>() -> P::Slot {
+    P::EMPTY
 }
 
-/// Reads a parameter that is an attribute.
+/// Reads a parameter unless it is an attribute.
 #[inline(always)]
-pub fn named<'a, P: Param<'a>>(
+pub fn positional<'a, P: Param<'a>>(
     decoder: &mut Decoder,
     name: &'static str,
-    slot: &mut Option<P::Slot>,
+    slot: &mut P::Slot,
 ) -> Result<()> {
-    if const { P::SPEC.is_named() } {
-        *slot = Some(P::decode(decoder, name)?);
-    }
-    Ok(())
+    if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot) }
+}
+
+/// Reads a parameter if it is an attribute.
+#[inline(always)]
+pub fn named<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Result<()> {
+    if const { P::SPEC.is_named() } { P::decode(decoder, name, slot) } else { Ok(()) }
 }
 
 /// Checks that no attribute is left, unless the handler takes them all.
@@ -332,7 +367,7 @@ pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'s
         takes_all |= matches!(spec.role, Role::AllAttributes);
     }
     if !takes_all && decoder.taken_attrs != decoder.attrs().len() {
-        return Err(unknown_attr(decoder, specs, names));
+        return Err(unknown_attr(decoder.handler, decoder.attrs(), specs, names));
     }
     Ok(())
 }
@@ -343,8 +378,12 @@ fn is_parameter<const N: usize>(name: &[u8], specs: &[Spec; N], names: &[&'stati
 
 #[cold]
 #[inline(never)]
-fn unknown_attr<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Error {
-    let attrs = decoder.attrs();
+fn unknown_attr<const N: usize>(
+    handler: &str,
+    attrs: &Dict,
+    specs: &[Spec; N],
+    names: &[&'static str; N],
+) -> Error {
     let unknown: Vec<_> = (0..attrs.len())
         .map(|i| attrs.name(i))
         .filter(|name| !is_parameter(name, specs, names))
@@ -354,18 +393,39 @@ fn unknown_attr<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&
         specs.iter().zip(names).filter(|(spec, _)| spec.is_named()).map(|(_, name)| *name).collect();
     let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let s = if unknown.len() == 1 { "" } else { "s" };
-    let handler = decoder.handler;
     Error::invalid_argument(format!(
         "{handler}: unknown attribute{s} {}; it takes {takes}",
         unknown.join(", ")
     ))
 }
 
-/// Checks that nothing that is written shares memory with anything else.
+/// True if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
+/// an address in common, or is more than one buffer.
+///
+/// Free of branches, so that the pairs of many parameters are a few cycles each.
 #[inline(always)]
+pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> bool {
+    if const { !P::SPEC.has_memory() || !Q::SPEC.has_memory() || !(P::SPEC.writes() || Q::SPEC.writes()) } {
+        false
+    } else if const { P::SPEC.has_many() || Q::SPEC.has_many() } {
+        true
+    } else {
+        buffer::overlap(P::span(p), Q::span(q))
+    }
+}
+
+/// True if [`no_overlap`] must look at a parameter by itself, because it writes several buffers.
+#[inline(always)]
+pub fn may_overlap_itself<'a, P: Param<'a>>() -> bool {
+    const { P::SPEC.writes() && P::SPEC.has_many() }
+}
+
+/// Checks that nothing that is written shares memory with anything else.
+#[cold]
+#[inline(never)]
 pub fn no_overlap<const N: usize>(
     decoder: &Decoder,
-    memory: &[Memory<'_>; N],
+    memory: [Memory<'_>; N],
     names: &[&'static str; N],
 ) -> Result<()> {
     for i in 0..N {
@@ -399,13 +459,13 @@ fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) ->
 
 /// The memory of a parameter that was read.
 #[inline(always)]
-pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s Option<P::Slot>) -> Memory<'s> {
-    slot.as_ref().map_or(Memory::NONE, P::memory)
+pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot) -> Memory<'s> {
+    P::memory(slot)
 }
 
 /// The argument of a parameter that was read.
 #[inline(always)]
-pub fn take<'a, P: Param<'a>>(slot: &'a mut Option<P::Slot>) -> P {
+pub fn take<'a, P: Param<'a>>(slot: &'a mut P::Slot) -> P {
     P::take(slot)
 }
 

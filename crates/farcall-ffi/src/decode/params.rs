@@ -1,7 +1,6 @@
 //! The types that a handler's parameter can have: how each is read, and what memory it gives access to.
 
 use super::{Buffers, Decoder, Memory, Param, Role, Spec};
-use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
 use crate::context::Context;
@@ -18,90 +17,114 @@ macro_rules! buffer_parameters {
         impl<'a $(, $($generic)+)?> Param<'a> for &'a $buffer {
             const SPEC: Spec = Spec::buffer::<$buffer>(Role::Operand);
             type Slot = View;
+            const EMPTY: View = View::EMPTY;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<View> {
-                decoder.operands.next::<$buffer>(decoder.handler, name)
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Result<()> {
+                decoder.operands.next::<$buffer>(decoder.handler, name, slot)
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut Option<View>) -> &'a $buffer {
+            fn take(slot: &'a mut View) -> &'a $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that nobody writes.
-                unsafe { <$buffer>::from_view(slot.as_ref().expect(READ)) }
+                unsafe { <$buffer>::from_view(slot) }
             }
 
             #[inline(always)]
             fn memory(slot: &View) -> Memory<'_> {
                 Memory { reads: std::slice::from_ref(slot), writes: &[] }
             }
+
+            #[inline(always)]
+            fn span(slot: &View) -> (usize, usize) {
+                slot.span()
+            }
         }
 
         impl<'a $(, $($generic)+)?> Param<'a> for &'a mut $buffer {
             const SPEC: Spec = Spec::buffer::<$buffer>(Role::Result);
             type Slot = View;
+            const EMPTY: View = View::EMPTY;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<View> {
-                decoder.results.next::<$buffer>(decoder.handler, name)
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Result<()> {
+                decoder.results.next::<$buffer>(decoder.handler, name, slot)
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut Option<View>) -> &'a mut $buffer {
+            fn take(slot: &'a mut View) -> &'a mut $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that it is the only one.
-                unsafe { <$buffer>::from_view_mut(slot.as_mut().expect(READ)) }
+                unsafe { <$buffer>::from_view_mut(slot) }
             }
 
             #[inline(always)]
             fn memory(slot: &View) -> Memory<'_> {
                 Memory { reads: &[], writes: std::slice::from_ref(slot) }
             }
+
+            #[inline(always)]
+            fn span(slot: &View) -> (usize, usize) {
+                slot.span()
+            }
         }
 
         impl<'a $(, $($generic)+)?> Param<'a> for Option<&'a $buffer> {
             const SPEC: Spec = Spec { optional: true, ..Spec::buffer::<$buffer>(Role::Operand) };
             type Slot = Option<View>;
+            const EMPTY: Option<View> = None;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Option<View>> {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Result<()> {
                 if decoder.operands.next == decoder.operands.size {
-                    return Ok(None);
+                    return Ok(());
                 }
-                decoder.operands.next::<$buffer>(decoder.handler, name).map(Some)
+                decoder.operands.next::<$buffer>(decoder.handler, name, slot.insert(View::EMPTY))
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut Option<Option<View>>) -> Option<&'a $buffer> {
+            fn take(slot: &'a mut Option<View>) -> Option<&'a $buffer> {
                 // SAFETY: as for an operand that is not optional.
-                slot.as_ref().expect(READ).as_ref().map(|view| unsafe { <$buffer>::from_view(view) })
+                slot.as_ref().map(|view| unsafe { <$buffer>::from_view(view) })
             }
 
             #[inline(always)]
             fn memory(slot: &Option<View>) -> Memory<'_> {
                 Memory { reads: slot.as_slice(), writes: &[] }
             }
+
+            #[inline(always)]
+            fn span(slot: &Option<View>) -> (usize, usize) {
+                slot.as_ref().map_or((0, 0), View::span)
+            }
         }
 
         impl<'a $(, $($generic)+)?> Param<'a> for Option<&'a mut $buffer> {
             const SPEC: Spec = Spec { optional: true, ..Spec::buffer::<$buffer>(Role::Result) };
             type Slot = Option<View>;
+            const EMPTY: Option<View> = None;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Option<View>> {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Result<()> {
                 if decoder.results.next == decoder.results.size {
-                    return Ok(None);
+                    return Ok(());
                 }
-                decoder.results.next::<$buffer>(decoder.handler, name).map(Some)
+                decoder.results.next::<$buffer>(decoder.handler, name, slot.insert(View::EMPTY))
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut Option<Option<View>>) -> Option<&'a mut $buffer> {
+            fn take(slot: &'a mut Option<View>) -> Option<&'a mut $buffer> {
                 // SAFETY: as for a result that is not optional.
-                slot.as_mut().expect(READ).as_mut().map(|view| unsafe { <$buffer>::from_view_mut(view) })
+                slot.as_mut().map(|view| unsafe { <$buffer>::from_view_mut(view) })
             }
 
             #[inline(always)]
             fn memory(slot: &Option<View>) -> Memory<'_> {
                 Memory { reads: &[], writes: slot.as_slice() }
+            }
+
+            #[inline(always)]
+            fn span(slot: &Option<View>) -> (usize, usize) {
+                slot.as_ref().map_or((0, 0), View::span)
             }
         }
     )+};
@@ -122,23 +145,28 @@ pub struct InOutSlot {
 impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     const SPEC: Spec = Spec::buffer::<B>(Role::InOut);
     type Slot = InOutSlot;
+    const EMPTY: InOutSlot = InOutSlot { operand: View::EMPTY, result: View::EMPTY };
 
-    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<InOutSlot> {
-        let operand = decoder.operands.next::<B>(decoder.handler, name)?;
-        let result = decoder.results.next::<B>(decoder.handler, name)?;
-        if !operand.same_type(&result) {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut InOutSlot) -> Result<()> {
+        let InOutSlot { operand, result } = slot;
+        decoder.operands.next::<B>(decoder.handler, name, operand)?;
+        decoder.results.next::<B>(decoder.handler, name, result)?;
+        if !operand.same_type(result) {
             let message = format!("the operand is {operand:?}, but the result {result:?}");
             return Err(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler)));
         }
-        if operand.overlaps(&result) && !operand.same_memory(&result) {
+        if operand.overlaps(result) && !operand.same_memory(result) {
             let message = "operand and result share a part of their memory";
             return Err(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler)));
         }
-        Ok(InOutSlot { operand, result })
+        if operand.same_memory(result) {
+            result.set_in_place();
+        }
+        Ok(())
     }
 
-    fn take(slot: &'a mut Option<InOutSlot>) -> &'a mut InOut<B> {
-        let InOutSlot { operand, result } = slot.as_mut().expect(READ);
+    fn take(slot: &'a mut InOutSlot) -> &'a mut InOut<B> {
+        let InOutSlot { operand, result } = slot;
         if !operand.same_memory(result) {
             // SAFETY: same type, and `no_overlap` saw to it that the result overlaps nothing that is
             // read, this operand included.
@@ -189,13 +217,14 @@ impl RestOperands {
 impl<'a> Param<'a> for &'a RestOperands {
     const SPEC: Spec = Spec::of(Role::RestOperands);
     type Slot = RestOperands;
+    const EMPTY: RestOperands = RestOperands(Vec::new());
 
-    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<RestOperands> {
-        rest(&mut decoder.operands, decoder.handler, name).map(RestOperands)
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands) -> Result<()> {
+        rest(&mut decoder.operands, decoder.handler, name, &mut slot.0)
     }
 
-    fn take(slot: &'a mut Option<RestOperands>) -> &'a RestOperands {
-        slot.as_ref().expect(READ)
+    fn take(slot: &'a mut RestOperands) -> &'a RestOperands {
+        slot
     }
 
     fn memory(slot: &RestOperands) -> Memory<'_> {
@@ -234,13 +263,14 @@ impl RestResults {
 impl<'a> Param<'a> for &'a mut RestResults {
     const SPEC: Spec = Spec::of(Role::RestResults);
     type Slot = RestResults;
+    const EMPTY: RestResults = RestResults(Vec::new());
 
-    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<RestResults> {
-        rest(&mut decoder.results, decoder.handler, name).map(RestResults)
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults) -> Result<()> {
+        rest(&mut decoder.results, decoder.handler, name, &mut slot.0)
     }
 
-    fn take(slot: &'a mut Option<RestResults>) -> &'a mut RestResults {
-        slot.as_mut().expect(READ)
+    fn take(slot: &'a mut RestResults) -> &'a mut RestResults {
+        slot
     }
 
     fn memory(slot: &RestResults) -> Memory<'_> {
@@ -248,17 +278,32 @@ impl<'a> Param<'a> for &'a mut RestResults {
     }
 }
 
-fn rest(buffers: &mut Buffers, handler: &'static str, name: &'static str) -> Result<Vec<View>> {
-    (buffers.next..buffers.size).map(|_| buffers.next::<AnyBuffer>(handler, name)).collect()
+fn rest(
+    buffers: &mut Buffers,
+    handler: &'static str,
+    name: &'static str,
+    views: &mut Vec<View>,
+) -> Result<()> {
+    // One by one: the frame may claim any number.
+    while buffers.next < buffers.size {
+        let mut view = View::EMPTY;
+        buffers.next::<AnyBuffer>(handler, name, &mut view)?;
+        views.push(view);
+    }
+    Ok(())
 }
 
 impl<'a, T: FromAttr<'a>> Param<'a> for T {
     const SPEC: Spec = Spec { attribute: T::EXPECTS, ..Spec::of(Role::Attribute) };
-    type Slot = T;
+    type Slot = Option<T>;
+    const EMPTY: Option<T> = None;
 
     #[inline(always)]
-    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<T> {
-        optional_attr(decoder, name)?.ok_or_else(|| missing_attr(decoder, name, T::EXPECTS))
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Result<()> {
+        if find_attr(decoder, name, slot)? {
+            return Ok(());
+        }
+        Err(missing_attr(decoder.handler, decoder.attrs(), name, T::EXPECTS))
     }
 
     #[inline(always)]
@@ -270,51 +315,52 @@ impl<'a, T: FromAttr<'a>> Param<'a> for T {
 impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
     const SPEC: Spec = Spec { optional: true, attribute: T::EXPECTS, ..Spec::of(Role::Attribute) };
     type Slot = Option<T>;
+    const EMPTY: Option<T> = None;
 
     #[inline(always)]
-    fn decode(decoder: &mut Decoder, name: &'static str) -> Result<Option<T>> {
-        optional_attr(decoder, name)
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Result<()> {
+        find_attr(decoder, name, slot).map(|_| ())
     }
 
     #[inline(always)]
-    fn take(slot: &'a mut Option<Option<T>>) -> Option<T> {
-        slot.take().expect(READ)
+    fn take(slot: &'a mut Option<T>) -> Option<T> {
+        slot.take()
     }
 }
 
+/// Reads an attribute if it is there.
 #[inline(always)]
-fn optional_attr<'a, T: FromAttr<'a>>(decoder: &mut Decoder, name: &'static str) -> Result<Option<T>> {
+fn find_attr<'a, T: FromAttr<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut Option<T>,
+) -> Result<bool> {
     let handler = decoder.handler;
     let mut attr = decoder.attr(name).map(forget_lifetime);
     if attr.is_none() && decoder.skip_unknown(name) {
         attr = decoder.attr(name).map(forget_lifetime);
     }
-    match attr {
-        Some(attr) => match attr.and_then(T::from_attr) {
-            Ok(value) => Ok(Some(value)),
-            Err(error) => Err(in_attr(handler, name, error)),
-        },
-        None => Ok(None),
+    let Some(attr) = attr else { return Ok(false) };
+    match attr.get() {
+        Ok(value) => *slot = Some(value),
+        Err(error) => return Err(in_attr(handler, name, error)),
     }
+    Ok(true)
 }
 
 /// An attribute lives as long as the frame, which outlives every argument; the decoder only borrows it.
 #[inline(always)]
-fn forget_lifetime<'a>(attr: Result<Attr<'_>>) -> Result<Attr<'a>> {
+fn forget_lifetime<'a>(attr: Attr<'_>) -> Attr<'a> {
     // SAFETY: the frame's data stay until what the decoder handed out is gone (see `Decoder::new`).
-    attr.map(|attr| unsafe { attr.with_lifetime() })
+    unsafe { attr.with_lifetime() }
 }
 
 #[cold]
 #[inline(never)]
-fn missing_attr(decoder: &Decoder, name: &str, expects: &str) -> Error {
-    let attrs = decoder.attrs();
+fn missing_attr(handler: &str, attrs: &Dict, name: &str, expects: &str) -> Error {
     let there: Vec<_> = (0..attrs.len()).map(|i| String::from_utf8_lossy(attrs.name(i))).collect();
     let there = if there.is_empty() { "no attribute".to_owned() } else { there.join(", ") };
-    Error::invalid_argument(format!(
-        "{}: missing attribute {name} ({expects}); found {there}",
-        decoder.handler
-    ))
+    Error::invalid_argument(format!("{handler}: missing attribute {name} ({expects}); found {there}"))
 }
 
 #[cold]
@@ -325,24 +371,28 @@ fn in_attr(handler: &str, name: &str, error: Error) -> Error {
 
 impl<'a> Param<'a> for &'a Attrs {
     const SPEC: Spec = Spec::of(Role::AllAttributes);
-    type Slot = *const abi::Attrs;
+    type Slot = Option<&'a Attrs>;
+    const EMPTY: Option<&'a Attrs> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str) -> Result<*const abi::Attrs> {
-        Ok(decoder.attrs)
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>) -> Result<()> {
+        // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
+        *slot = Some(Attrs::from_dict(unsafe { &*decoder.attrs.cast::<Dict>() }));
+        Ok(())
     }
 
-    fn take(slot: &'a mut Option<*const abi::Attrs>) -> &'a Attrs {
-        // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
-        Attrs::from_dict(unsafe { &*slot.expect(READ).cast::<Dict>() })
+    fn take(slot: &'a mut Option<&'a Attrs>) -> &'a Attrs {
+        slot.expect(READ)
     }
 }
 
 impl<'a> Param<'a> for &'a Context {
     const SPEC: Spec = Spec::of(Role::Context);
-    type Slot = Context;
+    type Slot = Option<Context>;
+    const EMPTY: Option<Context> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str) -> Result<Context> {
-        Ok(Context::new(decoder.host))
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>) -> Result<()> {
+        *slot = Some(Context::new(decoder.host));
+        Ok(())
     }
 
     fn take(slot: &'a mut Option<Context>) -> &'a Context {
@@ -352,14 +402,17 @@ impl<'a> Param<'a> for &'a Context {
 
 impl<'a, T: Send + Sync + 'static> Param<'a> for &'a State<T> {
     const SPEC: Spec = Spec::of(Role::Context);
-    type Slot = *const T;
+    type Slot = Option<&'a State<T>>;
+    const EMPTY: Option<&'a State<T>> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str) -> Result<*const T> {
-        state::get(&decoder.host).map_err(|e| e.context(decoder.handler))
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a State<T>>) -> Result<()> {
+        let state = state::get(&decoder.host).map_err(|e| e.context(decoder.handler))?;
+        // SAFETY: the host holds this call site's state, of type `T`, at least until the call is over.
+        *slot = Some(unsafe { State::from_raw(state) });
+        Ok(())
     }
 
-    fn take(slot: &'a mut Option<*const T>) -> &'a State<T> {
-        // SAFETY: the host holds this call site's state, of type `T`, at least until the call is over.
-        unsafe { State::from_raw(slot.expect(READ)) }
+    fn take(slot: &'a mut Option<&'a State<T>>) -> &'a State<T> {
+        slot.expect(READ)
     }
 }

@@ -1,0 +1,36 @@
+//! State that outlives a call: of the process, and of a call site.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use farcall_ffi::prelude::*;
+
+/// How often this index was counted before in this process.
+#[handler(name = "counter")]
+pub fn counter(index: i64, earlier: &mut Buffer<i32, 0>) -> Result<()> {
+    static CALLS: LazyLock<Mutex<HashMap<i64, i32>>> = LazyLock::new(Mutex::default);
+    let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let calls = calls.entry(index).or_insert(0);
+    earlier[0] = *calls;
+    *calls = calls.wrapping_add(1);
+    Ok(())
+}
+
+/// State of a call site of `call_count`.
+#[derive(Debug)]
+pub struct CallCount(AtomicI32);
+
+/// Starts a call site's count.
+#[stage(instantiate)]
+pub fn call_count_new(start: i32) -> Result<CallCount> {
+    ensure!(start >= 0, "start is {start}, which is negative");
+    Ok(CallCount(AtomicI32::new(start)))
+}
+
+/// How often this call site was called before, plus `start`.
+#[handler(name = "call_count", instantiate = call_count_new)]
+pub fn call_count(state: &State<CallCount>, count: &mut Buffer<i32, 0>) -> Result<()> {
+    count[0] = state.0.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
