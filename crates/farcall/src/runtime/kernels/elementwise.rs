@@ -121,7 +121,11 @@ pub(in crate::runtime) unsafe fn unary(
     macro_rules! same { ($f:ty) => { Complex<$f> }; }
     match op {
         Unary::Abs => numbers!([ints, floats], abs),
-        Unary::Sign => numbers!([ints, floats], sign),
+        Unary::Sign => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
+            // SAFETY: the caller's promise.
+            unsafe { map1::<T, T>(a, out, n, |x| x.settle(one).sign()) }
+        }),
         Unary::Negate if dtype.is_complex() => complex!(same, z => -z),
         Unary::Negate => numbers!([ints, floats], neg),
         Unary::Square => dispatch!(dtype, [ints, floats], T => {
@@ -147,16 +151,28 @@ pub(in crate::runtime) unsafe fn unary(
         Unary::IsNegInf => test!(x => x == f32::NEG_INFINITY, x == f64::NEG_INFINITY),
         Unary::IsPosInf => test!(x => x == f32::INFINITY, x == f64::INFINITY),
         Unary::Cbrt => float!(x => x.cbrt()),
-        Unary::Ceil => float!(x => x.ceil()),
+        Unary::Ceil => {
+            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+            float!(x => (x * one).ceil(), (x * one64).ceil())
+        }
         Unary::Cosine => float!(x => x.cos()),
         Unary::Exponential => float!(x => x.exp()),
         Unary::ExponentialMinusOne => float!(x => x.exp_m1()),
-        Unary::Floor => float!(x => x.floor()),
+        Unary::Floor => {
+            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+            float!(x => (x * one).floor(), (x * one64).floor())
+        }
         Unary::Log => float!(x => x.ln()),
         Unary::LogPlusOne => float!(x => x.ln_1p()),
         Unary::Logistic => float!(x => 1.0 / (1.0 + (-x).exp())),
-        Unary::RoundNearestAfz => float!(x => x.round()),
-        Unary::RoundNearestEven => float!(x => x.round_ties_even()),
+        Unary::RoundNearestAfz => {
+            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+            float!(x => (x * one).round(), (x * one64).round())
+        }
+        Unary::RoundNearestEven => {
+            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+            float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even())
+        }
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),
         Unary::Sine => float!(x => x.sin()),
         Unary::Sqrt => float!(x => x.sqrt()),
@@ -222,12 +238,14 @@ pub(in crate::runtime) unsafe fn binary(
         Binary::Divide => numbers!([ints, floats], div),
         Binary::Remainder => numbers!([ints, floats], rem),
         Binary::Maximum => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
             // SAFETY: the caller's promise.
-            unsafe { map2::<T, T, T>(xs, out, n, <T as Number>::max) }
+            unsafe { map2::<T, T, T>(xs, out, n, |x, y| Number::max(x.settle(one), y.settle(one))) }
         }),
         Binary::Minimum => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
             // SAFETY: the caller's promise.
-            unsafe { map2::<T, T, T>(xs, out, n, <T as Number>::min) }
+            unsafe { map2::<T, T, T>(xs, out, n, |x, y| Number::min(x.settle(one), y.settle(one))) }
         }),
         Binary::Power => dispatch!(dtype, [ints, floats], T => {
             // SAFETY: the caller's promise.
@@ -345,8 +363,12 @@ pub(in crate::runtime) unsafe fn clamp(
     n: usize,
 ) -> bool {
     dispatch!(dtype, [ints, floats, pred], T => {
+        let one = T::opaque_one();
+        let f = |low: T, x: T, high: T| {
+            Number::min(Number::max(low.settle(one), x.settle(one)), high.settle(one))
+        };
         // SAFETY: the caller's promise.
-        unsafe { map3::<T, T, T, T>(xs, many, out, n, |low, x, high| Number::min(Number::max(low, x), high)) }
+        unsafe { map3::<T, T, T, T>(xs, many, out, n, f) }
     })
 }
 

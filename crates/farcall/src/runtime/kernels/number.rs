@@ -24,6 +24,13 @@ pub(super) trait Number: Copy + PartialOrd + 'static {
     fn sign(self) -> Self;
     fn from_index(i: usize) -> Self;
     fn total_cmp(self, b: Self) -> std::cmp::Ordering;
+    /// The same number, or zero if it is subnormal and the processor takes those as zero. `one` is
+    /// [`Number::opaque_one`], taken outside of the loop.
+    fn settle(self, one: Self) -> Self;
+    /// One, but the compiler does not know.
+    fn opaque_one() -> Self {
+        std::hint::black_box(Self::ONE)
+    }
 }
 
 /// Operations on the bits of integers.
@@ -86,6 +93,8 @@ macro_rules! integers {
             fn abs(self) -> $t { (self as $signed).wrapping_abs() as $t }
             #[inline(always)]
             fn sign(self) -> $t { (self as $signed).signum() as $t }
+            #[inline(always)]
+            fn settle(self, _: $t) -> $t { self }
             #[inline(always)]
             fn from_index(i: usize) -> $t { i as $t }
             #[inline(always)]
@@ -177,6 +186,8 @@ macro_rules! floats {
                 if self.is_nan() || self == 0.0 { self } else { (1.0 as $t).copysign(self) }
             }
             #[inline(always)]
+            fn settle(self, one: $t) -> $t { self * one }
+            #[inline(always)]
             fn from_index(i: usize) -> $t { i as $t }
             #[inline(always)]
             fn total_cmp(self, b: $t) -> std::cmp::Ordering { <$t>::total_cmp(&self, &b) }
@@ -213,6 +224,8 @@ macro_rules! halves {
             fn abs(self) -> $t { $t::from_bits(self.to_bits() & 0x7fff) }
             #[inline(always)]
             fn sign(self) -> $t { $t::from_f32(Number::sign(self.to_f32())) }
+            #[inline(always)]
+            fn settle(self, one: $t) -> $t { Number::mul(self, one) }
             #[inline(always)]
             fn from_index(i: usize) -> $t { $t::from_f32(i as f32) }
             #[inline(always)]

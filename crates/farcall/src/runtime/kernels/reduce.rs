@@ -66,12 +66,14 @@ pub(in crate::runtime) unsafe fn run(
         (ReduceOp::Maximum, _) => dispatch!(dtype, [ints, floats], T => {
             // SAFETY: the caller's promise.
             let first = unsafe { init.cast::<T>().read() };
-            go!(T, T, |x| x, |x| x, first, <T as Number>::max)
+            let one = T::opaque_one();
+            go!(T, T, |x: T| x.settle(one), |x| x, first, <T as Number>::max)
         }),
         (ReduceOp::Minimum, _) => dispatch!(dtype, [ints, floats], T => {
             // SAFETY: the caller's promise.
             let first = unsafe { init.cast::<T>().read() };
-            go!(T, T, |x| x, |x| x, first, <T as Number>::min)
+            let one = T::opaque_one();
+            go!(T, T, |x: T| x.settle(one), |x| x, first, <T as Number>::min)
         }),
         (ReduceOp::And, _) => dispatch!(dtype, [ints, pred], T => {
             // SAFETY: the caller's promise.
