@@ -8,7 +8,6 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // | error: [missing_target] no target `scales` is registered for the platform Host
 // |  --> missing_targets.mlir:3:8
 // |   |
-// |  :::
 // | 3 |   %0 = stablehlo.custom_call @scales(%x) {mhlo.backend_config = {}} : (tensor<4xf32>) -> tensor<4xf32>
 // |   |        ^^^^^^^^^^^^^^^^^^^^^
 // |   |
@@ -18,7 +17,6 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // | error: [missing_target] no target `frobnicate` is registered for the platform Host
 // |  --> missing_targets.mlir:4:8
 // |   |
-// |  :::
 // | 4 |   %1 = stablehlo.custom_call @frobnicate(%0) {mhlo.backend_config = {}} : (tensor<4xf32>) -> tensor<4xf32>
 // |   |        ^^^^^^^^^^^^^^^^^^^^^
 // |   |
