@@ -190,9 +190,11 @@ fn close(wanted: &Literal, found: &Literal) -> Result<(), String> {
         _ => 0.0,
     };
     let near = |a: f64, b: f64| {
-        a == b && a.is_sign_negative() == b.is_sign_negative()
-            || (a.is_nan() && b.is_nan())
-            || (a - b).abs() <= 4.0 * epsilon * a.abs().max(f64::MIN_POSITIVE)
+        if a == b || a.is_nan() || b.is_nan() {
+            // The sign of a zero counts, that of a NaN does not.
+            return a.is_nan() && b.is_nan() || (a == b && a.is_sign_negative() == b.is_sign_negative());
+        }
+        (a - b).abs() <= 4.0 * epsilon * a.abs()
     };
     for (i, (w, f)) in wanted.iter().zip(found.iter()).enumerate() {
         let same = match (w, f) {
