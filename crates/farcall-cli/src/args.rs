@@ -111,6 +111,9 @@ pub(crate) struct RunArgs {
     /// Do not print the results
     #[arg(short, long)]
     pub quiet: bool,
+    /// Print the results' types (and with --stats, the statistics) as JSON instead
+    #[arg(long)]
+    pub json: bool,
 }
 
 const RUN_EXAMPLES: &str = "\

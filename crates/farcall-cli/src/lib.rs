@@ -34,6 +34,7 @@ mod npy;
 mod program;
 mod run;
 mod show;
+mod stats;
 mod targets;
 mod terminal;
 mod test;

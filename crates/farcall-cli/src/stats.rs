@@ -1,0 +1,148 @@
+//! Statistics of a run: what each stage took, and what the plan is made of.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::execute::Ready;
+use crate::terminal;
+
+/// What each stage of a command took.
+#[derive(Default)]
+pub(crate) struct Stats {
+    /// Before the first run, in order.
+    stages: Vec<(&'static str, Duration)>,
+    /// One per run.
+    pub(crate) runs: Vec<Duration>,
+}
+
+impl Stats {
+    /// Does the work of a stage and remembers how long it took.
+    pub(crate) fn take<T, E: Into<anyhow::Error>>(
+        &mut self,
+        stage: &'static str,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        let result = work().map_err(Into::into);
+        self.stages.push((stage, start.elapsed()));
+        result
+    }
+
+    /// Prints them as tables.
+    pub(crate) fn print(&self, ready: &Ready<'_>) -> Result<()> {
+        let mut out = terminal::stdout();
+        let mut table = terminal::table(&["stage", "time"]);
+        for (stage, time) in &self.stages {
+            table.add_row([(*stage).to_owned(), duration(*time)]);
+        }
+        match self.spread() {
+            Some(run) if self.runs.len() > 1 => {
+                let spread = format!(
+                    "{} ({} to {})",
+                    duration(run.median),
+                    duration(run.fastest),
+                    duration(run.slowest)
+                );
+                table.add_row([format!("run, median of {}", self.runs.len()), spread]);
+            }
+            Some(run) => {
+                table.add_row(["run".to_owned(), duration(run.median)]);
+            }
+            None => {}
+        }
+        writeln!(out, "{table}")?;
+        if let Ready::Engine(executable) = ready {
+            let stats = executable.stats();
+            let mut table = terminal::table(&["plan", ""]);
+            table.add_row(["arena".to_owned(), bytes(stats.arena_bytes)]);
+            table.add_row(["constants".to_owned(), bytes(stats.constant_bytes)]);
+            for (kind, count) in &stats.thunks {
+                table.add_row([format!("{kind} thunks"), count.to_string()]);
+            }
+            writeln!(out, "{table}")?;
+        }
+        Ok(())
+    }
+
+    /// The same as data: times in seconds, memory in bytes.
+    pub(crate) fn as_json(&self, ready: &Ready<'_>) -> Value {
+        let stages: Vec<Value> = self
+            .stages
+            .iter()
+            .map(|(name, time)| json!({ "stage": name, "seconds": time.as_secs_f64() }))
+            .collect();
+        let mut stats = json!({ "stages": stages, "runs": self.runs.len() });
+        if let Some(run) = self.spread() {
+            stats["run_seconds"] = json!({
+                "median": run.median.as_secs_f64(),
+                "fastest": run.fastest.as_secs_f64(),
+                "slowest": run.slowest.as_secs_f64(),
+            });
+        }
+        if let Ready::Engine(executable) = ready {
+            let plan = executable.stats();
+            stats["arena_bytes"] = json!(plan.arena_bytes);
+            stats["constant_bytes"] = json!(plan.constant_bytes);
+            stats["thunks"] = json!(plan.thunks);
+        }
+        stats
+    }
+
+    fn spread(&self) -> Option<Spread> {
+        let mut runs = self.runs.clone();
+        runs.sort();
+        let (fastest, slowest) = (*runs.first()?, *runs.last()?);
+        Some(Spread { fastest, median: runs[runs.len() / 2], slowest })
+    }
+}
+
+/// How the times of several runs lie.
+struct Spread {
+    fastest: Duration,
+    median: Duration,
+    slowest: Duration,
+}
+
+/// `1.23 ms`: three digits and a unit.
+pub(crate) fn duration(time: Duration) -> String {
+    let ns = time.as_nanos() as f64;
+    let (value, unit) = match ns {
+        _ if ns < 1e3 => (ns, "ns"),
+        _ if ns < 1e6 => (ns / 1e3, "µs"),
+        _ if ns < 1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    scaled(value, unit)
+}
+
+/// `4.00 KiB`
+fn bytes(n: usize) -> String {
+    let value = n as f64;
+    match n {
+        0..1024 => format!("{n} B"),
+        1024..1_048_576 => scaled(value / 1024.0, "KiB"),
+        1_048_576..1_073_741_824 => scaled(value / 1_048_576.0, "MiB"),
+        _ => scaled(value / 1_073_741_824.0, "GiB"),
+    }
+}
+
+fn scaled(value: f64, unit: &str) -> String {
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.decimals$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_three_digits() {
+        assert_eq!(duration(Duration::from_nanos(1_234_567)), "1.23 ms");
+        assert_eq!(duration(Duration::from_nanos(850)), "850 ns");
+        assert_eq!(bytes(1536), "1.50 KiB");
+        assert_eq!(bytes(12), "12 B");
+    }
+}
