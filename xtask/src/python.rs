@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{must, target};
+use crate::shell::{must, root, target};
 
 /// A virtual environment with one version of JAX, made when it is first asked for.
 pub(crate) struct Venv {
@@ -39,6 +39,14 @@ impl Venv {
     /// Its interpreter.
     pub(crate) fn python(&self) -> Command {
         Command::new(self.dir.join("bin/python"))
+    }
+
+    /// `pytest` over a folder of the checkout, leaving nothing in it.
+    pub(crate) fn pytest(&self, folder: &str) -> Command {
+        let mut python = self.python();
+        python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
+        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", folder]);
+        python
     }
 
     /// The folder with XLA's headers that its jaxlib brings.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::python::Venv;
-use crate::shell::{cargo, output, shared, show};
+use crate::shell::{cargo, output, shared, show, target};
 use crate::suites;
 
 /// What has passed and failed so far: each step counts as one, each test and each file of a suite too.
@@ -35,14 +35,15 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     let mut docs = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
     tally.step("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
 
-    let mut includes: Vec<PathBuf> = Vec::new();
+    let mut venvs = Vec::new();
     if quick {
         println!("\nnot run (--quick): C++ and Python interop, suites");
     } else {
         for version in JAX {
-            includes.push(Venv::with_jax(version)?.include()?);
+            venvs.push(Venv::with_jax(version)?);
         }
     }
+    let includes = venvs.iter().map(Venv::include).collect::<Result<Vec<PathBuf>>>()?;
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if !includes.is_empty() {
         tests.env("FARCALL_XLA_INCLUDE", std::env::join_paths(&includes)?);
@@ -50,6 +51,15 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     tally.rust_tests(&mut tests)?;
 
     if !quick {
+        tally.step("example libraries", &mut cargo(&["build", "--quiet", "--package", "jax-ffi-ops"]))?;
+        let library = target().join("debug/libjax_ffi_ops.so");
+        for (venv, version) in venvs.iter().zip(JAX) {
+            let mut pytest = venv.pytest("crates/farcall-ffi/tests/python");
+            tally.python_tests(
+                &format!("handlers in jaxlib {version}"),
+                pytest.env("FARCALL_JAX_FFI_LIB", &library),
+            )?;
+        }
         match shared() {
             None => println!("\nnot run: the suites; there is no folder `shared` beside the checkout"),
             Some(shared) => {
@@ -112,6 +122,25 @@ impl Tally {
             println!("{text}");
             if self.failed == before {
                 self.count("Rust tests did not run to their end", false);
+            }
+        }
+        Ok(())
+    }
+
+    /// `pytest`, counted by the line with which it closes.
+    fn python_tests(&mut self, what: &str, command: &mut Command) -> Result<()> {
+        println!("\n## {what}: {}", show(command));
+        let (ok, text) = output(command)?;
+        let closing = text.lines().last().unwrap_or_default();
+        println!("{closing}");
+        let failed = number_before(closing, " failed") + number_before(closing, " error");
+        self.passed += number_before(closing, " passed");
+        self.failed += failed;
+        if !ok {
+            println!("{text}");
+            self.failures.extend(text.lines().filter(|l| l.starts_with("FAILED")).map(str::to_owned));
+            if failed == 0 {
+                self.count(&format!("{what} did not run to their end"), false);
             }
         }
         Ok(())

@@ -13,3 +13,7 @@ pub use farcall_ir as ir;
 pub use plan::Plan;
 pub use registry::Registry;
 pub use runtime::RunError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
