@@ -22,8 +22,12 @@ pub const API_VERSION: (i32, i32) = (abi::API_MAJOR, abi::API_MINOR);
 ///
 /// An executable exports them only where its linker was told so; see
 /// [`LoadError::HostSymbols`](registry::LoadError::HostSymbols).
-pub const HOST_SYMBOLS: [&str; 3] =
-    ["XLA_FFI_GetApi", "XlaCustomCallStatusSetFailure", "XlaCustomCallStatusSetSuccess"];
+pub const HOST_SYMBOLS: [&str; 4] = [
+    "XLA_FFI_GetApi",
+    "_ZN3xla3ffi12GetXlaFfiApiEv",
+    "XlaCustomCallStatusSetFailure",
+    "XlaCustomCallStatusSetSuccess",
+];
 
 /// The host's functions.
 pub fn host_api() -> *const Api {
@@ -36,11 +40,18 @@ pub extern "C" fn XLA_FFI_GetApi() -> *const Api {
     host_api()
 }
 
+/// The same as a C++ function: `const XLA_FFI_Api* xla::ffi::GetXlaFfiApi()`.
+#[unsafe(export_name = "_ZN3xla3ffi12GetXlaFfiApiEv")]
+pub extern "C" fn get_xla_ffi_api() -> *const Api {
+    host_api()
+}
+
 /// The addresses of [`HOST_SYMBOLS`]; also keeps the functions from being left out by the linker.
-pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 3] {
-    let [get_api, set_failure, set_success] = HOST_SYMBOLS;
+pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 4] {
+    let [get_api, get_api_cxx, set_failure, set_success] = HOST_SYMBOLS;
     [
         (get_api, XLA_FFI_GetApi as *const () as usize),
+        (get_api_cxx, get_xla_ffi_api as *const () as usize),
         (set_failure, untyped::XlaCustomCallStatusSetFailure as *const () as usize),
         (set_success, untyped::XlaCustomCallStatusSetSuccess as *const () as usize),
     ]
@@ -71,7 +82,8 @@ struct HostError {
 
 static ERRORS: Handles<HostError> = Handles::new();
 
-fn new_error(failure: Failure) -> *mut Error {
+/// An error for a handler, or for the host itself to take.
+pub(super) fn new_error(failure: Failure) -> *mut Error {
     let mut bytes = failure.message.into_bytes();
     bytes.retain(|b| *b != 0);
     let message = CString::new(bytes).unwrap_or_default();
@@ -347,9 +359,10 @@ unsafe extern "C" fn thread_pool_schedule(args: *mut ThreadPoolScheduleArgs) -> 
     // SAFETY: as the interface demands of the caller.
     unsafe {
         enter(args, ThreadPoolScheduleArgs::STRUCT_SIZE, |_| {
-            let run = Context::of((*args).ctx)?.run()?;
+            let context = Context::of((*args).ctx)?;
+            let run = context.run()?;
             let task = (*args).task.ok_or_else(|| Failure::invalid("the task is null"))?;
-            run.pool().spawn_foreign(task, (*args).data);
+            run.pool().spawn_foreign(task, (*args).data, context.tasks());
             Ok(())
         })
     }
@@ -508,7 +521,7 @@ mod tests {
 
     #[test]
     fn the_exported_symbol_gives_the_table() {
-        assert_eq!(XLA_FFI_GetApi(), host_api());
+        assert_eq!((XLA_FFI_GetApi(), get_xla_ffi_api()), (host_api(), host_api()));
         // SAFETY: the table is static.
         let api = unsafe { &*host_api() };
         assert_eq!((api.api_version.major_version, api.api_version.minor_version), API_VERSION);

@@ -3,14 +3,16 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use farcall_ffi::abi::{self, ErrorCode, Stage, TypeId};
 
+use super::api;
 use super::attrs::EncodedAttrs;
-use super::error::Failure;
-use super::pool::ThreadPool;
+use super::error::{Failure, report_lost};
+use super::guard;
+use super::pool::{TaskFailure, ThreadPool};
 use crate::registry::types::{self, Deleter};
 
 /// What all custom calls of a run share.
@@ -131,7 +133,11 @@ impl Drop for State {
     fn drop(&mut self) {
         if let Some(deleter) = self.deleter {
             // SAFETY: the object is of the type that the deleter was registered for, and this is its end.
-            unsafe { deleter(self.object) };
+            let error = unsafe { guard::deleter(deleter, self.object) };
+            if let Some(failure) = api::take_error(error) {
+                let name = types::type_name(self.type_id).unwrap_or_default();
+                report_lost(&format!("destroying a handler's state of type `{name}`"), &failure);
+            }
         }
     }
 }
@@ -194,8 +200,10 @@ pub(super) struct Context {
     instantiated: NonNull<StateSlot>,
     prepared: StateSlot,
     initialized: StateSlot,
-    live_scratch: AtomicUsize,
+    /// The handler used scratch memory or tasks, so that there may be something to do after the call.
+    loose_ends: AtomicBool,
     scratch: Mutex<Vec<Scratch>>,
+    tasks: Mutex<Option<Arc<TaskFailure>>>,
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"farcall!");
@@ -220,8 +228,9 @@ impl Context {
             instantiated,
             prepared: StateSlot::default(),
             initialized: StateSlot::default(),
-            live_scratch: AtomicUsize::new(0),
+            loose_ends: AtomicBool::new(false),
             scratch: Mutex::default(),
+            tasks: Mutex::default(),
         }
     }
 
@@ -249,13 +258,33 @@ impl Context {
         self.run.store(run.cast_mut(), Ordering::Release);
     }
 
-    /// Ends a call: what the handler forgot to free is freed.
+    /// Ends a call: what the handler forgot to free is freed. What went wrong in a task of it, if
+    /// anything did so far.
     #[inline]
-    pub(super) fn leave(&self) {
+    pub(super) fn leave(&self) -> Option<Failure> {
         self.run.store(null_mut(), Ordering::Release);
-        if self.live_scratch.load(Ordering::Relaxed) != 0 {
-            self.free_all();
-        }
+        if self.loose_ends.load(Ordering::Relaxed) { self.tie_up() } else { None }
+    }
+
+    /// Ends a call of which this is known. An error of the call itself comes before one of its tasks.
+    pub(super) fn end(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        let tasks = self.leave();
+        outcome.and(tasks.map_or(Ok(()), Err))
+    }
+
+    #[cold]
+    fn tie_up(&self) -> Option<Failure> {
+        self.loose_ends.store(false, Ordering::Relaxed);
+        self.free_all();
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        tasks.and_then(|tasks| tasks.take())
+    }
+
+    /// Where tasks of the call that is running say what went wrong.
+    pub(super) fn tasks(&self) -> Arc<TaskFailure> {
+        self.loose_ends.store(true, Ordering::Relaxed);
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(tasks.get_or_insert_default())
     }
 
     /// Before a run's prepare (initialize) stage.
@@ -320,7 +349,7 @@ impl Context {
         // SAFETY: the size is not zero.
         let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(exhausted)?;
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(Scratch { data, layout });
-        self.live_scratch.fetch_add(1, Ordering::Relaxed);
+        self.loose_ends.store(true, Ordering::Relaxed);
         Ok(data.as_ptr().cast())
     }
 
@@ -330,15 +359,12 @@ impl Context {
             return Err(Failure::invalid("this is not scratch memory of this call, or it is free already"));
         };
         scratch.swap_remove(i).free();
-        self.live_scratch.fetch_sub(1, Ordering::Relaxed);
         Ok(())
     }
 
-    #[cold]
     fn free_all(&self) {
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         scratch.drain(..).for_each(Scratch::free);
-        self.live_scratch.store(0, Ordering::Relaxed);
     }
 }
 

@@ -31,6 +31,12 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
+/// Tells of something that went wrong where no call is left to fail.
+#[cold]
+pub(super) fn report_lost(doing: &str, failure: &Failure) {
+    eprintln!("farcall: {doing} failed: {:?}: {}", failure.code, failure.message);
+}
+
 impl Failure {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }

@@ -10,6 +10,7 @@ use super::api;
 use super::context::{Context, RunContext};
 use super::error::{CallError, Failure};
 use super::future::{self, Completion};
+use super::guard;
 use super::metadata::empty_frame;
 use super::site::{CallSite, Callee, Leaf};
 
@@ -145,11 +146,12 @@ impl CallFrame {
                 let execute = typed.execute;
                 // SAFETY: the caller's promise.
                 match unsafe { typed.enter(Stage::EXECUTE, execute, run) } {
-                    Outcome::Done => {
-                        typed.context.leave();
-                        Ok(None)
-                    }
+                    Outcome::Done => match typed.context.leave() {
+                        None => Ok(None),
+                        Some(failure) => Err(site.error(Stage::EXECUTE, failure)),
+                    },
                     Outcome::Failed(failure) => {
+                        // What its tasks have to say comes second.
                         typed.context.leave();
                         Err(site.error(Stage::EXECUTE, failure))
                     }
@@ -267,7 +269,8 @@ impl Pending<'_> {
     /// # Errors
     /// If it fails.
     pub fn wait(self) -> Result<(), CallError> {
-        self.completion.wait().map_err(|f| self.site.error(self.stage, f))
+        let outcome = self.completion.wait();
+        self.context.end(outcome).map_err(|f| self.site.error(self.stage, f))
     }
 
     /// True if [`Pending::wait`] would not wait.
@@ -293,16 +296,6 @@ pub(super) fn instantiate(site: &CallSite) -> Result<(), CallError> {
     // SAFETY: there are no buffers.
     unsafe { typed.run_to_end(Stage::INSTANTIATE, handler, std::ptr::null()) }
         .map_err(|f| site.error(Stage::INSTANTIATE, f))
-}
-
-/// Calls a handler: the one place where foreign code is entered.
-///
-/// # Safety
-/// `handler` is an XLA FFI handler, and `frame` is complete.
-#[inline]
-pub(super) unsafe fn invoke(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: the caller's promise.
-    unsafe { handler(frame) }
 }
 
 enum Outcome {
@@ -345,7 +338,7 @@ impl Typed {
         self.frame.future = null_mut();
         // SAFETY: the frame is complete, and what it points to lives in `self`, in the call site or
         // by the caller's promise.
-        let error = unsafe { invoke(handler, &raw mut self.frame) };
+        let error = unsafe { guard::handler(handler, &raw mut self.frame) };
         if error.is_null() && self.frame.future.is_null() {
             return Outcome::Done;
         }
@@ -368,8 +361,7 @@ impl Typed {
             Outcome::Failed(failure) => Err(failure),
             Outcome::Pending(completion) => completion.wait(),
         };
-        self.context.leave();
-        outcome
+        self.context.end(outcome)
     }
 }
 
@@ -377,6 +369,7 @@ impl Typed {
 #[cold]
 fn after(error: *mut Error, future: *mut abi::Future) -> Outcome {
     if let Some(failure) = api::take_error(error) {
+        future::give_up(future);
         return Outcome::Failed(failure);
     }
     match future::claim(future) {

@@ -2,6 +2,9 @@
 //!
 //! The handler's side holds a handle, which its first completion uses up; the host's side is a
 //! [`Completion`] that a [`Pending`](super::Pending) call waits for.
+//!
+//! The interface has no way to give up a future: one that is returned and never completed keeps its
+//! call waiting for good, and one that is made and never returned stays in the table.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -61,6 +64,12 @@ pub(super) fn claim(future: *mut abi::Future) -> Option<Arc<Completion>> {
         FUTURES.take(future);
     }
     Some(completion)
+}
+
+/// Forgets a future that a handler returned beside an error: its call is over. Completing it later
+/// is an error like completing one twice.
+pub(super) fn give_up(future: *mut abi::Future) {
+    drop(FUTURES.take(future));
 }
 
 impl Completion {

@@ -72,7 +72,7 @@ pub(crate) unsafe fn query(handler: abi::Handler, stage: Stage) -> Result<Facts,
     let mut frame = empty_frame(stage);
     frame.extension_start = (&raw mut extension).cast();
     // SAFETY: the frame is complete, and what it points to outlives the call.
-    let error = unsafe { super::frame::invoke(handler, &raw mut frame) };
+    let error = unsafe { super::guard::handler(handler, &raw mut frame) };
     if let Some(failure) = api::take_error(error) {
         return Err(NoFacts::Refused(failure));
     }

@@ -26,21 +26,27 @@
 //! - [`CallFrame::execute`] does not allocate, lock or hash; what a handler asks the host for may.
 //! - The other side is assumed wrong: every entry point checks null and `struct_size`, and catches
 //!   panics. Errors and futures cross the border as handles that are looked up, never as addresses.
-//! - A handler is a guest: whatever it does short of corrupting memory becomes a [`CallError`].
+//! - A handler is a guest: whatever it does short of corrupting memory becomes a [`CallError`]; a C++
+//!   exception does with the feature `cxx-exceptions`, and ends the process without.
+//! - Whoever returns an error is done: a future returned beside it is given up, and what a handler
+//!   passed to a refused `State_Set` is still the handler's.
+//! - A call whose future is never completed never ends: there is no time after which it cannot be.
 
 mod api;
 mod attrs;
 mod context;
 mod error;
+mod float_mode;
 mod frame;
 mod future;
+mod guard;
 mod handles;
 pub(crate) mod metadata;
 mod pool;
 mod site;
 mod untyped;
 
-pub use api::{API_VERSION, HOST_SYMBOLS, XLA_FFI_GetApi, host_api};
+pub use api::{API_VERSION, HOST_SYMBOLS, XLA_FFI_GetApi, get_xla_ffi_api, host_api};
 pub(crate) use api::{host_symbol_addresses, register_type};
 pub use attrs::{AttrError, EncodedAttrs};
 pub use context::RunContext;

@@ -4,6 +4,10 @@
 //! even if the pool has one thread. A task may itself schedule tasks and wait for them: where all
 //! threads are busy and it is one of them that schedules, a spare thread is started for the time of
 //! need, or, past [`MAX_SPARE`], the task runs at once in place (the interface allows both).
+//!
+//! A task treats subnormal numbers as the thread that scheduled it. One that ends by an exception
+//! fails its call, if that still runs; as the handler may wait for what the task did not do, it is
+//! printed at once as well.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -16,6 +20,11 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use farcall_ffi::abi;
+
+use super::api;
+use super::error::{Failure, report_lost};
+use super::float_mode::FloatMode;
+use super::guard;
 
 /// Spare threads of a pool at most.
 const MAX_SPARE: usize = 64;
@@ -41,13 +50,32 @@ struct State {
     closed: bool,
 }
 
-enum Job {
-    Foreign(abi::Task, *mut c_void),
+struct Job {
+    task: Task,
+    mode: FloatMode,
+}
+
+enum Task {
+    Foreign(abi::Task, *mut c_void, Arc<TaskFailure>),
     Own(Box<dyn FnOnce() + Send>),
 }
 
 // SAFETY: whoever schedules a foreign task gives its data to the thread that runs it.
-unsafe impl Send for Job {}
+unsafe impl Send for Task {}
+
+/// The first thing that went wrong in a call's tasks.
+#[derive(Debug, Default)]
+pub(super) struct TaskFailure(Mutex<Option<Failure>>);
+
+impl TaskFailure {
+    fn set(&self, failure: Failure) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    }
+
+    pub(super) fn take(&self) -> Option<Failure> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 thread_local! {
     /// The pool whose thread this is.
@@ -77,18 +105,19 @@ impl ThreadPool {
 
     /// Runs a function on a thread of the pool. A panic in it is printed and ends there.
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
-        self.schedule(Job::Own(Box::new(task)));
+        self.schedule(Task::Own(Box::new(task)));
     }
 
-    /// Runs a handler's task.
+    /// Runs a handler's task; what goes wrong in it is left in `failure`.
     ///
     /// # Safety
     /// `task` may be called with `data` once, on any thread, until the process ends.
-    pub(super) unsafe fn spawn_foreign(&self, task: abi::Task, data: *mut c_void) {
-        self.schedule(Job::Foreign(task, data));
+    pub(super) unsafe fn spawn_foreign(&self, task: abi::Task, data: *mut c_void, failure: Arc<TaskFailure>) {
+        self.schedule(Task::Foreign(task, data, failure));
     }
 
-    fn schedule(&self, job: Job) {
+    fn schedule(&self, task: Task) {
+        let job = Job { task, mode: FloatMode::current() };
         let shared = &self.shared;
         let from_inside = POOL.get() == Arc::as_ptr(shared);
         let mut state = shared.lock();
@@ -164,10 +193,18 @@ fn start(shared: &Arc<Shared>, spare: bool) -> bool {
 
 impl Job {
     fn run(self) {
-        match self {
-            // SAFETY: the promise of `spawn_foreign`. A task that unwinds aborts the process.
-            Job::Foreign(task, data) => unsafe { task(data) },
-            Job::Own(task) => {
+        let _mode = self.mode.enter();
+        match self.task {
+            Task::Foreign(task, data, to) => {
+                // SAFETY: the promise of `spawn_foreign`.
+                let error = unsafe { guard::task(task, data) };
+                if let Some(Failure { code, message }) = api::take_error(error) {
+                    let failure = Failure::new(code, format!("in a task of the handler: {message}"));
+                    report_lost("a task of a handler", &failure);
+                    to.set(failure);
+                }
+            }
+            Task::Own(task) => {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(task)) {
                     drop::<Box<dyn Any + Send>>(panic);
                 }
@@ -196,6 +233,28 @@ mod tests {
         }
         let got: Vec<i32> = (0..100).map(|_| receive.recv_timeout(LONG).unwrap()).collect();
         assert_eq!(got, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_task_flushes_subnormals_as_its_scheduler_does() {
+        let pool = ThreadPool::new(1);
+        let flushes = || {
+            let half = std::hint::black_box(f32::MIN_POSITIVE) * std::hint::black_box(0.5);
+            std::hint::black_box(half) == 0.0
+        };
+        let ask = || {
+            let (send, receive) = channel();
+            pool.spawn(move || send.send(flushes()).unwrap());
+            receive.recv_timeout(LONG).unwrap()
+        };
+        assert!(!ask());
+        {
+            let _flush = FloatMode::FLUSH.enter();
+            assert!(flushes());
+            assert!(ask());
+        }
+        assert!(!flushes());
+        assert!(!ask());
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::sync::PoisonError;
 use farcall_ffi::abi::ErrorCode;
 use farcall_ir::op::{CallConfig, CustomCall};
 
+use super::api;
 use super::error::Failure;
+use super::guard::{self, Original, Unified, WithStatus};
 use crate::registry::UntypedHandler;
 
 /// A function of the untyped API and what it gets besides buffers.
@@ -18,10 +20,6 @@ pub(super) struct UntypedCall {
     pub(super) tuple: bool,
     opaque: Box<[u8]>,
 }
-
-type Original = unsafe extern "C" fn(*mut c_void, *const *const c_void);
-type WithStatus = unsafe extern "C" fn(*mut c_void, *const *const c_void, *mut CallStatus);
-type Unified = unsafe extern "C" fn(*mut c_void, *const *const c_void, *const c_char, usize, *mut CallStatus);
 
 #[derive(Debug)]
 enum Function {
@@ -61,14 +59,15 @@ impl UntypedCall {
         let status = CallStatus { magic: STATUS_MAGIC, message: Mutex::new(None) };
         let status_at = (&raw const status).cast_mut();
         // SAFETY: the caller's promise, and that of `Target::untyped`.
-        unsafe {
+        let thrown = unsafe {
             match self.function {
-                Function::Original(f) => f(out, ins),
-                Function::WithStatus(f) => f(out, ins, status_at),
-                Function::Unified(f) => {
-                    f(out, ins, self.opaque.as_ptr().cast(), self.opaque.len(), status_at);
-                }
+                Function::Original(f) => guard::original(f, out, ins),
+                Function::WithStatus(f) => guard::with_status(f, out, ins, status_at),
+                Function::Unified(f) => guard::unified(f, out, ins, &self.opaque, status_at),
             }
+        };
+        if let Some(failure) = api::take_error(thrown) {
+            return Err(failure);
         }
         match status.message.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),

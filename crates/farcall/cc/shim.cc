@@ -1,0 +1,84 @@
+// Calls functions of other libraries so that an exception of theirs ends here, as an error of the
+// host: an exception that reached Rust would end the process.
+//
+// Every function takes what it calls, the arguments of that, and `thrown`, which makes an error of
+// an exception's type and words (each may be null). It returns that error, or what was returned.
+
+#include <cstddef>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <exception>
+#include <string>
+#include <typeinfo>
+
+namespace {
+
+// An error of the host.
+struct Error;
+
+typedef Error *(*Thrown)(const char *type, const char *what);
+
+// What the exception that is being handled has to say.
+__attribute__((cold, noinline)) Error *caught(Thrown thrown) {
+  const std::type_info *type = abi::__cxa_current_exception_type();
+  // Not from this C++ runtime: it may be looked at by nobody here.
+  if (!type) return thrown(nullptr, nullptr);
+  int status = 0;
+  char *readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  const char *name = readable ? readable : type->name();
+  Error *error;
+  try {
+    throw;
+  } catch (const std::exception &e) {
+    error = thrown(name, e.what());
+  } catch (const std::string &words) {
+    error = thrown("std::string", words.c_str());
+  } catch (const char *words) {
+    error = thrown(name, words);
+  } catch (...) {
+    error = thrown(name, nullptr);
+  }
+  std::free(readable);
+  return error;
+}
+
+}  // namespace
+
+#define GUARDED(call)                      \
+  try {                                    \
+    call;                                  \
+  } catch (...) {                          \
+    return caught(thrown);                 \
+  }
+
+extern "C" {
+
+Error *farcall_shim_handler(Error *(*handler)(void *), void *frame, Thrown thrown) {
+  GUARDED(return handler(frame))
+}
+
+Error *farcall_shim_task(void (*task)(void *), void *data, Thrown thrown) {
+  GUARDED(task(data))
+  return nullptr;
+}
+
+Error *farcall_shim_untyped(void (*function)(void *, const void *const *), void *out,
+                            const void *const *ins, Thrown thrown) {
+  GUARDED(function(out, ins))
+  return nullptr;
+}
+
+Error *farcall_shim_untyped_status(void (*function)(void *, const void *const *, void *), void *out,
+                                   const void *const *ins, void *status, Thrown thrown) {
+  GUARDED(function(out, ins, status))
+  return nullptr;
+}
+
+Error *farcall_shim_untyped_opaque(
+    void (*function)(void *, const void *const *, const char *, size_t, void *), void *out,
+    const void *const *ins, const char *opaque, size_t opaque_len, void *status, Thrown thrown) {
+  GUARDED(function(out, ins, opaque, opaque_len, status))
+  return nullptr;
+}
+
+}  // extern "C"

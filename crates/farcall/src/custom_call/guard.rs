@@ -1,0 +1,291 @@
+//! The only way into foreign code: handlers, tasks, deleters, functions of the untyped API.
+//!
+//! With the feature `cxx-exceptions` they are called through a C++ shim (`cc/shim.cc`) that catches
+//! whatever they throw: it becomes an error of code `INTERNAL` with the exception's type and words.
+//! The functions here return such an error, else what the function returned (null where that is
+//! nothing). It costs a nanosecond or two, and the program links the system's C++ runtime.
+//!
+//! Without the feature, an exception that leaves foreign code ends the process, with the words
+//! "Rust cannot catch foreign exceptions".
+//!
+//! Either way, no exception crosses a Rust frame. Not guarded is what runs while a library is
+//! opened (static initializers), or tells about itself (descriptors, functions that give a type's
+//! id): an exception there ends the process, as it would in any program that opens the library.
+
+use std::ffi::{c_char, c_void};
+
+use farcall_ffi::abi::{self, Error};
+
+use super::untyped::CallStatus;
+use crate::registry::types::Deleter;
+
+/// A function of the untyped API: operands and results only.
+pub(super) type Original = unsafe extern "C" fn(*mut c_void, *const *const c_void);
+/// A function of the untyped API with a status.
+pub(super) type WithStatus = unsafe extern "C" fn(*mut c_void, *const *const c_void, *mut CallStatus);
+/// A function of the untyped API with an opaque string and a status.
+pub(super) type Unified =
+    unsafe extern "C" fn(*mut c_void, *const *const c_void, *const c_char, usize, *mut CallStatus);
+
+pub(super) use imp::{handler, original, unified, with_status};
+
+/// Runs a task that a handler scheduled.
+///
+/// # Safety
+/// As for the task.
+pub(super) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
+    // SAFETY: the caller's promise.
+    unsafe { imp::task(task, data) }
+}
+
+/// Destroys an object.
+///
+/// # Safety
+/// As for the deleter.
+pub(super) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Error {
+    // SAFETY: the caller's promise.
+    unsafe { imp::task(deleter, object) }
+}
+
+#[cfg(feature = "cxx-exceptions")]
+mod imp {
+    use std::ffi::{CStr, c_char, c_void};
+    use std::panic::catch_unwind;
+
+    use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
+
+    use super::super::api;
+    use super::super::error::Failure;
+    use super::{CallStatus, Original, Unified, WithStatus};
+
+    type Thrown = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Error;
+
+    unsafe extern "C" {
+        fn farcall_shim_handler(handler: Handler, frame: *mut abi::CallFrame, thrown: Thrown) -> *mut Error;
+        fn farcall_shim_task(task: Task, data: *mut c_void, thrown: Thrown) -> *mut Error;
+        fn farcall_shim_untyped(
+            function: Original,
+            out: *mut c_void,
+            ins: *const *const c_void,
+            thrown: Thrown,
+        ) -> *mut Error;
+        fn farcall_shim_untyped_status(
+            function: WithStatus,
+            out: *mut c_void,
+            ins: *const *const c_void,
+            status: *mut c_void,
+            thrown: Thrown,
+        ) -> *mut Error;
+        fn farcall_shim_untyped_opaque(
+            function: Unified,
+            out: *mut c_void,
+            ins: *const *const c_void,
+            opaque: *const c_char,
+            opaque_len: usize,
+            status: *mut c_void,
+            thrown: Thrown,
+        ) -> *mut Error;
+    }
+
+    /// Makes an error of an exception.
+    ///
+    /// # Safety
+    /// The texts are null or end with a null byte.
+    unsafe extern "C" fn thrown(kind: *const c_char, words: *const c_char) -> *mut Error {
+        let text = |text: *const c_char| {
+            // SAFETY: the caller's promise.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+        };
+        let make = || {
+            let message = match (text(kind), text(words)) {
+                (Some(kind), Some(words)) => format!("C++ exception {kind}: {words}"),
+                (Some(kind), None) => format!("C++ exception of type {kind}"),
+                (None, _) => "an exception of another language or C++ runtime".into(),
+            };
+            api::new_error(Failure::new(ErrorCode::INTERNAL, message))
+        };
+        // Null is success: better no words than that.
+        catch_unwind(make).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+    }
+
+    /// # Safety
+    /// As for the handler.
+    #[inline]
+    pub(in super::super) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_handler(handler, frame, thrown) }
+    }
+
+    /// # Safety
+    /// As for the task.
+    pub(super) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_task(task, data, thrown) }
+    }
+
+    /// # Safety
+    /// As for the function.
+    pub(in super::super) unsafe fn original(
+        function: Original,
+        out: *mut c_void,
+        ins: *const *const c_void,
+    ) -> *mut Error {
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_untyped(function, out, ins, thrown) }
+    }
+
+    /// # Safety
+    /// As for the function.
+    pub(in super::super) unsafe fn with_status(
+        function: WithStatus,
+        out: *mut c_void,
+        ins: *const *const c_void,
+        status: *mut CallStatus,
+    ) -> *mut Error {
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_untyped_status(function, out, ins, status.cast(), thrown) }
+    }
+
+    /// # Safety
+    /// As for the function.
+    pub(in super::super) unsafe fn unified(
+        function: Unified,
+        out: *mut c_void,
+        ins: *const *const c_void,
+        opaque: &[u8],
+        status: *mut CallStatus,
+    ) -> *mut Error {
+        let (text, len) = (opaque.as_ptr().cast(), opaque.len());
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_untyped_opaque(function, out, ins, text, len, status.cast(), thrown) }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn an_exception_is_an_error_whatever_is_known_of_it() {
+            let message = |kind: *const c_char, words: *const c_char| {
+                // SAFETY: texts or null.
+                let failure = api::take_error(unsafe { thrown(kind, words) }).unwrap();
+                assert_eq!(failure.code, ErrorCode::INTERNAL);
+                failure.message
+            };
+            let null = std::ptr::null();
+            assert_eq!(message(c"T".as_ptr(), c"so".as_ptr()), "C++ exception T: so");
+            assert_eq!(message(c"int".as_ptr(), null), "C++ exception of type int");
+            assert_eq!(message(null, null), "an exception of another language or C++ runtime");
+        }
+    }
+}
+
+#[cfg(not(feature = "cxx-exceptions"))]
+mod imp {
+    use std::ffi::c_void;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::ptr::null_mut;
+
+    use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
+
+    use super::super::api;
+    use super::super::error::Failure;
+    use super::{CallStatus, Original, Unified, WithStatus, c_char};
+
+    /// The outcome of code that may unwind. Only a Rust panic arrives as one: for another exception
+    /// the process ends in here.
+    #[inline]
+    fn contained(call: impl FnOnce() -> *mut Error) -> *mut Error {
+        catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| panicked())
+    }
+
+    #[cold]
+    fn panicked() -> *mut Error {
+        let failure = Failure::new(ErrorCode::INTERNAL, "the handler panicked");
+        // Null is success: better no words than that.
+        catch_unwind(|| api::new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+    }
+
+    /// # Safety
+    /// As for the handler.
+    #[inline]
+    pub(in super::super) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
+        type Unwinding = unsafe extern "C-unwind" fn(*mut abi::CallFrame) -> *mut Error;
+        // SAFETY: the same function, but it may unwind.
+        let handler = unsafe { std::mem::transmute::<Handler, Unwinding>(handler) };
+        // SAFETY: the caller's promise.
+        contained(|| unsafe { handler(frame) })
+    }
+
+    /// # Safety
+    /// As for the task.
+    pub(super) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
+        // SAFETY: the same function, but it may unwind.
+        let task = unsafe { std::mem::transmute::<Task, unsafe extern "C-unwind" fn(*mut c_void)>(task) };
+        contained(|| {
+            // SAFETY: the caller's promise.
+            unsafe { task(data) };
+            null_mut()
+        })
+    }
+
+    /// # Safety
+    /// As for the function.
+    pub(in super::super) unsafe fn original(
+        function: Original,
+        out: *mut c_void,
+        ins: *const *const c_void,
+    ) -> *mut Error {
+        type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, *const *const c_void);
+        // SAFETY: the same function, but it may unwind.
+        let function = unsafe { std::mem::transmute::<Original, Unwinding>(function) };
+        contained(|| {
+            // SAFETY: the caller's promise.
+            unsafe { function(out, ins) };
+            null_mut()
+        })
+    }
+
+    /// # Safety
+    /// As for the function.
+    pub(in super::super) unsafe fn with_status(
+        function: WithStatus,
+        out: *mut c_void,
+        ins: *const *const c_void,
+        status: *mut CallStatus,
+    ) -> *mut Error {
+        type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, *const *const c_void, *mut CallStatus);
+        // SAFETY: the same function, but it may unwind.
+        let function = unsafe { std::mem::transmute::<WithStatus, Unwinding>(function) };
+        contained(|| {
+            // SAFETY: the caller's promise.
+            unsafe { function(out, ins, status) };
+            null_mut()
+        })
+    }
+
+    /// # Safety
+    /// As for the function.
+    pub(in super::super) unsafe fn unified(
+        function: Unified,
+        out: *mut c_void,
+        ins: *const *const c_void,
+        opaque: &[u8],
+        status: *mut CallStatus,
+    ) -> *mut Error {
+        type Unwinding = unsafe extern "C-unwind" fn(
+            *mut c_void,
+            *const *const c_void,
+            *const c_char,
+            usize,
+            *mut CallStatus,
+        );
+        // SAFETY: the same function, but it may unwind.
+        let function = unsafe { std::mem::transmute::<Unified, Unwinding>(function) };
+        contained(|| {
+            // SAFETY: the caller's promise.
+            unsafe { function(out, ins, opaque.as_ptr().cast(), opaque.len(), status) };
+            null_mut()
+        })
+    }
+}
