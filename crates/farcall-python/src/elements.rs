@@ -1,0 +1,70 @@
+//! The elements of a tensor, in and out of Python, as bytes.
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+use farcall_ir::{DType, Literal, TensorType};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// The elements of a result: a writable buffer of bytes, row-major, shared with every array made of it.
+#[pyclass(frozen, module = "farcall._farcall")]
+pub(crate) struct Elements {
+    start: NonNull<u8>,
+    len: usize,
+    /// Owns the bytes; not looked at while Python may write to them.
+    _owner: Literal,
+}
+
+// SAFETY: the bytes are plain memory that this object owns; who may touch them when is decided by
+// those who hold the Python buffer, as with any other.
+unsafe impl Send for Elements {}
+// SAFETY: as above; no method reads or writes the bytes.
+unsafe impl Sync for Elements {}
+
+impl Elements {
+    /// Takes a literal's elements, without a copy unless they are shared.
+    pub(crate) fn new(mut literal: Literal) -> Elements {
+        let bytes = literal.bytes_mut();
+        Elements { start: NonNull::from(&mut *bytes).cast(), len: bytes.len(), _owner: literal }
+    }
+}
+
+#[pymethods]
+impl Elements {
+    fn __len__(&self) -> usize {
+        self.len
+    }
+
+    /// # Safety
+    /// Python calls this with a `view` to fill, which it releases later.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let this = slf.get();
+        let len = ffi::Py_ssize_t::try_from(this.len)?;
+        let start = this.start.as_ptr().cast();
+        // SAFETY: the view keeps a reference to this object, which owns the bytes.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, len, 0, flags) };
+        if filled < 0 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
+    }
+}
+
+/// A tensor of the elements in a Python buffer of bytes.
+///
+/// # Errors
+/// If there is no such element type, or the buffer has another size.
+pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -> PyResult<Literal> {
+    let dtype = DType::from_name(dtype)
+        .ok_or_else(|| PyTypeError::new_err(format!("there is no element type `{dtype}`")))?;
+    let py = bytes.py();
+    let bytes = PyBuffer::<u8>::get(bytes)?;
+    let ty = TensorType::new(dtype, dims);
+    if ty.bytes() != Some(bytes.len_bytes()) {
+        let found = bytes.len_bytes();
+        return Err(PyValueError::new_err(format!("{found} bytes are no elements of {ty}")));
+    }
+    let mut literal = Literal::zeros(dtype, ty.dims);
+    bytes.copy_to_slice(py, literal.bytes_mut())?;
+    Ok(literal)
+}

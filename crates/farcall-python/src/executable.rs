@@ -1,0 +1,97 @@
+//! Compiled programs.
+
+use farcall::{CompileOptions, RunError};
+use farcall_ir::eval::Denormals;
+use farcall_ir::{Source, TensorType, text};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::elements::{Elements, literal};
+use crate::error;
+use crate::registry::Registry;
+
+/// An element type's short name, and a shape.
+type Described = (&'static str, Vec<usize>);
+
+/// A compiled program.
+#[pyclass(frozen, module = "farcall._farcall")]
+pub(crate) struct Executable {
+    inner: farcall::Executable,
+}
+
+/// Compiles a program.
+#[pyfunction]
+#[pyo3(signature = (text, *, registry, name, entry, denormals))]
+pub(crate) fn compile(
+    py: Python<'_>,
+    text: String,
+    registry: &Bound<'_, Registry>,
+    name: String,
+    entry: Option<String>,
+    denormals: &str,
+) -> PyResult<Executable> {
+    let denormals = match denormals {
+        "ieee" => Denormals::Ieee,
+        "flush" => Denormals::Flush,
+        other => {
+            let message = format!("denormals are \"ieee\" or \"flush\", not {other:?}");
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let registry = registry.get().inner.clone();
+    let options = CompileOptions { entry, denormals };
+    py.detach(move || {
+        let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
+        let inner =
+            farcall::Executable::compile(&module, &registry, &options).map_err(|e| error::compile(&e))?;
+        Ok(Executable { inner })
+    })
+}
+
+#[pymethods]
+impl Executable {
+    /// Element type and shape of each input.
+    #[getter]
+    fn inputs(&self) -> Vec<Described> {
+        self.inner.inputs().iter().map(describe).collect()
+    }
+
+    /// Element type and shape of each result.
+    #[getter]
+    fn outputs(&self) -> Vec<Described> {
+        self.inner.outputs().iter().map(describe).collect()
+    }
+
+    /// What runs: the thunks, and where their operands lie.
+    #[getter]
+    fn plan(&self) -> String {
+        self.inner.plan().to_string()
+    }
+
+    /// Runs the program on inputs given as element type, shape and bytes.
+    fn run(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
+    ) -> PyResult<Vec<Elements>> {
+        let inputs = inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes));
+        let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
+        match py.detach(|| self.inner.run(&inputs)) {
+            Ok(outputs) => Ok(outputs.into_iter().map(Elements::new).collect()),
+            Err(e) => {
+                let same_dtype = match &e {
+                    RunError::Input { index, .. } => {
+                        let wanted = self.inner.inputs().get(*index).map(|ty| ty.dtype);
+                        wanted == inputs.get(*index).map(farcall_ir::Literal::dtype)
+                    }
+                    _ => true,
+                };
+                Err(error::run(&e, same_dtype))
+            }
+        }
+    }
+}
+
+fn describe(ty: &TensorType) -> Described {
+    (ty.dtype.name(), ty.dims.to_vec())
+}

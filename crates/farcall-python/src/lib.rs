@@ -1,0 +1,42 @@
+//! The engine as a Python extension module, `farcall._farcall`.
+//!
+//! ```text
+//! Python package `farcall` ──▶ this module ──▶ farcall (registry, compile, run)
+//!   dtypes, NumPy arrays         bytes and shapes
+//! ```
+//!
+//! The module deals in names of element types, shapes and buffers of bytes, so that it needs nothing
+//! but Python's stable interface; what NumPy makes of those is the package's business.
+//!
+//! - [`registry`]: registries, targets, capsules.
+//! - [`executable`]: compiled programs.
+//! - [`elements`]: the elements of a tensor as a Python buffer.
+//! - [`error`]: which exception an error becomes.
+//!
+//! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
+//! engine compiles, runs or opens a library; it is held while elements are copied in.
+
+mod elements;
+mod error;
+mod executable;
+mod registry;
+
+use pyo3::prelude::*;
+
+/// The engine of farcall. Use the package `farcall`, which wraps this module.
+#[pymodule]
+mod _farcall {
+    #[pymodule_export]
+    use crate::elements::Elements;
+    #[pymodule_export]
+    use crate::executable::{Executable, compile};
+    #[pymodule_export]
+    use crate::registry::{Registry, Target, register_type};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

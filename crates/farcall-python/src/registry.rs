@@ -1,0 +1,269 @@
+//! Registries, and targets that come as capsules.
+//!
+//! A capsule holds the address of a handler. As in jaxlib, its name does not matter: jaxlib's own are
+//! called `xla._CUSTOM_CALL_TARGET`, those of `jax.ffi.pycapsule` have none.
+
+use std::ffi::{CStr, c_void};
+use std::os::raw::c_char;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use farcall::registry::{self, ApiKind, LoadError, LoadReport, Origin, Platform, TargetSpec};
+use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
+
+use crate::error;
+
+/// A set of targets that custom calls can name.
+#[pyclass(frozen, module = "farcall._farcall")]
+pub(crate) struct Registry {
+    pub(crate) inner: farcall::Registry,
+}
+
+#[pymethods]
+impl Registry {
+    #[new]
+    fn new() -> Registry {
+        Registry { inner: farcall::Registry::new() }
+    }
+
+    /// The registry of the process.
+    #[staticmethod]
+    fn process() -> Registry {
+        Registry { inner: farcall::Registry::global().clone() }
+    }
+
+    /// Registers a target.
+    #[pyo3(signature = (name, fn_, /, *, platform, api_version, traits, replace))]
+    fn register(
+        &self,
+        name: &str,
+        fn_: &Bound<'_, PyAny>,
+        platform: &str,
+        api_version: i64,
+        traits: u32,
+        replace: bool,
+    ) -> PyResult<Target> {
+        let platform = Platform::parse(platform);
+        let origin = Origin::program();
+        let target = match api_version {
+            // SAFETY: whoever registers a capsule vouches for the handler in it; what owns the
+            // code is kept by `handler`.
+            1 => unsafe { registry::Target::typed(name, platform, bundle(name, fn_)?, traits, origin) },
+            0 => {
+                let address = handler(fn_, name)?;
+                // SAFETY: a data pointer and a function pointer have the same representation.
+                let function =
+                    unsafe { std::mem::transmute::<NonNull<c_void>, registry::UntypedHandler>(address) };
+                // SAFETY: as above.
+                unsafe { registry::Target::untyped(name, platform, function, origin) }
+            }
+            other => {
+                let message = format!("`{name}`: api_version is 1 (typed) or 0 (untyped), not {other}");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let target = target.map_err(|e| error::register(&e))?;
+        if replace {
+            let target = Arc::new(target);
+            self.inner.replace(registry::Target::clone(&target));
+            return Ok(Target { inner: target });
+        }
+        let inner = self.inner.register(target).map_err(|e| error::register(&e))?;
+        Ok(Target { inner })
+    }
+
+    /// Loads a library.
+    #[pyo3(signature = (path, *, targets))]
+    fn load(&self, py: Python<'_>, path: PathBuf, targets: Vec<String>) -> PyResult<Vec<Target>> {
+        let specs = targets.iter().map(|t| t.parse::<TargetSpec>());
+        let specs = specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::spec(&e))?;
+        let report = py.detach(|| load(&self.inner, &path, &specs)).map_err(|e| error::load(&e))?;
+        Ok(report.targets.into_iter().map(|inner| Target { inner }).collect())
+    }
+
+    /// All targets, by name.
+    fn targets(&self) -> Vec<Target> {
+        self.inner.targets().into_iter().map(|inner| Target { inner }).collect()
+    }
+}
+
+/// A target of a registry.
+#[pyclass(frozen, module = "farcall")]
+pub(crate) struct Target {
+    inner: Arc<registry::Target>,
+}
+
+#[pymethods]
+impl Target {
+    /// Name that programs call.
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// Platform, by its canonical name: `Host`, `CUDA`.
+    #[getter]
+    fn platform(&self) -> &str {
+        self.inner.platform().name()
+    }
+
+    /// True for XLA's FFI, false for the older C functions.
+    #[getter]
+    fn typed(&self) -> bool {
+        self.inner.kind() == ApiKind::Typed
+    }
+
+    /// Version of XLA's FFI that it was built for, as (major, minor); `None` if untyped.
+    #[getter]
+    fn api_version(&self) -> Option<(i32, i32)> {
+        self.inner.api_version()
+    }
+
+    /// Names of the stages that it has a handler for.
+    #[getter]
+    fn stages(&self) -> Vec<&'static str> {
+        self.inner.stages().iter().map(|s| s.name()).collect()
+    }
+
+    /// Names of its traits.
+    #[getter]
+    fn traits(&self) -> Vec<&'static str> {
+        self.inner.trait_names()
+    }
+
+    /// Where it came from.
+    #[getter]
+    fn origin(&self) -> String {
+        self.inner.origin().to_string()
+    }
+
+    /// Description; may be empty.
+    #[getter]
+    fn docs(&self) -> &str {
+        self.inner.docs()
+    }
+
+    fn __repr__(&self) -> String {
+        let t = &self.inner;
+        format!("<farcall.Target {} ({}, {}) from {}>", t.name(), t.platform(), t.kind(), t.origin())
+    }
+}
+
+/// Registers a type that handlers keep state in.
+#[pyfunction]
+#[pyo3(signature = (name, type_id, type_info, /))]
+pub(crate) fn register_type(
+    name: &str,
+    type_id: &Bound<'_, PyAny>,
+    type_info: Option<&Bound<'_, PyAny>>,
+) -> PyResult<i64> {
+    let what = || format!("type `{name}`");
+    let id = pointer(type_id, &what)?.cast::<TypeId>();
+    let info = type_info.map(|info| pointer(info, &what)).transpose()?.map(NonNull::cast::<TypeInfo>);
+    // SAFETY: whoever registers a type vouches for what the capsules point to; the deleter is read
+    // only if the struct reaches as far.
+    let deleter = unsafe {
+        info.filter(|info| (*info.as_ptr()).struct_size >= TypeInfo::STRUCT_SIZE)
+            .and_then(|info| (*info.as_ptr()).deleter)
+    };
+    // SAFETY: as above; nobody else writes the id while the interpreter's lock is held.
+    unsafe {
+        let known =
+            registry::register_type(name, id.read(), deleter).map_err(|e| error::register_type(&e))?;
+        id.write(known);
+        Ok(known.type_id)
+    }
+}
+
+/// The functions in a capsule (the execute stage) or in a dictionary of capsules by stage.
+fn bundle(name: &str, fn_: &Bound<'_, PyAny>) -> PyResult<HandlerBundle> {
+    let mut bundle =
+        HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
+    let typed = |capsule: &Bound<'_, PyAny>, stage: &str| -> PyResult<Option<abi::Handler>> {
+        if capsule.is_none() {
+            return Ok(None);
+        }
+        let address = handler(capsule, &format!("{name}: {stage}"))?;
+        // SAFETY: a data pointer and a function pointer have the same representation.
+        Ok(Some(unsafe { std::mem::transmute::<NonNull<c_void>, abi::Handler>(address) }))
+    };
+    let Ok(stages) = fn_.cast::<PyDict>() else {
+        bundle.execute = typed(fn_, Stage::EXECUTE.name())?;
+        return Ok(bundle);
+    };
+    for (stage, capsule) in stages {
+        let stage: String = stage.extract()?;
+        let place = match stage.as_str() {
+            "instantiate" => &mut bundle.instantiate,
+            "prepare" => &mut bundle.prepare,
+            "initialize" => &mut bundle.initialize,
+            "execute" => &mut bundle.execute,
+            "record" => &mut bundle.record,
+            other => {
+                let message = format!(
+                    "`{name}`: there is no stage `{other}`, only instantiate, prepare, initialize, execute \
+                     and record"
+                );
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        *place = typed(&capsule, &stage)?;
+    }
+    Ok(bundle)
+}
+
+/// The address of a handler. What owns its code is kept until the process ends: executables may use it.
+fn handler(capsule: &Bound<'_, PyAny>, what: &str) -> PyResult<NonNull<c_void>> {
+    let address = pointer(capsule, &|| format!("`{what}`"))?;
+    std::mem::forget(capsule.clone().unbind());
+    Ok(address)
+}
+
+/// The address in a capsule of any name.
+fn pointer(capsule: &Bound<'_, PyAny>, what: &dyn Fn() -> String) -> PyResult<NonNull<c_void>> {
+    let Ok(capsule) = capsule.cast::<PyCapsule>() else {
+        let message = format!(
+            "{} needs a PyCapsule (jax.ffi.pycapsule makes one of a ctypes function), not {}",
+            what(),
+            capsule.get_type()
+        );
+        return Err(PyTypeError::new_err(message));
+    };
+    let name = capsule.name()?;
+    // SAFETY: the name lives as long as the capsule has it, and is only used for the next call.
+    let name: Option<&CStr> = name.map(|name| unsafe { CStr::from_ptr(name.as_ptr().cast::<c_char>()) });
+    capsule.pointer_checked(name)
+}
+
+/// Loads a library; if it registers itself, through symbols of this module.
+///
+/// Python opens extension modules for themselves alone, so that a library does not see what they
+/// export. The first library that needs it makes this module visible to all that are opened later.
+fn load(
+    registry: &farcall::Registry,
+    path: &std::path::Path,
+    specs: &[TargetSpec],
+) -> Result<LoadReport, LoadError> {
+    match registry.load_symbols(path, specs) {
+        Err(LoadError::HostSymbols { .. }) if export_own_symbols() => registry.load_symbols(path, specs),
+        result => result,
+    }
+}
+
+/// Makes the symbols of this module visible to libraries that are opened later.
+fn export_own_symbols() -> bool {
+    // SAFETY: all members are pointers.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let own = export_own_symbols as *const () as *const c_void;
+    // SAFETY: `dladdr` takes any address; the name that it gives lives as long as this module, which
+    // `dlopen` finds open already and only gives a wider scope.
+    unsafe {
+        libc::dladdr(own, &raw mut info) != 0
+            && !info.dli_fname.is_null()
+            && !libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_GLOBAL).is_null()
+    }
+}

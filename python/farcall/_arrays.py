@@ -1,0 +1,136 @@
+"""NumPy arrays as the engine's tensors, and back.
+
+The engine names an element type as signatures do (`f32`, `bf16`, `pred`). NumPy has some of them,
+the package `ml_dtypes` most others. Where it is missing, such tensors are arrays of raw bits:
+`uint8` or `uint16`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+try:
+    import ml_dtypes
+except ImportError:  # raw bits then
+    ml_dtypes = None
+
+
+class TensorType(NamedTuple):
+    """What a program takes or gives: an element type and a shape."""
+
+    name: str
+    """Short name of the element type: `f32`, `bf16`, `pred`."""
+    dtype: np.dtype
+    """The type of the NumPy arrays that hold it."""
+    shape: tuple[int, ...]
+    """Sizes of the dimensions."""
+
+    def __str__(self) -> str:
+        return f"{self.name}[{', '.join(map(str, self.shape))}]"
+
+
+_NUMPY = {
+    "pred": "bool",
+    "s8": "int8",
+    "s16": "int16",
+    "s32": "int32",
+    "s64": "int64",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
+}
+
+_ML_DTYPES = {
+    "s2": "int2",
+    "s4": "int4",
+    "u2": "uint2",
+    "u4": "uint4",
+    "bf16": "bfloat16",
+    "f4e2m1fn": "float4_e2m1fn",
+    "f6e2m3fn": "float6_e2m3fn",
+    "f6e3m2fn": "float6_e3m2fn",
+    "f8e3m4": "float8_e3m4",
+    "f8e4m3": "float8_e4m3",
+    "f8e4m3b11fnuz": "float8_e4m3b11fnuz",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e8m0fnu": "float8_e8m0fnu",
+}
+
+
+def _dtype(name: str) -> np.dtype:
+    if name in _NUMPY:
+        return np.dtype(_NUMPY[name])
+    scalar = getattr(ml_dtypes, _ML_DTYPES[name], None)
+    if scalar is not None:
+        return np.dtype(scalar)
+    return _bits(name)
+
+
+def _bits(name: str) -> np.dtype:
+    """The type of the raw bits of an element type that NumPy does not have."""
+    return np.dtype(np.uint16 if name == "bf16" else np.uint8)
+
+
+_BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
+# Raw bits come first, so that NumPy's own types win.
+_BY_DTYPE = {dtype: name for name, dtype in reversed(_BY_NAME.items())}
+
+
+def tensor_type(name: str, shape: list[int]) -> TensorType:
+    """The type of a tensor as the engine describes it."""
+    return TensorType(name, _BY_NAME[name], tuple(shape))
+
+
+def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, tuple[int, ...], np.ndarray]:
+    """Element type, shape and bytes of an argument.
+
+    An array keeps its element type, and the engine judges whether that is right. Python's numbers, and
+    lists of them, take the type that the program wants, if they can.
+    """
+    if hasattr(value, "dtype"):
+        array = np.asarray(value)
+    else:
+        array = _numbers(value, wanted, index)
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+    name = _BY_DTYPE.get(array.dtype)
+    if wanted is not None and name != wanted.name:
+        if wanted.name in _ML_DTYPES and array.dtype == _bits(wanted.name):
+            name = wanted.name
+        elif name is None:
+            raise TypeError(f"input {index} is an array of {array.dtype}, but the program takes {wanted}")
+    if name is None:
+        raise TypeError(f"input {index} is an array of {array.dtype}, which is no tensor's element type")
+    return name, array.shape, array.reshape(-1).view(np.uint8)
+
+
+def _numbers(value: Any, wanted: TensorType | None, index: int) -> np.ndarray:
+    array = np.asarray(value)
+    if wanted is None or array.dtype == wanted.dtype:
+        return array
+    kinds = "biufc"
+    have, want = array.dtype.kind, wanted.dtype.kind
+    if wanted.name in _ML_DTYPES:
+        want = "f" if "f" in wanted.name else "u" if wanted.name.startswith("u") else "i"
+    if have == "u":
+        have = "i"
+    fits = have in kinds and want in kinds and (have == want or kinds.index(have) < kinds.index(want))
+    if array.size and not fits:
+        raise TypeError(f"input {index} holds {array.dtype} numbers, but the program takes {wanted}")
+    try:
+        return np.asarray(value, wanted.dtype)
+    except OverflowError as error:
+        raise ValueError(f"input {index}: {error} (the program takes {wanted})") from None
+
+
+def from_engine(elements: Any, ty: TensorType) -> np.ndarray:
+    """The array of a result; it shares the engine's memory."""
+    return np.ndarray(ty.shape, ty.dtype, elements)

@@ -1,0 +1,169 @@
+"""jaxlib's own compiled LAPACK handlers in our engine.
+
+The programs are those by which JAX guards its serialized programs against changes: modules as text, with
+the outputs that were recorded when they were made, on other machines with other builds of LAPACK. Where a
+factorization is not unique (eigenvectors up to a phase or a basis, singular vectors) the recorded outputs
+are one of many answers, so what is checked is what defines the factorization, as JAX's own tests do.
+A second test asks XLA itself: on the same machine, with the same handlers, the bits must be the same.
+"""
+
+import importlib
+import itertools
+import pkgutil
+
+import numpy as np
+import pytest
+
+import farcall
+
+DATA = "jax._src.internal_test_util.export_back_compat_test_data"
+
+
+def modules() -> list:
+    """Every recorded module for the CPU, as pytest parameters."""
+    package = pytest.importorskip(DATA)
+    found = []
+    for info in pkgutil.iter_modules(package.__path__):
+        if not info.name.startswith("cpu_"):
+            continue
+        for key, value in vars(importlib.import_module(f"{DATA}.{info.name}")).items():
+            if key.startswith("data"):
+                for path, record in records(value, [info.name.removeprefix("cpu_"), key.removeprefix("data_")]):
+                    found.append(pytest.param(info.name, record, id="-".join(path)))
+    return found
+
+
+def records(value, path):
+    if isinstance(value, dict) and "mlir_module_text" in value:
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from records(inner, [*path, str(key)])
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            yield from records(inner, [*path, str(i)])
+
+
+MODULES = modules()
+
+
+def test_all_modules_are_found():
+    assert len(MODULES) >= 44
+
+
+@pytest.mark.parametrize("family, record", MODULES)
+def test_gives_the_recorded_outputs(family, record, lapack):
+    names = {target.name for target in lapack.targets()}
+    missing = [target for target in record["custom_call_targets"] if target not in names]
+    if missing:
+        pytest.skip(f"this jaxlib has no {', '.join(missing)}")
+    executable = farcall.compile(record["mlir_module_text"], lapack)
+    outputs = executable.run(record["inputs"])
+    expected = [np.asarray(e) for e in record["expected_outputs"]]
+    assert [(o.dtype, o.shape) for o in outputs] == [(e.dtype, e.shape) for e in expected]
+    single = any(o.dtype in (np.float32, np.complex64) for o in outputs)
+    rtol, atol = (1e-3, 1e-4) if single else (1e-5, 1e-12)
+    check = next((c for prefix, c in CHECKS.items() if family.startswith(prefix)), None)
+    if check is None:
+        for output, want in zip(outputs, expected):
+            np.testing.assert_allclose(output, want, rtol=rtol, atol=atol)
+    else:
+        check(outputs, expected, record["inputs"], rtol, atol)
+    # A run does not disturb the next.
+    for first, second in zip(outputs, executable.run(record["inputs"])):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("family, record", MODULES)
+def test_gives_the_bits_that_xla_gives(family, record, lapack, xla):
+    outputs = farcall.compile(record["mlir_module_text"], lapack).run(record["inputs"])
+    for output, want in zip(outputs, xla(record["mlir_module_text"], record["inputs"]), strict=True):
+        np.testing.assert_array_equal(output, want, strict=True)
+
+
+@pytest.fixture(scope="module")
+def xla():
+    """Compiles and runs a program in jaxlib."""
+    jax = pytest.importorskip("jax")
+    from jaxlib import xla_client
+
+    with jax.enable_x64(True):
+        device = jax.devices("cpu")[0]
+
+        def run(text, inputs):
+            executable = device.client.compile_and_load(
+                text, xla_client.DeviceList((device,)), xla_client.CompileOptions()
+            )
+            results = executable.execute_sharded([jax.device_put(x, device) for x in inputs])
+            return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]
+
+        yield run
+
+
+def counting(shape, dtype):
+    """The matrix of 0, 1, 2, … that programs without inputs compute for themselves."""
+    return np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+
+
+def adjoint(x):
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def eig(outputs, expected, inputs, rtol, atol):
+    w, left, right = outputs
+    n = w.shape[-1]
+    # The operand is real for real types, whose eigenvectors are complex.
+    a = counting((n, n), np.float64)
+    for one, other in itertools.permutations((w, expected[0])):
+        distance = np.abs(one[:, None] - other[None, :]).min(axis=1)
+        np.testing.assert_allclose(distance, 0, atol=max(atol, 100 * np.finfo(w.dtype).eps))
+    limit = 100 * (n + 1) * np.finfo(w.dtype).eps
+    assert np.linalg.norm(a @ right - right * w) < limit
+    assert np.linalg.norm(adjoint(a) @ left - left * np.conj(w)) < limit
+
+
+def eigh(outputs, expected, inputs, rtol, atol):
+    v, w = outputs
+    n = w.shape[-1]
+    a = counting((n, n), v.dtype)
+    a = (a + adjoint(a)) / 2
+    assert np.linalg.norm(np.eye(n) - adjoint(v) @ v) <= rtol
+    assert np.linalg.norm(a @ v - v * w) <= rtol * np.linalg.norm(a)
+    np.testing.assert_allclose(w, expected[1], rtol=rtol, atol=atol)
+
+
+def lu(outputs, expected, inputs, rtol, atol):
+    packed, pivots, permutation = outputs
+    n = packed.shape[-1]
+    rows = np.arange(n)
+    for i, pivot in enumerate(pivots):
+        rows[[i, pivot]] = rows[[pivot, i]]
+    np.testing.assert_array_equal(rows, permutation)
+    product = (np.tril(packed, -1) + np.eye(n)) @ np.triu(packed)
+    np.testing.assert_allclose(product, counting((n, n), packed.dtype)[rows], rtol=rtol, atol=atol)
+
+
+def schur(outputs, expected, inputs, rtol, atol):
+    t, vectors = outputs
+    [a] = inputs
+    np.testing.assert_allclose(vectors @ t @ adjoint(vectors), a, rtol=rtol, atol=max(atol, 1e-11))
+    np.testing.assert_allclose(adjoint(vectors) @ vectors, np.eye(len(a)), atol=100 * np.finfo(t.dtype).eps)
+    # Upper triangular, but for pairs of complex eigenvalues of a real matrix.
+    below = np.tril(t, -2 if np.isrealobj(t) else -1)
+    np.testing.assert_array_equal(below, 0)
+
+
+def svd(outputs, expected, inputs, rtol, atol):
+    u, s, vt = outputs
+    [a] = inputs
+    tolerance = 80 * np.finfo(a.dtype).eps
+    k = s.shape[-1]
+    error = np.linalg.norm(a - (u[..., :k] * s[..., None, :]) @ vt[..., :k, :], axis=(-2, -1))
+    assert np.all(error <= 2 * tolerance * np.linalg.norm(a, axis=(-2, -1)))
+    for unitary in (u, vt):
+        eye = np.broadcast_to(np.eye(unitary.shape[-1]), unitary.shape)
+        np.testing.assert_allclose(adjoint(unitary) @ unitary, eye, atol=tolerance)
+    np.testing.assert_allclose(s, expected[1], rtol=rtol, atol=atol)
+
+
+CHECKS = {"cpu_eig_": eig, "cpu_eigh_": eigh, "cpu_lu_": lu, "cpu_schur_": schur, "cpu_svd_": svd}
