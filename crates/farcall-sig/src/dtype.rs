@@ -260,6 +260,17 @@ impl DType {
             _ => None,
         }
     }
+
+    /// The type in which sums of this type are kept: narrower floats in `f32`, narrower integers and
+    /// `pred` (as a count) in 32 bits; any other type itself.
+    pub const fn accumulator(self) -> DType {
+        match self.class() {
+            DTypeClass::Float if self.bits() < 32 => DType::F32,
+            DTypeClass::Signed | DTypeClass::Bool if self.bits() < 32 => DType::S32,
+            DTypeClass::Unsigned if self.bits() < 32 => DType::U32,
+            _ => self,
+        }
+    }
 }
 
 impl fmt::Display for DType {
@@ -287,5 +298,12 @@ mod tests {
         assert_eq!((DType::S4.bits(), DType::S4.size()), (4, 1));
         assert_eq!(DType::Pred.size(), 1);
         assert_eq!(DType::C128.size(), 16);
+    }
+
+    #[test]
+    fn sums_are_kept_in_32_bits_or_more() {
+        let kept =
+            [DType::BF16, DType::S8, DType::U16, DType::Pred, DType::F64, DType::C64].map(DType::accumulator);
+        assert_eq!(kept, [DType::F32, DType::S32, DType::U32, DType::S32, DType::F64, DType::C64]);
     }
 }

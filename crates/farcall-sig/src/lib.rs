@@ -1,5 +1,6 @@
-//! What every part of farcall agrees on about an op from the outside: element types, and the words
-//! in which mistakes about names are reported.
+//! What every part of farcall agrees on about an op from the outside: element types, attributes, the
+//! [signature language](signature) with all that follows from a signature, and the words in which
+//! mistakes about names are reported.
 //!
 //! This crate stands below all others: the macros, the SDK, the program representation and the
 //! engine use it.
@@ -8,7 +9,11 @@
 //! representation.
 #![forbid(unsafe_code)]
 
+pub mod attr;
 pub mod dtype;
 pub mod nearest;
+pub mod signature;
 
+pub use attr::{AttrType, AttrValue, Attrs, ScalarType};
 pub use dtype::{DType, DTypeClass};
+pub use signature::{Signature, SignatureError};

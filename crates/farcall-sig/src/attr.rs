@@ -1,0 +1,365 @@
+//! Attributes: the constants of a call, their types and values.
+//!
+//! A value carries its exact type, as the C interface passes it: an `f32` is not an `f64`. Values from a
+//! language with one kind of number are brought to the declared type by [`AttrType::convert`].
+
+use std::fmt;
+
+/// The type of a number or boolean, under its name in Rust.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "each variant is the type of the same name")]
+pub enum ScalarType {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F32,
+    F64,
+}
+
+impl ScalarType {
+    /// All of them.
+    pub const ALL: [ScalarType; 11] = [
+        ScalarType::Bool,
+        ScalarType::I8,
+        ScalarType::I16,
+        ScalarType::I32,
+        ScalarType::I64,
+        ScalarType::U8,
+        ScalarType::U16,
+        ScalarType::U32,
+        ScalarType::U64,
+        ScalarType::F32,
+        ScalarType::F64,
+    ];
+
+    /// `bool`, `i8`, … `f64`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ScalarType::Bool => "bool",
+            ScalarType::I8 => "i8",
+            ScalarType::I16 => "i16",
+            ScalarType::I32 => "i32",
+            ScalarType::I64 => "i64",
+            ScalarType::U8 => "u8",
+            ScalarType::U16 => "u16",
+            ScalarType::U32 => "u32",
+            ScalarType::U64 => "u64",
+            ScalarType::F32 => "f32",
+            ScalarType::F64 => "f64",
+        }
+    }
+
+    /// The type of this name.
+    pub fn from_name(name: &str) -> Option<ScalarType> {
+        ScalarType::ALL.into_iter().find(|t| t.name() == name)
+    }
+
+    /// True for `i8` … `u64`.
+    pub const fn is_integer(self) -> bool {
+        self.range().is_some()
+    }
+
+    /// True for `f32` and `f64`.
+    pub const fn is_float(self) -> bool {
+        matches!(self, ScalarType::F32 | ScalarType::F64)
+    }
+
+    /// Least and greatest value of an integer type.
+    pub const fn range(self) -> Option<(i128, i128)> {
+        Some(match self {
+            ScalarType::I8 => (i8::MIN as i128, i8::MAX as i128),
+            ScalarType::I16 => (i16::MIN as i128, i16::MAX as i128),
+            ScalarType::I32 => (i32::MIN as i128, i32::MAX as i128),
+            ScalarType::I64 => (i64::MIN as i128, i64::MAX as i128),
+            ScalarType::U8 => (0, u8::MAX as i128),
+            ScalarType::U16 => (0, u16::MAX as i128),
+            ScalarType::U32 => (0, u32::MAX as i128),
+            ScalarType::U64 => (0, u64::MAX as i128),
+            ScalarType::Bool | ScalarType::F32 | ScalarType::F64 => return None,
+        })
+    }
+}
+
+impl fmt::Display for ScalarType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The type of an attribute.
+#[derive(Clone, PartialEq, Debug)]
+pub enum AttrType {
+    /// A number or boolean: `f32`
+    Scalar(ScalarType),
+    /// `[i64]`
+    Array(ScalarType),
+    /// Any text: `str`
+    Str,
+    /// One of these texts: `"left" | "right"`
+    Choice(Vec<String>),
+    /// `dict`
+    Dict,
+}
+
+/// The value of an attribute.
+#[derive(Clone, PartialEq, Debug)]
+pub enum AttrValue {
+    /// A boolean.
+    Bool(bool),
+    /// An integer of an integer type, within its range.
+    Int(i128, ScalarType),
+    /// A number of type `f32` (then it is one exactly) or `f64`.
+    Float(f64, ScalarType),
+    /// A text.
+    Str(String),
+    /// Values of one scalar type.
+    Array(ScalarType, Vec<AttrValue>),
+    /// Values by name.
+    Dict(Vec<(String, AttrValue)>),
+}
+
+impl AttrValue {
+    /// An `i64`.
+    pub fn i64(value: i64) -> AttrValue {
+        AttrValue::Int(value.into(), ScalarType::I64)
+    }
+
+    /// An `f32`.
+    pub fn f32(value: f32) -> AttrValue {
+        AttrValue::Float(value.into(), ScalarType::F32)
+    }
+
+    /// What it is, for messages: `f32`, `[i64]`, `str`, `dict`.
+    pub fn type_name(&self) -> String {
+        match self {
+            AttrValue::Bool(_) => "bool".into(),
+            AttrValue::Int(_, ty) | AttrValue::Float(_, ty) => ty.name().into(),
+            AttrValue::Str(_) => "str".into(),
+            AttrValue::Array(ty, _) => format!("[{ty}]"),
+            AttrValue::Dict(_) => "dict".into(),
+        }
+    }
+}
+
+impl AttrType {
+    /// True if the value is of exactly this type.
+    pub fn accepts(&self, value: &AttrValue) -> bool {
+        match (self, value) {
+            (AttrType::Scalar(ScalarType::Bool), AttrValue::Bool(_)) => true,
+            (AttrType::Scalar(ty), AttrValue::Int(v, is)) => {
+                ty == is && ty.range().is_some_and(|(low, high)| (low..=high).contains(v))
+            }
+            (AttrType::Scalar(ty), AttrValue::Float(_, is)) => ty == is && ty.is_float(),
+            (AttrType::Array(ty), AttrValue::Array(is, values)) => {
+                ty == is && values.iter().all(|v| AttrType::Scalar(*ty).accepts(v))
+            }
+            (AttrType::Str, AttrValue::Str(_)) | (AttrType::Dict, AttrValue::Dict(_)) => true,
+            (AttrType::Choice(choices), AttrValue::Str(value)) => choices.contains(value),
+            _ => false,
+        }
+    }
+
+    /// The value as one of this type, where nothing is lost but the last digits of a fraction: an
+    /// integer that fits, an integer as a float, an `f64` rounded to `f32`, and arrays of these.
+    ///
+    /// # Errors
+    /// What is wrong: `must be i32, but is 3000000000`.
+    pub fn convert(&self, value: &AttrValue) -> Result<AttrValue, String> {
+        let converted = match (self, value) {
+            _ if self.accepts(value) => Some(value.clone()),
+            (AttrType::Scalar(ty), value) => convert_scalar(*ty, value),
+            (AttrType::Array(ty), AttrValue::Array(_, values)) => values
+                .iter()
+                .map(|v| convert_scalar(*ty, v))
+                .collect::<Option<Vec<_>>>()
+                .map(|values| AttrValue::Array(*ty, values)),
+            _ => None,
+        };
+        converted.ok_or_else(|| self.complaint(value))
+    }
+
+    /// Why a value is not of this type: `must be f32, but is f64`.
+    pub(crate) fn complaint(&self, value: &AttrValue) -> String {
+        let shown = match value {
+            AttrValue::Str(_) if matches!(self, AttrType::Choice(_)) => value.to_string(),
+            AttrValue::Int(_, is) if matches!(self, AttrType::Scalar(ty) if ty.is_integer()) => {
+                format!("{value} ({is})")
+            }
+            AttrValue::Array(..) => format!("{value} ({})", value.type_name()),
+            _ => value.type_name(),
+        };
+        match self {
+            AttrType::Choice(_) => {
+                format!("must be {}, but is {shown}", self.to_string().replace(" | ", " or "))
+            }
+            _ => format!("must be {self}, but is {shown}"),
+        }
+    }
+}
+
+fn convert_scalar(ty: ScalarType, value: &AttrValue) -> Option<AttrValue> {
+    match *value {
+        AttrValue::Bool(v) if ty == ScalarType::Bool => Some(AttrValue::Bool(v)),
+        AttrValue::Int(v, _) if ty.is_float() => Some(AttrValue::Float(round(v as f64, ty)?, ty)),
+        AttrValue::Int(v, _) => {
+            let (low, high) = ty.range()?;
+            (low..=high).contains(&v).then_some(AttrValue::Int(v, ty))
+        }
+        AttrValue::Float(v, _) if ty.is_float() => Some(AttrValue::Float(round(v, ty)?, ty)),
+        _ => None,
+    }
+}
+
+/// The number rounded to the type, unless it is finite and becomes infinite.
+pub(crate) fn round(value: f64, ty: ScalarType) -> Option<f64> {
+    let rounded = if ty == ScalarType::F32 { f64::from(value as f32) } else { value };
+    (rounded.is_finite() || !value.is_finite()).then_some(rounded)
+}
+
+impl fmt::Display for AttrType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttrType::Scalar(ty) => write!(f, "{ty}"),
+            AttrType::Array(ty) => write!(f, "[{ty}]"),
+            AttrType::Str => f.write_str("str"),
+            AttrType::Choice(choices) => {
+                for (i, choice) in choices.iter().enumerate() {
+                    f.write_str(if i > 0 { " | " } else { "" })?;
+                    write_quoted(f, choice)?;
+                }
+                Ok(())
+            }
+            AttrType::Dict => f.write_str("dict"),
+        }
+    }
+}
+
+/// As a signature writes it; a dictionary, which a signature cannot write, as `{a = 1}`.
+impl fmt::Display for AttrValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttrValue::Bool(v) => write!(f, "{v}"),
+            AttrValue::Int(v, _) => write!(f, "{v}"),
+            AttrValue::Float(v, _) if v.is_nan() => f.write_str("nan"),
+            AttrValue::Float(v, ScalarType::F32) => write!(f, "{:?}", *v as f32),
+            AttrValue::Float(v, _) => write!(f, "{v:?}"),
+            AttrValue::Str(v) => write_quoted(f, v),
+            AttrValue::Array(_, values) => {
+                f.write_str("[")?;
+                for (i, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            AttrValue::Dict(entries) => {
+                f.write_str("{")?;
+                for (i, (name, value)) in entries.iter().enumerate() {
+                    write!(f, "{}{name} = {value}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// Writes text in quotes, with the escapes that the signature language knows.
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            c => write!(f, "{c}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+/// The attributes of a call, by name, in any order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Attrs(Vec<(String, AttrValue)>);
+
+impl Attrs {
+    /// No attributes.
+    pub fn new() -> Attrs {
+        Attrs::default()
+    }
+
+    /// The attribute of this name.
+    pub fn get(&self, name: &str) -> Option<&AttrValue> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
+    /// Sets an attribute, in place of an earlier one of this name.
+    pub fn insert(&mut self, name: impl Into<String>, value: AttrValue) {
+        let name = name.into();
+        match self.0.iter_mut().find(|(n, _)| *n == name) {
+            Some(entry) => entry.1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Names and values, in the order of insertion.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &AttrValue)> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v))
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<S: Into<String>> FromIterator<(S, AttrValue)> for Attrs {
+    fn from_iter<I: IntoIterator<Item = (S, AttrValue)>>(entries: I) -> Attrs {
+        let mut attrs = Attrs::new();
+        for (name, value) in entries {
+            attrs.insert(name, value);
+        }
+        attrs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_convert_where_nothing_is_lost() {
+        let i32s = AttrType::Scalar(ScalarType::I32);
+        assert_eq!(i32s.convert(&AttrValue::i64(7)), Ok(AttrValue::Int(7, ScalarType::I32)));
+        assert_eq!(
+            i32s.convert(&AttrValue::i64(3_000_000_000)),
+            Err("must be i32, but is 3000000000 (i64)".into())
+        );
+        assert_eq!(i32s.convert(&AttrValue::Bool(true)), Err("must be i32, but is bool".into()));
+        let f32s = AttrType::Scalar(ScalarType::F32);
+        assert_eq!(f32s.convert(&AttrValue::Float(1e-6, ScalarType::F64)), Ok(AttrValue::f32(1e-6)));
+        assert_eq!(f32s.convert(&AttrValue::i64(2)), Ok(AttrValue::f32(2.0)));
+        assert!(f32s.convert(&AttrValue::Float(1e300, ScalarType::F64)).is_err());
+        assert!(!f32s.accepts(&AttrValue::Float(1.0, ScalarType::F64)));
+        let empty = AttrValue::Array(ScalarType::F64, vec![]);
+        assert_eq!(
+            AttrType::Array(ScalarType::I64).convert(&empty),
+            Ok(AttrValue::Array(ScalarType::I64, vec![]))
+        );
+        let side = AttrType::Choice(vec!["left".into(), "right".into()]);
+        assert_eq!(
+            side.convert(&AttrValue::Str("up".into())),
+            Err("must be \"left\" or \"right\", but is \"up\"".into())
+        );
+    }
+}

@@ -1,0 +1,634 @@
+//! The tree of a signature, and how it prints.
+//!
+//! Printing is canonical: one space after a comma, none inside an expression, no parentheses that are
+//! not needed. The order is the author's.
+
+use std::fmt::{self, Display};
+
+use super::error::Span;
+use crate::attr::{AttrType, AttrValue};
+use crate::dtype::DType;
+
+/// A name and where it is written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// An operand: `mask: pred[*, n]?`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Operand {
+    /// Its name.
+    pub name: Name,
+    /// Its element type.
+    pub element: ElementType,
+    /// Its dimensions.
+    pub shape: Shape,
+    /// How many of it a call has.
+    pub arity: Arity,
+    /// Its place in memory.
+    pub layout: Layout,
+}
+
+/// How many operands of a call one declared operand stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arity {
+    /// One.
+    Required,
+    /// One or none: `?`.
+    Optional,
+    /// Any number: `...`.
+    Variadic,
+}
+
+/// An attribute: `eps: f32 = 1e-6`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Attr {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: AttrType,
+    /// What it is if it is not given.
+    pub default: Option<AttrValue>,
+    /// True if it may be missing altogether: `?`.
+    pub optional: bool,
+}
+
+impl Attr {
+    /// True if a call has to give it.
+    pub fn is_required(&self) -> bool {
+        self.default.is_none() && !self.optional
+    }
+}
+
+/// A result: `dbias: T[n] aliases bias if bias`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ResultDecl {
+    /// Its name.
+    pub name: Name,
+    /// Its element type.
+    pub element: ElementType,
+    /// Its dimensions.
+    pub shape: Shape,
+    /// True if there is one for each variadic operand: `...`.
+    pub variadic: bool,
+    /// Its place in memory.
+    pub layout: Layout,
+    /// The operand whose buffer it is in.
+    pub aliases: Option<Name>,
+    /// The optional operand that must be given for it to be there.
+    pub condition: Option<Name>,
+}
+
+/// An element type: `f32`, `T`, `complex(T)`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ElementType {
+    /// Applied to the base, the innermost first.
+    pub functions: Vec<ElementFn>,
+    /// What they are applied to.
+    pub base: TypeBase,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The innermost part of an element type.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TypeBase {
+    /// `f32`
+    Fixed(DType),
+    /// `T`
+    Variable(Name),
+}
+
+/// A type that follows from another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ElementFn {
+    /// The complex type whose parts are of this type; defined for `f32` and `f64`.
+    Complex,
+    /// The type of the parts; a type that is not complex itself.
+    Real,
+    /// The type in which sums are kept.
+    Accumulator,
+}
+
+impl ElementFn {
+    /// `complex`, `real`, `acc`
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementFn::Complex => "complex",
+            ElementFn::Real => "real",
+            ElementFn::Accumulator => "acc",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<ElementFn> {
+        [ElementFn::Complex, ElementFn::Real, ElementFn::Accumulator].into_iter().find(|f| f.name() == name)
+    }
+
+    /// The type that follows; none if it is not defined.
+    pub fn apply(self, dtype: DType) -> Option<DType> {
+        match self {
+            ElementFn::Complex => dtype.complex(),
+            ElementFn::Real => Some(dtype.real()),
+            ElementFn::Accumulator => Some(dtype.accumulator()),
+        }
+    }
+}
+
+impl ElementType {
+    /// The variable that it depends on.
+    pub fn variable(&self) -> Option<&Name> {
+        match &self.base {
+            TypeBase::Variable(name) => Some(name),
+            TypeBase::Fixed(_) => None,
+        }
+    }
+
+    /// The type, with the variable standing for `base`.
+    pub fn apply(&self, base: DType) -> Option<DType> {
+        let start = match self.base {
+            TypeBase::Fixed(dtype) => dtype,
+            TypeBase::Variable(_) => base,
+        };
+        self.functions.iter().try_fold(start, |dtype, function| function.apply(dtype))
+    }
+}
+
+/// The dimensions of a tensor: `[*, m, n]`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shape {
+    /// Where `*` is, if it is there.
+    pub batch: Option<Span>,
+    /// The other dimensions.
+    pub dims: Vec<Dim>,
+    /// With the brackets.
+    pub span: Span,
+}
+
+/// A dimension.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Dim {
+    /// `n`, `3`, `2*n+1`
+    Size(Expr),
+    /// `n...`: a size of its own for each variadic operand.
+    Each(Name),
+}
+
+/// An expression over dimensions and integer attributes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// `3`
+    Literal(i64, Span),
+    /// A dimension or an integer attribute.
+    Name(Name),
+    /// `2*n`
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `min(m, n)`
+    Call(Function, Vec<Expr>, Span),
+    /// `sum(n)`, of a dimension with dots.
+    Fold(Fold, Name),
+    /// `len(xs)`, of a variadic operand.
+    Len(Name),
+}
+
+/// An operator of two expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`, rounded down.
+    Div,
+    /// `%`, with the sign of the divisor.
+    Rem,
+}
+
+impl BinaryOp {
+    fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+        }
+    }
+
+    fn is_additive(self) -> bool {
+        matches!(self, BinaryOp::Add | BinaryOp::Sub)
+    }
+}
+
+/// A function of expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// The least of two or more.
+    Min,
+    /// The greatest of two or more.
+    Max,
+    /// A quotient, rounded up.
+    CeilDiv,
+}
+
+impl Function {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Function::Min => "min",
+            Function::Max => "max",
+            Function::CeilDiv => "ceil_div",
+        }
+    }
+}
+
+/// How the sizes of a dimension with dots are combined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// The sum of all.
+    Sum,
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+}
+
+impl Fold {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Fold::Sum => "sum",
+            Fold::Min => "min",
+            Fold::Max => "max",
+        }
+    }
+}
+
+impl Expr {
+    /// Where it is written, from the first character to the last.
+    pub fn span(&self) -> Span {
+        match self {
+            Expr::Literal(_, span) | Expr::Call(_, _, span) => *span,
+            Expr::Name(name) | Expr::Fold(_, name) | Expr::Len(name) => name.span,
+            Expr::Binary(_, left, right) => left.span().to(right.span()),
+        }
+    }
+
+    /// Calls `f` with each name in it that stands for a size, and whether the name is folded.
+    pub(super) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Name, bool)) {
+        match self {
+            Expr::Literal(..) | Expr::Len(_) => {}
+            Expr::Name(name) => f(name, false),
+            Expr::Fold(_, name) => f(name, true),
+            Expr::Binary(_, left, right) => {
+                left.visit(f);
+                right.visit(f);
+            }
+            Expr::Call(_, arguments, _) => arguments.iter().for_each(|a| a.visit(f)),
+        }
+    }
+}
+
+/// The order of a tensor's dimensions in memory. Batch dimensions are outermost.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Layout {
+    /// The last dimension is the fastest; not written.
+    RowMajor,
+    /// `column_major`: the last dimension but one is the fastest.
+    ColumnMajor(Span),
+    /// `layout(2, 0, 1)`: from the slowest to the fastest, without batch dimensions.
+    Order(Vec<usize>, Span),
+}
+
+impl Layout {
+    /// The dimensions of a tensor of this rank (with batch dimensions), from the fastest to the slowest:
+    /// what XLA calls `minor_to_major`.
+    pub fn minor_to_major(&self, rank: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..rank).rev().collect();
+        match self {
+            Layout::RowMajor => {}
+            Layout::ColumnMajor(_) if rank >= 2 => order.swap(0, 1),
+            Layout::ColumnMajor(_) => {}
+            Layout::Order(slowest_first, _) => {
+                let batch = rank.saturating_sub(slowest_first.len());
+                for (place, dim) in order.iter_mut().zip(slowest_first.iter().rev()) {
+                    *place = batch + dim;
+                }
+            }
+        }
+        order
+    }
+}
+
+/// What follows `where`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Clause {
+    /// `T: f32 | f64`
+    Types {
+        /// The variables.
+        variables: Vec<Name>,
+        /// What each stands for.
+        set: TypeSet,
+    },
+    /// `m, n: map`
+    Dims {
+        /// The dimensions, `*` among them as `"*"`.
+        dims: Vec<Name>,
+        /// What the kernel does with each.
+        usage: DimUse,
+    },
+    /// `k <= n`
+    Condition(Expr, Comparison, Expr),
+    /// `side_effect`
+    SideEffect(Span),
+}
+
+/// The types that a variable stands for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TypeSet {
+    /// Every type there is.
+    Any,
+    /// These, in the order in which they are written.
+    OneOf(Vec<DType>),
+}
+
+impl TypeSet {
+    /// The types, in the order in which they are written.
+    pub fn types(&self) -> &[DType] {
+        match self {
+            TypeSet::Any => &DType::ALL,
+            TypeSet::OneOf(types) => types,
+        }
+    }
+
+    /// True if the type is one of them.
+    pub fn contains(&self, dtype: DType) -> bool {
+        self.types().contains(&dtype)
+    }
+
+    /// `f32 or f64`, for messages.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            TypeSet::Any => "of any type".into(),
+            TypeSet::OneOf(types) => types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" or "),
+        }
+    }
+}
+
+/// What a kernel does with a dimension.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DimUse {
+    /// It needs all of it.
+    Whole,
+    /// Each entry by itself.
+    Map,
+    /// It reduces over it.
+    Reduce(Reducer),
+}
+
+/// How the results for the parts of a reduced dimension are combined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reducer {
+    /// Sum.
+    Sum,
+    /// Product.
+    Prod,
+    /// Maximum.
+    Max,
+    /// Minimum.
+    Min,
+    /// Logical or bitwise and.
+    And,
+    /// Logical or bitwise or.
+    Or,
+}
+
+impl Reducer {
+    /// All of them.
+    pub const ALL: [Reducer; 6] =
+        [Reducer::Sum, Reducer::Prod, Reducer::Max, Reducer::Min, Reducer::And, Reducer::Or];
+
+    /// `sum`, `prod`, `max`, `min`, `and`, `or`
+    pub fn name(self) -> &'static str {
+        match self {
+            Reducer::Sum => "sum",
+            Reducer::Prod => "prod",
+            Reducer::Max => "max",
+            Reducer::Min => "min",
+            Reducer::And => "and",
+            Reducer::Or => "or",
+        }
+    }
+}
+
+/// How two sizes are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "each variant is the operator of that name")]
+pub enum Comparison {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Comparison {
+    /// `==`, `!=`, `<`, `<=`, `>`, `>=`
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Eq => "==",
+            Comparison::Ne => "!=",
+            Comparison::Lt => "<",
+            Comparison::Le => "<=",
+            Comparison::Gt => ">",
+            Comparison::Ge => ">=",
+        }
+    }
+
+    /// True if the two sizes compare in this way.
+    pub fn holds(self, left: i64, right: i64) -> bool {
+        match self {
+            Comparison::Eq => left == right,
+            Comparison::Ne => left != right,
+            Comparison::Lt => left < right,
+            Comparison::Le => left <= right,
+            Comparison::Gt => left > right,
+            Comparison::Ge => left >= right,
+        }
+    }
+}
+
+/// Writes things with a separator between them.
+pub(super) fn join<T: Display>(
+    f: &mut fmt::Formatter<'_>,
+    items: impl IntoIterator<Item = T>,
+    separator: &str,
+) -> fmt::Result {
+    for (i, item) in items.into_iter().enumerate() {
+        write!(f, "{}{item}", if i > 0 { separator } else { "" })?;
+    }
+    Ok(())
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match self.arity {
+            Arity::Required => "",
+            Arity::Optional => "?",
+            Arity::Variadic => "...",
+        };
+        write!(f, "{}: {}{}{suffix}{}", self.name, self.element, self.shape, self.layout)
+    }
+}
+
+impl Display for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}{}", self.name, self.ty, if self.optional { "?" } else { "" })?;
+        match &self.default {
+            Some(value) => write!(f, " = {value}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Display for ResultDecl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dots = if self.variadic { "..." } else { "" };
+        write!(f, "{}: {}{}{dots}{}", self.name, self.element, self.shape, self.layout)?;
+        if let Some(operand) = &self.aliases {
+            write!(f, " aliases {operand}")?;
+        }
+        match &self.condition {
+            Some(operand) => write!(f, " if {operand}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for function in self.functions.iter().rev() {
+            write!(f, "{}(", function.name())?;
+        }
+        match &self.base {
+            TypeBase::Fixed(dtype) => write!(f, "{dtype}")?,
+            TypeBase::Variable(name) => write!(f, "{name}")?,
+        }
+        self.functions.iter().try_for_each(|_| f.write_str(")"))
+    }
+}
+
+impl Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.batch.is_some(), self.dims.is_empty()) {
+            (true, false) => "[*, ",
+            (true, true) => "[*",
+            (false, _) => "[",
+        })?;
+        join(f, &self.dims, ", ")?;
+        f.write_str("]")
+    }
+}
+
+impl Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Size(expr) => write!(f, "{expr}"),
+            Dim::Each(name) => write!(f, "{name}..."),
+        }
+    }
+}
+
+impl Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expr::Literal(value, _) => write!(f, "{value}"),
+            Expr::Name(name) => write!(f, "{name}"),
+            Expr::Binary(op, left, right) => {
+                let tight = !op.is_additive();
+                let parenthesized = |expr: &Expr, right: bool| match expr {
+                    Expr::Binary(inner, ..) if right => tight || inner.is_additive(),
+                    Expr::Binary(inner, ..) => tight && inner.is_additive(),
+                    _ => false,
+                };
+                let side = |f: &mut fmt::Formatter<'_>, expr: &Expr, right| match parenthesized(expr, right) {
+                    true => write!(f, "({expr})"),
+                    false => write!(f, "{expr}"),
+                };
+                side(f, left, false)?;
+                f.write_str(op.symbol())?;
+                side(f, right, true)
+            }
+            Expr::Call(function, arguments, _) => {
+                write!(f, "{}(", function.name())?;
+                join(f, arguments, ", ")?;
+                f.write_str(")")
+            }
+            Expr::Fold(fold, name) => write!(f, "{}({name})", fold.name()),
+            Expr::Len(operand) => write!(f, "len({operand})"),
+        }
+    }
+}
+
+/// With a space in front, unless it is the default, which is not written.
+impl Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layout::RowMajor => Ok(()),
+            Layout::ColumnMajor(_) => f.write_str(" column_major"),
+            Layout::Order(order, _) => {
+                f.write_str(" layout(")?;
+                join(f, order, ", ")?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Clause::Types { variables, set } => {
+                join(f, variables, ", ")?;
+                write!(f, ": {set}")
+            }
+            Clause::Dims { dims, usage } => {
+                join(f, dims, ", ")?;
+                write!(f, ": {usage}")
+            }
+            Clause::Condition(left, comparison, right) => {
+                write!(f, "{left} {} {right}", comparison.symbol())
+            }
+            Clause::SideEffect(_) => f.write_str("side_effect"),
+        }
+    }
+}
+
+impl Display for TypeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypeSet::Any => f.write_str("any"),
+            TypeSet::OneOf(types) => join(f, types, " | "),
+        }
+    }
+}
+
+impl Display for DimUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DimUse::Whole => "whole",
+            DimUse::Map => "map",
+            DimUse::Reduce(reducer) => reducer.name(),
+        })
+    }
+}

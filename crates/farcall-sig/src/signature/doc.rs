@@ -1,0 +1,171 @@
+//! The documentation that a signature is: how to call the op from Python, and what its parts are.
+
+use std::fmt::Write as _;
+
+use super::Signature;
+use super::ast::*;
+use crate::attr::{AttrType, AttrValue};
+
+impl Signature {
+    /// How the op is called from Python: operands by position, attributes by name.
+    /// `top_k(x, *, k)`, `softmax(x, mask=None)`, `concat(*xs)`.
+    pub fn call_line(&self, op: &str) -> String {
+        let mut parts: Vec<String> = self
+            .operands
+            .iter()
+            .map(|o| match o.arity {
+                Arity::Required => o.name.text.clone(),
+                Arity::Optional => format!("{}=None", o.name),
+                Arity::Variadic => format!("*{}", o.name),
+            })
+            .collect();
+        let variadic = self.operands.last().is_some_and(|o| o.arity == Arity::Variadic);
+        if !variadic && !self.attrs.is_empty() {
+            parts.push("*".into());
+        }
+        for attr in &self.attrs {
+            parts.push(match &attr.default {
+                Some(value) => format!("{}={}", attr.name, python(value)),
+                None if attr.optional => format!("{}=None", attr.name),
+                None => attr.name.text.clone(),
+            });
+        }
+        format!("{op}({})", parts.join(", "))
+    }
+
+    /// The signature explained, as Markdown that also reads well as plain text.
+    pub fn markdown(&self, op: &str) -> String {
+        let mut out = format!("    {}\n", self.call_line(op));
+        let sizes = |operand: &Operand| match operand.arity {
+            Arity::Required => "",
+            Arity::Optional => ", optional",
+            Arity::Variadic => ", any number",
+        };
+        let operands = self.operands.iter().map(|o| {
+            format!("`{}`: `{}{}`{}{}", o.name, o.element, o.shape, sizes(o), layout_words(&o.layout))
+        });
+        section(&mut out, "Operands", operands);
+        let attrs = self.attrs.iter().map(|a| {
+            let need = match &a.default {
+                Some(value) => format!(", {} by default", python(value)),
+                None if a.optional => ", optional".into(),
+                None => String::new(),
+            };
+            format!("`{}`: {}{need}", a.name, attr_words(&a.ty))
+        });
+        section(&mut out, "Attributes", attrs);
+        let results = self.results.iter().map(|r| {
+            let mut line = format!("`{}`: `{}{}`", r.name, r.element, r.shape);
+            if r.variadic {
+                line += ", one for each variadic operand";
+            }
+            line += &layout_words(&r.layout);
+            if let Some(operand) = &r.aliases {
+                let _ = write!(line, ", in the memory of `{operand}`");
+            }
+            if let Some(operand) = &r.condition {
+                let _ = write!(line, ", if `{operand}` is given");
+            }
+            if let (None, DimUse::Reduce(reducer)) = (r.shape.batch, self.dim_use("*")) {
+                let _ = write!(line, ", {} over the batch", reduced_words(reducer));
+            }
+            line
+        });
+        section(&mut out, "Results", results);
+        let mut where_ = Vec::new();
+        for clause in &self.clauses {
+            match clause {
+                Clause::Types { variables, set } => {
+                    where_.extend(variables.iter().map(|v| format!("`{v}` is {}", set.in_words())));
+                }
+                Clause::Condition(..) => where_.push(format!("`{clause}`")),
+                Clause::Dims { .. } | Clause::SideEffect(_) => {}
+            }
+        }
+        section(&mut out, "Where", where_);
+        section(&mut out, "Dimensions", self.dim_lines());
+        let _ = write!(out, "\nvmap: {}.\n", self.batching());
+        if self.has_side_effect() {
+            out.push_str("It has a side effect: it is never dropped, repeated or reordered.\n");
+        }
+        out
+    }
+
+    fn dim_lines(&self) -> Vec<String> {
+        let mut names: Vec<&str> = Vec::new();
+        for operand in &self.operands {
+            let star = operand.shape.batch.map(|_| "*");
+            let dims = operand.shape.dims.iter().filter_map(|d| match d {
+                Dim::Size(Expr::Name(name)) | Dim::Each(name) if self.attr(&name.text).is_none() => {
+                    Some(name.text.as_str())
+                }
+                _ => None,
+            });
+            for name in star.into_iter().chain(dims) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        let words = |name: &&str| match (*name, self.dim_use(name)) {
+            ("*", DimUse::Whole) => "`*`: leading dimensions, looked at together".to_string(),
+            ("*", _) => "`*`: leading batch dimensions, any number, each entry by itself".to_string(),
+            (name, DimUse::Whole) => format!("`{name}`: all of it is needed at once"),
+            (name, DimUse::Map) => format!("`{name}`: each entry by itself"),
+            (name, DimUse::Reduce(reducer)) => format!("`{name}`: {} over it", reduced_words(reducer)),
+        };
+        names.iter().map(words).collect()
+    }
+}
+
+fn section(out: &mut String, title: &str, lines: impl IntoIterator<Item = String>) {
+    let mut lines = lines.into_iter().peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    let _ = write!(out, "\n{title}:\n\n");
+    for line in lines {
+        let _ = writeln!(out, "- {line}");
+    }
+}
+
+fn layout_words(layout: &Layout) -> String {
+    match layout {
+        Layout::RowMajor => String::new(),
+        Layout::ColumnMajor(_) => ", column-major".into(),
+        Layout::Order(..) => format!(",{layout}"),
+    }
+}
+
+fn attr_words(ty: &AttrType) -> String {
+    match ty {
+        AttrType::Choice(_) => ty.to_string().replace(" | ", " or "),
+        ty => format!("`{ty}`"),
+    }
+}
+
+fn reduced_words(reducer: Reducer) -> &'static str {
+    match reducer {
+        Reducer::Sum => "a sum",
+        Reducer::Prod => "a product",
+        Reducer::Max => "a maximum",
+        Reducer::Min => "a minimum",
+        Reducer::And => "all of it (and)",
+        Reducer::Or => "any of it (or)",
+    }
+}
+
+/// A value as Python writes it.
+fn python(value: &AttrValue) -> String {
+    match value {
+        AttrValue::Bool(true) => "True".into(),
+        AttrValue::Bool(false) => "False".into(),
+        AttrValue::Float(v, _) if !v.is_finite() => format!("float(\"{value}\")"),
+        AttrValue::Array(_, values) => {
+            let values: Vec<String> = values.iter().map(python).collect();
+            let comma = if values.len() == 1 { "," } else { "" };
+            format!("({}{comma})", values.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Mistakes in a signature, and the places of things in its text.
+
+use std::fmt;
+
+/// Bytes of a signature's text.
+///
+/// Where a thing was written is no part of what it is: all spans are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub offset: usize,
+    /// Number of bytes; 0 for the end of the text.
+    pub len: usize,
+}
+
+impl Span {
+    /// The span from the start of this one to the end of another.
+    pub fn to(self, end: Span) -> Span {
+        Span { offset: self.offset, len: (end.offset + end.len).saturating_sub(self.offset) }
+    }
+}
+
+impl PartialEq for Span {
+    fn eq(&self, _: &Span) -> bool {
+        true
+    }
+}
+
+/// The first mistake of a signature.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SignatureError {
+    /// The characters that it is about.
+    pub span: Span,
+    /// What is wrong.
+    pub message: String,
+    /// What else helps: what is allowed, what was probably meant.
+    pub notes: Vec<String>,
+}
+
+impl SignatureError {
+    pub(super) fn new(span: Span, message: impl Into<String>) -> SignatureError {
+        SignatureError { span, message: message.into(), notes: Vec::new() }
+    }
+
+    pub(super) fn note(mut self, note: impl Into<String>) -> SignatureError {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds a note with the names that are close to a mistyped one, if any are.
+    pub(super) fn did_you_mean<'a>(
+        self,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> SignatureError {
+        match crate::nearest::nearest(name, candidates).as_slice() {
+            [] => self,
+            near => {
+                let near: Vec<String> = near.iter().map(|n| format!("`{n}`")).collect();
+                self.note(format!("did you mean {}?", near.join(" or ")))
+            }
+        }
+    }
+
+    /// The message, the line of the text with carets under the characters, and the notes. `text` is
+    /// what was parsed.
+    pub fn render(&self, text: &str) -> String {
+        let offset = floor(text, self.span.offset);
+        let start = text[..offset].rfind('\n').map_or(0, |i| i + 1);
+        let end = text[offset..].find('\n').map_or(text.len(), |i| offset + i);
+        let stop = floor(text, self.span.offset.saturating_add(self.span.len)).clamp(offset, end);
+        let carets = text[offset..stop].chars().count().max(1);
+        let indent: String =
+            text[start..offset].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let mut out =
+            format!("{}\n  | {}\n  | {indent}{}", self.message, &text[start..end], "^".repeat(carets));
+        for note in &self.notes {
+            out.push_str("\n  = ");
+            out.push_str(note);
+        }
+        out
+    }
+}
+
+/// The last boundary between characters that is not after `offset`.
+fn floor(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+impl fmt::Display for SignatureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for note in &self.notes {
+            write!(f, "; {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SignatureError {}

@@ -1,0 +1,700 @@
+//! From the operands and attributes of a call to the types of its results, or to a message in the op's
+//! own words.
+//!
+//! Nothing here panics or overflows, whatever the sizes are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::Signature;
+use super::ast::*;
+use crate::attr::{AttrType, AttrValue, Attrs};
+use crate::dtype::DType;
+use crate::nearest::nearest;
+
+/// The type of an operand that a call gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OperandType<'a> {
+    /// Its element type.
+    pub dtype: DType,
+    /// Its dimensions, batch dimensions first.
+    pub dims: &'a [i64],
+}
+
+/// The type of a result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultType {
+    /// Which of [`Signature::results`] it is.
+    pub decl: usize,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its dimensions, batch dimensions first.
+    pub dims: Vec<i64>,
+    /// The operand of the call whose buffer it is in.
+    pub aliases: Option<usize>,
+    /// Its dimensions from the fastest in memory to the slowest.
+    pub minor_to_major: Vec<usize>,
+}
+
+/// All that a signature says about one call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inference {
+    /// The results of the call. An optional one that is not there is left out; a variadic one is several.
+    pub results: Vec<ResultType>,
+    /// For each operand of the call, which of [`Signature::operands`] it is.
+    pub operands: Vec<usize>,
+    /// For each operand, its dimensions from the fastest in memory to the slowest.
+    pub operand_layouts: Vec<Vec<usize>>,
+    /// What `*` stands for.
+    pub batch: Vec<i64>,
+    /// The named dimensions and their sizes, without those that have several.
+    pub dims: BTreeMap<String, i64>,
+    /// The type variables and what they stand for.
+    pub types: BTreeMap<String, DType>,
+    /// All attributes in the order of [`Signature::attrs`], with defaults filled in.
+    pub attrs: Attrs,
+}
+
+/// Why a call does not fit a signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// The kind of mistake.
+    pub kind: MismatchKind,
+    /// What it is about.
+    pub place: Place,
+    /// What is wrong, without the op's name.
+    pub message: String,
+}
+
+/// The kind of a mismatch, for hosts whose languages tell type errors from value errors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MismatchKind {
+    /// Too few or too many operands.
+    Count,
+    /// An element type.
+    Type,
+    /// A number of dimensions, a size, or a condition on sizes.
+    Shape,
+    /// An attribute that is missing or not known.
+    AttrName,
+    /// An attribute of the wrong type.
+    AttrType,
+}
+
+/// What a mismatch is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The call as a whole.
+    Call,
+    /// The operand of the call with this number.
+    Operand(usize),
+    /// The attribute of this name.
+    Attr(String),
+    /// The declared result with this number.
+    Result(usize),
+}
+
+impl Mismatch {
+    /// The message with the op's name: `rms_norm: scale has n = 64 but x has n = 128`.
+    pub fn in_op(&self, op: &str) -> String {
+        format!("{op}: {}", self.message)
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+type Result<T = ()> = std::result::Result<T, Mismatch>;
+
+fn mismatch<T>(kind: MismatchKind, place: Place, message: String) -> Result<T> {
+    Err(Mismatch { kind, place, message })
+}
+
+impl Signature {
+    /// The types of the results of a call, and what its names stand for.
+    ///
+    /// Attributes must be of exactly the declared types ([`Signature::convert_attrs`] brings them there).
+    /// Defaults stand in for those that are not given.
+    ///
+    /// # Errors
+    /// The first thing that does not fit, in the order operand count, attributes, operands from left to
+    /// right, conditions, results.
+    pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference> {
+        let slots = self.operand_slots(operands.len())?;
+        let attrs = self.complete_attrs(attrs)?;
+        let mut call = Call {
+            signature: self,
+            given: operands,
+            names: slot_names(self, &slots),
+            slots,
+            attrs: &attrs,
+            batch: None,
+            dims: BTreeMap::new(),
+            each: BTreeMap::new(),
+            types: BTreeMap::new(),
+        };
+        call.bind()?;
+        call.check_derived_types()?;
+        call.check_expressions()?;
+        call.check_conditions()?;
+        let results = call.results()?;
+        let layout = |(operand, slot): (&OperandType<'_>, &usize)| {
+            self.operands[*slot].layout.minor_to_major(operand.dims.len())
+        };
+        Ok(Inference {
+            results,
+            operand_layouts: operands.iter().zip(&call.slots).map(layout).collect(),
+            batch: call.batch.map(|(dims, _)| dims.to_vec()).unwrap_or_default(),
+            dims: call.dims.iter().map(|(name, (size, _))| (name.to_string(), *size)).collect(),
+            types: call.types.iter().map(|(name, bound)| (name.to_string(), bound.dtype)).collect(),
+            operands: call.slots,
+            attrs,
+        })
+    }
+
+    /// For each operand of a call with `count` of them, which of [`Signature::operands`] it is.
+    ///
+    /// # Errors
+    /// If a call cannot have this number.
+    pub fn operand_slots(&self, count: usize) -> Result<Vec<usize>> {
+        let declared = self.operands.len();
+        let required = self.operands.iter().filter(|o| o.arity == Arity::Required).count();
+        let variadic = self.operands.last().is_some_and(|o| o.arity == Arity::Variadic);
+        if count >= required && (variadic || count <= declared) {
+            return Ok((0..count).map(|i| i.min(declared - 1)).collect());
+        }
+        let takes = match (required, variadic) {
+            (_, true) => format!("at least {}", counted(required, "operand")),
+            (0, false) if declared == 0 => "no operands".into(),
+            (_, false) if required < declared => format!("{required} to {}", counted(declared, "operand")),
+            (_, false) => counted(required, "operand"),
+        };
+        let names: Vec<String> = self
+            .operands
+            .iter()
+            .map(|o| match o.arity {
+                Arity::Required => o.name.text.clone(),
+                Arity::Optional => format!("{}?", o.name),
+                Arity::Variadic => format!("{}...", o.name),
+            })
+            .collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but {count} given"))
+    }
+
+    /// The attributes of a call brought to the declared types where nothing is lost (see
+    /// [`AttrType::convert`]), with defaults filled in, in the order of [`Signature::attrs`]: what a language with one
+    /// type of number calls before [`Signature::infer`] and before it encodes the call.
+    ///
+    /// # Errors
+    /// An attribute that is missing, not known, or of another type.
+    pub fn convert_attrs(&self, given: &Attrs) -> Result<Attrs> {
+        self.collect_attrs(given, |ty, value| ty.convert(value))
+    }
+
+    fn complete_attrs(&self, given: &Attrs) -> Result<Attrs> {
+        self.collect_attrs(given, |ty, value| match ty.accepts(value) {
+            true => Ok(value.clone()),
+            false => Err(ty.complaint(value)),
+        })
+    }
+
+    fn collect_attrs(
+        &self,
+        given: &Attrs,
+        take: impl Fn(&AttrType, &AttrValue) -> std::result::Result<AttrValue, String>,
+    ) -> Result<Attrs> {
+        for (name, _) in given.iter() {
+            if self.attr(name).is_none() {
+                let near = nearest(name, self.attrs.iter().map(|a| a.name.text.as_str()));
+                let hint = match near.as_slice() {
+                    _ if self.operand(name).is_some() => "; it is an operand".into(),
+                    [] if self.attrs.is_empty() => "; there are none".into(),
+                    [] => {
+                        let all: Vec<&str> = self.attrs.iter().map(|a| a.name.text.as_str()).collect();
+                        format!("; there is {}", all.join(", "))
+                    }
+                    near => format!("; did you mean {}?", near.join(" or ")),
+                };
+                let place = Place::Attr(name.into());
+                return mismatch(
+                    MismatchKind::AttrName,
+                    place,
+                    format!("there is no attribute {name}{hint}"),
+                );
+            }
+        }
+        let mut attrs = Attrs::new();
+        for attr in &self.attrs {
+            let name = attr.name.text.as_str();
+            let place = || Place::Attr(name.into());
+            match (given.get(name), &attr.default) {
+                (Some(value), _) => match take(&attr.ty, value) {
+                    Ok(value) => attrs.insert(name, value),
+                    Err(why) => {
+                        return mismatch(MismatchKind::AttrType, place(), format!("attribute {name} {why}"));
+                    }
+                },
+                (None, Some(default)) => attrs.insert(name, default.clone()),
+                (None, None) if attr.optional => {}
+                (None, None) => {
+                    let message = format!("attribute {name} is missing; it must be {}", attr.ty);
+                    return mismatch(MismatchKind::AttrName, place(), message);
+                }
+            }
+        }
+        Ok(attrs)
+    }
+}
+
+/// `1 operand`, `2 operands`
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Names of the operands of a call: `x`, `xs[0]`.
+pub(super) fn slot_names(signature: &Signature, slots: &[usize]) -> Vec<String> {
+    let name = |(i, slot): (usize, &usize)| {
+        let operand = &signature.operands[*slot];
+        match operand.arity {
+            Arity::Variadic => format!("{}[{}]", operand.name, i - slot),
+            _ => operand.name.text.clone(),
+        }
+    };
+    slots.iter().enumerate().map(name).collect()
+}
+
+/// What a type variable stands for, and which operand said so.
+struct BoundType {
+    dtype: DType,
+    giver: usize,
+}
+
+/// One call, while what its names stand for is found.
+struct Call<'a> {
+    signature: &'a Signature,
+    given: &'a [OperandType<'a>],
+    names: Vec<String>,
+    slots: Vec<usize>,
+    attrs: &'a Attrs,
+    /// The batch dimensions, and the operand that gave them first.
+    batch: Option<(&'a [i64], usize)>,
+    /// Size of each dimension, and the operand that gave it first.
+    dims: BTreeMap<&'a str, (i64, usize)>,
+    /// Sizes of dimensions with dots, one for each variadic operand.
+    each: BTreeMap<&'a str, Vec<i64>>,
+    types: BTreeMap<&'a str, BoundType>,
+}
+
+impl<'a> Call<'a> {
+    /// Operands from left to right: ranks, element types, batch dimensions, names that stand alone.
+    fn bind(&mut self) -> Result {
+        for i in 0..self.given.len() {
+            let operand = &self.signature.operands[self.slots[i]];
+            let dims = self.given[i].dims;
+            self.check_rank(i, operand, dims)?;
+            self.bind_type(i, &operand.element)?;
+            let (batch, dims) = dims.split_at(dims.len() - operand.shape.dims.len());
+            if operand.shape.batch.is_some() {
+                match self.batch {
+                    None => self.batch = Some((batch, i)),
+                    Some((known, giver)) if known != batch => {
+                        let message = format!(
+                            "{} has batch dimensions {batch:?} but {} has {known:?}",
+                            self.names[i], self.names[giver]
+                        );
+                        return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                    }
+                    Some(_) => {}
+                }
+            }
+            self.bind_dims(i, operand, dims)?;
+        }
+        Ok(())
+    }
+
+    fn check_rank(&self, i: usize, operand: &Operand, dims: &[i64]) -> Result {
+        let name = &self.names[i];
+        let fixed = operand.shape.dims.len();
+        let fits = match operand.shape.batch {
+            Some(_) => dims.len() >= fixed,
+            None => dims.len() == fixed,
+        };
+        if !fits {
+            let least = if operand.shape.batch.is_some() { "at least " } else { "" };
+            let message = format!(
+                "{name} has shape {dims:?}, but {} needs {least}{}",
+                operand.shape,
+                counted(fixed, "dimension")
+            );
+            return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+        }
+        match dims.iter().position(|d| *d < 0) {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("{name} has shape {dims:?}, with a negative dimension");
+                mismatch(MismatchKind::Shape, Place::Operand(i), message)
+            }
+        }
+    }
+
+    fn bind_type(&mut self, i: usize, element: &'a ElementType) -> Result {
+        let dtype = self.given[i].dtype;
+        let name = &self.names[i];
+        let wrong = |message| mismatch(MismatchKind::Type, Place::Operand(i), message);
+        let Some(variable) = element.variable() else {
+            return match element.apply(dtype) {
+                Some(fixed) if fixed == dtype => Ok(()),
+                _ => wrong(format!("{name} must be {element}, but is {dtype}")),
+            };
+        };
+        if self.types.contains_key(variable.text.as_str()) {
+            return self.check_type(i, element, variable);
+        }
+        let Some(set) = self.signature.type_set(&variable.text) else { return Ok(()) };
+        let bases: Vec<DType> =
+            set.types().iter().copied().filter(|t| element.apply(*t) == Some(dtype)).collect();
+        match bases.as_slice() {
+            [base] => {
+                self.types.insert(&variable.text, BoundType { dtype: *base, giver: i });
+                Ok(())
+            }
+            // Several types give this one: an operand further right decides.
+            [_, _, ..] => Ok(()),
+            [] if element.functions.is_empty() => {
+                wrong(format!("{name} must be {}, but is {dtype}", set.in_words()))
+            }
+            [] => wrong(format!(
+                "{name} must be {element} where {variable} is {}, but is {dtype}",
+                set.in_words()
+            )),
+        }
+    }
+
+    fn check_type(&self, i: usize, element: &ElementType, variable: &Name) -> Result {
+        let Some(bound) = self.types.get(variable.text.as_str()) else { return Ok(()) };
+        let dtype = self.given[i].dtype;
+        let expected = element.apply(bound.dtype);
+        if expected == Some(dtype) {
+            return Ok(());
+        }
+        let (name, giver) = (&self.names[i], &self.names[bound.giver]);
+        let giver_type = self.given[bound.giver].dtype;
+        let message = match expected {
+            Some(expected) if expected != giver_type || !element.functions.is_empty() => {
+                format!(
+                    "{name} must be {element} = {expected}, since {giver} is {giver_type}, but is {dtype}"
+                )
+            }
+            _ => format!("{name} is {dtype} but {giver} is {giver_type}"),
+        };
+        mismatch(MismatchKind::Type, Place::Operand(i), message)
+    }
+
+    /// Types that were read before their variable was known.
+    fn check_derived_types(&self) -> Result {
+        for (i, slot) in self.slots.iter().enumerate() {
+            let element = &self.signature.operands[*slot].element;
+            if let Some(variable) = element.variable() {
+                self.check_type(i, element, variable)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_dims(&mut self, i: usize, operand: &'a Operand, sizes: &[i64]) -> Result {
+        let variadic = operand.arity == Arity::Variadic;
+        let entry = i - self.slots[i];
+        for (k, (dim, size)) in operand.shape.dims.iter().zip(sizes).enumerate() {
+            let size = *size;
+            let shape = || format!("{} has shape {:?}", self.names[i], self.given[i].dims);
+            match dim {
+                Dim::Size(Expr::Literal(literal, _)) if *literal != size => {
+                    let message =
+                        format!("{}, but its dimension {k} of {} must be {literal}", shape(), operand.shape);
+                    return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                }
+                Dim::Size(Expr::Name(name)) => {
+                    let name = name.text.as_str();
+                    if let Some(value) = self.attr_size(name) {
+                        if i128::from(size) != value {
+                            let message = format!(
+                                "{} has {name} = {size} but attribute {name} is {value}",
+                                self.names[i]
+                            );
+                            return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                        }
+                        continue;
+                    }
+                    let (known, giver) = *self.dims.entry(name).or_insert((size, i));
+                    if known != size {
+                        let message = match giver == i {
+                            true => format!(
+                                "{}, but {} has {name} twice, which cannot be both {known} and {size}",
+                                shape(),
+                                operand.shape
+                            ),
+                            false => format!(
+                                "{} has {name} = {size} but {} has {name} = {known}",
+                                self.names[i], self.names[giver]
+                            ),
+                        };
+                        return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                    }
+                }
+                Dim::Size(_) => {}
+                Dim::Each(name) if variadic => {
+                    let sizes = self.each.entry(&name.text).or_default();
+                    match sizes.get(entry) {
+                        None => sizes.push(size),
+                        Some(known) if *known != size => {
+                            let message =
+                                format!("{} has {name} = {known} and {name} = {size}", self.names[i]);
+                            return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                        }
+                        Some(_) => {}
+                    }
+                }
+                Dim::Each(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Operand dimensions that are expressions, once every name is known.
+    fn check_expressions(&self) -> Result {
+        for (i, slot) in self.slots.iter().enumerate() {
+            let operand = &self.signature.operands[*slot];
+            let dims = self.given[i].dims;
+            let sizes = &dims[dims.len() - operand.shape.dims.len()..];
+            for (dim, size) in operand.shape.dims.iter().zip(sizes) {
+                let Dim::Size(expr @ (Expr::Binary(..) | Expr::Call(..) | Expr::Fold(..) | Expr::Len(_))) =
+                    dim
+                else {
+                    continue;
+                };
+                let expected = self.size(expr, Place::Operand(i))?;
+                if expected != *size {
+                    let message = format!(
+                        "{} has shape {dims:?}, but {} needs {expr} = {expected}, not {size}{}",
+                        self.names[i],
+                        operand.shape,
+                        self.with_values(&[expr])
+                    );
+                    return mismatch(MismatchKind::Shape, Place::Operand(i), message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_conditions(&self) -> Result {
+        for clause in &self.signature.clauses {
+            let Clause::Condition(left, comparison, right) = clause else { continue };
+            if !comparison.holds(self.size(left, Place::Call)?, self.size(right, Place::Call)?) {
+                let message = format!("{clause} does not hold{}", self.with_values(&[left, right]));
+                return mismatch(MismatchKind::Shape, Place::Call, message);
+            }
+        }
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Vec<ResultType>> {
+        let mut results = Vec::new();
+        for (decl, result) in self.signature.results.iter().enumerate() {
+            let declared = |name: &Option<Name>| {
+                name.as_ref().and_then(|n| self.signature.operands.iter().position(|o| o.name.text == n.text))
+            };
+            if declared(&result.condition).is_some_and(|slot| !self.slots.contains(&slot)) {
+                continue;
+            }
+            let alias = declared(&result.aliases).and_then(|slot| self.slots.iter().position(|s| *s == slot));
+            let variadic = self.signature.operands.last().filter(|o| o.arity == Arity::Variadic);
+            let count = match (result.variadic, variadic) {
+                (true, Some(_)) => self.slots.len() + 1 - self.signature.operands.len(),
+                _ => 1,
+            };
+            for entry in 0..count {
+                let dtype = self.result_dtype(decl, result)?;
+                let dims = self.result_dims(decl, result, entry)?;
+                let minor_to_major = result.layout.minor_to_major(dims.len());
+                let aliases = alias.map(|first| first + entry);
+                results.push(ResultType { decl, dtype, dims, aliases, minor_to_major });
+            }
+        }
+        Ok(results)
+    }
+
+    fn result_dtype(&self, decl: usize, result: &ResultDecl) -> Result<DType> {
+        let base = match result.element.variable() {
+            // The base is fixed; what is passed is not used.
+            None => Some(DType::F32),
+            Some(variable) => self.types.get(variable.text.as_str()).map(|b| b.dtype),
+        };
+        match base.and_then(|base| result.element.apply(base)) {
+            Some(dtype) => Ok(dtype),
+            None => mismatch(
+                MismatchKind::Count,
+                Place::Result(decl),
+                self.needs_one(&result.element.to_string()),
+            ),
+        }
+    }
+
+    fn result_dims(&self, decl: usize, result: &ResultDecl, entry: usize) -> Result<Vec<i64>> {
+        let place = Place::Result(decl);
+        let mut dims = match (result.shape.batch, self.batch) {
+            (None, _) => Vec::new(),
+            (Some(_), Some((batch, _))) => batch.to_vec(),
+            (Some(_), None) => return mismatch(MismatchKind::Count, place, self.needs_one("*")),
+        };
+        for dim in &result.shape.dims {
+            let size = match dim {
+                Dim::Size(expr) => self.size(expr, place.clone())?,
+                Dim::Each(name) => match self.each.get(name.text.as_str()).and_then(|s| s.get(entry)) {
+                    Some(size) => *size,
+                    None => return mismatch(MismatchKind::Count, place, self.needs_one(&name.text)),
+                },
+            };
+            if size < 0 {
+                let values = match dim {
+                    Dim::Size(expr) => self.with_values(&[expr]),
+                    Dim::Each(_) => String::new(),
+                };
+                let message = format!("{} would have the size {dim} = {size}{values}", result.name);
+                return mismatch(MismatchKind::Shape, place, message);
+            }
+            dims.push(size);
+        }
+        Ok(dims)
+    }
+
+    /// A name is unknown only because no variadic operand was given.
+    fn needs_one(&self, what: &str) -> String {
+        match self.signature.operands.last() {
+            Some(operand) => format!("{what} is not known without at least one of {}", operand.name),
+            None => format!("{what} is not known"),
+        }
+    }
+
+    /// The value of an integer attribute.
+    fn attr_size(&self, name: &str) -> Option<i128> {
+        match self.attrs.get(name) {
+            Some(AttrValue::Int(value, _)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn size(&self, expr: &Expr, place: Place) -> Result<i64> {
+        match self.eval(expr) {
+            Ok(size) => Ok(size),
+            Err(EvalError::Unknown(name)) => mismatch(MismatchKind::Count, place, self.needs_one(&name)),
+            Err(EvalError::Overflow) => {
+                let message = format!("{expr} is too large{}", self.with_values(&[expr]));
+                mismatch(MismatchKind::Shape, place, message)
+            }
+            Err(EvalError::DivisionByZero) => {
+                let message = format!("{expr} divides by zero{}", self.with_values(&[expr]));
+                mismatch(MismatchKind::Shape, place, message)
+            }
+        }
+    }
+
+    fn eval(&self, expr: &Expr) -> std::result::Result<i64, EvalError> {
+        match expr {
+            Expr::Literal(value, _) => Ok(*value),
+            Expr::Name(name) => match (self.attr_size(&name.text), self.dims.get(name.text.as_str())) {
+                (Some(value), _) => i64::try_from(value).map_err(|_| EvalError::Overflow),
+                (None, Some((size, _))) => Ok(*size),
+                (None, None) => Err(EvalError::Unknown(name.text.clone())),
+            },
+            Expr::Binary(op, left, right) => {
+                let (left, right) = (self.eval(left)?, self.eval(right)?);
+                let value = match op {
+                    BinaryOp::Add => left.checked_add(right),
+                    BinaryOp::Sub => left.checked_sub(right),
+                    BinaryOp::Mul => left.checked_mul(right),
+                    BinaryOp::Div | BinaryOp::Rem if right == 0 => return Err(EvalError::DivisionByZero),
+                    BinaryOp::Div => floor_div(left, right),
+                    BinaryOp::Rem => floor_div(left, right)
+                        .and_then(|quotient| quotient.checked_mul(right))
+                        .and_then(|multiple| left.checked_sub(multiple)),
+                };
+                value.ok_or(EvalError::Overflow)
+            }
+            Expr::Call(function, arguments, _) => {
+                let values =
+                    arguments.iter().map(|a| self.eval(a)).collect::<std::result::Result<Vec<_>, _>>()?;
+                let value = match (function, values.as_slice()) {
+                    (Function::CeilDiv, [_, 0]) => return Err(EvalError::DivisionByZero),
+                    (Function::CeilDiv, [left, right]) => {
+                        left.checked_neg().and_then(|l| floor_div(l, *right)).and_then(i64::checked_neg)
+                    }
+                    (Function::Min, values) => values.iter().copied().min(),
+                    (Function::Max | Function::CeilDiv, values) => values.iter().copied().max(),
+                };
+                value.ok_or(EvalError::Overflow)
+            }
+            Expr::Fold(fold, name) => {
+                let sizes = self.each.get(name.text.as_str()).map_or(&[][..], Vec::as_slice);
+                match fold {
+                    Fold::Sum => {
+                        sizes.iter().try_fold(0i64, |sum, s| sum.checked_add(*s)).ok_or(EvalError::Overflow)
+                    }
+                    Fold::Min => sizes.iter().copied().min().ok_or(EvalError::Unknown(expr.to_string())),
+                    Fold::Max => sizes.iter().copied().max().ok_or(EvalError::Unknown(expr.to_string())),
+                }
+            }
+            Expr::Len(operand) => {
+                let slot = self.signature.operands.iter().position(|o| o.name.text == operand.text);
+                let count = self.slots.iter().filter(|s| Some(**s) == slot).count();
+                i64::try_from(count).map_err(|_| EvalError::Overflow)
+            }
+        }
+    }
+
+    /// ` (n = 3, k = 5)`: what the names of these expressions stand for.
+    fn with_values(&self, exprs: &[&Expr]) -> String {
+        let mut seen: Vec<String> = Vec::new();
+        for expr in exprs {
+            if matches!(expr, Expr::Literal(..)) {
+                continue;
+            }
+            expr.visit(&mut |name, folded| {
+                let value = match (self.attr_size(&name.text), self.dims.get(name.text.as_str())) {
+                    _ if folded => {
+                        self.each.get(name.text.as_str()).map(|sizes| format!("{name} = {sizes:?}"))
+                    }
+                    (Some(value), _) => Some(format!("{name} = {value}")),
+                    (None, Some((size, _))) => Some(format!("{name} = {size}")),
+                    (None, None) => None,
+                };
+                if let Some(value) = value
+                    && !seen.contains(&value)
+                {
+                    seen.push(value);
+                }
+            });
+        }
+        if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) }
+    }
+}
+
+enum EvalError {
+    /// A name that only variadic operands determine, of which none was given.
+    Unknown(String),
+    Overflow,
+    DivisionByZero,
+}
+
+/// The quotient, rounded down. The divisor is not zero.
+fn floor_div(left: i64, right: i64) -> Option<i64> {
+    let quotient = left.checked_div(right)?;
+    let inexact = left.checked_rem(right)? != 0;
+    Some(if inexact && (left < 0) != (right < 0) { quotient - 1 } else { quotient })
+}

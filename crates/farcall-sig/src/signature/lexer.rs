@@ -1,0 +1,115 @@
+//! Text into tokens. Every token is a token, or several, of Rust as well.
+
+use super::error::{SignatureError, Span};
+
+/// What a token is.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Token {
+    /// A name or keyword.
+    Ident(String),
+    /// Digits.
+    Int(String),
+    /// Digits with a fraction or an exponent.
+    Float(String),
+    /// A string, without quotes and escapes.
+    Str(String),
+    /// One of [`SYMBOLS`].
+    Symbol(&'static str),
+    /// After the last one.
+    End,
+}
+
+impl Token {
+    /// As a message names it.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Token::Ident(text) | Token::Int(text) | Token::Float(text) => format!("`{text}`"),
+            Token::Str(text) => format!("the string {text:?}"),
+            Token::Symbol(text) => format!("`{text}`"),
+            Token::End => "the end".into(),
+        }
+    }
+}
+
+/// Punctuation, the longer ones before those that they begin with.
+const SYMBOLS: [&str; 25] = [
+    "...", "->", "==", "!=", "<=", ">=", "<", ">", "=", "(", ")", "[", "]", ",", ":", ";", "|", "?", "*",
+    "+", "-", "/", "%", "{", "}",
+];
+
+/// All tokens of a text, ending with [`Token::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, SignatureError> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    loop {
+        at += text[at..].len() - text[at..].trim_start().len();
+        let rest = &text[at..];
+        let Some(first) = rest.chars().next() else {
+            out.push((Token::End, Span { offset: text.len(), len: 0 }));
+            return Ok(out);
+        };
+        let (token, len) = if first.is_ascii_alphabetic() || first == '_' {
+            let len = prefix(rest, |c| c.is_ascii_alphanumeric() || c == '_');
+            (Token::Ident(rest[..len].into()), len)
+        } else if first.is_ascii_digit() {
+            number(rest)
+        } else if first == '"' {
+            string(rest, at)?
+        } else if let Some(symbol) = SYMBOLS.into_iter().find(|s| rest.starts_with(s)) {
+            (Token::Symbol(symbol), symbol.len())
+        } else {
+            let span = Span { offset: at, len: first.len_utf8() };
+            return Err(SignatureError::new(span, format!("`{first}` has no meaning in a signature")));
+        };
+        out.push((token, Span { offset: at, len }));
+        at += len;
+    }
+}
+
+/// Length of the longest prefix of such characters, all of them ASCII.
+fn prefix(text: &str, is: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !is(c)).unwrap_or(text.len())
+}
+
+fn number(text: &str) -> (Token, usize) {
+    let digits = |from: usize| prefix(&text[from..], |c| c.is_ascii_digit());
+    let mut len = digits(0);
+    let mut is_float = false;
+    if text[len..].starts_with('.') && digits(len + 1) > 0 {
+        len += 1 + digits(len + 1);
+        is_float = true;
+    }
+    if text[len..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[len + 1..].starts_with(['+', '-']));
+        let exponent = digits(len + 1 + sign);
+        if exponent > 0 {
+            len += 1 + sign + exponent;
+            is_float = true;
+        }
+    }
+    let number = text[..len].to_string();
+    (if is_float { Token::Float(number) } else { Token::Int(number) }, len)
+}
+
+fn string(text: &str, at: usize) -> Result<(Token, usize), SignatureError> {
+    let mut value = String::new();
+    let mut chars = text.char_indices().skip(1);
+    while let Some((i, c)) = chars.next() {
+        match c {
+            '"' => return Ok((Token::Str(value), i + 1)),
+            '\\' => match chars.next() {
+                Some((_, 'n')) => value.push('\n'),
+                Some((_, 't')) => value.push('\t'),
+                Some((_, c @ ('"' | '\\'))) => value.push(c),
+                Some((_, c)) => {
+                    let span = Span { offset: at + i, len: 1 + c.len_utf8() };
+                    return Err(SignatureError::new(span, format!("`\\{c}` is not an escape"))
+                        .note("a string knows `\\\"`, `\\\\`, `\\n` and `\\t`"));
+                }
+                None => break,
+            },
+            c => value.push(c),
+        }
+    }
+    Err(SignatureError::new(Span { offset: at, len: text.len() }, "the string does not end"))
+}

@@ -1,0 +1,309 @@
+//! The signature language: one line that says what an op takes, what it gives, and what its kernel
+//! does with each dimension.
+//!
+//! ```text
+//! (x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f64
+//! ```
+//!
+//! From a signature follow the types of the results ([`Signature::infer`]), the messages when operands
+//! disagree ([`Mismatch`]), what `vmap` may do ([`Signature::batch_rule`]), how the op may be
+//! partitioned ([`Signature::partition`]) and its documentation ([`Signature::markdown`]).
+//!
+//! A signature is text wherever it travels: in the author's source, where a macro checks it while the
+//! library compiles; in the library's descriptor; and in the host that parses it again. The op's name
+//! is not a part of it.
+//!
+//! # Reference
+//!
+//! ```text
+//! signature  = "(" [parameter {"," parameter}] ")" "->" "(" [result {"," result}] ")"
+//!              ["where" clause {";" clause}]
+//!
+//! parameter  = NAME ":" tensor ["?" | "..."] [layout]                             an operand
+//!            | NAME ":" attribute ["?" | "=" value]                               an attribute
+//! result     = NAME ":" tensor ["..."] [layout] ["aliases" OPERAND] ["if" OPERAND]
+//!
+//! tensor     = element "[" [dim {"," dim}] "]"
+//! element    = DTYPE | TYPE | ("complex" | "real" | "acc") "(" element ")"
+//! dim        = "*" | DIM "..." | expr
+//! expr       = term {("+" | "-") term}
+//! term       = factor {("*" | "/" | "%") factor}
+//! factor     = INTEGER | DIM | ATTRIBUTE | "(" expr ")"
+//!            | ("min" | "max") "(" expr "," expr {"," expr} ")" | "ceil_div" "(" expr "," expr ")"
+//!            | ("sum" | "min" | "max") "(" DIM ")" | "len" "(" OPERAND ")"
+//! layout     = "column_major" | "layout" "(" INTEGER {"," INTEGER} ")"
+//!
+//! attribute  = SCALAR | "[" SCALAR "]" | "str" | STRING {"|" STRING} | "dict"
+//! SCALAR     = bool | i8 | i16 | i32 | i64 | u8 | u16 | u32 | u64 | f32 | f64
+//! value      = true | false | ["-"] NUMBER | ["-"] inf | nan | STRING | "[" [value {"," value}] "]"
+//!
+//! clause     = TYPE {"," TYPE} ":" ("any" | DTYPE {"|" DTYPE})
+//!            | ("*" | DIM) {"," ("*" | DIM)} ":" ("whole" | "map" | reducer)
+//!            | expr ("==" | "!=" | "<" | "<=" | ">" | ">=") expr
+//!            | "side_effect"
+//! reducer    = "sum" | "prod" | "max" | "min" | "and" | "or"
+//! ```
+//!
+//! Names are ASCII letters, digits and `_`, and begin with a letter: a capital for a `TYPE` (a variable
+//! that stands for an element type), a lower-case letter for everything else. A list may end with a
+//! comma, the clauses with a semicolon. White space does not count. Every token is a token of Rust as
+//! well, so a macro can take a signature as code and point at each character of it.
+//!
+//! ## Operands and attributes
+//!
+//! What has brackets is a tensor, an *operand* of the call: `x: f32[n]`, and `x: f32[]` for a scalar
+//! tensor. What has none is a constant of the call, an *attribute*: `eps: f32`. Element types of tensors
+//! have the field's names (`s32`, `pred`, `bf16`, `c64`: [`DType::name`](crate::DType::name)); attributes have Rust's, as
+//! the kernel's function spells them (`i32`, `bool`).
+//!
+//! | attribute | is |
+//! | --- | --- |
+//! | `eps: f32 = 1e-6` | a number that need not be given |
+//! | `k: i64` | a number that must be given |
+//! | `axis: i64?` | a number that may be missing: the kernel sees `Option<i64>` |
+//! | `strides: [i64] = [1, 1]` | an array |
+//! | `name: str` | any text |
+//! | `side: "left" \| "right" = "left"` | one of these texts |
+//! | `options: dict?` | a dictionary of anything |
+//!
+//! Names of operands, attributes and results are different from each other: they are the parameters of
+//! one function.
+//!
+//! `mask: pred[*, n]?` may be missing. Optional operands come after the others, and are filled from the
+//! left: the second can be given only where the first is. `xs: T[*, n]...` stands for any number of
+//! operands, and is the last operand; all of them agree in every dimension, except in one that is
+//! written with dots itself: in `xs: T[*, n..., d]...` each has its own `n`. An op has optional operands
+//! or a variadic one, not both.
+//!
+//! ## Element types
+//!
+//! A variable has the set of types that the kernel is built for, given by a clause: `T: f32 | f64`, or
+//! `T: any`. All that is written `T` has one type. `complex(T)` is the complex type whose parts are `T`,
+//! `real(T)` the type of the parts (`T` itself if it is not complex), `acc(T)` the type in which sums of
+//! `T` are kept ([`DType::accumulator`](crate::DType::accumulator)). Each variable must be determined by a required operand.
+//!
+//! ## Dimensions
+//!
+//! A dimension is a name, which has one size throughout the call; a number; or an expression over
+//! names and integer attributes. `/` rounds down, `ceil_div` up. A name that is an integer attribute
+//! stands for its value: in a result it is a size to produce, in an operand a size to check. A name must
+//! stand alone in at least one required operand, and is determined there; then it can be used in
+//! expressions elsewhere, in operands too (where they are checked).
+//!
+//! `*`, the first dimension of a tensor if present, stands for any number of leading *batch* dimensions,
+//! the same ones wherever it is written. It is a promise: the kernel handles each batch entry by itself.
+//!
+//! For a dimension with dots, `sum(n)`, `max(n)` and `min(n)` combine the sizes of all entries, and
+//! `len(xs)` is their number: `(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d])` is a concatenation. A result
+//! with dots (`ys: T[*, n...]...`) is one for each of the variadic operands.
+//!
+//! A comparison among the clauses is a condition that every call must meet: `k <= n`.
+//!
+//! ## What the kernel does with a dimension
+//!
+//! | clause | promise | so it may be |
+//! | --- | --- | --- |
+//! | `n: whole`, the default | none: the kernel needs all of `n` | neither split nor extended |
+//! | `n: map` | entry `i` of each result follows from entry `i` of the operands that have `n`, and all of those that do not | split |
+//! | `n: sum` (`max`, …) | running on parts of `n` and adding (…) the results gives the result of the whole | split, then combined |
+//!
+//! A dimension that may be split stands alone wherever it is written, at most once in each tensor and
+//! not in a condition. A mapped one is in every result, a reduced one in none. Mind the promise of `sum`: with a
+//! bias that is added once, `a·b + bias` is *not* a sum over `k`, since each part would add it again.
+//!
+//! `*` is mapped. `*: sum` says that results without `*` are sums over the batch, while those with `*`
+//! are still mapped: the gradient of a scale that the whole batch shares. `*: whole` takes the promise
+//! back: the kernel accepts any number of leading dimensions, but looks at all of them together.
+//!
+//! ## Memory
+//!
+//! A tensor is row-major. `column_major` exchanges the last two dimensions in memory;
+//! `layout(2, 0, 1)` lists the dimensions (without `*`, from 0) from the slowest to the fastest. Batch
+//! dimensions are always outermost.
+//!
+//! `acc: T[n]` … `out: T[n] aliases acc`: the result is in the operand's buffer, which the kernel updates in
+//! place. Who calls sees no difference: the host copies first where the operand is still needed.
+//!
+//! `out: T[n] if bias` is there exactly if the optional operand `bias` is given: the gradient of a bias.
+//!
+//! `side_effect`: the call is never dropped, repeated, reordered against others or split.
+//!
+//! ## Examples
+//!
+//! ```text
+//! gemm           (a: T[*, m, k], b: T[*, k, n]) -> (c: T[*, m, n])
+//!                where T: f32 | f64 | bf16; m, n: map; k: sum
+//! rms_norm_grad  (x: T[*, n], scale: T[n], dy: T[*, n], eps: f32 = 1e-6) -> (dx: T[*, n], dscale: T[n])
+//!                where T: f32 | f64; *: sum
+//! qr             (x: T[*, m, n] column_major)
+//!                -> (q: T[*, m, min(m, n)] column_major, r: T[*, min(m, n), n] column_major)
+//!                where T: f32 | f64 | c64 | c128
+//! top_k          (x: T[*, n], k: i64) -> (values: T[*, k], indices: s32[*, k])
+//!                where T: f32 | s32; 0 <= k; k <= n
+//! rfft           (x: T[*, n]) -> (y: complex(T)[*, n/2+1]) where T: f32 | f64
+//! conv1d         (x: T[*, c, n], w: T[o, c, k], stride: i64 = 1, pad: i64 = 0)
+//!                -> (y: T[*, o, (n+2*pad-k)/stride+1])
+//!                where T: f32 | f64; o: map; c: sum; stride >= 1; pad >= 0
+//! concat         (xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map
+//! scatter_add    (base: T[n, d], at: s32[k], rows: T[k, d]) -> (out: T[n, d] aliases base)
+//!                where T: f32 | f64; d: map
+//! print          (x: T[*], label: str = "") -> () where T: any; side_effect
+//! random_bits    (key: u32[*, 2], n: i64) -> (bits: u32[*, n])
+//! softmax        (x: T[*, n], mask: pred[*, n]?) -> (y: T[*, n]) where T: f32 | bf16
+//! ```
+//!
+//! # What it does not reach
+//!
+//! Tensors whose number of dimensions is not `*` plus a fixed number; a dimension or an element type
+//! chosen by the contents of an array, string or type attribute; reductions of several kinds over one
+//! dimension; halos. Such an op gives a shape function, and says its batching by hand.
+//!
+//! # Inside
+//!
+//! `lexer` and `parser` turn text into the tree of `ast`; `check` rejects trees that mean nothing; all else
+//! reads a checked tree. **Invariant.** A [`Signature`] exists only if it has been checked, and its
+//! printed form parses to an equal one.
+
+mod ast;
+mod batching;
+mod check;
+mod doc;
+mod error;
+mod infer;
+mod lexer;
+mod parser;
+mod partition;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use ast::{
+    Arity, Attr, BinaryOp, Clause, Comparison, Dim, DimUse, ElementFn, ElementType, Expr, Fold, Function,
+    Layout, Name, Operand, Reducer, ResultDecl, Shape, TypeBase, TypeSet,
+};
+pub use batching::{BatchSummary, Batching};
+pub use error::{SignatureError, Span};
+pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
+pub use partition::{Factor, FactorKind, Mapping, Partition, ShardyRule};
+
+/// A checked signature. The [module documentation](self) is the language's reference.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Signature {
+    params: Vec<Param>,
+    operands: Vec<Operand>,
+    attrs: Vec<Attr>,
+    results: Vec<ResultDecl>,
+    clauses: Vec<Clause>,
+}
+
+/// Which list the next parameter comes from, so that operands and attributes print in the order in
+/// which they were written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Param {
+    Operand,
+    Attr,
+}
+
+impl Signature {
+    /// Reads and checks a signature.
+    ///
+    /// # Errors
+    /// The first mistake, with the characters that it is about.
+    pub fn parse(text: &str) -> Result<Signature, SignatureError> {
+        let signature = parser::parse(text)?;
+        check::check(&signature)?;
+        Ok(signature)
+    }
+
+    /// The operands, in the order of the call. An op has optional ones or a variadic one at the end, or
+    /// neither.
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
+    }
+
+    /// The attributes, in the order in which they are written.
+    pub fn attrs(&self) -> &[Attr] {
+        &self.attrs
+    }
+
+    /// The results, in order.
+    pub fn results(&self) -> &[ResultDecl] {
+        &self.results
+    }
+
+    /// What follows `where`.
+    pub fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
+    /// True if the op has a side effect.
+    pub fn has_side_effect(&self) -> bool {
+        self.clauses.iter().any(|c| matches!(c, Clause::SideEffect(_)))
+    }
+
+    /// The types that a variable stands for.
+    pub fn type_set(&self, variable: &str) -> Option<&TypeSet> {
+        self.clauses.iter().find_map(|c| match c {
+            Clause::Types { variables, set } if variables.iter().any(|v| v.text == variable) => Some(set),
+            _ => None,
+        })
+    }
+
+    /// What the kernel does with a dimension; `"*"` names the batch.
+    pub fn dim_use(&self, dim: &str) -> DimUse {
+        let said = self.clauses.iter().find_map(|c| match c {
+            Clause::Dims { dims, usage } if dims.iter().any(|d| d.text == dim) => Some(*usage),
+            _ => None,
+        });
+        said.unwrap_or(if dim == "*" { DimUse::Map } else { DimUse::Whole })
+    }
+
+    /// True if every operand and every result has the leading batch dimensions, and each batch entry is
+    /// handled by itself: then the call can be partitioned over them without knowing anything else.
+    pub fn is_batched_throughout(&self) -> bool {
+        self.dim_use("*") == DimUse::Map
+            && !self.has_side_effect()
+            && !self.operands.is_empty()
+            && self.operands.iter().all(|o| o.shape.batch.is_some())
+            && self.results.iter().all(|r| r.shape.batch.is_some())
+    }
+
+    fn attr(&self, name: &str) -> Option<&Attr> {
+        self.attrs.iter().find(|a| a.name.text == name)
+    }
+
+    fn operand(&self, name: &str) -> Option<&Operand> {
+        self.operands.iter().find(|o| o.name.text == name)
+    }
+}
+
+impl FromStr for Signature {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Signature::parse(text)
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut operands, mut attrs) = (self.operands.iter(), self.attrs.iter());
+        f.write_str("(")?;
+        for (i, param) in self.params.iter().enumerate() {
+            let separator = if i > 0 { ", " } else { "" };
+            match param {
+                Param::Operand => operands.next().map_or(Ok(()), |o| write!(f, "{separator}{o}"))?,
+                Param::Attr => attrs.next().map_or(Ok(()), |a| write!(f, "{separator}{a}"))?,
+            }
+        }
+        f.write_str(") -> (")?;
+        for (i, result) in self.results.iter().enumerate() {
+            write!(f, "{}{result}", if i > 0 { ", " } else { "" })?;
+        }
+        f.write_str(")")?;
+        for (i, clause) in self.clauses.iter().enumerate() {
+            write!(f, "{}{clause}", if i > 0 { "; " } else { " where " })?;
+        }
+        Ok(())
+    }
+}

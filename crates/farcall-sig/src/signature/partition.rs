@@ -1,0 +1,280 @@
+//! How an op may be partitioned: its dimensions as factors, and the rule that Shardy is given.
+//!
+//! A *factor* is a dimension seen across all tensors: splitting it splits every tensor that has it, in
+//! the same way. The kernel then runs on each part. That is sound for a mapped dimension; for a reduced
+//! one if the results that lack it are combined afterwards; for no other.
+//!
+//! Shardy knows of fewer things than a signature says. Its rule is conservative: a factor that it could
+//! not handle correctly must be replicated. It adds up partial results, so only `sum` is a reduction
+//! there; and a reduction factor must not be in a result, so `*: sum` is one only where no result has `*`.
+
+use std::fmt;
+
+use super::Signature;
+use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
+use super::infer::{Mismatch, slot_names};
+
+/// The factors of a call with a certain number of operands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partition {
+    /// What may be done with the batch dimensions; none if no tensor has them. A reduced batch is mapped
+    /// for the results that have it, and reduced for the others.
+    pub batch: Option<FactorKind>,
+    /// The other factors, in order of appearance.
+    pub factors: Vec<Factor>,
+    /// The operands of the call.
+    pub operands: Vec<Mapping>,
+    /// The results, each declared one once, in order; a variadic one once for each variadic operand.
+    pub results: Vec<Mapping>,
+}
+
+/// A dimension seen across all tensors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Factor {
+    /// The dimension's name, or a made-up one for a number or an expression.
+    pub name: String,
+    /// What may be done with it.
+    pub kind: FactorKind,
+}
+
+/// What may be done with a factor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FactorKind {
+    /// Split.
+    Split,
+    /// Split; the results that lack it are then combined by this reducer.
+    Reduce(Reducer),
+    /// Nothing: each part needs all of it.
+    Whole,
+}
+
+/// The factors of one tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// The tensor's name.
+    pub name: String,
+    /// True if it has the batch dimensions.
+    pub batch: bool,
+    /// For each of its other dimensions, the number of its factor.
+    pub factors: Vec<usize>,
+}
+
+/// A rule in the form of JAX's `SdyShardingRule`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShardyRule {
+    /// `... m k, ... k n -> ... m n`
+    pub rule: String,
+    /// Factors to add up after they were split.
+    pub reduction_factors: Vec<String>,
+    /// Factors that must not be split.
+    pub need_replication_factors: Vec<String>,
+}
+
+impl Signature {
+    /// How a call with this number of operands may be partitioned. Where an op has a side effect, in no
+    /// way.
+    ///
+    /// # Errors
+    /// If a call cannot have this number of operands.
+    pub fn partition(&self, operand_count: usize) -> Result<Partition, Mismatch> {
+        let slots = self.operand_slots(operand_count)?;
+        let kind = |usage| match usage {
+            _ if self.has_side_effect() => FactorKind::Whole,
+            DimUse::Whole => FactorKind::Whole,
+            DimUse::Map => FactorKind::Split,
+            DimUse::Reduce(reducer) => FactorKind::Reduce(reducer),
+        };
+        let mut factors = Factors { signature: self, factors: Vec::new(), keys: Vec::new() };
+        let mut operands = Vec::new();
+        for ((i, slot), name) in slots.iter().enumerate().zip(slot_names(self, &slots)) {
+            operands.push(factors.map(name, &self.operands[*slot].shape, i - slot, &kind));
+        }
+        let variadic = (operand_count + 1).saturating_sub(self.operands.len());
+        let mut results = Vec::new();
+        for result in &self.results {
+            let condition = result.condition.as_ref();
+            let given = |name: &str| slots.iter().any(|s| self.operands[*s].name.text == name);
+            if condition.is_some_and(|c| !given(&c.text)) {
+                continue;
+            }
+            for entry in 0..if result.variadic { variadic } else { 1 } {
+                let name = match result.variadic {
+                    true => format!("{}[{entry}]", result.name),
+                    false => result.name.text.clone(),
+                };
+                results.push(factors.map(name, &result.shape, entry, &kind));
+            }
+        }
+        let batched = operands.iter().any(|o| o.batch);
+        Ok(Partition {
+            batch: batched.then(|| kind(self.dim_use("*"))),
+            factors: factors.factors,
+            operands,
+            results,
+        })
+    }
+}
+
+/// Factors while they are found.
+struct Factors<'a> {
+    signature: &'a Signature,
+    factors: Vec<Factor>,
+    /// What each factor is, as it prints; for a dimension with dots also the entry.
+    keys: Vec<(String, Option<usize>)>,
+}
+
+impl Factors<'_> {
+    fn map(
+        &mut self,
+        name: String,
+        shape: &Shape,
+        entry: usize,
+        kind: &dyn Fn(DimUse) -> FactorKind,
+    ) -> Mapping {
+        let factors = shape
+            .dims
+            .iter()
+            .map(|dim| match dim {
+                Dim::Size(Expr::Name(n)) => {
+                    let usage = self.signature.dim_use(&n.text);
+                    self.factor((n.text.clone(), None), kind(usage), &n.text)
+                }
+                Dim::Each(n) => {
+                    let base = format!("{n}{entry}");
+                    self.factor((n.text.clone(), Some(entry)), FactorKind::Whole, &base)
+                }
+                Dim::Size(expr) => self.factor((expr.to_string(), None), FactorKind::Whole, "d"),
+            })
+            .collect();
+        Mapping { name, batch: shape.batch.is_some(), factors }
+    }
+
+    fn factor(&mut self, key: (String, Option<usize>), kind: FactorKind, base: &str) -> usize {
+        // Numbers are no common dimension: each is a factor of its own.
+        let is_number = key.0.parse::<i64>().is_ok();
+        if let Some(at) = self.keys.iter().position(|k| *k == key && !is_number) {
+            return at;
+        }
+        let exact = key.1.is_none() && key.0 == base;
+        let name = if exact { base.to_string() } else { self.fresh(base) };
+        self.factors.push(Factor { name, kind });
+        self.keys.push(key);
+        self.factors.len() - 1
+    }
+
+    /// A name that neither a dimension nor another factor has.
+    fn fresh(&self, base: &str) -> String {
+        let taken = |name: &str| {
+            let dims = |shape: &Shape| {
+                shape.dims.iter().any(|d| matches!(d, Dim::Size(Expr::Name(n)) if n.text == name))
+            };
+            self.factors.iter().any(|f| f.name == name)
+                || self.signature.operands.iter().any(|o| dims(&o.shape))
+                || self.signature.results.iter().any(|r| dims(&r.shape))
+        };
+        let numbered =
+            (0..).map(|i| if i == 0 && base != "d" { base.to_string() } else { format!("{base}_{i}") });
+        numbered.into_iter().find(|name| !taken(name)).unwrap_or_default()
+    }
+}
+
+impl Partition {
+    /// The rule for Shardy, where `*` stands for this number of dimensions.
+    ///
+    /// Where the batch is split freely it is written `...`, whatever their number is. Otherwise each of its
+    /// dimensions is a factor of its own, because `...` cannot be said to need replication.
+    pub fn shardy(&self, batch_rank: usize) -> ShardyRule {
+        let mut rule = ShardyRule {
+            rule: String::new(),
+            reduction_factors: Vec::new(),
+            need_replication_factors: Vec::new(),
+        };
+        let is_dim = |name: &String| self.factors.iter().any(|f| f.name == *name);
+        let prefix = ["b", "batch", "batch_dim", "leading_batch_dim"]
+            .into_iter()
+            .find(|p| !(0..batch_rank).any(|i| is_dim(&format!("{p}{i}"))))
+            .unwrap_or("leading_batch_dimension");
+        let batch: Vec<String> = match self.batch {
+            None => Vec::new(),
+            Some(FactorKind::Split) => vec!["...".into()],
+            Some(_) => (0..batch_rank).map(|i| format!("{prefix}{i}")).collect(),
+        };
+        let has_batch_result = self.results.iter().any(|r| r.batch);
+        match self.batch {
+            None | Some(FactorKind::Split) => {}
+            Some(FactorKind::Reduce(Reducer::Sum)) if !has_batch_result => {
+                rule.reduction_factors.extend(batch.iter().cloned());
+            }
+            Some(_) => rule.need_replication_factors.extend(batch.iter().cloned()),
+        }
+        for factor in &self.factors {
+            match factor.kind {
+                FactorKind::Split => {}
+                FactorKind::Reduce(Reducer::Sum) => rule.reduction_factors.push(factor.name.clone()),
+                FactorKind::Reduce(_) | FactorKind::Whole => {
+                    rule.need_replication_factors.push(factor.name.clone());
+                }
+            }
+        }
+        rule.rule = self.tensors(&batch);
+        rule
+    }
+
+    fn tensors(&self, batch: &[String]) -> String {
+        let tensor = |mapping: &Mapping| {
+            let batch = if mapping.batch { batch } else { &[] };
+            let factors = mapping.factors.iter().map(|f| self.factors[*f].name.as_str());
+            batch.iter().map(String::as_str).chain(factors).collect::<Vec<_>>().join(" ")
+        };
+        let list = |mappings: &[Mapping]| mappings.iter().map(tensor).collect::<Vec<_>>().join(", ");
+        format!("{} -> {}", list(&self.operands), list(&self.results)).trim().to_string()
+    }
+}
+
+/// For a reader: `... m k, ... k n -> ... m n; split ... m n, sum k`.
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tensors(&["...".into()]))?;
+        let batch = self.batch.map(|kind| ("...", kind));
+        let all: Vec<(&str, FactorKind)> =
+            batch.into_iter().chain(self.factors.iter().map(|f| (f.name.as_str(), f.kind))).collect();
+        let kinds = [FactorKind::Split]
+            .into_iter()
+            .chain(Reducer::ALL.map(FactorKind::Reduce))
+            .chain([FactorKind::Whole]);
+        let mut separator = "; ";
+        for kind in kinds {
+            let names: Vec<&str> = all.iter().filter(|(_, k)| *k == kind).map(|(n, _)| *n).collect();
+            if names.is_empty() {
+                continue;
+            }
+            let word = match kind {
+                FactorKind::Split => "split",
+                FactorKind::Reduce(reducer) => reducer.name(),
+                FactorKind::Whole => "whole",
+            };
+            write!(f, "{separator}{word} {}", names.join(" "))?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// As the arguments of `jax.experimental.custom_partitioning.SdyShardingRule`'s textual form.
+impl fmt::Display for ShardyRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.rule)?;
+        let lists = [
+            ("reduction_factors", &self.reduction_factors),
+            ("need_replication_factors", &self.need_replication_factors),
+        ];
+        for (name, factors) in lists {
+            if !factors.is_empty() {
+                let quoted: Vec<String> = factors.iter().map(|f| format!("\"{f}\"")).collect();
+                let comma = if quoted.len() == 1 { "," } else { "" };
+                write!(f, ", {name}=({}{comma})", quoted.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+}
