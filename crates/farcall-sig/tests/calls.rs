@@ -53,13 +53,23 @@ fn i64(value: i64) -> AttrValue {
 fn results() {
     check(RMS_NORM, "f32[4,5,128] f32[128]", &[], expect!["y: f32[4, 5, 128]"]);
     check(RMS_NORM, "f64[128] f64[128]", &[("eps", AttrValue::f32(1e-3))], expect!["y: f64[128]"]);
-    check(RMS_NORM_GRAD, "f32[4,5,128] f32[128] f32[4,5,128]", &[], expect!["dx: f32[4, 5, 128], dscale: f32[128]"]);
+    check(
+        RMS_NORM_GRAD,
+        "f32[4,5,128] f32[128] f32[4,5,128]",
+        &[],
+        expect!["dx: f32[4, 5, 128], dscale: f32[128]"],
+    );
     check(TOP_K, "f32[3,10]", &[("k", i64(4))], expect!["values: f32[3, 4], indices: s32[3, 4]"]);
     check(QR, "c64[7,5,3]", &[], expect!["q: c64[7, 5, 3], r: c64[7, 3, 3]"]);
     check(QR, "f32[3,5]", &[], expect!["q: f32[3, 3], r: f32[3, 5]"]);
     check(CONV, "f32[2,3,10] f32[8,3,4]", &[("stride", i64(2)), ("pad", i64(1))], expect!["y: f32[2, 8, 5]"]);
     check(CONCAT, "s8[2,3,4] s8[2,0,4] s8[2,5,4]", &[], expect!["y: s8[2, 8, 4]"]);
-    check("(x: T[*, n]) -> (y: complex(T)[*, n/2+1]) where T: f32 | f64", "f64[9]", &[], expect!["y: c128[5]"]);
+    check(
+        "(x: T[*, n]) -> (y: complex(T)[*, n/2+1]) where T: f32 | f64",
+        "f64[9]",
+        &[],
+        expect!["y: c128[5]"],
+    );
     check(
         "(x: complex(T)[*, n], to: i64) -> (y: T[*, to]) where T: f32 | f64",
         "c128[9]",
@@ -74,7 +84,12 @@ fn results() {
         expect!["out: f32[9, 4] = operand 0"],
     );
     check(r#"(x: T[*], label: str = "") -> () where T: any; side_effect"#, "pred[2,9]", &[], expect![[""]]);
-    check("(key: u32[*, 2], n: i64) -> (bits: u32[*, n])", "u32[5,2]", &[("n", i64(7))], expect!["bits: u32[5, 7]"]);
+    check(
+        "(key: u32[*, 2], n: i64) -> (bits: u32[*, n])",
+        "u32[5,2]",
+        &[("n", i64(7))],
+        expect!["bits: u32[5, 7]"],
+    );
     check(
         "(x: f32[*, n], mask: pred[*, n]?) -> (y: f32[*, n], dmask: f32[*, n] if mask)",
         "f32[4]",
@@ -105,55 +120,180 @@ fn results() {
 #[test]
 fn operands_that_disagree() {
     check(RMS_NORM, "f32[4,128] f32[64]", &[], expect!["op: scale has n = 64 but x has n = 128"]);
-    check(RMS_NORM, "f32[4,128]", &[], expect!["op: takes 2 operands (x, scale), but 1 given"]);
-    check(RMS_NORM, "f32[4,128] f32[128] f32[128]", &[], expect!["op: takes 2 operands (x, scale), but 3 given"]);
-    check(RMS_NORM, "f32[4,128] f32[1,128]", &[], expect!["op: scale has shape [1, 128], but [n] needs 1 dimension"]);
-    check(RMS_NORM, "f32[] f32[1]", &[], expect!["op: x has shape [], but [*, n] needs at least 1 dimension"]);
+    check(RMS_NORM, "f32[4,128]", &[], expect!["op: takes 2 operands (x, scale), but is given 1"]);
+    check(
+        RMS_NORM,
+        "f32[4,128] f32[128] f32[128]",
+        &[],
+        expect!["op: takes 2 operands (x, scale), but is given 3"],
+    );
+    check(
+        RMS_NORM,
+        "f32[4,128] f32[1,128]",
+        &[],
+        expect!["op: scale has shape [1, 128], but [n] needs 1 dimension"],
+    );
+    check(
+        RMS_NORM,
+        "f32[] f32[1]",
+        &[],
+        expect!["op: x has shape [], but [*, n] needs at least 1 dimension"],
+    );
     check(RMS_NORM, "f32[4,128] f64[128]", &[], expect!["op: scale is f64 but x is f32"]);
     check(RMS_NORM, "bf16[4,128] bf16[128]", &[], expect!["op: x must be f32 or f64, but is bf16"]);
-    check(RMS_NORM, "f32[-1,128] f32[128]", &[], expect!["op: x has shape [-1, 128], with a negative dimension"]);
-    check(RMS_NORM_GRAD, "f32[4,128] f32[128] f32[5,128]", &[], expect!["op: dy has batch dimensions [5] but x has [4]"]);
-    check(RMS_NORM_GRAD, "f32[4,128] f32[128] f32[128]", &[], expect!["op: dy has batch dimensions [] but x has [4]"]);
+    check(
+        RMS_NORM,
+        "f32[-1,128] f32[128]",
+        &[],
+        expect!["op: x has shape [-1, 128], with a negative dimension"],
+    );
+    check(
+        RMS_NORM_GRAD,
+        "f32[4,128] f32[128] f32[5,128]",
+        &[],
+        expect!["op: dy has batch dimensions [5] but x has [4]"],
+    );
+    check(
+        RMS_NORM_GRAD,
+        "f32[4,128] f32[128] f32[128]",
+        &[],
+        expect!["op: dy has batch dimensions [] but x has [4]"],
+    );
     check(CONCAT, "s8[2,3,4] s8[2,0,5]", &[], expect!["op: xs[1] has d = 5 but xs[0] has d = 4"]);
     check(CONCAT, "s8[2,3,4] s16[2,3,4]", &[], expect!["op: xs[1] is s16 but xs[0] is s8"]);
     check(CONCAT, "", &[], expect!["op: T is not known without at least one of xs"]);
-    check("(x: T[n]) -> () where T: any", "", &[], expect!["op: takes 1 operand (x), but 0 given"]);
-    check("(x: f32[n], m: f32[n]?) -> ()", "", &[], expect!["op: takes 1 to 2 operands (x, m?), but 0 given"]);
-    check("() -> ()", "f32[]", &[], expect!["op: takes no operands, but 1 given"]);
-    check("(x: f32[n], xs: f32[n]...) -> ()", "", &[], expect!["op: takes at least 1 operand (x, xs...), but 0 given"]);
-    check("(x: f32[3, n, n]) -> ()", "f32[4,1,1]", &[], expect!["op: x has shape [4, 1, 1], but its dimension 0 of [3, n, n] must be 3"]);
-    check("(x: f32[3, n, n]) -> ()", "f32[3,1,2]", &[], expect!["op: x has shape [3, 1, 2], but [3, n, n] has n twice, which cannot be both 1 and 2"]);
-    check("(x: f32[n], y: f32[2*n+1]) -> ()", "f32[4] f32[8]", &[], expect!["op: y has shape [8], but [2*n+1] needs 2*n+1 = 9, not 8 (n = 4)"]);
-    check("(x: f32[k], k: i64) -> ()", "f32[4]", &[("k", i64(5))], expect!["op: x has k = 4 but attribute k is 5"]);
+    check("(x: T[n]) -> () where T: any", "", &[], expect!["op: takes 1 operand (x), but is given 0"]);
+    check(
+        "(x: f32[n], m: f32[n]?) -> ()",
+        "",
+        &[],
+        expect!["op: takes 1 to 2 operands (x, m?), but is given 0"],
+    );
+    check("() -> ()", "f32[]", &[], expect!["op: takes no operands, but is given 1"]);
+    check(
+        "(x: f32[n], xs: f32[n]...) -> ()",
+        "",
+        &[],
+        expect!["op: takes at least 1 operand (x, xs...), but is given 0"],
+    );
+    check(
+        "(x: f32[3, n, n]) -> ()",
+        "f32[4,1,1]",
+        &[],
+        expect!["op: x has shape [4, 1, 1], but its dimension 0 of [3, n, n] must be 3"],
+    );
+    check(
+        "(x: f32[3, n, n]) -> ()",
+        "f32[3,1,2]",
+        &[],
+        expect!["op: x has shape [3, 1, 2], but [3, n, n] has n twice, which cannot be both 1 and 2"],
+    );
+    check(
+        "(x: f32[n], y: f32[2*n+1]) -> ()",
+        "f32[4] f32[8]",
+        &[],
+        expect!["op: y has shape [8], but [2*n+1] needs 2*n+1 = 9, not 8 (n = 4)"],
+    );
+    check(
+        "(x: f32[k], k: i64) -> ()",
+        "f32[4]",
+        &[("k", i64(5))],
+        expect!["op: x has k = 4 but attribute k is 5"],
+    );
     check("(x: s32[n]) -> ()", "f32[4]", &[], expect!["op: x must be s32, but is f32"]);
-    check("(x: complex(T)[n], y: T[n]) -> () where T: f32 | f64", "c64[4] f64[4]", &[], expect!["op: y must be T = f32, since x is c64, but is f64"]);
-    check("(y: T[n], x: complex(T)[n]) -> () where T: f32 | f64", "f64[4] c64[4]", &[], expect!["op: x must be complex(T) = c128, since y is f64, but is c64"]);
+    check(
+        "(x: complex(T)[n], y: T[n]) -> () where T: f32 | f64",
+        "c64[4] f64[4]",
+        &[],
+        expect!["op: y must be T = f32, since x is c64, but is f64"],
+    );
+    check(
+        "(y: T[n], x: complex(T)[n]) -> () where T: f32 | f64",
+        "f64[4] c64[4]",
+        &[],
+        expect!["op: x must be complex(T) = c128, since y is f64, but is c64"],
+    );
     check("(x: real(T)[n], y: T[n]) -> () where T: f32 | c64 | f64", "f32[4] c64[4]", &[], expect![[""]]);
-    check("(x: real(T)[n], y: T[n]) -> () where T: f32 | c64 | f64", "f32[4] f64[4]", &[], expect!["op: x must be real(T) = f64, since y is f64, but is f32"]);
-    check("(x: real(T)[n], y: T[n]) -> () where T: f32 | c64 | f64", "s32[4] f64[4]", &[], expect!["op: x must be real(T) where T is f32 or c64 or f64, but is s32"]);
+    check(
+        "(x: real(T)[n], y: T[n]) -> () where T: f32 | c64 | f64",
+        "f32[4] f64[4]",
+        &[],
+        expect!["op: x must be real(T) = f64, since y is f64, but is f32"],
+    );
+    check(
+        "(x: real(T)[n], y: T[n]) -> () where T: f32 | c64 | f64",
+        "s32[4] f64[4]",
+        &[],
+        expect!["op: x must be real(T) where T is f32 or c64 or f64, but is s32"],
+    );
 }
 
 #[test]
 fn attributes_and_sizes() {
-    check(RMS_NORM, "f32[1] f32[1]", &[("esp", AttrValue::f32(1.0))], expect!["op: there is no attribute esp; did you mean eps?"]);
-    check(RMS_NORM, "f32[1] f32[1]", &[("scale", AttrValue::f32(1.0))], expect!["op: there is no attribute scale; it is an operand"]);
-    check(RMS_NORM, "f32[1] f32[1]", &[("eps", AttrValue::Float(1.0, ScalarType::F64))], expect!["op: attribute eps must be f32, but is f64"]);
-    check(RMS_NORM, "f32[1] f32[1]", &[("whatever", i64(1))], expect!["op: there is no attribute whatever; there is eps"]);
+    check(
+        RMS_NORM,
+        "f32[1] f32[1]",
+        &[("esp", AttrValue::f32(1.0))],
+        expect!["op: there is no attribute esp; did you mean eps?"],
+    );
+    check(
+        RMS_NORM,
+        "f32[1] f32[1]",
+        &[("scale", AttrValue::f32(1.0))],
+        expect!["op: there is no attribute scale; it is an operand"],
+    );
+    check(
+        RMS_NORM,
+        "f32[1] f32[1]",
+        &[("eps", AttrValue::Float(1.0, ScalarType::F64))],
+        expect!["op: attribute eps must be f32, but is f64"],
+    );
+    check(
+        RMS_NORM,
+        "f32[1] f32[1]",
+        &[("whatever", i64(1))],
+        expect!["op: there is no attribute whatever; there is eps"],
+    );
     check("() -> ()", "", &[("k", i64(1))], expect!["op: there is no attribute k; there are none"]);
     check(TOP_K, "f32[3,10]", &[], expect!["op: attribute k is missing; it must be i64"]);
     check(TOP_K, "f32[3,10]", &[("k", i64(11))], expect!["op: k <= n does not hold (k = 11, n = 10)"]);
     check(TOP_K, "f32[3,10]", &[("k", i64(-1))], expect!["op: 0 <= k does not hold (k = -1)"]);
-    check(TOP_K, "f32[3,10]", &[("k", AttrValue::Int(1, ScalarType::I32))], expect!["op: attribute k must be i64, but is 1 (i32)"]);
-    check(TOP_K, "f32[3,10]", &[("k", AttrValue::Int(1 << 80, ScalarType::I64))], expect!["op: attribute k must be i64, but is 1208925819614629174706176 (i64)"]);
-    check(r#"(side: "left" | "right") -> ()"#, "", &[("side", AttrValue::Str("up".into()))], expect![[r#"op: attribute side must be "left" or "right", but is "up""#]]);
+    check(
+        TOP_K,
+        "f32[3,10]",
+        &[("k", AttrValue::Int(1, ScalarType::I32))],
+        expect!["op: attribute k must be i64, but is 1 (i32)"],
+    );
+    check(
+        TOP_K,
+        "f32[3,10]",
+        &[("k", AttrValue::Int(1 << 80, ScalarType::I64))],
+        expect!["op: attribute k must be i64, but is 1208925819614629174706176 (i64)"],
+    );
+    check(
+        r#"(side: "left" | "right") -> ()"#,
+        "",
+        &[("side", AttrValue::Str("up".into()))],
+        expect![[r#"op: attribute side must be "left" or "right", but is "up""#]],
+    );
     check(
         "(p: [i64]) -> ()",
         "",
         &[("p", AttrValue::Array(ScalarType::F32, vec![AttrValue::f32(0.5)]))],
         expect!["op: attribute p must be [i64], but is [0.5] ([f32])"],
     );
-    check(CONV, "f32[3,3] f32[8,3,9]", &[], expect!["op: y would have the size (n+2*pad-k)/stride+1 = -5 (n = 3, pad = 0, k = 9, stride = 1)"]);
-    check(CONV, "f32[3,3] f32[8,3,2]", &[("stride", i64(0))], expect!["op: (n+2*pad-k)/stride+1 divides by zero (n = 3, pad = 0, k = 2, stride = 0)"]);
+    check(
+        CONV,
+        "f32[3,3] f32[8,3,9]",
+        &[],
+        expect!["op: y would have the size (n+2*pad-k)/stride+1 = -5 (n = 3, pad = 0, k = 9, stride = 1)"],
+    );
+    check(
+        CONV,
+        "f32[3,3] f32[8,3,2]",
+        &[("stride", i64(0))],
+        expect!["op: (n+2*pad-k)/stride+1 divides by zero (n = 3, pad = 0, k = 2, stride = 0)"],
+    );
     check(
         "(x: f32[n], k: u64) -> (y: f32[n*k])",
         "f32[3]",
@@ -166,7 +306,12 @@ fn attributes_and_sizes() {
         &[("k", AttrValue::Int(u64::MAX.into(), ScalarType::U64))],
         expect!["op: n*k is too large (n = 3, k = 18446744073709551615)"],
     );
-    check("(xs: f32[n...]...) -> (y: f32[max(n)])", "", &[], expect!["op: max(n) is not known without at least one of xs"]);
+    check(
+        "(xs: f32[n...]...) -> (y: f32[max(n)])",
+        "",
+        &[],
+        expect!["op: max(n) is not known without at least one of xs"],
+    );
 }
 
 #[test]

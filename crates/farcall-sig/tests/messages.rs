@@ -13,553 +13,889 @@ fn check(text: &str, expected: Expect) {
 
 #[test]
 fn grammar() {
-    check("", expect![[r#"
+    check(
+        "",
+        expect![[r#"
         expected `(`, found the end
           | 
           | ^
-          = a signature begins with its operands and attributes: `(x: f32[n], …) -> (…)`"#]]);
-    check("x: f32[n] -> (y: f32[n])", expect![[r#"
+          = a signature begins with its operands and attributes: `(x: f32[n], …) -> (…)`"#]],
+    );
+    check(
+        "x: f32[n] -> (y: f32[n])",
+        expect![[r#"
         expected `(`, found `x`
           | x: f32[n] -> (y: f32[n])
           | ^
-          = a signature begins with its operands and attributes: `(x: f32[n], …) -> (…)`"#]]);
-    check("(x: f32[n]) (y: f32[n])", expect![[r#"
+          = a signature begins with its operands and attributes: `(x: f32[n], …) -> (…)`"#]],
+    );
+    check(
+        "(x: f32[n]) (y: f32[n])",
+        expect![[r#"
         expected `->`, found `(`
           | (x: f32[n]) (y: f32[n])
           |             ^
-          = the results follow: `-> (y: f32[n])`, or `-> ()` for none"#]]);
-    check("(x: f32[n]) -> y: f32[n]", expect![[r#"
+          = the results follow: `-> (y: f32[n])`, or `-> ()` for none"#]],
+    );
+    check(
+        "(x: f32[n]) -> y: f32[n]",
+        expect![[r#"
         expected `(`, found `y`
           | (x: f32[n]) -> y: f32[n]
           |                ^
-          = results are in parentheses: `-> (y: f32[n])`, or `-> ()` for none"#]]);
-    check("(x f32[n]) -> ()", expect![[r#"
+          = results are in parentheses: `-> (y: f32[n])`, or `-> ()` for none"#]],
+    );
+    check(
+        "(x f32[n]) -> ()",
+        expect![[r#"
         expected `:`, found `f32`
           | (x f32[n]) -> ()
           |    ^^^
-          = a type follows the name: `x: f32[n]` for an operand, `eps: f32` for an attribute"#]]);
-    check("(x: f32[n) -> ()", expect![[r#"
+          = a type follows the name: `x: f32[n]` for an operand, `eps: f32` for an attribute"#]],
+    );
+    check(
+        "(x: f32[n) -> ()",
+        expect![[r#"
         expected `,` or `]` after a dimension, found `)`
           | (x: f32[n) -> ()
-          |          ^"#]]);
-    check("(x: f32[n] -> (y: f32[n])", expect![[r#"
+          |          ^"#]],
+    );
+    check(
+        "(x: f32[n] -> (y: f32[n])",
+        expect![[r#"
         expected `,` or `)` after a parameter, found `->`
           | (x: f32[n] -> (y: f32[n])
-          |            ^^"#]]);
-    check("(x: f32[n]) -> (y: f32[n]) what", expect![[r#"
+          |            ^^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n]) what",
+        expect![[r#"
         expected `where` or the end after the results, found `what`
           | (x: f32[n]) -> (y: f32[n]) what
-          |                            ^^^^"#]]);
-    check("(x: f32[n]) -> (y: f32[n]) where n", expect![[r#"
-        expected a comparison (`k <= n`), or `:` and what is said of the dimension (`n: map`), found the end
-          | (x: f32[n]) -> (y: f32[n]) where n
-          |                                   ^"#]]);
-    check("(x: f32[n]) -> (y: f32[n]) where n: ", expect![[r#"
+          |                            ^^^^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n]) where n",
+        expect![[r#"
+            nothing is said of `n`
+              | (x: f32[n]) -> (y: f32[n]) where n
+              |                                  ^
+              = a clause is `T: f32 | f64`, `n: map`, `k: sum`, `k <= n` or `side_effect`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n]) where n: ",
+        expect![[r#"
         expected `whole`, `map` or a reducer such as `sum`, found the end
           | (x: f32[n]) -> (y: f32[n]) where n: 
-          |                                     ^"#]]);
-    check("(x: f32[n]) -> (y: f32[@])", expect![[r#"
+          |                                     ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[@])",
+        expect![[r#"
         `@` has no meaning in a signature
           | (x: f32[n]) -> (y: f32[@])
-          |                        ^"#]]);
-    check("(X: f32[n]) -> ()", expect![[r#"
+          |                        ^"#]],
+    );
+    check(
+        "(X: f32[n]) -> ()",
+        expect![[r#"
         `X` cannot be the name of an operand or attribute
           | (X: f32[n]) -> ()
           |  ^
-          = a capital begins the name of a type; other names begin with a lower-case letter"#]]);
-    check("(x: f32[N]) -> ()", expect![[r#"
+          = a capital begins the name of a type; other names begin with a lower-case letter"#]],
+    );
+    check(
+        "(x: f32[N]) -> ()",
+        expect![[r#"
         `N` cannot be a dimension
           | (x: f32[N]) -> ()
           |         ^
-          = a capital begins the name of a type; other names begin with a lower-case letter"#]]);
-    check("(x: f32[_n]) -> ()", expect![[r#"
+          = a capital begins the name of a type; other names begin with a lower-case letter"#]],
+    );
+    check(
+        "(x: f32[_n]) -> ()",
+        expect![[r#"
         `_n` cannot be a dimension
           | (x: f32[_n]) -> ()
           |         ^^
-          = names begin with a letter"#]]);
-    check("(x: f32[n, *]) -> ()", expect![[r#"
+          = names begin with a letter"#]],
+    );
+    check(
+        "(x: f32[n, *]) -> ()",
+        expect![[r#"
         `*` can only be the first dimension
           | (x: f32[n, *]) -> ()
           |            ^
-          = it stands for all leading batch dimensions at once"#]]);
-    check("(x: f32[n]) -> (y: f32)", expect![[r#"
+          = it stands for all leading batch dimensions at once"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32)",
+        expect![[r#"
         the result `y` has no dimensions
           | (x: f32[n]) -> (y: f32)
           |                    ^^^
-          = a scalar is written `f32[]`"#]]);
-    check("(x: f32[(n+1]) -> ()", expect![[r#"
+          = a scalar is written `f32[]`"#]],
+    );
+    check(
+        "(x: f32[(n+1]) -> ()",
+        expect![[r#"
         expected `)`, found `]`
           | (x: f32[(n+1]) -> ()
           |             ^
-          = the parenthesis is not closed"#]]);
-    check("(x: f32[99999999999999999999]) -> ()", expect![[r#"
+          = the parenthesis is not closed"#]],
+    );
+    check(
+        "(x: f32[99999999999999999999]) -> ()",
+        expect![[r#"
         the number is too large
           | (x: f32[99999999999999999999]) -> ()
-          |         ^^^^^^^^^^^^^^^^^^^^"#]]);
-    check("(x: f32[n]) -> (y: f32[2*n+]) ", expect![[r#"
+          |         ^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[2*n+]) ",
+        expect![[r#"
         expected a dimension: a name, a number or an expression, found `]`
           | (x: f32[n]) -> (y: f32[2*n+]) 
-          |                            ^"#]]);
-    check("(x: f32[n], é: f32) -> ()", expect![[r#"
+          |                            ^"#]],
+    );
+    check(
+        "(x: f32[n], é: f32) -> ()",
+        expect![[r#"
         `é` has no meaning in a signature
           | (x: f32[n], é: f32) -> ()
-          |             ^"#]]);
-    check("(x: f32[n],\n eps: f32 = 1e-6)\n-> (y: f32[n, m])", expect![[r#"
-        `m` is neither a dimension of an operand nor an integer attribute
-          | -> (y: f32[n, m])
-          |               ^
-          = the dimensions are `n`"#]]);
+          |             ^"#]],
+    );
+    check(
+        "(x: f32[n],\n eps: f32 = 1e-6)\n-> (y: f32[n, m])",
+        expect![[r#"
+            `m` is neither a dimension of an operand nor an integer attribute
+              | -> (y: f32[n, m])
+              |               ^
+              = dimensions here: `n`"#]],
+    );
 }
 
 #[test]
 fn element_types() {
-    check("(x: i32[n]) -> ()", expect![[r#"
+    check(
+        "(x: i32[n]) -> ()",
+        expect![[r#"
         unknown element type `i32`
           | (x: i32[n]) -> ()
           |     ^^^
-          = it is called `s32` here"#]]);
-    check("(x: float32[n]) -> ()", expect![[r#"
+          = it is called `s32` here"#]],
+    );
+    check(
+        "(x: float32[n]) -> ()",
+        expect![[r#"
         unknown element type `float32`
           | (x: float32[n]) -> ()
           |     ^^^^^^^
-          = it is called `f32` here"#]]);
-    check("(x: bool[n]) -> ()", expect![[r#"
+          = it is called `f32` here"#]],
+    );
+    check(
+        "(x: bool[n]) -> ()",
+        expect![[r#"
         unknown element type `bool`
           | (x: bool[n]) -> ()
           |     ^^^^
-          = it is called `pred` here"#]]);
-    check("(x: bf61[n]) -> ()", expect![[r#"
+          = it is called `pred` here"#]],
+    );
+    check(
+        "(x: bf61[n]) -> ()",
+        expect![[r#"
         unknown element type `bf61`
           | (x: bf61[n]) -> ()
           |     ^^^^
-          = did you mean `bf16`?"#]]);
-    check("(x: T[n]) -> ()", expect![[r#"
+          = did you mean `bf16`?"#]],
+    );
+    check(
+        "(x: T[n]) -> ()",
+        expect![[r#"
         nothing says which types `T` stands for
           | (x: T[n]) -> ()
           |     ^
-          = add `where T: f32 | f64`, or `T: any`"#]]);
-    check("(x: F32[n]) -> ()", expect![[r#"
+          = add `where T: f32 | f64`, or `T: any`"#]],
+    );
+    check(
+        "(x: F32[n]) -> ()",
+        expect![[r#"
         nothing says which types `F32` stands for
           | (x: F32[n]) -> ()
           |     ^^^
-          = the element type is called `f32`"#]]);
-    check("(x: T[n], y: S[n]) -> () where T: f32", expect![[r#"
-        nothing says which types `S` stands for
-          | (x: T[n], y: S[n]) -> () where T: f32
-          |              ^
-          = add `where S: f32 | f64`, or `S: any`
-          = the type variables are `T`"#]]);
-    check("(x: T[n]) -> () where T: f32 | f46", expect![[r#"
+          = the element type is called `f32`"#]],
+    );
+    check(
+        "(x: T[n], y: S[n]) -> () where T: f32",
+        expect![[r#"
+            nothing says which types `S` stands for
+              | (x: T[n], y: S[n]) -> () where T: f32
+              |              ^
+              = add `where S: f32 | f64`, or `S: any`
+              = type variables here: `T`"#]],
+    );
+    check(
+        "(x: T[n]) -> () where T: f32 | f46",
+        expect![[r#"
         unknown element type `f46`
           | (x: T[n]) -> () where T: f32 | f46
           |                                ^^^
-          = did you mean `f16` or `f64`?"#]]);
-    check("(x: T[n]) -> () where T: f32 | f32", expect![[r#"
+          = did you mean `f16` or `f64`?"#]],
+    );
+    check(
+        "(x: T[n]) -> () where T: f32 | f32",
+        expect![[r#"
         `f32` is there twice
           | (x: T[n]) -> () where T: f32 | f32
-          |                                ^^^"#]]);
-    check("(x: T[n]) -> () where T: f32; T: f64", expect![[r#"
+          |                                ^^^"#]],
+    );
+    check(
+        "(x: T[n]) -> () where T: f32; T: f64",
+        expect![[r#"
         the types of `T` are given twice
           | (x: T[n]) -> () where T: f32; T: f64
-          |                               ^"#]]);
-    check("(x: T[n]) -> () where T, S: f32", expect![[r#"
+          |                               ^"#]],
+    );
+    check(
+        "(x: T[n]) -> () where T, S: f32",
+        expect![[r#"
         `S` is not the type of anything
           | (x: T[n]) -> () where T, S: f32
-          |                          ^"#]]);
-    check("(x: T[n]) -> () where t: f32", expect![[r#"
+          |                          ^"#]],
+    );
+    check(
+        "(x: T[n]) -> () where t: f32",
+        expect![[r#"
         `f32` is an element type
           | (x: T[n]) -> () where t: f32
           |                          ^^^
-          = a type variable begins with a capital: `T: f32 | f64`"#]]);
-    check("(x: T[n]) -> () where T, n: f32", expect![[r#"
+          = a type variable begins with a capital: `T: f32 | f64`"#]],
+    );
+    check(
+        "(x: T[n]) -> () where T, n: f32",
+        expect![[r#"
         `T` is a type among dimensions
           | (x: T[n]) -> () where T, n: f32
           |                       ^
-          = a capital begins the name of a type, a lower-case letter that of a dimension"#]]);
-    check("(x: T[n]) -> (y: complex(T)[n]) where T: f32 | bf16", expect![[r#"
+          = a capital begins the name of a type, a lower-case letter that of a dimension"#]],
+    );
+    check(
+        "(x: T[n]) -> (y: complex(T)[n]) where T: f32 | bf16",
+        expect![[r#"
         `complex(T)` is not defined where `T` is bf16
           | (x: T[n]) -> (y: complex(T)[n]) where T: f32 | bf16
           |                  ^^^^^^^^^^
-          = `complex` is defined for f32 and f64"#]]);
-    check("(x: T[n]) -> (y: complx(T)[n]) where T: f32", expect![[r#"
+          = `complex` is defined for f32 and f64"#]],
+    );
+    check(
+        "(x: T[n]) -> (y: complx(T)[n]) where T: f32",
+        expect![[r#"
         `complx` is not a function of element types
           | (x: T[n]) -> (y: complx(T)[n]) where T: f32
           |                  ^^^^^^
           = did you mean `complex`?
-          = there are `complex(T)`, `real(T)` and `acc(T)`"#]]);
-    check("(x: f32[n]) -> (y: complex(f32)[n])", expect![[r#"
+          = there are `complex(T)`, `real(T)` and `acc(T)`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: complex(f32)[n])",
+        expect![[r#"
         `complex(f32)` does not depend on a type variable
           | (x: f32[n]) -> (y: complex(f32)[n])
           |                    ^^^^^^^^^^^^
-          = write `c64`"#]]);
-    check("(x: f32[n]) -> (y: T[n]) where T: f32", expect![[r#"
+          = write `c64`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: T[n]) where T: f32",
+        expect![[r#"
         no operand determines `T`
           | (x: f32[n]) -> (y: T[n]) where T: f32
           |                    ^
-          = `T` must be the element type of an operand"#]]);
-    check("(x: real(T)[n]) -> (y: T[n]) where T: f32 | c64", expect![[r#"
+          = `T` must be the element type of an operand"#]],
+    );
+    check(
+        "(x: real(T)[n]) -> (y: T[n]) where T: f32 | c64",
+        expect![[r#"
         no operand determines `T`
           | (x: real(T)[n]) -> (y: T[n]) where T: f32 | c64
           |     ^^^^^^^
-          = `real(T)` is the same for several types of `T`"#]]);
+          = `real(T)` is the same for several types of `T`"#]],
+    );
 }
 
 #[test]
 fn attributes() {
-    check("(x: f32[n], k: s64) -> ()", expect![[r#"
+    check(
+        "(x: f32[n], k: s64) -> ()",
+        expect![[r#"
         unknown attribute type `s64`
           | (x: f32[n], k: s64) -> ()
           |                ^^^
           = as an attribute it is called `i64`
-          = a scalar operand is written `s64[]`"#]]);
-    check("(x: f32[n], k: int) -> ()", expect![[r#"
+          = a scalar operand is written `s64[]`"#]],
+    );
+    check(
+        "(x: f32[n], k: int) -> ()",
+        expect![[r#"
         unknown attribute type `int`
           | (x: f32[n], k: int) -> ()
           |                ^^^
-          = it is called `i64` here"#]]);
-    check("(x: f32[n], k: T) -> ()", expect![[r#"
+          = it is called `i64` here"#]],
+    );
+    check(
+        "(x: f32[n], k: T) -> ()",
+        expect![[r#"
         `T` is an element type, and has no dimensions
           | (x: f32[n], k: T) -> ()
           |                ^
-          = a scalar operand is written `T[]`; an attribute has a type of its own"#]]);
-    check("(x: f32[n], k: stri) -> ()", expect![[r#"
+          = a scalar operand is written `T[]`; an attribute has a type of its own"#]],
+    );
+    check(
+        "(x: f32[n], k: stri) -> ()",
+        expect![[r#"
         unknown attribute type `stri`
           | (x: f32[n], k: stri) -> ()
           |                ^^^^
           = did you mean `str`?
-          = an operand has dimensions: `x: f32[n]`"#]]);
-    check("(k: i8 = 300) -> ()", expect![[r#"
+          = an operand has dimensions: `x: f32[n]`"#]],
+    );
+    check(
+        "(k: i8 = 300) -> ()",
+        expect![[r#"
         the default does not fit i8
           | (k: i8 = 300) -> ()
           |          ^^^
-          = i8 is from -128 to 127"#]]);
-    check("(k: i64 = 1.5) -> ()", expect![[r#"
+          = i8 is from -128 to 127"#]],
+    );
+    check(
+        "(k: i64 = 1.5) -> ()",
+        expect![[r#"
         the default must be a number of type i64
           | (k: i64 = 1.5) -> ()
-          |           ^^^"#]]);
-    check("(k: bool = 1) -> ()", expect![[r#"
+          |           ^^^"#]],
+    );
+    check(
+        "(k: bool = 1) -> ()",
+        expect![[r#"
         the default must be `true` or `false`
           | (k: bool = 1) -> ()
-          |            ^"#]]);
-    check("(k: f32 = 1e60) -> ()", expect![[r#"
+          |            ^"#]],
+    );
+    check(
+        "(k: f32 = 1e60) -> ()",
+        expect![[r#"
         the default is too large for f32
           | (k: f32 = 1e60) -> ()
-          |           ^^^^"#]]);
-    check("(k: str = left) -> ()", expect![[r#"
+          |           ^^^^"#]],
+    );
+    check(
+        "(k: str = left) -> ()",
+        expect![[r#"
         the default must be a string, in quotes
           | (k: str = left) -> ()
-          |           ^^^^"#]]);
-    check(r#"(side: "left" | "right" = "rigth") -> ()"#, expect![[r#"
+          |           ^^^^"#]],
+    );
+    check(
+        r#"(side: "left" | "right" = "rigth") -> ()"#,
+        expect![[r#"
         "rigth" is not one of "left" | "right"
           | (side: "left" | "right" = "rigth") -> ()
           |                           ^^^^^^^
-          = did you mean `right`?"#]]);
-    check(r#"(side: "left" | "left") -> ()"#, expect![[r#"
+          = did you mean `right`?"#]],
+    );
+    check(
+        r#"(side: "left" | "left") -> ()"#,
+        expect![[r#"
         "left" is there twice
           | (side: "left" | "left") -> ()
-          |                 ^^^^^^"#]]);
-    check(r#"(side: str = "a\q") -> ()"#, expect![[r#"
+          |                 ^^^^^^"#]],
+    );
+    check(
+        r#"(side: str = "a\q") -> ()"#,
+        expect![[r#"
         `\q` is not an escape
           | (side: str = "a\q") -> ()
           |                ^^
-          = a string knows `\"`, `\\`, `\n` and `\t`"#]]);
-    check(r#"(side: str = "a"#, expect![[r#"
+          = a string knows `\"`, `\\`, `\n` and `\t`"#]],
+    );
+    check(
+        r#"(side: str = "a"#,
+        expect![[r#"
         the string does not end
           | (side: str = "a
-          |              ^^"#]]);
-    check("(k: [i64] = 1) -> ()", expect![[r#"
+          |              ^^"#]],
+    );
+    check(
+        "(k: [i64] = 1) -> ()",
+        expect![[r#"
         expected `[`, found `1`
           | (k: [i64] = 1) -> ()
           |             ^
-          = the default of an array is in brackets: `[1, 2]`"#]]);
-    check("(k: i64? = 1) -> ()", expect![[r#"
+          = the default of an array is in brackets: `[1, 2]`"#]],
+    );
+    check(
+        "(k: i64? = 1) -> ()",
+        expect![[r#"
         `k` is optional and has a default
           | (k: i64? = 1) -> ()
           |          ^
-          = with a default it need not be given: leave out `?`"#]]);
-    check("(k: dict = 1) -> ()", expect![[r#"
+          = with a default it need not be given: leave out `?`"#]],
+    );
+    check(
+        "(k: dict = 1) -> ()",
+        expect![[r#"
         a dictionary has no default
           | (k: dict = 1) -> ()
           |            ^
-          = one that may be missing is written `dict?`"#]]);
-    check("(x: f32[n] = 1) -> ()", expect![[r#"
+          = one that may be missing is written `dict?`"#]],
+    );
+    check(
+        "(x: f32[n] = 1) -> ()",
+        expect![[r#"
         an operand has no default
           | (x: f32[n] = 1) -> ()
           |            ^
-          = an operand that may be missing is written `mask: pred[n]?`"#]]);
+          = an operand that may be missing is written `mask: pred[n]?`"#]],
+    );
 }
 
 #[test]
 fn names() {
-    check("(x: f32[n], x: f32) -> ()", expect![[r#"
+    check(
+        "(x: f32[n], x: f32) -> ()",
+        expect![[r#"
         `x` names an attribute, but is the name of an operand already
           | (x: f32[n], x: f32) -> ()
-          |             ^"#]]);
-    check("(x: f32[n]) -> (x: f32[n])", expect![[r#"
+          |             ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (x: f32[n])",
+        expect![[r#"
         `x` names a result, but is the name of an operand already
           | (x: f32[n]) -> (x: f32[n])
-          |                 ^"#]]);
-    check("(x: f32[min]) -> ()", expect![[r#"
+          |                 ^"#]],
+    );
+    check(
+        "(x: f32[min]) -> ()",
+        expect![[r#"
         `min` is a function, and cannot name a dimension
           | (x: f32[min]) -> ()
-          |         ^^^"#]]);
-    check("(x: f32[n], mask: f32[n]?, y: f32[n]) -> ()", expect![[r#"
+          |         ^^^"#]],
+    );
+    check(
+        "(x: f32[n], mask: f32[n]?, y: f32[n]) -> ()",
+        expect![[r#"
         the operand `y` follows an optional one
           | (x: f32[n], mask: f32[n]?, y: f32[n]) -> ()
           |                            ^
-          = write it before `mask`, or make it optional"#]]);
-    check("(xs: f32[n]..., y: f32[n]) -> ()", expect![[r#"
+          = write it before `mask`, or make it optional"#]],
+    );
+    check(
+        "(xs: f32[n]..., y: f32[n]) -> ()",
+        expect![[r#"
         the variadic operand `xs` must be the last
           | (xs: f32[n]..., y: f32[n]) -> ()
           |  ^^
-          = `y` follows it; attributes may"#]]);
-    check("(mask: f32[n]?, xs: f32[n]...) -> ()", expect![[r#"
+          = `y` follows it; attributes may"#]],
+    );
+    check(
+        "(mask: f32[n]?, xs: f32[n]...) -> ()",
+        expect![[r#"
         an op has optional operands or a variadic one, not both
           | (mask: f32[n]?, xs: f32[n]...) -> ()
           |                 ^^
-          = a call's operands could not be told apart"#]]);
+          = a call's operands could not be told apart"#]],
+    );
 }
 
 #[test]
 fn dimensions() {
-    check("(x: f32[batch, rows]) -> (y: f32[row])", expect![[r#"
+    check(
+        "(x: f32[batch, rows]) -> (y: f32[row])",
+        expect![[r#"
         `row` is neither a dimension of an operand nor an integer attribute
           | (x: f32[batch, rows]) -> (y: f32[row])
           |                                  ^^^
-          = did you mean `rows`?"#]]);
-    check("(x: f32[m, n]) -> (y: f32[m, k])", expect![[r#"
-        `k` is neither a dimension of an operand nor an integer attribute
-          | (x: f32[m, n]) -> (y: f32[m, k])
-          |                              ^
-          = the dimensions are `m`, `n`"#]]);
-    check("(x: f32[2*n+1]) -> (y: f32[n])", expect![[r#"
+          = did you mean `rows`?"#]],
+    );
+    check(
+        "(x: f32[m, n]) -> (y: f32[m, k])",
+        expect![[r#"
+            `k` is neither a dimension of an operand nor an integer attribute
+              | (x: f32[m, n]) -> (y: f32[m, k])
+              |                              ^
+              = dimensions here: `m`, `n`"#]],
+    );
+    check(
+        "(x: f32[2*n+1]) -> (y: f32[n])",
+        expect![[r#"
         no operand determines `n`
           | (x: f32[2*n+1]) -> (y: f32[n])
           |           ^
-          = `2*n+1` is not solved for it: `n` must stand alone in an operand, or be an attribute"#]]);
-    check("(x: f32[n], k: f32) -> (y: f32[k])", expect![[r#"
+          = `2*n+1` is not solved for it: `n` must stand alone in an operand, or be an attribute"#]],
+    );
+    check(
+        "(x: f32[n], k: f32) -> (y: f32[k])",
+        expect![[r#"
         the attribute `k` is f32; only an integer can be a size
           | (x: f32[n], k: f32) -> (y: f32[k])
-          |                                ^"#]]);
-    check("(x: f32[n], k: i64?) -> (y: f32[k])", expect![[r#"
+          |                                ^"#]],
+    );
+    check(
+        "(x: f32[n], k: i64?) -> (y: f32[k])",
+        expect![[r#"
         the attribute `k` may be missing, so it cannot be a size
           | (x: f32[n], k: i64?) -> (y: f32[k])
           |                                 ^
-          = give it a default instead of `?`"#]]);
-    check("(x: f32[n]) -> (y: f32[n/0])", expect![[r#"
+          = give it a default instead of `?`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n/0])",
+        expect![[r#"
         division by zero
           | (x: f32[n]) -> (y: f32[n/0])
-          |                          ^"#]]);
-    check("(x: f32[n]) -> (y: f32[mni(n, 2)])", expect![[r#"
+          |                          ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[mni(n, 2)])",
+        expect![[r#"
         `mni` is not a function of sizes
           | (x: f32[n]) -> (y: f32[mni(n, 2)])
           |                        ^^^
           = did you mean `min`?
-          = there are `min`, `max`, `ceil_div`, `sum` and `len`"#]]);
-    check("(x: f32[n]) -> (y: f32[min(n)])", expect![[r#"
+          = there are `min`, `max`, `ceil_div`, `sum` and `len`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[min(n)])",
+        expect![[r#"
         `n` has one size
           | (x: f32[n]) -> (y: f32[min(n)])
           |                            ^
-          = only a dimension that is written `n...` in a variadic operand has several"#]]);
-    check("(x: f32[n]) -> (y: f32[min(n+1)])", expect![[r#"
+          = only a dimension that is written `n...` in a variadic operand has several"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[min(n+1)])",
+        expect![[r#"
         `min` takes two or more sizes, or one dimension with dots
           | (x: f32[n]) -> (y: f32[min(n+1)])
-          |                        ^^^^^^^^"#]]);
-    check("(x: f32[n]) -> (y: f32[ceil_div(n)])", expect![[r#"
+          |                        ^^^^^^^^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[ceil_div(n)])",
+        expect![[r#"
         `ceil_div` takes two sizes
           | (x: f32[n]) -> (y: f32[ceil_div(n)])
-          |                        ^^^^^^^^^^^"#]]);
-    check("(x: f32[n]) -> (y: f32[len(x)])", expect![[r#"
+          |                        ^^^^^^^^^^^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[len(x)])",
+        expect![[r#"
         `x` is one operand
           | (x: f32[n]) -> (y: f32[len(x)])
           |                            ^
-          = `len` counts variadic operands"#]]);
-    check("(x: f32[n...]) -> ()", expect![[r#"
+          = `len` counts variadic operands"#]],
+    );
+    check(
+        "(x: f32[n...]) -> ()",
+        expect![[r#"
         `n...` differs between variadic operands, but `x` is one operand
           | (x: f32[n...]) -> ()
           |         ^
-          = `x: f32[n...]...` would be any number of operands"#]]);
-    check("(xs: f32[n...]...) -> (y: f32[n])", expect![[r#"
+          = `x: f32[n...]...` would be any number of operands"#]],
+    );
+    check(
+        "(xs: f32[n...]...) -> (y: f32[n])",
+        expect![[r#"
         `n` differs between the variadic operands
           | (xs: f32[n...]...) -> (y: f32[n])
           |                               ^
-          = `sum(n)`, `min(n)` and `max(n)` combine the sizes"#]]);
-    check("(xs: f32[n...]...) -> (y: f32[n...])", expect![[r#"
+          = `sum(n)`, `min(n)` and `max(n)` combine the sizes"#]],
+    );
+    check(
+        "(xs: f32[n...]...) -> (y: f32[n...])",
+        expect![[r#"
         `n...` differs between variadic operands, but `y` is one result
           | (xs: f32[n...]...) -> (y: f32[n...])
           |                               ^
-          = `sum(n)`, `min(n)` and `max(n)` combine the sizes"#]]);
-    check("(a: f32[n], xs: f32[n...]...) -> ()", expect![[r#"
+          = `sum(n)`, `min(n)` and `max(n)` combine the sizes"#]],
+    );
+    check(
+        "(a: f32[n], xs: f32[n...]...) -> ()",
+        expect![[r#"
         `n` is written with dots in one place and without in another
           | (a: f32[n], xs: f32[n...]...) -> ()
-          |                     ^"#]]);
-    check("(x: f32[n], mask: f32[n, m]?) -> (y: f32[m])", expect![[r#"
+          |                     ^"#]],
+    );
+    check(
+        "(x: f32[n], mask: f32[n, m]?) -> (y: f32[m])",
+        expect![[r#"
         `m` is only known if `mask` is given
           | (x: f32[n], mask: f32[n, m]?) -> (y: f32[m])
-          |                                          ^"#]]);
-    check("(x: f32[n]) -> (y: f32[n]...)", expect![[r#"
+          |                                          ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n]...)",
+        expect![[r#"
         `y` is one for each variadic operand, but there is none
           | (x: f32[n]) -> (y: f32[n]...)
-          |                 ^"#]]);
-    check("(x: f32[n]) -> (y: f32[*, n])", expect![[r#"
+          |                 ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[*, n])",
+        expect![[r#"
         `y` has `*`, but no operand has
           | (x: f32[n]) -> (y: f32[*, n])
-          |                        ^"#]]);
-    check("(x: f32[n]) -> (y: f32[n]) where *: sum", expect![[r#"
+          |                        ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n]) where *: sum",
+        expect![[r#"
         no operand has `*`
           | (x: f32[n]) -> (y: f32[n]) where *: sum
-          |                                  ^"#]]);
-    check("(x: f32[*, n]) -> (y: f32[n])", expect![[r#"
+          |                                  ^"#]],
+    );
+    check(
+        "(x: f32[*, n]) -> (y: f32[n])",
+        expect![[r#"
         `y` has no `*`, but an operand has
           | (x: f32[*, n]) -> (y: f32[n])
           |                          ^^^
           = if it is reduced over the batch, say how: `*: sum`
-          = if the kernel looks at the whole batch at once, say `*: whole`"#]]);
-    check("(x: f32[*, n]) -> (y: f32[*, n]) where *: sum", expect![[r#"
+          = if the kernel looks at the whole batch at once, say `*: whole`"#]],
+    );
+    check(
+        "(x: f32[*, n]) -> (y: f32[*, n]) where *: sum",
+        expect![[r#"
         no result is reduced over `*`
           | (x: f32[*, n]) -> (y: f32[*, n]) where *: sum
           |                                        ^
-          = those without `*` would be"#]]);
+          = those without `*` would be"#]],
+    );
 }
 
 #[test]
 fn what_is_done_with_dimensions() {
-    check("(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m, p: map", expect![[r#"
-        `p` is neither a dimension of an operand nor an integer attribute
-          | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m, p: map
-          |                                                         ^
-          = the dimensions are `k`, `m`, `n`"#]]);
-    check("(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: map; k: smu", expect![[r#"
+    check(
+        "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m, p: map",
+        expect![[r#"
+            `p` is neither a dimension of an operand nor an integer attribute
+              | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m, p: map
+              |                                                         ^
+              = dimensions here: `k`, `m`, `n`"#]],
+    );
+    check(
+        "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: map; k: smu",
+        expect![[r#"
         unknown reducer `smu`
           | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: map; k: smu
           |                                                                 ^^^
           = did you mean `sum`?
-          = a dimension is `whole`, `map`, or reduced by `sum`, `prod`, `max`, `min`, `and` or `or`"#]]);
-    check("(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: map; k: mean", expect![[r#"
+          = a dimension is `whole`, `map`, or reduced by `sum`, `prod`, `max`, `min`, `and` or `or`"#]],
+    );
+    check(
+        "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: map; k: mean",
+        expect![[r#"
         unknown reducer `mean`
           | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: map; k: mean
           |                                                                 ^^^^
-          = a dimension is `whole`, `map`, or reduced by `sum`, `prod`, `max`, `min`, `and` or `or`"#]]);
-    check("(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum", expect![[r#"
+          = a dimension is `whole`, `map`, or reduced by `sum`, `prod`, `max`, `min`, `and` or `or`"#]],
+    );
+    check(
+        "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum",
+        expect![[r#"
         `m` is reduced, but the result `c` keeps it
           | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum
           |                                                      ^
-          = if each entry follows by itself, say `m: map`"#]]);
-    check("(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where k: map", expect![[r#"
+          = if each entry follows by itself, say `m: map`"#]],
+    );
+    check(
+        "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where k: map",
+        expect![[r#"
         `k` is mapped, but the result `c` does not have it
           | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where k: map
           |                                                      ^
-          = say how the kernel reduces over it (`k: sum`), or leave it whole"#]]);
-    check("(a: f32[m, k]) -> (c: f32[m]) where m: map; k: sum; m: whole", expect![[r#"
+          = say how the kernel reduces over it (`k: sum`), or leave it whole"#]],
+    );
+    check(
+        "(a: f32[m, k]) -> (c: f32[m]) where m: map; k: sum; m: whole",
+        expect![[r#"
         what happens to `m` is said twice
           | (a: f32[m, k]) -> (c: f32[m]) where m: map; k: sum; m: whole
-          |                                                     ^"#]]);
-    check("(x: f32[n, n]) -> (y: f32[n]) where n: map", expect![[r#"
+          |                                                     ^"#]],
+    );
+    check(
+        "(x: f32[n, n]) -> (y: f32[n]) where n: map",
+        expect![[r#"
         `n` is in `x` twice, so it cannot be split
           | (x: f32[n, n]) -> (y: f32[n]) where n: map
-          |                                     ^"#]]);
-    check("(x: f32[n]) -> (y: f32[n], z: f32[2*n]) where n: map", expect![[r#"
+          |                                     ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n], z: f32[2*n]) where n: map",
+        expect![[r#"
         `n` is part of `2*n` in `z`, so it cannot be split
           | (x: f32[n]) -> (y: f32[n], z: f32[2*n]) where n: map
           |                                               ^
-          = a dimension that is mapped or reduced stands alone"#]]);
-    check("(x: f32[n], k: i64) -> (y: f32[n]) where n: map; k <= n", expect![[r#"
+          = a dimension that is mapped or reduced stands alone"#]],
+    );
+    check(
+        "(x: f32[n], k: i64) -> (y: f32[n]) where n: map; k <= n",
+        expect![[r#"
         the condition `k <= n` is about all of `n`, so it cannot be split
           | (x: f32[n], k: i64) -> (y: f32[n]) where n: map; k <= n
-          |                                          ^"#]]);
-    check("(x: f32[n], k: i64) -> (y: f32[k]) where k: map", expect![[r#"
+          |                                          ^"#]],
+    );
+    check(
+        "(x: f32[n], k: i64) -> (y: f32[k]) where k: map",
+        expect![[r#"
         `k` is an attribute, not a dimension of the operands
           | (x: f32[n], k: i64) -> (y: f32[k]) where k: map
-          |                                          ^"#]]);
-    check("(xs: f32[n...]...) -> (y: f32[sum(n)]) where n: map", expect![[r#"
+          |                                          ^"#]],
+    );
+    check(
+        "(xs: f32[n...]...) -> (y: f32[sum(n)]) where n: map",
+        expect![[r#"
         `n` differs between the variadic operands, so it cannot be split
           | (xs: f32[n...]...) -> (y: f32[sum(n)]) where n: map
-          |                                              ^"#]]);
-    check("(x: f32[n]) -> () where n: sum", expect![[r#"
+          |                                              ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> () where n: sum",
+        expect![[r#"
         `n` is reduced, but there is no result
           | (x: f32[n]) -> () where n: sum
-          |                         ^"#]]);
-    check("(x: f32[n]) -> (y: f32[]) where n: and", expect![[r#"
+          |                         ^"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[]) where n: and",
+        expect![[r#"
         `y` may be f32, which `and` does not combine
           | (x: f32[n]) -> (y: f32[]) where n: and
-          |                                 ^"#]]);
-    check("(x: T[n]) -> (y: T[]) where T: f32 | c64; n: max", expect![[r#"
+          |                                 ^"#]],
+    );
+    check(
+        "(x: T[n]) -> (y: T[]) where T: f32 | c64; n: max",
+        expect![[r#"
         `y` may be c64, which `max` does not combine
           | (x: T[n]) -> (y: T[]) where T: f32 | c64; n: max
-          |                                           ^"#]]);
-    check("(x: f32[*, n], acc: f32[n]) -> (y: f32[n] aliases acc) where *: sum", expect![[r#"
+          |                                           ^"#]],
+    );
+    check(
+        "(x: f32[*, n], acc: f32[n]) -> (y: f32[n] aliases acc) where *: sum",
+        expect![[r#"
         `y` continues from `acc`, which each part of `*` would repeat
           | (x: f32[*, n], acc: f32[n]) -> (y: f32[n] aliases acc) where *: sum
           |                                                              ^
-          = leave the dimension whole"#]]);
-    check("(x: f32[n], k: i64) -> (y: f32[n]) where k < p", expect![[r#"
-        `p` is neither a dimension of an operand nor an integer attribute
-          | (x: f32[n], k: i64) -> (y: f32[n]) where k < p
-          |                                              ^
-          = the dimensions are `n`, `k`"#]]);
-    check("(x: f32[n]) -> () where side_effect; side_effect", expect![[r#"
+          = leave the dimension whole"#]],
+    );
+    check(
+        "(x: f32[n], k: i64) -> (y: f32[n]) where k < p",
+        expect![[r#"
+            `p` is neither a dimension of an operand nor an integer attribute
+              | (x: f32[n], k: i64) -> (y: f32[n]) where k < p
+              |                                              ^
+              = dimensions here: `n`, `k`"#]],
+    );
+    check(
+        "(x: f32[n]) -> () where side_effect; side_effect",
+        expect![[r#"
         `side_effect` is there twice
           | (x: f32[n]) -> () where side_effect; side_effect
-          |                                      ^^^^^^^^^^^"#]]);
-    check("(x: f32[n]) -> () where side_effects", expect![[r#"
-        expected a comparison (`k <= n`), or `:` and what is said of the dimension (`n: map`), found the end
-          | (x: f32[n]) -> () where side_effects
-          |                                     ^"#]]);
+          |                                      ^^^^^^^^^^^"#]],
+    );
+    check(
+        "(x: f32[n]) -> () where side_effects",
+        expect![[r#"
+            nothing is said of `side_effects`
+              | (x: f32[n]) -> () where side_effects
+              |                         ^^^^^^^^^^^^
+              = did you mean `side_effect`?
+              = a clause is `T: f32 | f64`, `n: map`, `k: sum`, `k <= n` or `side_effect`"#]],
+    );
 }
 
 #[test]
 fn memory_and_presence() {
-    check("(x: f32[n]) -> (y: f32[n] aliases z)", expect![[r#"
-        there is no operand `z`
-          | (x: f32[n]) -> (y: f32[n] aliases z)
-          |                                   ^
-          = the operands are `x`"#]]);
-    check("(x: f32[n]) -> (y: s32[n] aliases x)", expect![[r#"
+    check(
+        "(x: f32[n]) -> (y: f32[n] aliases z)",
+        expect![[r#"
+            there is no operand `z`
+              | (x: f32[n]) -> (y: f32[n] aliases z)
+              |                                   ^
+              = operands here: `x`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: s32[n] aliases x)",
+        expect![[r#"
         `y` is not of the type of `x`, which it aliases
           | (x: f32[n]) -> (y: s32[n] aliases x)
           |                                   ^
           = `y` is `s32[n]`
-          = `x` is `f32[n]`"#]]);
-    check("(x: f32[m, n] column_major) -> (y: f32[m, n] aliases x)", expect![[r#"
+          = `x` is `f32[n]`"#]],
+    );
+    check(
+        "(x: f32[m, n] column_major) -> (y: f32[m, n] aliases x)",
+        expect![[r#"
         `y` is not of the type of `x`, which it aliases
           | (x: f32[m, n] column_major) -> (y: f32[m, n] aliases x)
           |                                                      ^
           = `y` is `f32[m, n]`
-          = `x` is `f32[m, n] column_major`"#]]);
-    check("(x: f32[n]) -> (y: f32[n] aliases x, z: f32[n] aliases x)", expect![[r#"
+          = `x` is `f32[m, n] column_major`"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n] aliases x, z: f32[n] aliases x)",
+        expect![[r#"
         `y` aliases `x` already
           | (x: f32[n]) -> (y: f32[n] aliases x, z: f32[n] aliases x)
-          |                                                        ^"#]]);
-    check("(b: f32[n], x: f32[n]?) -> (y: f32[n] aliases x)", expect![[r#"
+          |                                                        ^"#]],
+    );
+    check(
+        "(b: f32[n], x: f32[n]?) -> (y: f32[n] aliases x)",
+        expect![[r#"
         `x` may be missing, and then there is nothing to alias
           | (b: f32[n], x: f32[n]?) -> (y: f32[n] aliases x)
           |                                               ^
-          = `if x` makes the result follow it"#]]);
-    check("(x: f32[n]) -> (y: f32[n] if x)", expect![[r#"
+          = `if x` makes the result follow it"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n] if x)",
+        expect![[r#"
         the operand `x` is not optional
           | (x: f32[n]) -> (y: f32[n] if x)
           |                              ^
-          = without `if x`, the result is always there"#]]);
-    check("(x: f32[n]) -> (y: f32[n]?)", expect![[r#"
+          = without `if x`, the result is always there"#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[n]?)",
+        expect![[r#"
         a result cannot be optional by itself
           | (x: f32[n]) -> (y: f32[n]?)
           |                          ^
-          = `if mask` makes it follow the optional operand `mask`"#]]);
-    check("(x: f32[n] column_major) -> ()", expect![[r#"
+          = `if mask` makes it follow the optional operand `mask`"#]],
+    );
+    check(
+        "(x: f32[n] column_major) -> ()",
+        expect![[r#"
         `column_major` exchanges the last two dimensions
           | (x: f32[n] column_major) -> ()
           |            ^^^^^^^^^^^^
-          = `[n]` has 1, without batch dimensions"#]]);
-    check("(x: f32[m, n] layout(0, 0)) -> ()", expect![[r#"
+          = `[n]` has 1, without batch dimensions"#]],
+    );
+    check(
+        "(x: f32[m, n] layout(0, 0)) -> ()",
+        expect![[r#"
         the layout must name each dimension of `[m, n]` once
           | (x: f32[m, n] layout(0, 0)) -> ()
           |               ^^^^^^^^^^^^
-          = the numbers are 0 to 1, without batch dimensions"#]]);
-    check("(x: f32[m, n] layout(m, n)) -> ()", expect![[r#"
+          = the numbers are 0 to 1, without batch dimensions"#]],
+    );
+    check(
+        "(x: f32[m, n] layout(m, n)) -> ()",
+        expect![[r#"
         a layout lists numbers, not `m`
           | (x: f32[m, n] layout(m, n)) -> ()
           |                      ^
-          = the first dimension after `*` is 0"#]]);
+          = the first dimension after `*` is 0"#]],
+    );
 }
 
 #[test]

@@ -202,3 +202,29 @@ fn random_tokens_never_panic() {
         exercise(&text, &mut random);
     }
 }
+
+/// What a macro sees: Rust's tokens, printed with Rust's spacing.
+macro_rules! as_tokens {
+    ($($token:tt)*) => {
+        stringify!($($token)*)
+    };
+}
+
+#[test]
+fn a_signature_can_be_written_as_rust_tokens() {
+    let tokens = as_tokens!(
+        (x: T[*, n], w: complex(T)[*, 2*n-1, n] column_major, mask: pred[*, n]?, eps: f32 = -1e-6, p: [i64] = [1],
+         side: "left" | "right" = "left", o: dict?)
+            -> (y: T[*, n] aliases x, dmask: T[*, n] if mask)
+        where T: f32 | f64; *: map; n <= 8; side_effect
+    );
+    let text = "(x: T[*, n], w: complex(T)[*, 2*n-1, n] column_major, mask: pred[*, n]?, eps: f32 = -1e-6, \
+                p: [i64] = [1], side: \"left\" | \"right\" = \"left\", o: dict?) -> (y: T[*, n] aliases x, \
+                dmask: T[*, n] if mask) where T: f32 | f64; *: map; n <= 8; side_effect";
+    assert_eq!(round_trip(tokens).to_string(), text);
+    let variadic = as_tokens!((xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map;);
+    assert_eq!(
+        round_trip(variadic).to_string(),
+        "(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map"
+    );
+}

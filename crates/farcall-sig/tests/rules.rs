@@ -43,11 +43,27 @@ fn an_axis_is_prepended_only_where_that_is_sound() {
     batch(PRINT, &[y], expect!["loop: it has a side effect, once for each entry"]);
     batch(SCATTER, &[y, y, y], expect!["loop: no operand has *"]);
     batch(CONCAT, &[n, y, n], expect!["native, broadcast [0, 2]"]);
-    batch("(x: f32[*, n]) -> (y: f32[*, n]) where *: whole", &[y], expect!["loop: the kernel looks at the whole batch at once"]);
-    batch("(x: f32[*, n]) -> (y: f32[]) where *: whole", &[y], expect!["loop: the kernel looks at the whole batch at once"]);
-    batch("(x: f32[*, n], acc: f32[*, n]) -> (y: f32[*, n] aliases acc)", &[y, n], expect!["native, broadcast [1]"]);
+    batch(
+        "(x: f32[*, n]) -> (y: f32[*, n]) where *: whole",
+        &[y],
+        expect!["loop: the kernel looks at the whole batch at once"],
+    );
+    batch(
+        "(x: f32[*, n]) -> (y: f32[]) where *: whole",
+        &[y],
+        expect!["loop: the kernel looks at the whole batch at once"],
+    );
+    batch(
+        "(x: f32[*, n], acc: f32[*, n]) -> (y: f32[*, n] aliases acc)",
+        &[y, n],
+        expect!["native, broadcast [1]"],
+    );
     batch("(x: f32[*, n], m: pred[n]?) -> (y: f32[*, n])", &[y], expect!["native, broadcast []"]);
-    batch("(x: f32[*, n], m: pred[n]?) -> (y: f32[*, n])", &[y, y], expect!["loop: m is batched but has no *"]);
+    batch(
+        "(x: f32[*, n], m: pred[n]?) -> (y: f32[*, n])",
+        &[y, y],
+        expect!["loop: m is batched but has no *"],
+    );
     batch("(xs: f32[n]...) -> (y: f32[n])", &[n, y], expect!["loop: no operand has *"]);
     assert!(parse(GEMM).batch_rule(&[y]).is_err());
 }
@@ -72,7 +88,8 @@ fn summaries() {
         loop: no operand has *
         native (throughout)
         loop: no operand has *
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
 }
 
 #[track_caller]
@@ -83,54 +100,134 @@ fn partition(text: &str, count: usize, batch_rank: usize, expected: Expect) {
 
 #[test]
 fn factors_and_shardy_rules() {
-    partition(GEMM, 2, 1, expect![[r#"
+    partition(
+        GEMM,
+        2,
+        1,
+        expect![[r#"
         ... m k, ... k n -> ... m n; split ... m n, sum k
-        "... m k, ... k n -> ... m n", reduction_factors=("k",)"#]]);
-    partition(RMS_NORM, 2, 2, expect![[r#"
+        "... m k, ... k n -> ... m n", reduction_factors=("k",)"#]],
+    );
+    partition(
+        RMS_NORM,
+        2,
+        2,
+        expect![[r#"
         ... n, n -> ... n; split ..., whole n
-        "... n, n -> ... n", need_replication_factors=("n",)"#]]);
-    partition(RMS_NORM_GRAD, 3, 2, expect![[r#"
+        "... n, n -> ... n", need_replication_factors=("n",)"#]],
+    );
+    partition(
+        RMS_NORM_GRAD,
+        3,
+        2,
+        expect![[r#"
         ... n, n, ... n -> ... n, n; sum ..., whole n
-        "b0 b1 n, n, b0 b1 n -> b0 b1 n, n", need_replication_factors=("b0", "b1", "n")"#]]);
-    partition(QR, 1, 0, expect![[r#"
+        "b0 b1 n, n, b0 b1 n -> b0 b1 n, n", need_replication_factors=("b0", "b1", "n")"#]],
+    );
+    partition(
+        QR,
+        1,
+        0,
+        expect![[r#"
         ... m n -> ... m d_0, ... d_0 n; split ..., whole m n d_0
-        "... m n -> ... m d_0, ... d_0 n", need_replication_factors=("m", "n", "d_0")"#]]);
-    partition(TOP_K, 1, 1, expect![[r#"
+        "... m n -> ... m d_0, ... d_0 n", need_replication_factors=("m", "n", "d_0")"#]],
+    );
+    partition(
+        TOP_K,
+        1,
+        1,
+        expect![[r#"
         ... n -> ... k, ... k; split ..., whole n k
-        "... n -> ... k, ... k", need_replication_factors=("n", "k")"#]]);
-    partition(CONCAT, 3, 1, expect![[r#"
+        "... n -> ... k, ... k", need_replication_factors=("n", "k")"#]],
+    );
+    partition(
+        CONCAT,
+        3,
+        1,
+        expect![[r#"
         ... n0 d, ... n1 d, ... n2 d -> ... d_0 d; split ... d, whole n0 n1 n2 d_0
-        "... n0 d, ... n1 d, ... n2 d -> ... d_0 d", need_replication_factors=("n0", "n1", "n2", "d_0")"#]]);
-    partition(PRINT, 1, 2, expect![[r#"
+        "... n0 d, ... n1 d, ... n2 d -> ... d_0 d", need_replication_factors=("n0", "n1", "n2", "d_0")"#]],
+    );
+    partition(
+        PRINT,
+        1,
+        2,
+        expect![[r#"
         ... ->; whole ...
-        "b0 b1 ->", need_replication_factors=("b0", "b1")"#]]);
-    partition(SCATTER, 3, 0, expect![[r#"
+        "b0 b1 ->", need_replication_factors=("b0", "b1")"#]],
+    );
+    partition(
+        SCATTER,
+        3,
+        0,
+        expect![[r#"
         n d, k, k d -> n d; split d, whole n k
-        "n d, k, k d -> n d", need_replication_factors=("n", "k")"#]]);
-    partition("(x: f32[*, n]) -> (s: f32[n]) where *: sum; n: map", 1, 2, expect![[r#"
+        "n d, k, k d -> n d", need_replication_factors=("n", "k")"#]],
+    );
+    partition(
+        "(x: f32[*, n]) -> (s: f32[n]) where *: sum; n: map",
+        1,
+        2,
+        expect![[r#"
         ... n -> n; split n, sum ...
-        "b0 b1 n -> n", reduction_factors=("b0", "b1")"#]]);
-    partition("(x: f32[*, n]) -> (s: f32[n]) where *: max; n: map", 1, 1, expect![[r#"
+        "b0 b1 n -> n", reduction_factors=("b0", "b1")"#]],
+    );
+    partition(
+        "(x: f32[*, n]) -> (s: f32[n]) where *: max; n: map",
+        1,
+        1,
+        expect![[r#"
         ... n -> n; split n, max ...
-        "b0 n -> n", need_replication_factors=("b0",)"#]]);
-    partition("(x: f32[m, n]) -> (s: f32[m]) where m: map; n: max", 1, 0, expect![[r#"
+        "b0 n -> n", need_replication_factors=("b0",)"#]],
+    );
+    partition(
+        "(x: f32[m, n]) -> (s: f32[m]) where m: map; n: max",
+        1,
+        0,
+        expect![[r#"
         m n -> m; split m, max n
-        "m n -> m", need_replication_factors=("n",)"#]]);
-    partition("(x: f32[3, d_0, 3]) -> (s: f32[3, d_0+1])", 1, 0, expect![[r#"
+        "m n -> m", need_replication_factors=("n",)"#]],
+    );
+    partition(
+        "(x: f32[3, d_0, 3]) -> (s: f32[3, d_0+1])",
+        1,
+        0,
+        expect![[r#"
         d_1 d_0 d_2 -> d_3 d_4; whole d_1 d_0 d_2 d_3 d_4
-        "d_1 d_0 d_2 -> d_3 d_4", need_replication_factors=("d_1", "d_0", "d_2", "d_3", "d_4")"#]]);
-    partition("(x: f32[*, n, b0]) -> (s: f32[n, b0]) where *: sum", 1, 1, expect![[r#"
+        "d_1 d_0 d_2 -> d_3 d_4", need_replication_factors=("d_1", "d_0", "d_2", "d_3", "d_4")"#]],
+    );
+    partition(
+        "(x: f32[*, n, b0]) -> (s: f32[n, b0]) where *: sum",
+        1,
+        1,
+        expect![[r#"
         ... n b0 -> n b0; sum ..., whole n b0
-        "batch0 n b0 -> n b0", reduction_factors=("batch0",), need_replication_factors=("n", "b0")"#]]);
-    partition("(x: f32[n], m: f32[n]?) -> (y: f32[n], dm: f32[n] if m) where n: map", 1, 0, expect![[r#"
+        "batch0 n b0 -> n b0", reduction_factors=("batch0",), need_replication_factors=("n", "b0")"#]],
+    );
+    partition(
+        "(x: f32[n], m: f32[n]?) -> (y: f32[n], dm: f32[n] if m) where n: map",
+        1,
+        0,
+        expect![[r#"
         n -> n; split n
-        "n -> n""#]]);
-    partition("(x: f32[n], m: f32[n]?) -> (y: f32[n], dm: f32[n] if m) where n: map", 2, 0, expect![[r#"
+        "n -> n""#]],
+    );
+    partition(
+        "(x: f32[n], m: f32[n]?) -> (y: f32[n], dm: f32[n] if m) where n: map",
+        2,
+        0,
+        expect![[r#"
         n, n -> n, n; split n
-        "n, n -> n, n""#]]);
-    partition("(xs: f32[n...]...) -> (ys: f32[n...]...)", 2, 0, expect![[r#"
+        "n, n -> n, n""#]],
+    );
+    partition(
+        "(xs: f32[n...]...) -> (ys: f32[n...]...)",
+        2,
+        0,
+        expect![[r#"
         n0, n1 -> n0, n1; whole n0 n1
-        "n0, n1 -> n0, n1", need_replication_factors=("n0", "n1")"#]]);
+        "n0, n1 -> n0, n1", need_replication_factors=("n0", "n1")"#]],
+    );
 }
 
 #[test]
@@ -161,7 +258,8 @@ fn documentation() {
         - `n`: all of it is needed at once
 
         vmap: native, a loop if scale is batched.
-    "#]].assert_eq(&parse(RMS_NORM).markdown("rms_norm"));
+    "#]]
+    .assert_eq(&parse(RMS_NORM).markdown("rms_norm"));
     expect![[r#"
             rms_norm_grad(x, scale, dy)
 
@@ -186,7 +284,8 @@ fn documentation() {
         - `n`: all of it is needed at once
 
         vmap: loop: dscale is reduced over * (sum).
-    "#]].assert_eq(&parse(RMS_NORM_GRAD).markdown("rms_norm_grad"));
+    "#]]
+    .assert_eq(&parse(RMS_NORM_GRAD).markdown("rms_norm_grad"));
     expect![[r#"
             print(x, *, label="")
 
@@ -208,7 +307,8 @@ fn documentation() {
 
         vmap: loop: it has a side effect, once for each entry.
         It has a side effect: it is never dropped, repeated or reordered.
-    "#]].assert_eq(&parse(PRINT).markdown("print"));
+    "#]]
+    .assert_eq(&parse(PRINT).markdown("print"));
     expect![[r#"
             gemm(a, b)
 
@@ -233,7 +333,8 @@ fn documentation() {
         - `n`: each entry by itself
 
         vmap: native.
-    "#]].assert_eq(&parse(GEMM).markdown("gemm"));
+    "#]]
+    .assert_eq(&parse(GEMM).markdown("gemm"));
     expect![[r#"
             scatter_add(base, at, rows)
 
@@ -258,7 +359,8 @@ fn documentation() {
         - `k`: all of it is needed at once
 
         vmap: loop: no operand has *.
-    "#]].assert_eq(&parse(SCATTER).markdown("scatter_add"));
+    "#]]
+    .assert_eq(&parse(SCATTER).markdown("scatter_add"));
     let lines: String = [
         RMS_NORM,
         TOP_K,
@@ -275,5 +377,6 @@ fn documentation() {
         op(*xs)
         op(x, mask=None)
         op(*, p=(1,), b=True, c=float("inf"), d=None, e)
-    "#]].assert_eq(&lines);
+    "#]]
+    .assert_eq(&lines);
 }

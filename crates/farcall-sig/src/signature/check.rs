@@ -709,5 +709,5 @@ fn known_names(error: SignatureError, name: &str, what: &str, names: &[&str]) ->
         return error.did_you_mean(name, names.iter().copied());
     }
     let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-    if list.is_empty() { error } else { error.note(format!("the {what} are {}", list.join(", "))) }
+    if list.is_empty() { error } else { error.note(format!("{what} here: {}", list.join(", "))) }
 }

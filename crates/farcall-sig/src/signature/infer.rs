@@ -184,7 +184,7 @@ impl Signature {
             })
             .collect();
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-        mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but {count} given"))
+        mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but is given {count}"))
     }
 
     /// The attributes of a call brought to the declared types where nothing is lost (see

@@ -370,6 +370,11 @@ impl Parser {
         };
         if !is_list {
             let left = self.expr()?;
+            if let (Expr::Name(name), Token::End | Token::Symbol(";")) = (&left, self.peek()) {
+                return Err(SignatureError::new(name.span, format!("nothing is said of `{name}`"))
+                    .did_you_mean(&name.text, ["side_effect"])
+                    .note("a clause is `T: f32 | f64`, `n: map`, `k: sum`, `k <= n` or `side_effect`"));
+            }
             let comparison = self.comparison()?;
             let right = self.expr()?;
             return Ok(Clause::Condition(left, comparison, right));

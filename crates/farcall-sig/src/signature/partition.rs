@@ -182,7 +182,8 @@ impl Partition {
     /// The rule for Shardy, where `*` stands for this number of dimensions.
     ///
     /// Where the batch is split freely it is written `...`, whatever their number is. Otherwise each of its
-    /// dimensions is a factor of its own, because `...` cannot be said to need replication.
+    /// dimensions is a factor of its own, because `...` cannot be said to need replication. (An op
+    /// without results has no such rule in JAX: there, nothing after the arrow is one scalar.)
     pub fn shardy(&self, batch_rank: usize) -> ShardyRule {
         let mut rule = ShardyRule {
             rule: String::new(),
