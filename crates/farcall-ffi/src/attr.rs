@@ -241,7 +241,7 @@ impl<'a> FromAttr<'a> for &'a Dict {
             return Err(attr.mismatch(Self::EXPECTS));
         }
         // SAFETY: the kind says what `value` points to, and it stays during `'a`.
-        unsafe { Dict::check(attr.value.cast()) }
+        unsafe { Dict::check(attr.value.cast()) }.map_err(Error::invalid_argument)
     }
 }
 
@@ -253,16 +253,17 @@ impl Dict {
     /// # Safety
     /// `attrs` is not null, points to as many bytes as its `struct_size` says, and all that it leads
     /// to stays and does not change during `'a`.
-    pub(crate) unsafe fn check<'a>(attrs: *const abi::Attrs) -> Result<&'a Dict> {
+    #[inline(always)]
+    pub(crate) unsafe fn check<'a>(attrs: *const abi::Attrs) -> Result<&'a Dict, &'static str> {
         // SAFETY: `struct_size` comes first.
         if unsafe { (*attrs).struct_size } < abi::Attrs::STRUCT_SIZE {
-            return Err(Error::invalid_argument("the dictionary's struct_size is too small"));
+            return Err("the struct_size of attributes is too small");
         }
         // SAFETY: the size covers all members.
         let attrs = unsafe { &*attrs };
-        let nulls = attrs.types.is_null() || attrs.names.is_null() || attrs.attrs.is_null();
-        if attrs.size < 0 || (attrs.size > 0 && nulls) {
-            return Err(Error::invalid_argument("the dictionary is malformed"));
+        let nulls = || attrs.types.is_null() || attrs.names.is_null() || attrs.attrs.is_null();
+        if attrs.size < 0 || (attrs.size > 0 && nulls()) {
+            return Err("attributes without a table of names, types or values");
         }
         // SAFETY: `repr(transparent)`.
         Ok(unsafe { &*std::ptr::from_ref(attrs).cast::<Dict>() })

@@ -5,8 +5,8 @@
 //! or kept.
 //!
 //! **Invariants.** A [`View`] that was checked ([`View::read`]) has nonnegative dimensions whose
-//! product is `len`, and data that are aligned for the element type and cover `len` elements; a view
-//! without elements has null for data. References to a view that is written are unique: the
+//! product is `len`, and data that are aligned for the element type and cover `len` elements, below
+//! `isize::MAX`; a view without elements has null for data. References to a view that is written are unique: the
 //! trampoline refuses a call whose results overlap anything else ([`crate::decode`]).
 
 use std::fmt;
@@ -21,6 +21,9 @@ use crate::error::{Error, Result};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("farcall-ffi reads the ABI's 64-bit dimensions as usize, and so needs a 64-bit target");
+
+/// A buffer has fewer than two to this elements, which fit the address space at 16 bytes each.
+const MAX_LEN_BITS: u32 = 59;
 
 /// Rank parameter of a [`Buffer`] of any rank.
 pub const ANY_RANK: usize = usize::MAX;
@@ -171,7 +174,7 @@ impl AnyBuffer {
         }
         // SAFETY: a checked view covers `len` elements of its type; nobody writes to it while `self`
         // is borrowed.
-        unsafe { std::slice::from_raw_parts(self.view.data, self.view.size) }
+        unsafe { std::slice::from_raw_parts(self.view.data, self.view.size()) }
     }
 
     /// [`bytes`](Self::bytes), to be written.
@@ -180,7 +183,7 @@ impl AnyBuffer {
             return &mut [];
         }
         // SAFETY: as in `bytes`; and a `&mut AnyBuffer` exists only of a view that overlaps no other.
-        unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size) }
+        unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size()) }
     }
 
     /// The same buffer with its element type, and rank if given.
@@ -286,8 +289,8 @@ pub(crate) fn unsupported_dtype(found: DType, supported: &[DType]) -> Error {
 pub struct View {
     /// First element; null if there is none.
     data: *mut u8,
-    /// Bytes that the elements take.
-    size: usize,
+    /// Address after the last element; 0 if there is none.
+    end: usize,
     /// Number of elements.
     len: usize,
     /// `rank` nonnegative sizes; anything if `rank` is 0.
@@ -296,84 +299,91 @@ pub struct View {
     dtype: DType,
     /// True for a result that is an operand as well, in the same memory.
     in_place: bool,
+    /// Zero. Where every byte is written, the compiler sees that [`View::EMPTY`] need not be.
+    padding_2: u16,
+    padding_4: u32,
 }
 
 impl View {
     /// A view of nothing, as a place to read one into.
     pub(crate) const EMPTY: View = View {
         data: std::ptr::null_mut(),
-        size: 0,
+        end: 0,
         len: 0,
         dims: std::ptr::null(),
         rank: 0,
         dtype: DType::Pred,
         in_place: false,
+        padding_2: 0,
+        padding_4: 0,
     };
 
-    /// Checks a foreign buffer, of the element type and rank that `B` asks for, and describes it in `self`.
+    /// Checks a foreign buffer, of the element type and rank that `B` asks for, and describes it in
+    /// `self`. False if anything is wrong with it; [`what_is_wrong`] says what.
     ///
     /// # Safety
     /// `buffer` points to a struct of at least as many bytes as its `struct_size` says. If that is
     /// consistent in itself, its memory stays valid for as long as references to the view are used.
     #[inline(always)]
-    pub(crate) unsafe fn read<B: FromView + ?Sized>(
-        &mut self,
-        buffer: *const abi::Buffer,
-    ) -> Result<(), Malformed> {
+    pub(crate) unsafe fn read<B: FromView + ?Sized>(&mut self, buffer: *const abi::Buffer) -> bool {
         // SAFETY: `struct_size` comes first.
         if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
-            return Err(Malformed::StructSize);
+            return false;
         }
         // SAFETY: the size covers all members.
         let (found, data, rank, dims) =
             unsafe { ((*buffer).dtype, (*buffer).data, (*buffer).rank, (*buffer).dims) };
-        let dtype = match B::DTYPE {
-            Some(dtype) if found == abi::DataType::from_dtype(dtype) => dtype,
-            Some(dtype) => return Err(Malformed::DType(dtype, found)),
-            None => found.dtype().ok_or(Malformed::UnknownDType(found))?,
+        let storage = match const { Storage::of(B::DTYPE) } {
+            Some(storage) if found != abi::DataType::from_dtype(storage.dtype) => None,
+            Some(storage) => Some(storage),
+            None => Storage::by_number(found),
         };
-        let rank = if const { B::RANK != ANY_RANK } {
-            if rank != B::RANK as i64 {
-                // SAFETY: the members were read.
-                return Err(unsafe { wrong_rank(B::RANK, dtype, rank, dims) });
-            }
-            B::RANK
-        } else {
-            if rank < 0 {
-                return Err(Malformed::Rank(rank));
-            }
-            rank as usize
-        };
-        if rank > 0 && dims.is_null() {
-            return Err(Malformed::Rank(rank as i64));
+        let Some(Storage { dtype, size: element, alignment }) = storage else { return false };
+        let rank_fits = if const { B::RANK == ANY_RANK } { rank >= 0 } else { rank == B::RANK as i64 };
+        if !rank_fits {
+            return false;
         }
-        // Looked at once for all dimensions: what is wrong about which is for the slow path to say.
+        let rank = if const { B::RANK == ANY_RANK } { rank as usize } else { B::RANK };
         let mut len = 1usize;
-        let mut overflow = false;
         let mut signs = 0;
-        for i in 0..rank {
-            // SAFETY: `dims` has `rank` members.
-            let dim = unsafe { *dims.add(i) };
-            signs |= dim;
-            let (product, too_large) = len.overflowing_mul(dim as usize);
-            (len, overflow) = (product, overflow | too_large);
+        let mut overflow = false;
+        if rank > 0 {
+            if dims.is_null() {
+                return false;
+            }
+            for i in 0..rank {
+                // SAFETY: `dims` has `rank` members.
+                let dim = unsafe { *dims.add(i) };
+                signs |= dim;
+                let (product, too_large) = len.overflowing_mul(dim as usize);
+                len = product;
+                if too_large {
+                    overflow = true;
+                    break;
+                }
+            }
         }
-        let (size, too_large) = len.overflowing_mul(dtype.size());
-        if overflow | too_large | (signs < 0) | (size > isize::MAX as usize) {
+        // Negative, or more elements than the address space has room for.
+        if overflow || (signs as usize >> 63) | (len >> MAX_LEN_BITS) != 0 {
             // SAFETY: as above.
-            unsafe { no_elements(dims, rank) }?;
+            if unsafe { !no_elements(dims, rank) } {
+                return false;
+            }
             len = 0;
         }
+        let (mut data, mut end) = (data.cast::<u8>(), 0);
         if len == 0 {
-            *self = View { dims, rank, dtype, ..View::EMPTY };
-            return Ok(());
+            data = std::ptr::null_mut();
+        } else {
+            // Of two numbers below 2^63, or the first is not and says so.
+            end = data.addr().wrapping_add(len * element);
+            let beyond = (data.addr() | end) as isize;
+            if data.is_null() || data.addr() & (alignment - 1) != 0 || beyond < 0 {
+                return false;
+            }
         }
-        let misaligned = data.addr() & (alignment(dtype) - 1);
-        if data.is_null() || misaligned != 0 || data.addr().checked_add(size).is_none() {
-            return Err(wrong_data(data.addr(), dtype));
-        }
-        *self = View { data: data.cast(), size, len, dims, rank, dtype, in_place: false };
-        Ok(())
+        *self = View { data, end, len, dims, rank, dtype, ..View::EMPTY };
+        true
     }
 
     pub(crate) fn dims(&self) -> &[usize] {
@@ -384,15 +394,20 @@ impl View {
         unsafe { std::slice::from_raw_parts(self.dims.cast(), self.rank) }
     }
 
+    /// Bytes that the elements take.
+    fn size(&self) -> usize {
+        self.end - self.data.addr()
+    }
+
     /// Addresses of the first element and of the end; both 0 if there is no element.
     #[inline(always)]
     pub(crate) fn span(&self) -> (usize, usize) {
-        (self.data.addr(), self.data.addr() + self.size)
+        (self.data.addr(), self.end)
     }
 
     /// True if both have an element of memory in common.
     pub(crate) fn overlaps(&self, other: &View) -> bool {
-        overlap(self.span(), other.span())
+        overlap(self.span(), other.span()) < 0
     }
 
     /// Notes that the view is an operand as well.
@@ -417,7 +432,7 @@ impl View {
     pub(crate) unsafe fn copy_from(&self, source: &View) {
         if self.len != 0 {
             // SAFETY: the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size) }
+            unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size()) }
         }
     }
 
@@ -446,89 +461,122 @@ impl fmt::Debug for View {
     }
 }
 
-/// True if two ranges of addresses have one in common.
+/// Negative if two ranges of addresses (spans of views) have one in common.
+///
+/// Addresses are below `isize::MAX`, so that differences are numbers with a sign, and tests of many pairs
+/// are a few operations each, without a branch.
 #[inline(always)]
-pub(crate) fn overlap(a: (usize, usize), b: (usize, usize)) -> bool {
-    (a.0 < b.1) & (b.0 < a.1)
+pub(crate) fn overlap(a: (usize, usize), b: (usize, usize)) -> isize {
+    (a.0 as isize).wrapping_sub(b.1 as isize) & (b.0 as isize).wrapping_sub(a.1 as isize)
 }
 
-/// # Safety
-/// Unless null, `dims` has `rank` members.
-#[cold]
-#[inline(never)]
-unsafe fn wrong_rank(expected: usize, dtype: DType, rank: i64, dims: *const i64) -> Malformed {
-    if rank < 0 || (rank > 0 && dims.is_null()) {
-        return Malformed::Rank(rank);
-    }
-    // SAFETY: the caller's promise.
-    let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank as usize) } };
-    Malformed::WrongRank(format!("expected rank {expected}, found {dtype}{dims:?} of rank {rank}"))
-}
-
-/// For dimensions whose product is not a size: an error, unless one of them is 0 and none negative.
+/// For dimensions whose product is not a size: true if one of them is 0 and none negative.
 ///
 /// # Safety
 /// `dims` has `rank` members.
 #[cold]
 #[inline(never)]
-unsafe fn no_elements(dims: *const i64, rank: usize) -> Result<(), Malformed> {
+unsafe fn no_elements(dims: *const i64, rank: usize) -> bool {
     let dim = |i| {
         // SAFETY: the caller's promise.
         unsafe { *dims.add(i) }
     };
-    if (0..rank).any(|i| dim(i) < 0) {
-        return Err(Malformed::NegativeDim);
+    (0..rank).all(|i| dim(i) >= 0) && (0..rank).any(|i| dim(i) == 0)
+}
+
+/// How the elements of a type lie in memory.
+#[derive(Clone, Copy)]
+struct Storage {
+    dtype: DType,
+    /// Bytes of an element.
+    size: usize,
+    /// Bytes that an element's address is a multiple of.
+    alignment: usize,
+}
+
+impl Storage {
+    const fn of(dtype: Option<DType>) -> Option<Storage> {
+        match dtype {
+            Some(dtype) => Some(Storage { dtype, size: dtype.size(), alignment: alignment(dtype) }),
+            None => None,
+        }
     }
-    if (0..rank).any(|i| dim(i) == 0) { Ok(()) } else { Err(Malformed::TooLarge) }
+
+    /// Of the element type with this number.
+    #[inline(always)]
+    fn by_number(number: abi::DataType) -> Option<Storage> {
+        const TABLE: [Option<Storage>; 34] = {
+            let mut table = [None; 34];
+            let mut i = 0;
+            while i < table.len() {
+                table[i] = Storage::of(abi::DataType(i as u32).dtype());
+                i += 1;
+            }
+            table
+        };
+        match TABLE.get(number.0 as usize) {
+            Some(storage) => *storage,
+            None => other_storage(number),
+        }
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn wrong_data(address: usize, dtype: DType) -> Malformed {
-    if address == 0 {
-        Malformed::NullData
-    } else if !address.is_multiple_of(alignment(dtype)) {
-        Malformed::Unaligned(dtype)
-    } else {
-        Malformed::TooLarge
-    }
+fn other_storage(number: abi::DataType) -> Option<Storage> {
+    Storage::of(number.dtype())
 }
 
-/// Bytes that an element's address is a multiple of.
 const fn alignment(dtype: DType) -> usize {
     if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
 }
 
-/// What can be wrong with a foreign buffer.
-#[derive(Clone, Debug)]
-#[doc(hidden)]
-pub(crate) enum Malformed {
-    StructSize,
-    DType(DType, abi::DataType),
-    UnknownDType(abi::DataType),
-    Rank(i64),
-    WrongRank(String),
-    NegativeDim,
-    TooLarge,
-    NullData,
-    Unaligned(DType),
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Malformed::StructSize => f.write_str("the buffer's struct_size is too small"),
-            Malformed::DType(expected, found) => write!(f, "expected {expected}, found {found}"),
-            Malformed::UnknownDType(found) => write!(f, "unknown element type: {found}"),
-            Malformed::Rank(rank) if *rank < 0 => write!(f, "negative rank {rank}"),
-            Malformed::Rank(rank) => write!(f, "rank {rank}, but no dimensions"),
-            Malformed::WrongRank(message) => f.write_str(message),
-            Malformed::NegativeDim => f.write_str("a dimension is negative"),
-            Malformed::TooLarge => f.write_str("larger than the address space"),
-            Malformed::NullData => f.write_str("null data"),
-            Malformed::Unaligned(dtype) => write!(f, "the data are not aligned for {dtype}"),
-        }
+/// Why [`View::read`] refused a buffer.
+///
+/// # Safety
+/// As for [`View::read`].
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn what_is_wrong(
+    buffer: *const abi::Buffer,
+    dtype: Option<DType>,
+    expected: usize,
+) -> String {
+    // SAFETY: `struct_size` comes first.
+    if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
+        return "the buffer's struct_size is too small".to_owned();
     }
+    // SAFETY: the size covers all members.
+    let (found, data, rank, dims) =
+        unsafe { ((*buffer).dtype, (*buffer).data, (*buffer).rank, (*buffer).dims) };
+    let dtype = match (dtype, found.dtype()) {
+        (Some(dtype), found_dtype) if found_dtype != Some(dtype) => {
+            return format!("expected {dtype}, found {found}");
+        }
+        (_, None) => return format!("unknown element type: {found}"),
+        (_, Some(dtype)) => dtype,
+    };
+    if rank < 0 {
+        return format!("negative rank {rank}");
+    }
+    if rank > 0 && dims.is_null() {
+        return format!("rank {rank}, but no dimensions");
+    }
+    // SAFETY: `dims` has `rank` members.
+    let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank as usize) } };
+    if expected != ANY_RANK && rank != expected as i64 {
+        return format!("expected rank {expected}, found {dtype}{dims:?} of rank {rank}");
+    }
+    if dims.iter().any(|&dim| dim < 0) {
+        return "a dimension is negative".to_owned();
+    }
+    if data.is_null() {
+        return "null data".to_owned();
+    }
+    if !data.addr().is_multiple_of(alignment(dtype)) {
+        return format!("the data are not aligned for {dtype}");
+    }
+    "larger than the address space".to_owned()
 }
 
 /// Types that stand behind a reference to a [`View`]: [`Buffer`] and [`AnyBuffer`].

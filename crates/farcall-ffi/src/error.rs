@@ -10,6 +10,10 @@ use crate::abi;
 /// What a handler returns: `Ok(())`, or why it failed.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
+/// A result whose error takes one register, for code that must be fast when there is none.
+#[doc(hidden)]
+pub type Boxed<T = ()> = std::result::Result<T, Box<Error>>;
+
 /// A failure, with one of XLA's codes.
 ///
 /// Any [`std::error::Error`] turns into one with `?`. Well-known errors of the standard library get

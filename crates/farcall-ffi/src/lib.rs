@@ -94,6 +94,7 @@ pub mod __private {
         no_overlap, positional, slot, take,
     };
     pub use crate::descriptor::{OpParts, concat, count, params};
+    pub use crate::error::Boxed;
     pub use crate::trampoline::{Entry, enter};
 
     /// A handler that `library!` can list. `#[handler]` implements it.
@@ -132,8 +133,14 @@ pub mod __private {
     }
 
     /// Hands the host the state that an instantiate function returned.
-    pub fn set_state<T: Send + Sync + 'static>(decoder: &Decoder, state: T) -> Result<()> {
-        crate::state::set(&decoder.host, state)
+    pub fn set_state<T: Send + Sync + 'static>(decoder: &Decoder, state: Result<T>) -> Boxed {
+        state.and_then(|state| crate::state::set(&decoder.host, state)).map_err(Box::new)
+    }
+
+    /// What a function returned that makes no state.
+    #[inline(always)]
+    pub fn returned(_: &Decoder, returned: Result<()>) -> Boxed {
+        returned.map_err(Box::new)
     }
 
     /// The host's number of a state's type.

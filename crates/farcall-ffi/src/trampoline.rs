@@ -12,7 +12,7 @@ use std::sync::Once;
 use crate::abi;
 use crate::context::Host;
 use crate::decode::{Decoder, malformed};
-use crate::error::{Error, Result};
+use crate::error::{Boxed, Error, Result};
 
 /// Lowest version of the interface that a handler needs: what newer hosts add is looked at when it is
 /// called, so every handler says this.
@@ -35,7 +35,7 @@ pub trait Entry {
     const STATE: Option<fn(&Host) -> Result<abi::TypeId>>;
 
     /// Decodes the frame and calls the function.
-    fn call(decoder: &mut Decoder) -> Result<()>;
+    fn call(decoder: &mut Decoder) -> Boxed;
 }
 
 /// An entry's address in the C interface.
@@ -68,7 +68,7 @@ unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
 }
 
 #[inline(always)]
-unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Result<()> {
+unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
     note_panics();
     // SAFETY: `host_of` saw that the frame is there.
     let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
@@ -109,7 +109,7 @@ unsafe fn metadata_extension(mut extension: *mut abi::ExtensionBase) -> Option<*
 }
 
 #[cold]
-unsafe fn write_metadata<E: Entry>(extension: *mut abi::MetadataExtension, host: &Host) -> Result<()> {
+unsafe fn write_metadata<E: Entry>(extension: *mut abi::MetadataExtension, host: &Host) -> Boxed {
     // SAFETY: the head was read; the size must cover the rest, which is looked at only then.
     let metadata = unsafe {
         if (*extension).extension_base.struct_size < abi::MetadataExtension::STRUCT_SIZE {
@@ -135,9 +135,10 @@ unsafe fn write_metadata<E: Entry>(extension: *mut abi::MetadataExtension, host:
 }
 
 #[cold]
-fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Error {
+fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Box<Error> {
     let (expected, found) = (expected.name(), found.name());
-    Error::invalid_argument(format!("{name}: called for stage {found}, but it is for {expected}"))
+    let message = format!("{name}: called for stage {found}, but it is for {expected}");
+    Box::new(Error::invalid_argument(message))
 }
 
 #[cold]

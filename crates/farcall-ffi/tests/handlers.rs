@@ -136,7 +136,9 @@ fn malformed_frames_are_errors() {
     );
     check(
         run(|frame| frame.attrs.names = std::ptr::null_mut()),
-        expect!["INVALID_ARGUMENT: affine: the dictionary is malformed"],
+        expect![
+            "INVALID_ARGUMENT: affine: malformed call frame: attributes without a table of names, types or values"
+        ],
     );
     check(
         // SAFETY: the frame has one attribute.

@@ -177,9 +177,12 @@ impl Entry {
         let (state_type, returned) = match state {
             Some(state) => (
                 quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
-                quote! { __ffi::__private::set_state(__decoder, __returned?) },
+                quote! { __ffi::__private::set_state(__decoder, __returned) },
             ),
-            None => (quote! { ::std::option::Option::None }, quote! { __returned }),
+            None => (
+                quote! { ::std::option::Option::None },
+                quote! { __ffi::__private::returned(__decoder, __returned) },
+            ),
         };
         let expected = match state {
             Some(state) => quote! { __ffi::Result<#state> },
@@ -196,13 +199,13 @@ impl Entry {
                 > = #state_type;
 
                 #[inline(always)]
-                fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::Result<()> {
+                fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
                     __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
                     #(#empty)*
                     #(#positional)*
                     #(#named)*
                     #finish
-                    if #may_overlap {
+                    if (#may_overlap) < 0 {
                         __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
                     }
                     let __returned = #name(#(#arguments),*);
@@ -215,13 +218,13 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether any two parameters might share memory: a fast test of each pair, or "yes" where there
-    /// are so many pairs that the loop over them is the better code.
+    /// A number that is negative if any two parameters might share memory: from a fast test of each pair,
+    /// or always, where there are so many pairs that the loop over them is the better code.
     fn may_overlap(&self, function: &Function, slots: &[Ident]) -> TokenStream {
         const MOST: usize = 16;
         let types: Vec<_> = function.params.iter().map(|param| &param.ty).collect();
         if types.len() > MOST {
-            return quote! { true };
+            return quote! { -1 };
         }
         let itself = types.iter().map(|ty| quote! { __ffi::__private::may_overlap_itself::<#ty>() });
         let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
@@ -230,7 +233,7 @@ impl Entry {
             // With this span, a type that is no parameter is reported once.
             quote_spanned! { q.span()=> __ffi::__private::may_overlap::<#p, #q>(&#p_slot, &#q_slot) }
         });
-        quote! { false #(| #itself)* #(| #pairs)* }
+        quote! { 0 #(| #itself)* #(| #pairs)* }
     }
 }
 

@@ -15,11 +15,13 @@
 
 use std::ffi::c_void;
 
+use farcall_sig::DType;
+
 use crate::abi;
 use crate::attr::{Attr, Dict};
-use crate::buffer::{self, ANY_RANK, FromView, Malformed, View};
+use crate::buffer::{self, ANY_RANK, FromView, View};
 use crate::context::Host;
-use crate::error::{Error, Result};
+use crate::error::{Boxed, Error};
 
 mod params;
 
@@ -45,6 +47,13 @@ pub enum Role {
     AllAttributes = 7,
     /// Something of the host or of the call site.
     Context = 8,
+}
+
+impl Role {
+    /// Roles that take operands; the last one takes all that are left.
+    const OPERANDS: [Role; 3] = [Role::Operand, Role::InOut, Role::RestOperands];
+    /// Roles that take results; the last one takes all that are left.
+    const RESULTS: [Role; 3] = [Role::Result, Role::InOut, Role::RestResults];
 }
 
 /// What a parameter's type says about it.
@@ -110,7 +119,7 @@ pub trait Param<'a>: Sized {
     const EMPTY: Self::Slot;
 
     /// Reads the parameter from the frame.
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot) -> Result<()>;
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot) -> Boxed;
 
     /// The argument, from what was read.
     fn take(slot: &'a mut Self::Slot) -> Self;
@@ -171,7 +180,7 @@ impl Decoder {
         frame: *const abi::CallFrame,
         handler: &'static str,
         host: Host,
-    ) -> Result<Decoder> {
+    ) -> Boxed<Decoder> {
         // SAFETY: the caller's promise.
         let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
         let too_small = (args.struct_size < abi::Args::STRUCT_SIZE)
@@ -187,8 +196,8 @@ impl Decoder {
             return Err(malformed(handler, "rets is malformed"));
         }
         // SAFETY: `attrs` stays.
-        if let Err(error) = unsafe { Dict::check(attrs) } {
-            return Err(error.context(handler));
+        if let Err(what) = unsafe { Dict::check(attrs) } {
+            return Err(malformed(handler, what));
         }
         let operands = Buffers {
             what: "operand",
@@ -252,28 +261,41 @@ impl Buffers {
         handler: &'static str,
         name: &'static str,
         view: &mut View,
-    ) -> Result<()> {
+    ) -> Boxed {
         let i = self.next;
         self.next += 1;
         // SAFETY: `i < size`, as the counts were checked by `begin`, or by the caller.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
-        if (kind != abi::ArgType::BUFFER.0) | buffer.is_null() {
-            return Err(wrong_buffer(handler, self.what, i, name, None));
+        let buffer: *const abi::Buffer =
+            if kind == abi::ArgType::BUFFER.0 { buffer.cast_const().cast() } else { std::ptr::null() };
+        // SAFETY: if not null, the frame says that it is a buffer.
+        if buffer.is_null() || unsafe { !view.read::<B>(buffer) } {
+            // SAFETY: as above.
+            return Err(unsafe { wrong_buffer((handler, self.what, i, name), buffer, B::DTYPE, B::RANK) });
         }
-        // SAFETY: not null, and the frame says that it is a buffer.
-        match unsafe { view.read::<B>(buffer.cast()) } {
-            Ok(()) => Ok(()),
-            Err(malformed) => Err(wrong_buffer(handler, self.what, i, name, Some(malformed))),
-        }
+        Ok(())
     }
 }
 
-/// The error for an operand or result that is not what the parameter asks for; `None`: not a buffer.
+/// The error for an operand or result that is not what the parameter asks for; null: not a buffer.
+///
+/// # Safety
+/// Unless null, the buffer is as [`View::read`] asks for.
 #[cold]
 #[inline(never)]
-fn wrong_buffer(handler: &str, what: &str, i: usize, name: &str, malformed: Option<Malformed>) -> Error {
-    let message = malformed.map_or_else(|| "not a buffer".to_owned(), |malformed| malformed.to_string());
-    Error::invalid_argument(format!("{handler}: {what} {i} ({name}): {message}"))
+unsafe fn wrong_buffer(
+    (handler, what, i, name): (&str, &str, usize, &str),
+    buffer: *const abi::Buffer,
+    dtype: Option<DType>,
+    rank: usize,
+) -> Box<Error> {
+    let message = if buffer.is_null() {
+        "not a buffer".to_owned()
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { buffer::what_is_wrong(buffer, dtype, rank) }
+    };
+    Box::new(Error::invalid_argument(format!("{handler}: {what} {i} ({name}): {message}")))
 }
 
 /// Checks the number of operands and results against the parameters; if not `exact`, more may be there.
@@ -283,15 +305,25 @@ pub fn begin<const N: usize>(
     specs: &[Spec; N],
     names: &[&'static str; N],
     exact: bool,
-) -> Result<()> {
-    for (buffers, roles) in [
-        (&decoder.operands, [Role::Operand, Role::InOut, Role::RestOperands]),
-        (&decoder.results, [Role::Result, Role::InOut, Role::RestResults]),
-    ] {
-        let (least, most) = arity(specs, roles);
-        if buffers.size < least || (exact && buffers.size > most) {
-            return Err(wrong_count(decoder.handler, (buffers.what, buffers.size), specs, names, roles));
-        }
+) -> Boxed {
+    let Decoder { handler, operands, results, .. } = decoder;
+    count(handler, operands.what, operands.size, specs, names, Role::OPERANDS, exact)?;
+    count(handler, results.what, results.size, specs, names, Role::RESULTS, exact)
+}
+
+#[inline(always)]
+fn count<const N: usize>(
+    handler: &str,
+    what: &str,
+    found: usize,
+    specs: &[Spec; N],
+    names: &[&'static str; N],
+    roles: [Role; 3],
+    exact: bool,
+) -> Boxed {
+    let (least, most) = arity(specs, roles);
+    if found < least || (exact && found > most) {
+        return Err(wrong_count(handler, (what, found), specs, names, roles));
     }
     Ok(())
 }
@@ -323,7 +355,7 @@ fn wrong_count<const N: usize>(
     specs: &[Spec; N],
     names: &[&'static str; N],
     roles: [Role; 3],
-) -> Error {
+) -> Box<Error> {
     let (least, most) = arity(specs, roles);
     let expected = match (least, most) {
         (least, most) if least == most => format!("{least}"),
@@ -334,7 +366,9 @@ fn wrong_count<const N: usize>(
     let names: Vec<_> = specs.iter().zip(names).filter(|(s, _)| taken(s)).map(|(_, name)| *name).collect();
     let list = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
     let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
-    Error::invalid_argument(format!("{handler}: expected {expected} {what}{s}{list}, found {found}"))
+    Box::new(Error::invalid_argument(format!(
+        "{handler}: expected {expected} {what}{s}{list}, found {found}"
+    )))
 }
 
 /// A parameter's slot, before it is read.
@@ -345,23 +379,19 @@ pub fn slot<'a, P: Param<'a>>() -> P::Slot {
 
 /// Reads a parameter unless it is an attribute.
 #[inline(always)]
-pub fn positional<'a, P: Param<'a>>(
-    decoder: &mut Decoder,
-    name: &'static str,
-    slot: &mut P::Slot,
-) -> Result<()> {
+pub fn positional<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Boxed {
     if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot) }
 }
 
 /// Reads a parameter if it is an attribute.
 #[inline(always)]
-pub fn named<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Result<()> {
+pub fn named<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Boxed {
     if const { P::SPEC.is_named() } { P::decode(decoder, name, slot) } else { Ok(()) }
 }
 
 /// Checks that no attribute is left, unless the handler takes them all.
 #[inline(always)]
-pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Result<()> {
+pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Boxed {
     let mut takes_all = false;
     for spec in specs {
         takes_all |= matches!(spec.role, Role::AllAttributes);
@@ -383,7 +413,7 @@ fn unknown_attr<const N: usize>(
     attrs: &Dict,
     specs: &[Spec; N],
     names: &[&'static str; N],
-) -> Error {
+) -> Box<Error> {
     let unknown: Vec<_> = (0..attrs.len())
         .map(|i| attrs.name(i))
         .filter(|name| !is_parameter(name, specs, names))
@@ -393,49 +423,53 @@ fn unknown_attr<const N: usize>(
         specs.iter().zip(names).filter(|(spec, _)| spec.is_named()).map(|(_, name)| *name).collect();
     let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let s = if unknown.len() == 1 { "" } else { "s" };
-    Error::invalid_argument(format!(
+    Box::new(Error::invalid_argument(format!(
         "{handler}: unknown attribute{s} {}; it takes {takes}",
         unknown.join(", ")
-    ))
+    )))
 }
 
-/// True if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
+/// Negative if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
 /// an address in common, or is more than one buffer.
-///
-/// Free of branches, so that the pairs of many parameters are a few cycles each.
 #[inline(always)]
-pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> bool {
+pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> isize {
     if const { !P::SPEC.has_memory() || !Q::SPEC.has_memory() || !(P::SPEC.writes() || Q::SPEC.writes()) } {
-        false
+        0
     } else if const { P::SPEC.has_many() || Q::SPEC.has_many() } {
-        true
+        -1
     } else {
         buffer::overlap(P::span(p), Q::span(q))
     }
 }
 
-/// True if [`no_overlap`] must look at a parameter by itself, because it writes several buffers.
+/// Negative if [`no_overlap`] must look at a parameter by itself, because it writes several buffers.
 #[inline(always)]
-pub fn may_overlap_itself<'a, P: Param<'a>>() -> bool {
-    const { P::SPEC.writes() && P::SPEC.has_many() }
+pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
+    const { if P::SPEC.writes() && P::SPEC.has_many() { -1 } else { 0 } }
 }
 
 /// Checks that nothing that is written shares memory with anything else.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub fn no_overlap<const N: usize>(
     decoder: &Decoder,
     memory: [Memory<'_>; N],
     names: &[&'static str; N],
-) -> Result<()> {
-    for i in 0..N {
+) -> Boxed {
+    find_overlap(decoder.handler, &memory, names)
+}
+
+#[cold]
+#[inline(never)]
+fn find_overlap(handler: &str, memory: &[Memory<'_>], names: &[&str]) -> Boxed {
+    let n = memory.len();
+    for i in 0..n {
         for (a, written) in memory[i].writes.iter().enumerate() {
-            for j in 0..N {
+            for j in 0..n {
                 let read = memory[j].reads.iter().any(|read| written.overlaps(read));
                 let later = if j == i { &memory[j].writes[a + 1..] } else { memory[j].writes };
                 let written = j >= i && later.iter().any(|other| written.overlaps(other));
                 if read || written {
-                    return Err(overlap(decoder.handler, names[i], names[j], read));
+                    return Err(overlap(handler, names[i], names[j], read));
                 }
             }
         }
@@ -445,7 +479,7 @@ pub fn no_overlap<const N: usize>(
 
 #[cold]
 #[inline(never)]
-fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) -> Error {
+fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) -> Box<Error> {
     let message = if other_is_operand {
         format!(
             "{handler}: result {written} shares memory with operand {other}; a handler that allows this \
@@ -454,7 +488,7 @@ fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) ->
     } else {
         format!("{handler}: results {written} and {other} share memory")
     };
-    Error::invalid_argument(message)
+    Box::new(Error::invalid_argument(message))
 }
 
 /// The memory of a parameter that was read.
@@ -471,6 +505,6 @@ pub fn take<'a, P: Param<'a>>(slot: &'a mut P::Slot) -> P {
 
 #[cold]
 #[inline(never)]
-pub(crate) fn malformed(handler: &str, what: &str) -> Error {
-    Error::invalid_argument(format!("{handler}: malformed call frame: {what}"))
+pub(crate) fn malformed(handler: &str, what: &str) -> Box<Error> {
+    Box::new(Error::invalid_argument(format!("{handler}: malformed call frame: {what}")))
 }

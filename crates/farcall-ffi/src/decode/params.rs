@@ -5,7 +5,7 @@ use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
 use crate::context::Context;
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Boxed, Error};
 use crate::state::{self, State};
 
 const READ: &str = "a parameter is taken once, after it was read";
@@ -20,7 +20,7 @@ macro_rules! buffer_parameters {
             const EMPTY: View = View::EMPTY;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Result<()> {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Boxed {
                 decoder.operands.next::<$buffer>(decoder.handler, name, slot)
             }
 
@@ -47,7 +47,7 @@ macro_rules! buffer_parameters {
             const EMPTY: View = View::EMPTY;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Result<()> {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Boxed {
                 decoder.results.next::<$buffer>(decoder.handler, name, slot)
             }
 
@@ -74,7 +74,7 @@ macro_rules! buffer_parameters {
             const EMPTY: Option<View> = None;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Result<()> {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Boxed {
                 if decoder.operands.next == decoder.operands.size {
                     return Ok(());
                 }
@@ -104,7 +104,7 @@ macro_rules! buffer_parameters {
             const EMPTY: Option<View> = None;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Result<()> {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Boxed {
                 if decoder.results.next == decoder.results.size {
                     return Ok(());
                 }
@@ -147,17 +147,17 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     type Slot = InOutSlot;
     const EMPTY: InOutSlot = InOutSlot { operand: View::EMPTY, result: View::EMPTY };
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut InOutSlot) -> Result<()> {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut InOutSlot) -> Boxed {
         let InOutSlot { operand, result } = slot;
         decoder.operands.next::<B>(decoder.handler, name, operand)?;
         decoder.results.next::<B>(decoder.handler, name, result)?;
         if !operand.same_type(result) {
             let message = format!("the operand is {operand:?}, but the result {result:?}");
-            return Err(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler)));
+            return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
         }
         if operand.overlaps(result) && !operand.same_memory(result) {
             let message = "operand and result share a part of their memory";
-            return Err(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler)));
+            return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
         }
         if operand.same_memory(result) {
             result.set_in_place();
@@ -219,7 +219,7 @@ impl<'a> Param<'a> for &'a RestOperands {
     type Slot = RestOperands;
     const EMPTY: RestOperands = RestOperands(Vec::new());
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands) -> Result<()> {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands) -> Boxed {
         rest(&mut decoder.operands, decoder.handler, name, &mut slot.0)
     }
 
@@ -265,7 +265,7 @@ impl<'a> Param<'a> for &'a mut RestResults {
     type Slot = RestResults;
     const EMPTY: RestResults = RestResults(Vec::new());
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults) -> Result<()> {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults) -> Boxed {
         rest(&mut decoder.results, decoder.handler, name, &mut slot.0)
     }
 
@@ -278,12 +278,7 @@ impl<'a> Param<'a> for &'a mut RestResults {
     }
 }
 
-fn rest(
-    buffers: &mut Buffers,
-    handler: &'static str,
-    name: &'static str,
-    views: &mut Vec<View>,
-) -> Result<()> {
+fn rest(buffers: &mut Buffers, handler: &'static str, name: &'static str, views: &mut Vec<View>) -> Boxed {
     // One by one: the frame may claim any number.
     while buffers.next < buffers.size {
         let mut view = View::EMPTY;
@@ -299,7 +294,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for T {
     const EMPTY: Option<T> = None;
 
     #[inline(always)]
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Result<()> {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Boxed {
         if find_attr(decoder, name, slot)? {
             return Ok(());
         }
@@ -318,7 +313,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
     const EMPTY: Option<T> = None;
 
     #[inline(always)]
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Result<()> {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Boxed {
         find_attr(decoder, name, slot).map(|_| ())
     }
 
@@ -334,7 +329,7 @@ fn find_attr<'a, T: FromAttr<'a>>(
     decoder: &mut Decoder,
     name: &'static str,
     slot: &mut Option<T>,
-) -> Result<bool> {
+) -> Boxed<bool> {
     let handler = decoder.handler;
     let mut attr = decoder.attr(name).map(forget_lifetime);
     if attr.is_none() && decoder.skip_unknown(name) {
@@ -357,16 +352,18 @@ fn forget_lifetime<'a>(attr: Attr<'_>) -> Attr<'a> {
 
 #[cold]
 #[inline(never)]
-fn missing_attr(handler: &str, attrs: &Dict, name: &str, expects: &str) -> Error {
+fn missing_attr(handler: &str, attrs: &Dict, name: &str, expects: &str) -> Box<Error> {
     let there: Vec<_> = (0..attrs.len()).map(|i| String::from_utf8_lossy(attrs.name(i))).collect();
     let there = if there.is_empty() { "no attribute".to_owned() } else { there.join(", ") };
-    Error::invalid_argument(format!("{handler}: missing attribute {name} ({expects}); found {there}"))
+    Box::new(Error::invalid_argument(format!(
+        "{handler}: missing attribute {name} ({expects}); found {there}"
+    )))
 }
 
 #[cold]
 #[inline(never)]
-fn in_attr(handler: &str, name: &str, error: Error) -> Error {
-    error.context(format_args!("{handler}: attribute {name}"))
+fn in_attr(handler: &str, name: &str, error: Error) -> Box<Error> {
+    Box::new(error.context(format_args!("{handler}: attribute {name}")))
 }
 
 impl<'a> Param<'a> for &'a Attrs {
@@ -374,7 +371,7 @@ impl<'a> Param<'a> for &'a Attrs {
     type Slot = Option<&'a Attrs>;
     const EMPTY: Option<&'a Attrs> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>) -> Result<()> {
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>) -> Boxed {
         // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
         *slot = Some(Attrs::from_dict(unsafe { &*decoder.attrs.cast::<Dict>() }));
         Ok(())
@@ -390,7 +387,7 @@ impl<'a> Param<'a> for &'a Context {
     type Slot = Option<Context>;
     const EMPTY: Option<Context> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>) -> Result<()> {
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>) -> Boxed {
         *slot = Some(Context::new(decoder.host));
         Ok(())
     }
@@ -405,8 +402,8 @@ impl<'a, T: Send + Sync + 'static> Param<'a> for &'a State<T> {
     type Slot = Option<&'a State<T>>;
     const EMPTY: Option<&'a State<T>> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a State<T>>) -> Result<()> {
-        let state = state::get(&decoder.host).map_err(|e| e.context(decoder.handler))?;
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a State<T>>) -> Boxed {
+        let state = state::get(&decoder.host).map_err(|e| Box::new(e.context(decoder.handler)))?;
         // SAFETY: the host holds this call site's state, of type `T`, at least until the call is over.
         *slot = Some(unsafe { State::from_raw(state) });
         Ok(())

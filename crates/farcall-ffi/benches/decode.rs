@@ -1,0 +1,144 @@
+//! What it costs to decode a call frame, side by side with XLA's C++ header on the same frames.
+//!
+//! ```text
+//! FARCALL_XLA_INCLUDE=…/jaxlib/include cargo bench -p farcall-ffi --bench decode
+//! ```
+//!
+//! Without `FARCALL_XLA_INCLUDE` (a folder with `xla/ffi/api/ffi.h`) only the Rust side runs. Each figure
+//! is the median of many rounds, in nanoseconds a call, the two sides taking turns.
+#![expect(clippy::print_stdout, reason = "the figures")]
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use farcall_ffi::abi::{CallFrame, Error, Handler};
+use farcall_ffi::prelude::*;
+use farcall_ffi::testing::Call;
+
+const ROUNDS: usize = 401;
+const CALLS: usize = 20_000;
+
+unsafe extern "C" fn raw(_: *mut CallFrame) -> *mut Error {
+    std::ptr::null_mut()
+}
+
+#[handler(name = "nothing")]
+fn nothing() -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "one_buffer")]
+fn one_buffer(x: &Buffer<f32>) -> Result<()> {
+    black_box(x.as_ptr());
+    Ok(())
+}
+
+#[handler(name = "eight_buffers")]
+#[expect(clippy::too_many_arguments, reason = "the subject")]
+fn eight_buffers(
+    a: &Buffer<f32>,
+    b: &Buffer<f32>,
+    c: &Buffer<f32>,
+    d: &Buffer<f32>,
+    e: &mut Buffer<f32>,
+    f: &mut Buffer<f32>,
+    g: &mut Buffer<f32>,
+    h: &mut Buffer<f32>,
+) -> Result<()> {
+    black_box((a.as_ptr(), b.as_ptr(), c.as_ptr(), d.as_ptr()));
+    black_box((e.as_ptr(), f.as_ptr(), g.as_ptr(), h.as_ptr()));
+    Ok(())
+}
+
+#[handler(name = "eight_scalars")]
+#[expect(clippy::too_many_arguments, reason = "the subject")]
+fn eight_scalars(
+    x: &Buffer<f32>,
+    alpha: f32,
+    beta: f64,
+    count: i32,
+    depth: i64,
+    exact: bool,
+    factor: f32,
+    groups: i64,
+    height: i32,
+) -> Result<()> {
+    black_box((x.as_ptr(), alpha, beta, count, depth, exact, factor, groups, height));
+    Ok(())
+}
+
+fn main() {
+    let theirs = std::env::var_os("FARCALL_XLA_INCLUDE").map(|include| compile(Path::new(&include)));
+    println!("{:<24}{:>10}{:>10}", "ns a call", "farcall", "ffi.h");
+
+    let x = [0f32; 24];
+    let dims = [2, 3, 4];
+    let mut y = [[0f32; 24]; 4];
+    let with_buffer = || Call::to::<one_buffer>().operand(&x, &dims);
+
+    report("entry of a raw function", raw, theirs.as_ref(), "raw", Call::to::<nothing>());
+    report("no parameters", enter::<nothing>, None, "", Call::to::<nothing>());
+    report("one buffer", enter::<one_buffer>, theirs.as_ref(), "one_buffer", with_buffer());
+    let mut call = Call::to::<eight_buffers>();
+    for _ in 0..4 {
+        call = call.operand(&x, &dims);
+    }
+    for y in &mut y {
+        call = call.result(y, &dims);
+    }
+    report("eight buffers", enter::<eight_buffers>, theirs.as_ref(), "eight_buffers", call);
+    let call = with_buffer().attr("alpha", 1f32).attr("beta", 2f64).attr("count", 3i32).attr("depth", 4i64);
+    let call = call.attr("exact", true).attr("factor", 5f32).attr("groups", 6i64).attr("height", 7i32);
+    report("one buffer, eight scalars", enter::<eight_scalars>, theirs.as_ref(), "eight_scalars", call);
+}
+
+use farcall_ffi::__private::enter;
+
+/// Measures our handler and, if there is one, theirs on the call's frame.
+fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symbol: &str, call: Call<'_>) {
+    let theirs = library.map(|library| {
+        // SAFETY: the symbols of decode.cc are handlers.
+        *unsafe { library.get::<Handler>(symbol) }.expect("decode.cc defines it")
+    });
+    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+    let outcome = call.run_changed(|frame| {
+        for _ in 0..ROUNDS {
+            our_times.push(time(ours, frame));
+            their_times.extend(theirs.map(|theirs| time(theirs, frame)));
+        }
+        // The call itself has served its purpose; what it returns is not looked at.
+    });
+    drop(outcome);
+    let theirs = if their_times.is_empty() { String::new() } else { format!("{:.1}", median(their_times)) };
+    println!("{what:<26}{:>8.1}{theirs:>10}", median(our_times));
+}
+
+/// Nanoseconds a call.
+fn time(handler: Handler, frame: &mut CallFrame) -> f64 {
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        // SAFETY: a handler and a frame for it.
+        let error = unsafe { black_box(handler)(black_box(frame)) };
+        assert!(error.is_null(), "the handler failed");
+    }
+    start.elapsed().as_secs_f64() * 1e9 / CALLS as f64
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn compile(include: &Path) -> libloading::Library {
+    let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("libdecode.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/decode.cc");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++17", "-O2", "-w", "-shared", "-fPIC", "-I"]).arg(include).arg(source);
+    let status = command.arg("-o").arg(&output).status().expect("a C++ compiler");
+    assert!(status.success(), "decode.cc does not compile with {}", include.display());
+    // SAFETY: a library without initializers of its own.
+    unsafe { libloading::Library::new(output) }.expect("it was just built")
+}
