@@ -29,6 +29,33 @@ pub const VERSION: u32 = 1;
 /// Type of the exported function.
 pub type LibraryFn = unsafe extern "C" fn() -> *const LibraryDescriptor;
 
+/// What a host that reads descriptors puts into its function table's list of extensions, as
+/// [`HOST_MARK`]. Libraries do not register themselves with such a host, which knows more of them than
+/// that.
+pub const HOST_EXTENSION: abi::ExtensionType = abi::ExtensionType(0x4643_0001);
+
+/// The extension of type [`HOST_EXTENSION`].
+pub static HOST_MARK: HostMark = HostMark(abi::ExtensionBase {
+    struct_size: abi::ExtensionBase::STRUCT_SIZE,
+    r#type: HOST_EXTENSION,
+    next: std::ptr::null_mut(),
+});
+
+/// See [`HOST_MARK`].
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct HostMark(abi::ExtensionBase);
+
+// SAFETY: a constant.
+unsafe impl Sync for HostMark {}
+
+impl HostMark {
+    /// The value of [`abi::Api::extension_start`] in the table of a host that has no other extension.
+    pub const fn list(&'static self) -> *mut abi::ExtensionBase {
+        (&raw const self.0).cast_mut()
+    }
+}
+
 /// A library.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,21 @@
 //! farcall_ffi::library!("my_ops", [rms_norm]);
 //! ```
 //!
-//! The library runs in every host of XLA's FFI from version 0.1 on (jaxlib and others) and in farcall.
+//! The library runs in every host of XLA's FFI from version 0.1 on (jaxlib and others) and in farcall:
+//!
+//! - farcall loads it by its path.
+//! - Hosts that export `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()` (TensorFlow, EXLA) only have to load
+//!   it: it finds them and registers its targets.
+//! - JAX registers what it lists, without any Python having been there when it was built:
+//!
+//! ```python
+//! library = ctypes.PyDLL("libmy_ops.so")
+//! library.farcall_registrations_v1.restype = ctypes.py_object
+//! for name, target in library.farcall_registrations_v1(b"cpu").items():
+//!     jax.ffi.register_ffi_target(name, target, platform="cpu")
+//! ```
+//!
+//! - For any other, each handler is a C symbol.
 //!
 //! # Parameters
 //!
@@ -60,6 +74,10 @@ mod decode;
 pub mod descriptor;
 mod element;
 mod error;
+#[cfg(target_os = "linux")]
+mod python;
+#[cfg(target_os = "linux")]
+mod registration;
 mod state;
 pub mod testing;
 mod trampoline;
@@ -96,6 +114,11 @@ pub mod __private {
     pub use crate::descriptor::{OpParts, concat, count, params};
     pub use crate::error::Boxed;
     pub use crate::trampoline::{Entry, enter};
+
+    #[cfg(target_os = "linux")]
+    pub use crate::python::registrations;
+    #[cfg(target_os = "linux")]
+    pub use crate::registration::register;
 
     /// A handler that `library!` can list. `#[handler]` implements it.
     #[diagnostic::on_unimplemented(

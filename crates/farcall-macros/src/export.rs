@@ -8,11 +8,13 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Error, LitStr, Path, Result, Token, bracketed};
 
-/// `"name", [item, …]` and optionally `, stages: [path, …]`.
+/// `"name", [item, …]` and optionally `, stages: [path, …]`, `, register: manual`.
 struct Library {
     name: LitStr,
     items: Punctuated<Item, Token![,]>,
     stages: Vec<Exported>,
+    /// Whether it registers itself when it is loaded.
+    registers: bool,
 }
 
 enum Item {
@@ -71,25 +73,43 @@ impl Parse for Library {
         if items.is_empty() {
             return Err(Error::new(brackets.span.join(), "a library has at least one op"));
         }
-        let mut stages = Vec::new();
-        if input.peek(Token![,]) && !input.peek2(syn::parse::End) {
+        let mut stages = None;
+        let mut registers = None;
+        while input.peek(Token![,]) && !input.peek2(syn::parse::End) {
             input.parse::<Token![,]>()?;
             let key: Ident = input.parse()?;
-            if key != "stages" {
-                return Err(Error::new(key.span(), "unknown option; known: stages"));
-            }
             input.parse::<Token![:]>()?;
-            let list;
-            bracketed!(list in input);
-            stages = Punctuated::<Exported, Token![,]>::parse_terminated(&list)?.into_iter().collect();
+            let twice = match key.to_string().as_str() {
+                "stages" => {
+                    let list;
+                    bracketed!(list in input);
+                    let list = Punctuated::<Exported, Token![,]>::parse_terminated(&list)?;
+                    stages.replace(list.into_iter().collect()).is_some()
+                }
+                "register" => {
+                    let when: Ident = input.parse()?;
+                    let automatically = match when.to_string().as_str() {
+                        "automatic" => true,
+                        "manual" => false,
+                        _ => return Err(Error::new(when.span(), "expected `automatic` or `manual`")),
+                    };
+                    registers.replace(automatically).is_some()
+                }
+                _ => return Err(Error::new(key.span(), "unknown option; known: stages, register")),
+            };
+            if twice {
+                return Err(Error::new(key.span(), "given twice"));
+            }
         }
+        let stages = stages.unwrap_or_default();
+        let registers = registers.unwrap_or(true);
         input.parse::<Option<Token![,]>>()?;
-        Ok(Library { name, items, stages })
+        Ok(Library { name, items, stages, registers })
     }
 }
 
 pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
-    let Library { name, items, stages } = syn::parse2(input)?;
+    let Library { name, items, stages, registers } = syn::parse2(input)?;
     let tables = items.iter().map(|item| match item {
         Item::Handler(Exported { path, .. }) => {
             let descriptor = descriptor(path);
@@ -114,6 +134,19 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             };
         }
     });
+    let initializer = registers.then(|| {
+        quote! {
+            #[cfg(target_os = "linux")]
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static REGISTER: extern "C" fn() = {
+                extern "C" fn register() {
+                    ::farcall_ffi::__private::register(&LIBRARY);
+                }
+                register
+            };
+        }
+    });
     Ok(quote! {
         #[cfg(panic = "abort")]
         ::std::compile_error!(
@@ -132,6 +165,23 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             pub extern "C" fn farcall_library_v1() -> *const ::farcall_ffi::descriptor::LibraryDescriptor {
                 &LIBRARY
             }
+
+            #[cfg(target_os = "linux")]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn farcall_register_v1() -> usize {
+                ::farcall_ffi::__private::register(&LIBRARY)
+            }
+
+            #[cfg(target_os = "linux")]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn farcall_registrations_v1(
+                platform: *const ::std::ffi::c_char,
+            ) -> *mut ::std::ffi::c_void {
+                // SAFETY: the caller's promise is that of `registrations`.
+                unsafe { ::farcall_ffi::__private::registrations(&LIBRARY, platform) }
+            }
+
+            #initializer
 
             #(#symbols)*
         };

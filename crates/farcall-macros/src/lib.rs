@@ -62,7 +62,13 @@ pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// It belongs into the crate that becomes the shared library, once. It exports
 ///
-/// - `farcall_library_v1`, the library's descriptor, by which farcall loads it; and
+/// - `farcall_library_v1`, the library's descriptor, by which farcall loads it;
+/// - `size_t farcall_register_v1(void)`, which registers every op with every host in the process that exports
+///   `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()`, and returns how many registrations succeeded. It also
+///   runs when the library is loaded, unless `register: manual` follows the list (Linux only);
+/// - `PyObject *farcall_registrations_v1(const char *platform)`, a dictionary of the ops of a platform, as
+///   `{name: {stage: capsule}}`, for `jax.ffi.register_ffi_target` (Linux only; call it through
+///   `ctypes.PyDLL`); and
 /// - a C symbol per handler that is listed by its path, named as the function (or as after `as`), for hosts
 ///   that register handlers one by one, such as `jax.ffi.register_ffi_target`. Handlers with other stages
 ///   need `stages: [f, …]` after the list to have these exported too.

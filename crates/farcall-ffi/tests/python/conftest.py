@@ -18,27 +18,12 @@ def pytest_report_header():
 
 @pytest.fixture(scope="session", autouse=True)
 def library():
-    """The library, with every target registered by its C symbol."""
+    """The library, with its targets registered by the dictionary that it makes."""
     if not LIBRARY:
         pytest.exit("set FARCALL_JAX_FFI_LIB to the path of libjax_ffi_ops.so", returncode=2)
-    library = ctypes.CDLL(LIBRARY)
-    for name in STATELESS:
-        target = jax.ffi.pycapsule(getattr(library, name))
+    library = ctypes.PyDLL(LIBRARY)
+    library.farcall_registrations_v1.restype = ctypes.py_object
+    for name, target in library.farcall_registrations_v1(b"cpu").items():
         jax.ffi.register_ffi_target(name, target, platform="cpu")
-    stages = {
-        "instantiate": jax.ffi.pycapsule(library.call_count_new),
-        "execute": jax.ffi.pycapsule(library.call_count),
-    }
-    jax.ffi.register_ffi_target("call_count", stages, platform="cpu")
     return library
 
-
-STATELESS = [
-    "rms_norm",
-    "rms_norm_fwd",
-    "rms_norm_bwd",
-    "array_attr",
-    "dictionary_attr",
-    "counter",
-    "aliasing",
-]

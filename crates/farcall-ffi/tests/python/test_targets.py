@@ -1,5 +1,7 @@
 """The other targets of examples/jax-ffi in jaxlib: attributes, state, aliasing."""
 
+import ctypes
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -115,3 +117,40 @@ def test_state_belongs_to_a_call_site():
 def test_instantiate_error():
     with pytest.raises(Exception, match="start is -1, which is negative"):
         jax.jit(lambda: jax.ffi.ffi_call("call_count", SCALAR)(start=np.int32(-1)))().block_until_ready()
+
+
+def test_registrations(library):
+    registrations = library.farcall_registrations_v1(b"cpu")
+    assert sorted(registrations) == [
+        "aliasing",
+        "array_attr",
+        "call_count",
+        "counter",
+        "dictionary_attr",
+        "rms_norm",
+        "rms_norm_bwd",
+        "rms_norm_fwd",
+    ]
+    assert list(registrations["rms_norm"]) == ["execute"]
+    assert list(registrations["call_count"]) == ["instantiate", "execute"]
+    assert library.farcall_registrations_v1(b"CUDA") == {}
+    for _ in range(1000):  # a reference too many or too few ends in a crash
+        library.farcall_registrations_v1(None)
+
+
+def test_symbols_are_handlers(library):
+    jax.ffi.register_ffi_target("by_symbol", jax.ffi.pycapsule(library.array_attr), platform="cpu")
+    assert jax.ffi.ffi_call("by_symbol", SCALAR)(array=np.arange(4, dtype=np.int32)) == 6
+    stages = {
+        "instantiate": jax.ffi.pycapsule(library.call_count_new),
+        "execute": jax.ffi.pycapsule(library.call_count),
+    }
+    jax.ffi.register_ffi_target("stages_by_symbol", stages, platform="cpu")
+    assert jax.ffi.ffi_call("stages_by_symbol", SCALAR)(start=np.int32(3)) == 3
+
+
+def test_a_library_registers_twice(library):
+    library.farcall_register_v1.restype = ctypes.c_size_t
+    before = library.farcall_register_v1()
+    assert library.farcall_register_v1() == before
+    assert array_attr(3) == 3

@@ -97,7 +97,8 @@ unsafe impl Sync for Table {}
 
 static TABLE: Table = Table(Api {
     struct_size: Api::STRUCT_SIZE,
-    extension_start: null_mut(),
+    // Libraries made with farcall are read by their descriptor, and need not register themselves.
+    extension_start: farcall_ffi::descriptor::HOST_MARK.list(),
     api_version: ApiVersion::new(API_VERSION.0, API_VERSION.1),
     internal_api: null(),
     error_create: Some(error_create),

@@ -1,0 +1,136 @@
+//! A library's targets as Python capsules, made without any Python when the library was built: the
+//! interpreter's functions are looked up in the process that asks.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use crate::abi;
+use crate::descriptor::{Library, LibraryDescriptor, Op};
+
+/// A Python object, owned.
+type Object = *mut c_void;
+
+/// The functions of the interpreter that are needed.
+struct Interpreter {
+    new_capsule: unsafe extern "C" fn(*mut c_void, *const c_char, *const c_void) -> Object,
+    new_dict: unsafe extern "C" fn() -> Object,
+    set_item: unsafe extern "C" fn(Object, *const c_char, Object) -> c_int,
+    release: unsafe extern "C" fn(Object),
+}
+
+/// `{target: {stage: capsule}}` for the library's targets of a platform, as `jax.ffi.register_ffi_target`
+/// takes them; null where there is no Python.
+///
+/// Platforms are compared without regard to case; `cpu` is `Host`, `gpu` is `CUDA`; null is `Host`.
+///
+/// # Safety
+/// `platform` is null or a null-terminated string. If the process has a Python interpreter, the caller
+/// holds its lock (`ctypes.PyDLL` does, `ctypes.CDLL` does not).
+pub unsafe fn registrations(library: &'static LibraryDescriptor, platform: *const c_char) -> Object {
+    // SAFETY: the caller's promise.
+    let platform = unsafe { if platform.is_null() { c"Host" } else { CStr::from_ptr(platform) } };
+    let platform = canonical(&platform.to_string_lossy());
+    // SAFETY: a descriptor of this library.
+    let Ok(library) = (unsafe { Library::read(library) }) else { return null_mut() };
+    let Some(python) = Interpreter::find() else { return null_mut() };
+    // SAFETY: the caller holds the interpreter's lock.
+    unsafe {
+        python.dict(library.ops().filter(|op| canonical(op.platform()) == platform), |op| {
+            Some((op.name(), python.stages(op)?))
+        })
+    }
+    .unwrap_or(null_mut())
+}
+
+fn canonical(platform: &str) -> String {
+    match platform.to_ascii_lowercase().as_str() {
+        "cpu" => "host".to_owned(),
+        "gpu" => "cuda".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+impl Interpreter {
+    /// The interpreter of this process.
+    fn find() -> Option<Interpreter> {
+        let find = |name: &CStr| {
+            // SAFETY: a null-terminated name.
+            let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            (!address.is_null()).then_some(address)
+        };
+        let (new_capsule, new_dict) = (find(c"PyCapsule_New")?, find(c"PyDict_New")?);
+        let (set_item, release) = (find(c"PyDict_SetItemString")?, find(c"Py_DecRef")?);
+        // SAFETY: functions of Python's stable interface, by their names.
+        unsafe {
+            Some(Interpreter {
+                new_capsule: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_void, *const c_char, *const c_void) -> Object,
+                >(new_capsule),
+                new_dict: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> Object>(new_dict),
+                set_item: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(Object, *const c_char, Object) -> c_int,
+                >(set_item),
+                release: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Object)>(release),
+            })
+        }
+    }
+
+    /// A dictionary of what `entry` makes of the items; `None` if Python raised an exception.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held.
+    unsafe fn dict<T, N: AsRef<str>>(
+        &self,
+        items: impl Iterator<Item = T>,
+        entry: impl Fn(&T) -> Option<(N, Object)>,
+    ) -> Option<Object> {
+        // SAFETY: the caller's promise.
+        let dict = unsafe { (self.new_dict)() };
+        if dict.is_null() {
+            return None;
+        }
+        for item in items {
+            let added = entry(&item).is_some_and(|(name, value)| {
+                // A name with a null in it is no name.
+                let Ok(name) = CString::new(name.as_ref()) else { return false };
+                // SAFETY: the lock is held; the dictionary takes a reference of its own.
+                unsafe {
+                    let failed = (self.set_item)(dict, name.as_ptr(), value);
+                    (self.release)(value);
+                    failed == 0
+                }
+            });
+            if !added {
+                // SAFETY: the lock is held.
+                unsafe { (self.release)(dict) };
+                return None;
+            }
+        }
+        Some(dict)
+    }
+
+    /// `{stage: capsule}` of a target.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held.
+    unsafe fn stages(&self, op: &Op<'_>) -> Option<Object> {
+        let abi::HandlerBundle { instantiate, prepare, initialize, execute, record } = op.bundle();
+        let stages = [
+            ("instantiate", instantiate),
+            ("prepare", prepare),
+            ("initialize", initialize),
+            ("execute", execute),
+            ("record", record),
+        ];
+        let there = stages.into_iter().filter_map(|(name, handler)| Some((name, handler?)));
+        // SAFETY: the lock is held. Like those of `jax.ffi.pycapsule`, a capsule has no name.
+        unsafe {
+            self.dict(there, |(name, handler)| {
+                let capsule = (self.new_capsule)(*handler as *mut c_void, null(), null());
+                (!capsule.is_null()).then_some((*name, capsule))
+            })
+        }
+    }
+}

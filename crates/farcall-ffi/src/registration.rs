@@ -1,0 +1,155 @@
+//! A library registers itself with every host that is in its process when it is loaded.
+//!
+//! `library!` places a call of [`register`] among the library's initializers. A host is an object that
+//! exports one of two functions, from any scope: a host that is itself a plugin was loaded locally, so
+//! that every object is asked. Where there is none, nothing happens. A host that reads descriptors
+//! (farcall) is left out.
+//!
+//! **Invariants.** Runs inside `dlopen`: no panic leaves it, and nothing that it opens stays open.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+use crate::abi::{self, Api};
+use crate::context::{Host, function};
+use crate::descriptor::{self, Library, LibraryDescriptor, Op};
+use crate::error::Result;
+
+/// What hosts export: a C function, and `xla::ffi::GetXlaFfiApi()`.
+const SYMBOLS: [&CStr; 2] = [c"XLA_FFI_GetApi", c"_ZN3xla3ffi12GetXlaFfiApiEv"];
+
+/// Longest list of a table's extensions that is followed.
+const MAX_EXTENSIONS: usize = 64;
+
+/// Registers the library's targets with every host of the process, and returns how many registrations
+/// succeeded. A host's refusal goes to the standard error stream: there is nobody to return it to.
+pub fn register(library: &'static LibraryDescriptor) -> usize {
+    catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: a descriptor of this library.
+        let Ok(library) = (unsafe { Library::read(library) }) else { return 0 };
+        let mut registered = 0;
+        for api in hosts() {
+            // SAFETY: a host's table starts with its size.
+            let Some(host) = (unsafe { Host::new(api, null_mut()) }) else { continue };
+            for op in library.ops() {
+                match register_op(&host, &op) {
+                    Ok(()) => registered += 1,
+                    Err(error) => eprintln!("{}: {}: {error}", library.name(), op.name()),
+                }
+            }
+        }
+        registered
+    }))
+    .unwrap_or(0)
+}
+
+fn register_op(host: &Host, op: &Op<'_>) -> Result<()> {
+    let register = function!(host, handler_register)?;
+    let name = abi::ByteSpan::new(op.name().as_bytes());
+    let platform = abi::ByteSpan::new(op.platform().as_bytes());
+    let bundle = op.bundle();
+    let error = if host.at_least(5) {
+        let mut args = abi::HandlerRegisterArgs {
+            struct_size: abi::HandlerRegisterArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            name,
+            platform,
+            bundle,
+            traits: op.traits(),
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        unsafe { register(&mut args) }
+    } else {
+        let abi::HandlerBundle { instantiate, prepare, initialize, execute, record: _ } = bundle;
+        let mut args = abi::HandlerRegisterArgsV4 {
+            struct_size: abi::HandlerRegisterArgsV4::STRUCT_SIZE,
+            extension_start: null_mut(),
+            name,
+            platform,
+            bundle: abi::HandlerBundleV4 { instantiate, prepare, initialize, execute },
+            traits: op.traits(),
+        };
+        // SAFETY: a function of the host, which up to 0.4 takes the older arguments.
+        unsafe { register((&raw mut args).cast()) }
+    };
+    host.check(error)
+}
+
+/// The function tables of the hosts in this process, each once.
+fn hosts() -> Vec<*const Api> {
+    let mut tables = Vec::new();
+    for name in loaded_objects() {
+        let name = if name.is_empty() { std::ptr::null() } else { name.as_ptr() };
+        // SAFETY: nothing is loaded, only found; the handle is closed below.
+        let object = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if object.is_null() {
+            continue;
+        }
+        for symbol in SYMBOLS {
+            // SAFETY: a handle and a null-terminated name.
+            let address = unsafe { libc::dlsym(object, symbol.as_ptr()) };
+            if address.is_null() {
+                continue;
+            }
+            // SAFETY: the symbol's name implies its type.
+            let get_api =
+                unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const Api>(address) };
+            // SAFETY: it takes nothing, and its object is loaded.
+            let table = unsafe { get_api() };
+            // SAFETY: a host's table.
+            if !table.is_null() && !tables.contains(&table) && !unsafe { reads_descriptors(table) } {
+                tables.push(table);
+            }
+        }
+        // SAFETY: opened above. The object stays, as others hold it.
+        unsafe { libc::dlclose(object) };
+    }
+    tables
+}
+
+/// # Safety
+/// `table` points to as many bytes as the `struct_size` at its start says.
+unsafe fn reads_descriptors(table: *const Api) -> bool {
+    // SAFETY: the caller's promise; the list of extensions is one of structs that start alike.
+    unsafe {
+        if (*table).struct_size < std::mem::offset_of!(Api, api_version) {
+            return false;
+        }
+        let mut extension = (*table).extension_start;
+        for _ in 0..MAX_EXTENSIONS {
+            let Some(head) = extension.as_ref() else { return false };
+            if head.struct_size < abi::ExtensionBase::STRUCT_SIZE {
+                return false;
+            }
+            if head.r#type == descriptor::HOST_EXTENSION {
+                return true;
+            }
+            extension = head.next;
+        }
+    }
+    false
+}
+
+/// Names of everything that is loaded, the program first, as an empty name.
+///
+/// Collected before any is looked at: the list is locked while it is walked.
+fn loaded_objects() -> Vec<CString> {
+    unsafe extern "C" fn collect(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        names: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the walk gives an object whose name is null-terminated, and back what it was given.
+        unsafe {
+            let name = (*info).dlpi_name;
+            let name = if name.is_null() { c"" } else { CStr::from_ptr(name) };
+            (*names.cast::<Vec<CString>>()).push(name.to_owned());
+        }
+        0
+    }
+    let mut names: Vec<CString> = Vec::new();
+    // SAFETY: the function takes what it is given here.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
+    names
+}

@@ -1,0 +1,136 @@
+//! A library registers itself with the hosts of its process: with several of different versions, found
+//! though they were loaded locally, each with type ids of its own.
+//!
+//! The hosts are built from the headers of every version in `FARCALL_XLA_INCLUDE`; see `abi_layout.rs`.
+#![cfg(target_os = "linux")]
+
+use std::ffi::{CStr, c_char};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use expect_test::expect;
+use farcall_ffi::abi::Handler;
+use farcall_ffi::descriptor::{self, LibraryFn};
+use libloading::Library;
+
+#[test]
+fn registers_with_every_host_of_the_process() {
+    let Some(dirs) = std::env::var_os("FARCALL_XLA_INCLUDE").filter(|dirs| !dirs.is_empty()) else {
+        println!("NOT RUN: set FARCALL_XLA_INCLUDE to the include directories of one or more jaxlib wheels");
+        return;
+    };
+    let path = library();
+    let dirs: Vec<PathBuf> = std::env::split_paths(&dirs).collect();
+    let early: Vec<Library> =
+        dirs.iter().enumerate().map(|(i, dir)| host(dir, &format!("early{i}"), i % 2 == 1)).collect();
+
+    // SAFETY: the library of `examples/registering.rs`.
+    let library = unsafe { Library::new(path) }.expect("built by cargo test");
+    let described = |n: i32| match n {
+        0 => String::new(),
+        _ => format!(
+            "start Host traits 0\n  instantiate 0.1 traits 0 type {n}\n  execute 0.1 traits 0 type 0\n\
+             nothing Host traits 1\n  execute 0.1 traits 1 type 0\n\
+             nothing CUDA traits 0\n  execute 0.1 traits 0 type 0\n"
+        ),
+    };
+    for (host, dir) in early.iter().zip(&dirs) {
+        assert_eq!(notes(host), described(minor(dir) * 100 + 1), "{}", dir.display());
+    }
+
+    // A host that comes later is found when the library is asked to look again.
+    let late = host(&dirs[0], "late", true);
+    assert_eq!(notes(&late), "");
+    // SAFETY: `library!` exports it.
+    let register =
+        unsafe { library.get::<unsafe extern "C" fn() -> usize>(b"farcall_register_v1") }.expect("exported");
+    // SAFETY: it takes nothing.
+    let registered = unsafe { register() };
+    assert_eq!(registered, 3 * (dirs.len() + 1));
+    assert_eq!(notes(&late), described(minor(&dirs[0]) * 100 + 1));
+
+    // The state of one host is not taken for that of another.
+    let (instantiate, execute) = handlers(&library);
+    let mut results = String::new();
+    for (i, host) in early.iter().chain([&late]).enumerate() {
+        // SAFETY: host.cc defines it.
+        let run = unsafe { host.get::<unsafe extern "C" fn(Handler, Handler, i64) -> i64>(b"host_run") };
+        // SAFETY: two handlers of the library.
+        let result = unsafe { run.expect("host.cc defines it")(instantiate, execute, i as i64 * 7) };
+        assert_eq!(result, i as i64 * 7, "{}", notes(host));
+        let _infallible = write!(results, "{result} ");
+    }
+    if dirs.len() == 3 {
+        expect!["0 7 14 21 "].assert_eq(&results);
+    }
+}
+
+/// Without a host nothing happens, and nothing is printed.
+#[test]
+fn is_silent_where_there_is_no_host() {
+    const CHILD: &str = "FARCALL_TEST_LOAD_ONLY";
+    if let Some(path) = std::env::var_os(CHILD) {
+        // SAFETY: the library of `examples/registering.rs`.
+        drop(unsafe { Library::new(path) }.expect("built by cargo test"));
+        return;
+    }
+    let test = std::env::current_exe().expect("there is one");
+    let mut command = Command::new(test);
+    command.args(["--exact", "is_silent_where_there_is_no_host", "--nocapture"]).env(CHILD, library());
+    let output = command.output().expect("this test runs");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// The example, which `cargo test` builds beside the tests.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("there is one");
+    let profile = test.ancestors().nth(2).expect("tests lie in a profile's folder");
+    let path = profile.join("examples/libregistering.so");
+    assert!(path.is_file(), "{} is missing: cargo build -p farcall-ffi --examples", path.display());
+    path
+}
+
+/// The functions of the op `start`.
+fn handlers(library: &Library) -> (Handler, Handler) {
+    // SAFETY: `library!` exports it, and the library stays.
+    let library = unsafe {
+        let describe = library.get::<LibraryFn>(descriptor::SYMBOL.as_bytes()).expect("exported");
+        descriptor::Library::read(describe())
+    };
+    let op = library.expect("it is well-formed").ops().next().expect("it has ops");
+    (op.bundle().instantiate.expect("it has state"), op.bundle().execute.expect("every op has it"))
+}
+
+fn notes(host: &Library) -> String {
+    // SAFETY: host.cc defines it; it returns a null-terminated string.
+    unsafe {
+        let notes =
+            host.get::<unsafe extern "C" fn() -> *const c_char>(b"host_notes").expect("host.cc defines it");
+        CStr::from_ptr(notes()).to_string_lossy().into_owned()
+    }
+}
+
+/// Builds a host and loads it, out of sight of other libraries.
+fn host(include: &Path, name: &str, cpp_symbol: bool) -> Library {
+    let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("libhost_{name}.so"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/host/host.cc");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++17", "-shared", "-fPIC", "-fvisibility-inlines-hidden"]);
+    command.arg("-I").arg(include).arg(source).arg("-o").arg(&output);
+    if cpp_symbol {
+        command.arg("-DCPP_SYMBOL");
+    }
+    assert!(command.status().expect("a C++ compiler").success(), "host.cc with {}", include.display());
+    // SAFETY: a library without initializers that matter.
+    unsafe { Library::new(output) }.expect("it was just built")
+}
+
+/// The version of the interface that a header has, 0.`minor`.
+fn minor(include: &Path) -> i32 {
+    let header = std::fs::read_to_string(include.join("xla/ffi/api/c_api.h")).expect("the header is there");
+    let line = header.lines().find(|line| line.contains("#define XLA_FFI_API_MINOR"));
+    line.and_then(|line| line.split_whitespace().last()?.parse().ok()).expect("it says its version")
+}
