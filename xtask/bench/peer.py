@@ -34,9 +34,10 @@ def xla_once(backend, text, inputs, repeat):
     start = time.perf_counter()
     executable = backend.compile_and_load(text, _jax.DeviceList(tuple(backend.local_devices()[:1])))
     compiled = time.perf_counter() - start
-    arguments = [jax.device_put(a) for a in inputs]
     runs = []
     for _ in range(repeat + 1):
+        # Fresh each time: a program may have been exported with donated inputs.
+        arguments = jax.block_until_ready([jax.device_put(a) for a in inputs])
         start = time.perf_counter()
         for shards in executable.execute_sharded(arguments).disassemble_into_single_device_arrays():
             for shard in shards:
