@@ -780,6 +780,13 @@ fn what_is_done_with_dimensions() {
           |                                           ^"#]],
     );
     check(
+        "(x: T[n]) -> (y: T[]) where T: any; n: sum",
+        expect![[r#"
+        `y` may be pred, which `sum` does not combine
+          | (x: T[n]) -> (y: T[]) where T: any; n: sum
+          |                                     ^"#]],
+    );
+    check(
         "(x: f32[*, n], acc: f32[n]) -> (y: f32[n] aliases acc) where *: sum",
         expect![[r#"
         `y` continues from `acc`, which each part of `*` would repeat

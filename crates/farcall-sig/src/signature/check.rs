@@ -650,7 +650,8 @@ impl<'a> Checker<'a> {
                 None => result.element.apply(DType::F32).into_iter().collect(),
             };
             let wrong = types.into_iter().find(|t| match reducer {
-                Reducer::Sum | Reducer::Prod => false,
+                // Where pred is added, the field takes or for the sum.
+                Reducer::Sum | Reducer::Prod => t.is_bool(),
                 Reducer::Max | Reducer::Min => t.is_complex(),
                 Reducer::And | Reducer::Or => t.is_float() || t.is_complex(),
             });

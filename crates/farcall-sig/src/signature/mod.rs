@@ -152,6 +152,11 @@
 //! softmax        (x: T[*, n], mask: pred[*, n]?) -> (y: T[*, n]) where T: f32 | bf16
 //! ```
 //!
+//! # Gradients
+//!
+//! The signatures of an op's derivatives are matched with its own by name ([`Vjp::new`],
+//! [`Jvp::new`]): `x` is the operand `x`, `y` the result `y`, `dx` and `dy` their cotangents or tangents.
+//!
 //! # What it does not reach
 //!
 //! Tensors whose number of dimensions is not `*` plus a fixed number; a dimension or an element type
@@ -169,6 +174,7 @@ mod batching;
 mod check;
 mod doc;
 mod error;
+mod gradient;
 mod infer;
 mod lexer;
 mod parser;
@@ -183,6 +189,7 @@ pub use ast::{
 };
 pub use batching::{BatchSummary, Batching};
 pub use error::{SignatureError, Span};
+pub use gradient::{GradientError, Jvp, JvpSource, Part, Vjp, VjpSource};
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 pub use partition::{Factor, FactorKind, Mapping, Partition, ShardyRule};
 
