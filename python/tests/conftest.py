@@ -1,35 +1,13 @@
-"""What the tests share: jaxlib's LAPACK handlers, and the folder `shared` beside the checkout, where it exists."""
+"""What the tests share: jaxlib's LAPACK handlers, and handlers of our own."""
 
-import json
+import functools
 import pathlib
-import sys
+import shutil
+import subprocess
 
 import pytest
 
 import farcall
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORPUS = ROOT.parent / "shared" / "corpus"
-
-
-def corpus_cases() -> list[dict]:
-    """The corpus' cases; none where there is no corpus."""
-    manifest = CORPUS / "cases" / "manifest.json"
-    return json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
-
-
-@pytest.fixture(scope="session")
-def corpus():
-    """The corpus' folder and its judge, the module `compare`."""
-    if not CORPUS.is_dir():
-        pytest.skip("there is no folder `shared` beside the checkout")
-    sys.path.insert(0, str(CORPUS))
-    try:
-        import compare
-    finally:
-        sys.path.remove(str(CORPUS))
-    return CORPUS, compare
-
 
 @pytest.fixture(scope="session")
 def lapack() -> farcall.Registry:
@@ -41,3 +19,23 @@ def lapack() -> farcall.Registry:
     for name, capsule, api_version in handlers.registrations()["cpu"]:
         registry.register(name, capsule, "cpu", api_version)
     return registry
+
+
+@pytest.fixture(scope="session")
+def compiled_handlers(tmp_path_factory):
+    """Compiles `handlers.cc`; gives a function from compiler flags to the library's path."""
+    ffi = pytest.importorskip("jax.ffi")
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler")
+    folder = tmp_path_factory.mktemp("handlers")
+    source = pathlib.Path(__file__).with_name("handlers.cc")
+
+    @functools.cache
+    def library(*flags: str) -> pathlib.Path:
+        path = folder / f"lib{'_'.join(['handlers', *(f.lstrip('-D').lower() for f in flags)])}.so"
+        command = [compiler, "-std=c++17", "-w", "-shared", "-fPIC", f"-I{ffi.include_dir()}", *flags]
+        subprocess.run([*command, "-o", path, source], check=True)
+        return path
+
+    return library

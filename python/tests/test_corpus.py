@@ -1,25 +1,44 @@
-"""The corpus' programs that call LAPACK, with jaxlib's handlers, judged as `compare.py` judges."""
+"""The corpus' programs that call LAPACK, with jaxlib's handlers, judged as its `compare.py` judges.
+
+The corpus is in the folder `shared` beside the checkout, where it exists.
+"""
+
+import json
+import pathlib
+import sys
 
 import numpy as np
 import pytest
-from conftest import corpus_cases
 
 import farcall
 
-CASES = [
-    case
-    for case in corpus_cases()
-    if case.get("custom_calls") and all(t.startswith("lapack_") for t in case["custom_calls"])
-]
+CORPUS = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_gives_the_outputs_of_xla(case, corpus, lapack):
-    root, compare = corpus
-    folder = root / "cases" / case["name"]
-    executable = farcall.compile(
-        folder / "program.mlir", lapack, denormals=case.get("denormals", "ieee")
-    )
+def cases() -> list[dict]:
+    """The cases all of whose calls are LAPACK's; none where there is no corpus."""
+    manifest = CORPUS / "cases" / "manifest.json"
+    found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
+    calls = [(case, case.get("custom_calls", ())) for case in found]
+    return [case for case, targets in calls if targets and all(t.startswith("lapack_") for t in targets)]
+
+
+@pytest.fixture(scope="module")
+def compare():
+    """The corpus' judge."""
+    sys.path.insert(0, str(CORPUS))
+    try:
+        import compare
+    finally:
+        sys.path.remove(str(CORPUS))
+    return compare
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
+def test_gives_the_outputs_of_xla(case, compare, lapack):
+    folder = CORPUS / "cases" / case["name"]
+    denormals = case.get("denormals", "ieee")
+    executable = farcall.compile(folder / "program.mlir", lapack, denormals=denormals)
     outputs = executable.run([np.load(folder / i["file"]) for i in case["inputs"]])
     for output, spec in zip(outputs, case["outputs"], strict=True):
         want = compare.load(folder / spec["file"], spec)

@@ -8,10 +8,10 @@
 //! The module deals in names of element types, shapes and buffers of bytes, so that it needs nothing
 //! but Python's stable interface; what NumPy makes of those is the package's business.
 //!
-//! - [`registry`]: registries, targets, capsules.
-//! - [`executable`]: compiled programs.
-//! - [`elements`]: the elements of a tensor as a Python buffer.
-//! - [`error`]: which exception an error becomes.
+//! - `registry`: registries, targets, capsules.
+//! - `executable`: compiled programs.
+//! - `elements`: the elements of a tensor as a Python buffer.
+//! - `error`: which exception an error becomes.
 //!
 //! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
 //! engine compiles, runs or opens a library; it is held while elements are copied in.

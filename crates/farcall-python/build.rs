@@ -1,0 +1,9 @@
+//! Binds the symbols that this module exports for libraries (`farcall::custom_call::HOST_SYMBOLS`) to
+//! themselves within the module: another host in the process may have some of the same names.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
+    }
+}

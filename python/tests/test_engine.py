@@ -1,0 +1,205 @@
+"""Compiling and running programs: arrays in and out, and every kind of mistake."""
+
+import doctest
+import gc
+import pathlib
+import threading
+
+import numpy as np
+import pytest
+
+import farcall
+
+ADD = """\
+func.func @main(%x: tensor<2x3xf32> {jax.arg_info = "x"}, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.add %x, %y : tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+"""
+
+
+def identity(mlir_type: str) -> farcall.Executable:
+    return farcall.compile(f"func.func @main(%x: {mlir_type}) -> {mlir_type} {{ return %x : {mlir_type} }}")
+
+
+def twice(mlir_type: str) -> farcall.Executable:
+    return farcall.compile(
+        f"func.func @main(%x: {mlir_type}) -> {mlir_type} {{\n"
+        f"  %0 = stablehlo.add %x, %x : {mlir_type}\n  return %0 : {mlir_type} }}"
+    )
+
+
+def test_the_package_s_example():
+    assert doctest.testmod(farcall) == (0, 4)
+
+
+def test_runs_and_describes_itself():
+    add = farcall.compile(ADD)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    [z] = add(x, x)
+    np.testing.assert_array_equal(z, 2 * x, strict=True)
+    assert [tuple(t) for t in add.inputs] == [("f32", np.float32, (2, 3))] * 2
+    assert repr(add) == "<farcall.Executable (f32[2, 3], f32[2, 3]) -> (f32[2, 3])>"
+    assert "add" in add.plan
+
+
+def test_any_memory_layout_and_byte_order():
+    add = farcall.compile(ADD)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    y = np.arange(12, dtype=">f4").reshape(2, 6)[:, ::-2]
+    [z] = add(x, y)
+    np.testing.assert_array_equal(z, x + y.astype(np.float32))
+
+
+def test_results_are_arrays_like_any_other():
+    [z] = farcall.compile(ADD)(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
+    z += 1  # writable
+    row = z[1]  # keeps the memory
+    del z
+    gc.collect()
+    np.testing.assert_array_equal(row, [3, 3, 3])
+
+
+def test_an_input_that_is_returned_is_a_copy():
+    x = np.ones(3, np.float32)
+    [a] = identity("tensor<3xf32>")(x)
+    a[0] = 5
+    assert x[0] == 1
+
+
+@pytest.mark.parametrize(
+    "mlir, numpy",
+    [("i8", "i1"), ("i16", "i2"), ("i32", "i4"), ("i64", "i8"), ("ui8", "u1"), ("ui16", "u2"), ("ui32", "u4")]
+    + [("ui64", "u8"), ("f16", "f2"), ("f32", "f4"), ("f64", "f8"), ("complex<f32>", "c8"), ("complex<f64>", "c16")],
+)
+def test_numpy_s_element_types(mlir, numpy):
+    x = np.arange(4).astype(numpy)
+    [y] = twice(f"tensor<4x{mlir}>")(x)
+    np.testing.assert_array_equal(y, 2 * x, strict=True)
+
+
+def test_booleans_scalars_and_empty_arrays():
+    x = np.array([True, False])
+    [y] = identity("tensor<2xi1>")(x)
+    np.testing.assert_array_equal(y, x, strict=True)
+    [y] = twice("tensor<f64>")(np.float64(1.5))
+    np.testing.assert_array_equal(y, np.array(3.0), strict=True)
+    [y] = twice("tensor<0x3xf32>")(np.zeros((0, 3), np.float32))
+    np.testing.assert_array_equal(y, np.zeros((0, 3), np.float32), strict=True)
+
+
+@pytest.mark.parametrize(
+    "mlir, name",
+    [("bf16", "bfloat16"), ("f8E4M3FN", "float8_e4m3fn"), ("f8E5M2", "float8_e5m2"), ("f4E2M1FN", "float4_e2m1fn")],
+)
+def test_narrow_floats(mlir, name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    x = np.array([0.5, -1, 1.5], dtype)
+    program = twice(f"tensor<3x{mlir}>")
+    [y] = program(x)
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.astype(np.float32), [1, -2, 3])
+    # The raw bits say the same.
+    [z] = program(x.view(f"u{dtype.itemsize}"))
+    np.testing.assert_array_equal(z.astype(np.float32), [1, -2, 3])
+
+
+def test_narrow_integers():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([-4, 3, -1, 0], ml_dtypes.int4)
+    [y] = twice("tensor<4xi4>")(x)
+    assert y.dtype == ml_dtypes.int4
+    np.testing.assert_array_equal(y.astype(np.int8), [-8, 6, -2, 0])
+    [y] = twice("tensor<2xui4>")(np.array([7, 1], ml_dtypes.uint4))
+    np.testing.assert_array_equal(y.astype(np.int8), [14, 2])
+
+
+def test_numbers_take_the_program_s_type():
+    [y] = twice("tensor<2xf32>")([1, 2.5])
+    np.testing.assert_array_equal(y, np.array([2, 5], np.float32), strict=True)
+    [y] = twice("tensor<i8>")(3)
+    np.testing.assert_array_equal(y, np.array(6, np.int8), strict=True)
+    with pytest.raises(TypeError, match=r"input 0 holds float64 numbers, but the program takes s8\[\]"):
+        twice("tensor<i8>")(2.5)
+    with pytest.raises(ValueError, match="300 out of bounds for int8"):
+        twice("tensor<i8>")(300)
+    with pytest.raises(TypeError, match="input 0 holds <U3 numbers"):
+        twice("tensor<i8>")("two")
+
+
+def test_wrong_inputs():
+    add = farcall.compile(ADD)
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(TypeError, match="the program takes 2 inputs, 1 were given"):
+        add(x)
+    with pytest.raises(TypeError, match="input 1 is tensor<2x3xf64>, but the program takes tensor<2x3xf32>"):
+        add(x, x.astype(np.float64))
+    with pytest.raises(ValueError, match=r"input 0 is tensor<3x2xf32>, .*tensor<2x3xf32> \(argument x\)"):
+        add(x.T, x)
+    with pytest.raises(TypeError, match="input 0 is an array of datetime64"):
+        add(np.zeros((2, 3), "M8[s]"), x)
+    np.testing.assert_array_equal(add(x, x), [2 * x])
+
+
+def test_a_wrong_program_is_shown_with_its_place():
+    with pytest.raises(ValueError) as e:
+        farcall.compile(ADD.replace("%x, %y :", "%x, %z :"), name="add.mlir")
+    assert "add.mlir:2:26" in str(e.value)
+    assert "^^" in str(e.value)
+    with pytest.raises(ValueError, match="rms_nrom"):
+        farcall.compile(
+            "func.func @main() -> tensor<f32> {\n"
+            "  %0 = stablehlo.custom_call @rms_nrom() : () -> tensor<f32>\n  return %0 : tensor<f32>\n}",
+            farcall.Registry(),
+        )
+    with pytest.raises(ValueError, match="no_such"):
+        farcall.compile(ADD, entry="no_such")
+    with pytest.raises(ValueError, match='denormals are "ieee" or "flush", not "maybe"'):
+        farcall.compile(ADD, denormals="maybe")
+    with pytest.raises(TypeError, match="not int"):
+        farcall.compile(3)
+
+
+def test_denormals():
+    tiny = np.array([1e-40], np.float32)
+    program = "func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {\n  %0 = stablehlo.add %x, %x : tensor<1xf32>\n  return %0 : tensor<1xf32>\n}"
+    assert farcall.compile(program)(tiny)[0] > 0
+    assert farcall.compile(program, denormals="flush")(tiny)[0] == 0
+
+
+def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
+    path = tmp_path / "add.mlir"
+    path.write_text(ADD)
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(farcall.compile(path)(x, x), [2 * x])
+    path.write_text(ADD.replace("return", "retrun"))
+    with pytest.raises(ValueError, match=f"{path}:3:3"):
+        farcall.compile(path)
+
+    jax = pytest.importorskip("jax")
+    import jax.export
+
+    f = jax.jit(lambda x: jax.nn.softmax(x) @ x.T)
+    for program in (f.lower(x), jax.export.export(f)(x)):
+        [y] = farcall.compile(program)(jax.numpy.asarray(x))
+        np.testing.assert_allclose(y, f(x), rtol=1e-6)
+
+
+def test_threads_share_an_executable():
+    add = farcall.compile(ADD)
+    wrong = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(100):
+            x, y = rng.standard_normal((2, 2, 3)).astype(np.float32)
+            if not np.array_equal(add(x, y)[0], x + y):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -1,0 +1,210 @@
+"""Targets from libraries and capsules, and what happens when they run."""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import farcall
+
+SCALE = """
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.custom_call @scale(%x) {mhlo.backend_config = {factor = 2.5 : f32}} : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+X = np.array([1, 2, 3], np.float32)
+
+
+def call(target: str, signature: str, attributes: str = "") -> str:
+    """A program of one call: `call("f", "f32 -> f32")`, or without an operand, `call("f", "-> f32")`."""
+    operand, result = (part.strip() for part in signature.split("->"))
+    parameter = f"%x: tensor<{operand}>" if operand else ""
+    operands, types = ("%x", f"tensor<{operand}>") if operand else ("", "")
+    return (
+        f"func.func @main({parameter}) -> tensor<{result}> {{\n"
+        f"  %0 = stablehlo.custom_call @{target}({operands}) {{{attributes}}} : ({types}) -> tensor<{result}>\n"
+        f"  return %0 : tensor<{result}>\n}}"
+    )
+
+
+@pytest.fixture(scope="module")
+def library(compiled_handlers) -> pathlib.Path:
+    return compiled_handlers()
+
+
+@pytest.fixture(scope="module")
+def capsule(library):
+    """Capsules of the library's symbols, as JAX makes them."""
+    import jax.ffi
+
+    opened = ctypes.CDLL(str(library))
+    return lambda symbol: jax.ffi.pycapsule(getattr(opened, symbol))
+
+
+def test_targets_by_symbol(library):
+    registry = farcall.Registry()
+    [target] = registry.load(library, ["scale=Scale"])
+    assert (target.name, target.platform, target.typed, target.stages) == ("scale", "Host", True, ["execute"])
+    assert target.api_version[0] == 0
+    assert str(library) in target.origin
+    assert [t.name for t in registry.targets()] == ["scale"]
+    np.testing.assert_array_equal(farcall.compile(SCALE, registry)(X), [2.5 * X])
+
+
+def test_one_handler_in_two_hosts(capsule):
+    import jax
+
+    registry = farcall.Registry()
+    jax.ffi.register_ffi_target("scale", capsule("Scale"), platform="cpu")
+    registry.register("scale", capsule("Scale"), platform="cpu")
+    f = jax.jit(lambda x: jax.ffi.ffi_call("scale", jax.ShapeDtypeStruct(x.shape, x.dtype))(x, factor=np.float32(2)))
+    np.testing.assert_array_equal(farcall.compile(f.lower(X), registry)(X), [f(X)])
+
+
+def test_state_by_stage(capsule):
+    registry = farcall.Registry()
+    stages = {"instantiate": capsule("CounterNew"), "execute": capsule("CounterRun")}
+    with pytest.raises(ValueError, match="must be registered before"):
+        registry.register("count", stages)
+    types = {"type_id": capsule("CounterTypeId"), "type_info": capsule("CounterTypeInfo")}
+    types = {name: pointed_to(symbol) for name, symbol in types.items()}
+    number = farcall.register_type("counter", types)
+    assert farcall.register_type("counter", types) == number
+    assert registry.register("count", stages).stages == ["instantiate", "execute"]
+    first = farcall.compile(call("count", "-> i64"), registry)
+    second = farcall.compile(call("count", "-> i64"), registry)
+    assert [int(first()[0]) for _ in range(3)] == [1, 2, 3]
+    assert int(second()[0]) == 1
+
+
+def pointed_to(function):
+    """The capsule of what a function without parameters returns."""
+    get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(ctypes.CFUNCTYPE(ctypes.c_void_p)(get(function, None))(), None, None)
+
+
+def test_the_older_interface(capsule):
+    registry = farcall.Registry()
+    target = registry.register("add_one", capsule("add_one"), api_version=0)
+    assert (target.typed, target.api_version) == (False, None)
+    [y] = farcall.compile(call("add_one", "f32 -> f32"), registry)(np.float32(2))
+    assert y == 3
+
+
+def test_a_handler_that_fails(capsule):
+    registry = farcall.Registry()
+    registry.register("fail", capsule("Fail"))
+    program = farcall.compile(call("fail", "f32 -> f32"), registry, name="fail.mlir")
+    with pytest.raises(RuntimeError, match="the input is negative") as e:
+        program(-1)
+    assert "fail" in str(e.value) and "fail.mlir:2" in str(e.value)
+    with pytest.raises(RuntimeError, match="the input is too large"):
+        program(101)
+    assert program(1)[0] == 1
+
+
+def test_others_run_while_a_handler_does(library, capsule):
+    registry = farcall.Registry()
+    registry.register("wait", capsule("Wait"))
+    program = farcall.compile(call("wait", "-> i32", "has_side_effect = true"), registry)
+    flag = ctypes.c_int32.in_dll(ctypes.CDLL(str(library)), "wait_flag")
+    flag.value = 0
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(int(program()[0])))
+    thread.start()
+    flag.value = 7  # this thread has the interpreter's lock while the handler waits
+    thread.join()
+    assert seen == [7]
+
+
+def test_the_same_name_again(capsule):
+    registry = farcall.Registry()
+    registry.register("scale", capsule("Scale"))
+    registry.register("scale", capsule("Scale"))
+    with pytest.raises(ValueError, match="`scale` is registered for Host already"):
+        registry.register("scale", capsule("OtherScale"))
+    registry.register("scale", capsule("OtherScale"), replace=True)
+    assert repr(registry) == "<farcall.Registry of 1 targets>"
+
+
+def test_wrong_registrations(capsule):
+    registry = farcall.Registry()
+    with pytest.raises(TypeError, match="needs a PyCapsule"):
+        registry.register("f", 3)
+    with pytest.raises(ValueError, match="there is no stage `run`"):
+        registry.register("f", {"run": capsule("Scale")})
+    with pytest.raises(ValueError, match="no handler for the execute stage"):
+        registry.register("f", {})
+    with pytest.raises(ValueError, match="api_version is 1"):
+        registry.register("f", capsule("Scale"), api_version=2)
+    with pytest.raises(ValueError, match="a target needs a name"):
+        registry.register("", capsule("Scale"))
+    with pytest.raises(ValueError, match="needs \"type_id\""):
+        farcall.register_type("t", {})
+    assert registry.targets() == []
+
+
+def test_wrong_libraries(library, tmp_path):
+    registry = farcall.Registry()
+    with pytest.raises(FileNotFoundError):
+        registry.load(tmp_path / "none.so")
+    text = tmp_path / "text.so"
+    text.write_text("no library")
+    with pytest.raises(OSError, match="it is a text file"):
+        registry.load(text)
+    with pytest.raises(ValueError, match="no symbol `Scael`.*Scale"):
+        registry.load(library, ["scale=Scael"])
+    with pytest.raises(ValueError, match="there is no `=`"):
+        registry.load(library, ["scale"])
+    with pytest.raises(ValueError, match="neither describes nor registers any targets"):
+        registry.load(library)
+
+
+def test_a_library_that_registers_itself(compiled_handlers):
+    library = compiled_handlers("-DSELF_REGISTER")
+    registry = farcall.Registry()
+    [target] = registry.load(library)
+    assert "registered itself" in target.origin
+    np.testing.assert_array_equal(farcall.compile(SCALE, registry)(X), [2.5 * X])
+    # Its initializers do not run again; what they registered is remembered.
+    assert [t.name for t in farcall.Registry().load(library)] == ["scale"]
+
+
+def test_a_library_written_in_rust():
+    library = os.environ.get("FARCALL_JAX_FFI_LIB")
+    if not library:
+        pytest.skip("FARCALL_JAX_FFI_LIB names no library")
+    registry = farcall.Registry()
+    names = {t.name for t in registry.load(library)}
+    assert "rms_norm" in names
+    program = call("rms_norm", "2x4xf32 -> 2x4xf32", "mhlo.backend_config = {eps = 1.0e-5 : f32}")
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    [y] = farcall.compile(program, registry)(x)
+    np.testing.assert_allclose(y, x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5), rtol=1e-6)
+
+
+def test_no_numpy_types_needed():
+    """Without `ml_dtypes`, tensors of types that NumPy does not have are raw bits."""
+    script = textwrap.dedent(
+        """
+        import sys
+        sys.modules["ml_dtypes"] = None
+        import farcall, numpy as np
+        double = farcall.compile('''func.func @main(%x: tensor<2xbf16>) -> tensor<2xbf16> {
+          %0 = stablehlo.add %x, %x : tensor<2xbf16>
+          return %0 : tensor<2xbf16>
+        }''')
+        [y] = double(np.array([0x3F80, 0xC000], np.uint16))
+        assert y.dtype == np.uint16 and y.tolist() == [0x4000, 0xC080], y
+        """
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
