@@ -77,7 +77,7 @@ def _dtype(name: str) -> np.dtype:
 
 def _bits(name: str) -> np.dtype:
     """The type of the raw bits of an element type that NumPy does not have."""
-    return np.dtype(np.uint16 if name == "bf16" else np.uint8)
+    return np.dtype("uint16" if name == "bf16" else "uint8")
 
 
 _BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
@@ -96,6 +96,8 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
     An array keeps its element type, and the engine judges whether that is right. Python's numbers, and
     lists of them, take the type that the program wants, if they can.
     """
+    if wanted and type(value) is np.ndarray and value.dtype == wanted.dtype and value.flags.c_contiguous:
+        return wanted.name, value.shape, value.reshape(-1).view(np.uint8)  # the usual case
     if hasattr(value, "dtype"):
         array = np.asarray(value)
     else:

@@ -1,8 +1,10 @@
 """The native module. Use the package `farcall`."""
 
 import os
-from collections.abc import Buffer
+from collections.abc import Sequence
 from typing import Any, final
+
+from typing_extensions import Buffer
 
 __version__: str
 
@@ -21,7 +23,7 @@ class Executable:
     def outputs(self) -> list[tuple[str, list[int]]]: ...
     @property
     def plan(self) -> str: ...
-    def run(self, inputs: list[tuple[str, tuple[int, ...], Buffer]]) -> list[Elements]: ...
+    def run(self, inputs: Sequence[tuple[str, Sequence[int], Buffer]]) -> list[Elements]: ...
 
 @final
 class Target:
