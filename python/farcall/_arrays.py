@@ -70,9 +70,8 @@ def _dtype(name: str) -> np.dtype:
     if name in _NUMPY:
         return np.dtype(_NUMPY[name])
     scalar = getattr(ml_dtypes, _ML_DTYPES[name], None)
-    if scalar is not None:
-        return np.dtype(scalar)
-    return _bits(name)
+    dtype: np.dtype = _bits(name) if scalar is None else np.dtype(scalar)
+    return dtype
 
 
 def _bits(name: str) -> np.dtype:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
 from typing_extensions import Buffer
 
 __version__: str
@@ -23,7 +24,7 @@ class Executable:
     def outputs(self) -> list[tuple[str, list[int]]]: ...
     @property
     def plan(self) -> str: ...
-    def run(self, inputs: Sequence[tuple[str, Sequence[int], Buffer]]) -> list[Elements]: ...
+    def run(self, inputs: Sequence[tuple[str, Sequence[int], Buffer | np.ndarray[Any, Any]]]) -> list[Elements]: ...
 
 @final
 class Target:
