@@ -60,7 +60,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     for call in &calls {
         let resolved = match &call.target {
             Ok(target) => {
-                color(Cell::new(format!("{}, {}", targets::api(target), target.origin())), Color::Green)
+                color(Cell::new(format!("{}, {}", targets::api(target), targets::origin(target))), Color::Green)
             }
             Err(e) => color(Cell::new(e.note()), Color::Red),
         };
@@ -100,7 +100,7 @@ struct Missing {
 impl Missing {
     fn note(&self) -> String {
         match (&self.other, self.nearest.as_slice()) {
-            (Some(other), _) => format!("registered as {} only, by {}", other.kind(), other.origin()),
+            (Some(other), _) => format!("registered as {} only, by {}", other.kind(), targets::origin(other)),
             (None, []) => "not found".to_owned(),
             (None, nearest) => format!("not found; closest: {}", nearest.join(", ")),
         }

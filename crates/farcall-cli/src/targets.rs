@@ -31,7 +31,7 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
             Cell::new(stages.join(", ")),
             Cell::new(or_dash(&target.trait_names().join(", "))),
             Cell::new(or_dash(&target.rules().join(", "))),
-            Cell::new(target.origin()),
+            Cell::new(origin(target)),
         ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
@@ -66,4 +66,12 @@ pub(crate) fn api(target: &Target) -> String {
 
 fn or_dash(text: &str) -> &str {
     if text.is_empty() { "–" } else { text }
+}
+
+/// Where a target came from; a file below the current folder by its path from there.
+pub(crate) fn origin(target: &Target) -> String {
+    let text = target.origin().to_string();
+    let folder = std::env::current_dir().map(|d| format!("{}/", d.display()));
+    let below = folder.ok().and_then(|folder| text.strip_prefix(&folder).map(str::to_owned));
+    below.unwrap_or(text)
 }
