@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{must, root, target};
+use crate::shell::{cargo, must, root, target};
 
 /// A virtual environment with one version of JAX, made when it is first asked for.
 pub(crate) struct Venv {
@@ -25,7 +25,12 @@ impl Venv {
                 std::fs::remove_dir_all(&venv.dir)?;
             }
             must(Command::new(find_python()?).args(["-m", "venv"]).arg(&venv.dir))?;
-            let packages = [format!("jax=={version}"), format!("jaxlib=={version}"), "pytest".to_owned()];
+            let packages = [
+                format!("jax=={version}"),
+                format!("jaxlib=={version}"),
+                "scipy".to_owned(),
+                "pytest".to_owned(),
+            ];
             must(
                 venv.python()
                     .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
@@ -60,6 +65,25 @@ impl Venv {
         }
         Ok(include)
     }
+}
+
+/// Builds the Python package without installing it, and gives the folder to put on `PYTHONPATH`.
+pub(crate) fn package() -> Result<PathBuf> {
+    must(&mut cargo(&["build", "--quiet", "--package", "farcall-python"]))?;
+    let path = target().join("python");
+    let package = path.join("farcall");
+    std::fs::create_dir_all(&package)?;
+    for entry in std::fs::read_dir(root().join("python/farcall"))? {
+        let file = entry?.path();
+        if let Some(name) = file.file_name().filter(|_| file.is_file()) {
+            std::fs::copy(&file, package.join(name))?;
+        }
+    }
+    // A process may have the old module open: a new file takes its name.
+    let fresh = package.join("fresh.so");
+    std::fs::copy(target().join("debug/lib_farcall.so"), &fresh)?;
+    std::fs::rename(fresh, package.join("_farcall.abi3.so"))?;
+    Ok(path)
 }
 
 fn find_python() -> Result<&'static str> {
