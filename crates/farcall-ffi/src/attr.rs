@@ -27,6 +27,8 @@ use crate::error::{Error, Result};
 /// | `&[T]` of an [`Element`], `&[bool]` | array of exactly this type; for `&[u8]` also a string |
 /// | `&Dict` | dictionary |
 /// | `Option<T>` as a parameter | a `T` that may be missing |
+/// | a struct with `#[derive(FromAttr)]` | dictionary with exactly its fields |
+/// | an enum with `#[derive(FromAttr)]` | string or integer |
 ///
 /// No conversion takes place: a program that gives an `f64` where the handler asks for an `f32` is
 /// refused.
@@ -381,4 +383,70 @@ impl fmt::Debug for Attrs {
 #[cold]
 fn missing(name: &str, expected: &str) -> Error {
     Error::invalid_argument(format!("missing attribute {name} ({expected})"))
+}
+
+/// What a field of a struct with `#[derive(FromAttr)]` can be: an attribute, or an `Option` of one.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from an attribute",
+    label = "not an attribute's type, nor an `Option` of one"
+)]
+pub trait Field<'a>: Sized {
+    /// The field, and whether the entry was there.
+    fn read(dict: &'a Dict, name: &str) -> Result<(Self, bool)>;
+}
+
+impl<'a, T: FromAttr<'a>> Field<'a> for T {
+    fn read(dict: &'a Dict, name: &str) -> Result<(T, bool)> {
+        dict.get(name).map(|value| (value, true))
+    }
+}
+
+impl<'a, T: FromAttr<'a>> Field<'a> for Option<T> {
+    fn read(dict: &'a Dict, name: &str) -> Result<(Option<T>, bool)> {
+        dict.get_opt(name).map(|value: Option<T>| {
+            let there = value.is_some();
+            (value, there)
+        })
+    }
+}
+
+/// The error for a dictionary with entries that are no field of a struct.
+#[doc(hidden)]
+#[cold]
+pub fn unknown_entry(dict: &Dict, fields: &[&str]) -> Error {
+    let unknown: Vec<_> =
+        dict.iter().map(|(name, _)| name).filter(|name| !fields.contains(&name.as_ref())).collect();
+    let s = if unknown.len() == 1 { "y" } else { "ies" };
+    let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
+    Error::invalid_argument(format!("unknown entr{s} {}; it takes {fields}", unknown.join(", ")))
+}
+
+/// The error for a value that is no variant of an enum.
+#[doc(hidden)]
+#[cold]
+pub fn no_such_variant(found: &dyn fmt::Display, variants: &[&dyn fmt::Display]) -> Error {
+    let variants: Vec<_> = variants.iter().map(ToString::to_string).collect();
+    Error::invalid_argument(format!("expected {}, found {found}", variants.join(" or ")))
+}
+
+/// Any scalar of an integer type, for enums.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Integer(pub i128);
+
+impl<'a> FromAttr<'a> for Integer {
+    const EXPECTS: &'static str = "integer";
+
+    fn from_attr(attr: Attr<'a>) -> Result<Integer> {
+        macro_rules! first_of {
+            ($($ty:ty),*) => {
+                $(if let Some(value) = attr.scalar::<$ty>() {
+                    return Ok(Integer(value.into()));
+                })*
+            };
+        }
+        first_of!(i32, i64, u8, u32, u64, i8, i16, u16);
+        Err(attr.mismatch(Self::EXPECTS))
+    }
 }

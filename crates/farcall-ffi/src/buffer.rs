@@ -410,6 +410,17 @@ impl View {
         overlap(self.span(), other.span()) < 0
     }
 
+    /// Makes the view independent of where its dimensions were: they live as long as what is returned.
+    pub(crate) fn own_dims(&mut self) -> Box<[i64]> {
+        if self.rank == 0 {
+            return Box::default();
+        }
+        // SAFETY: `dims` has `rank` members.
+        let dims: Box<[i64]> = unsafe { std::slice::from_raw_parts(self.dims, self.rank) }.into();
+        self.dims = dims.as_ptr();
+        dims
+    }
+
     /// Notes that the view is an operand as well.
     pub(crate) fn set_in_place(&mut self) {
         self.in_place = true;

@@ -12,11 +12,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::abi::{self, Api};
+use crate::attr::{Attrs, Dict};
 use crate::error::{Error, ErrorCode, Result};
 
 /// The host side of one call, as a parameter `&Context`.
 pub struct Context {
-    host: Host,
+    pub(crate) host: Host,
+}
+
+/// A type of user data: what the program that runs the graph hands to all of its handlers.
+///
+/// # Safety
+/// In every library and program of the process, user data of this name are a `Self`, laid out alike: for
+/// types that cross library boundaries, `repr(C)` types of a common crate or header.
+pub unsafe trait UserData: Send + Sync + 'static {
+    /// Name under which hosts know the type.
+    const NAME: &'static str;
 }
 
 impl Context {
@@ -81,6 +92,99 @@ impl Context {
         let error = unsafe { function(&mut args) };
         self.host.check(error)?;
         Ok(args.stream)
+    }
+
+    /// The user data of this type that the program handed to the run.
+    ///
+    /// # Errors
+    /// The host's own error if there are none, or `UNIMPLEMENTED` if it does not offer any.
+    pub fn user_data<T: UserData>(&self) -> Result<&T> {
+        let mut type_id = crate::state::named_type_id::<T>(&self.host, T::NAME)?;
+        let data = self.user_data_by_id(&mut type_id)?;
+        if data.is_null() {
+            return Err(Error::not_found(format!("no user data `{}`", T::NAME)));
+        }
+        // SAFETY: the host has an object of this type, by the promise of `UserData`, for as long as the
+        // call lasts.
+        Ok(unsafe { &*data.cast_const().cast() })
+    }
+
+    /// The user data of a type by its number in this host, as a pointer.
+    ///
+    /// # Errors
+    /// As [`user_data`](Self::user_data).
+    pub fn user_data_by_id(&self, type_id: &mut abi::TypeId) -> Result<*mut c_void> {
+        let function = function!(self.host, invoke_context_get)?;
+        let mut args = abi::InvokeContextGetArgs {
+            struct_size: abi::InvokeContextGetArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            type_id,
+            data: null_mut(),
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        self.host.check(error)?;
+        Ok(args.data)
+    }
+
+    /// Options that the program gave to the run.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if the host does not offer them (hosts before 0.5), or the host's own error.
+    pub fn custom_options(&self) -> Result<&Attrs> {
+        let function = function!(self.host, custom_options_get)?;
+        let mut args = abi::CustomOptionsGetArgs {
+            struct_size: abi::CustomOptionsGetArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            attrs: std::ptr::null(),
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        self.host.check(error)?;
+        if args.attrs.is_null() {
+            return Err(Error::not_found("the run has no options"));
+        }
+        // SAFETY: not null, and the host's for as long as the call lasts.
+        let options = unsafe { Dict::check(args.attrs) }.map_err(Error::internal)?;
+        Ok(Attrs::from_dict(options))
+    }
+
+    /// Runs a task on the host's pool, or here if it has none. With [`Kept`](crate::Kept) buffers moved
+    /// into it, the call is over when the task is.
+    ///
+    /// A panic in the task is the error of the call if the task keeps buffers, else it is lost.
+    ///
+    /// # Errors
+    /// The host's own error; the task is dropped then.
+    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
+        type Task = Box<dyn FnOnce() + Send>;
+        unsafe extern "C" fn run(task: *mut c_void) {
+            // SAFETY: `spawn` made it for this call.
+            let task = unsafe { Box::from_raw(task.cast::<Task>()) };
+            let _ = catch_unwind(AssertUnwindSafe(task));
+        }
+        let task: Box<Task> = Box::new(Box::new(task));
+        let data: *mut c_void = Box::into_raw(task).cast();
+        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
+            // SAFETY: just made, and run once.
+            unsafe { run(data) };
+            return Ok(());
+        };
+        let mut args = abi::ThreadPoolScheduleArgs {
+            struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            task: Some(run),
+            data,
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { schedule(&mut args) };
+        self.host.check(error).inspect_err(|_| {
+            // SAFETY: the host refused the task, so that it is still ours.
+            drop(unsafe { Box::from_raw(data.cast::<Task>()) });
+        })
     }
 
     /// Number of threads of the host's pool; 1 if it has none.

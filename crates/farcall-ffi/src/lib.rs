@@ -49,11 +49,13 @@
 //! | `&Buffer<T>`, `&Buffer<T, RANK>`, `&AnyBuffer`, `Option` of one | next operand |
 //! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, `Option` of one | next result |
 //! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
+//! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler returned |
 //! | `&RestOperands`, `&mut RestResults` | all remaining ones |
 //! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute of the parameter's name |
+//! | a struct or enum with `#[derive(FromAttr)]`, `Option` of one | attribute of the parameter's name |
 //! | `&Attrs` | all attributes |
-//! | `&Context` | the host: thread pool, run id, … |
-//! | `&State<T>` | what the `instantiate` function returned |
+//! | `&Context` | the host: thread pool, scratch memory, run id, user data, … |
+//! | `&State<T>`, `&Prepared<T>`, `&Initialized<T>` | what the `instantiate`, `prepare` or `initialize` function returned |
 //!
 //! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function
 //! is called; what does not fit is an error that names the parameter: `rms_norm: operand 0 (x): expected
@@ -74,29 +76,34 @@ mod decode;
 pub mod descriptor;
 mod element;
 mod error;
+mod kept;
 #[cfg(target_os = "linux")]
 mod python;
 #[cfg(target_os = "linux")]
 mod registration;
+mod scratch;
 mod state;
 pub mod testing;
 mod trampoline;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};
 pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
-pub use context::Context;
+pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{handler, library, ops, stage};
+pub use farcall_macros::{FromAttr, handler, library, ops, stage};
 pub use farcall_sig::DType;
-pub use state::State;
+pub use kept::{Kept, KeptMut};
+pub use scratch::{DeviceMemory, Scratch};
+pub use state::{Initialized, Prepared, State};
 
 /// What a library of handlers uses.
 pub mod prelude {
     pub use crate::{
-        AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, InOut, Pred,
-        RestOperands, RestResults, Result, State, dispatch, ensure, handler, stage,
+        AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, FromAttr, InOut,
+        Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, State, dispatch, ensure, handler,
+        stage,
     };
 }
 
@@ -108,7 +115,7 @@ pub mod __private {
 
     pub use crate::context::Host;
     pub use crate::decode::{
-        Decoder, Memory, Param, Spec, begin, finish, may_overlap, may_overlap_itself, memory, named,
+        Decoder, Memory, Param, Spec, begin, finish, keeps, may_overlap, may_overlap_itself, memory, named,
         no_overlap, positional, slot, take,
     };
     pub use crate::descriptor::{OpParts, concat, count, params};
@@ -119,6 +126,8 @@ pub mod __private {
     pub use crate::python::registrations;
     #[cfg(target_os = "linux")]
     pub use crate::registration::register;
+
+    pub use crate::attr::{Field, Integer, no_such_variant, unknown_entry};
 
     /// A handler that `library!` can list. `#[handler]` implements it.
     #[diagnostic::on_unimplemented(
@@ -149,6 +158,10 @@ pub mod __private {
     #[expect(non_camel_case_types, reason = "as the author writes it, for messages")]
     #[derive(Debug)]
     pub enum initialize {}
+    /// Parameter of [`StageOf`].
+    #[expect(non_camel_case_types, reason = "as the author writes it, for messages")]
+    #[derive(Debug)]
+    pub enum record {}
 
     /// An entry's function pointer, typed by its stage.
     pub const fn entry<E: StageOf<S>, S>() -> crate::abi::Handler {
@@ -156,8 +169,12 @@ pub mod __private {
     }
 
     /// Hands the host the state that an instantiate function returned.
-    pub fn set_state<T: Send + Sync + 'static>(decoder: &Decoder, state: Result<T>) -> Boxed {
-        state.and_then(|state| crate::state::set(&decoder.host, state)).map_err(Box::new)
+    pub fn set_state<T: Send + Sync + 'static>(
+        decoder: &Decoder,
+        stage: crate::abi::Stage,
+        state: Result<T>,
+    ) -> Boxed {
+        state.and_then(|state| crate::state::set(&decoder.host, stage, state)).map_err(Box::new)
     }
 
     /// What a function returned that makes no state.

@@ -45,8 +45,55 @@ impl<T> Deref for State<T> {
     }
 }
 
-/// Hands the host a call site's state.
-pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, state: T) -> Result<()> {
+/// What the handler's `prepare` function returned for this run, as a parameter `&Prepared<T>`. It
+/// dereferences to the `T`. Needs a host from 0.3 on.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Prepared<T>(T);
+
+/// What the handler's `initialize` function returned for this run, as a parameter `&Initialized<T>`. It
+/// dereferences to the `T`. Needs a host from 0.3 on.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Initialized<T>(T);
+
+macro_rules! run_states {
+    ($($name:ident)*) => {$(
+        impl<T> $name<T> {
+            /// # Safety
+            /// As for [`State::from_raw`].
+            pub(crate) unsafe fn from_raw<'a>(state: *const T) -> &'a $name<T> {
+                // SAFETY: the caller's promise; `repr(transparent)`.
+                unsafe { &*state.cast() }
+            }
+        }
+
+        impl<T> Deref for $name<T> {
+            type Target = T;
+
+            fn deref(&self) -> &T {
+                &self.0
+            }
+        }
+    )*};
+}
+
+run_states!(Prepared Initialized);
+
+/// Up to 0.2 hosts know no state but that of the instantiate stage.
+fn check_stage(host: &Host, stage: abi::Stage) -> Result<()> {
+    if stage == abi::Stage::INSTANTIATE || host.at_least(3) {
+        return Ok(());
+    }
+    let (stage, (major, minor)) = (stage.name(), host.version);
+    let message =
+        format!("state of the stage {stage} needs a host of 0.3 or later, this one speaks {major}.{minor}");
+    Err(Error::unimplemented(message))
+}
+
+/// Hands the host the state that a stage of a call site made.
+pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage, state: T) -> Result<()> {
+    check_stage(host, stage)?;
     let mut type_id = type_id::<T>(host)?;
     let function = function!(host, state_set)?;
     let state = Box::into_raw(Box::new(state));
@@ -55,7 +102,7 @@ pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, state: T) -> Result<()>
             struct_size: abi::StateSetArgs::STRUCT_SIZE,
             extension_start: null_mut(),
             ctx: host.ctx,
-            stage: abi::Stage::INSTANTIATE,
+            stage,
             type_id: &mut type_id,
             state: state.cast(),
         };
@@ -78,8 +125,9 @@ pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, state: T) -> Result<()>
     })
 }
 
-/// This call site's state.
-pub(crate) fn get<T: Send + Sync + 'static>(host: &Host) -> Result<*const T> {
+/// The state that a stage of this call site made.
+pub(crate) fn get<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage) -> Result<*const T> {
+    check_stage(host, stage)?;
     let mut type_id = type_id::<T>(host)?;
     let function = function!(host, state_get)?;
     let (error, state) = if host.at_least(3) {
@@ -87,7 +135,7 @@ pub(crate) fn get<T: Send + Sync + 'static>(host: &Host) -> Result<*const T> {
             struct_size: abi::StateGetArgs::STRUCT_SIZE,
             extension_start: null_mut(),
             ctx: host.ctx,
-            stage: abi::Stage::INSTANTIATE,
+            stage,
             type_id: &mut type_id,
             state: null_mut(),
         };
@@ -106,7 +154,8 @@ pub(crate) fn get<T: Send + Sync + 'static>(host: &Host) -> Result<*const T> {
     };
     host.check(error)?;
     if state.is_null() {
-        return Err(Error::failed_precondition("the call site has no state"));
+        let message = format!("the call site has no state of the stage {}", stage.name());
+        return Err(Error::failed_precondition(message));
     }
     Ok(state.cast_const().cast())
 }
@@ -132,6 +181,23 @@ pub(crate) fn type_id<T: Send + Sync + 'static>(host: &Host) -> Result<abi::Type
         return Ok(number);
     }
     let name = format!("farcall:{}:{:p}", std::any::type_name::<T>(), &raw const NUMBERS);
+    register::<T>(host, name)
+}
+
+/// The host's number of a type that has this name in every library, which is registered if it has none.
+pub(crate) fn named_type_id<T: Send + Sync + 'static>(host: &Host, name: &str) -> Result<abi::TypeId> {
+    if let Some(number) = find(host, TypeId::of::<T>()) {
+        return Ok(number);
+    }
+    let _guard = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(number) = find(host, TypeId::of::<T>()) {
+        return Ok(number);
+    }
+    register::<T>(host, name.to_owned())
+}
+
+/// Registers a type, with the lock held.
+fn register<T: Send + Sync + 'static>(host: &Host, name: String) -> Result<abi::TypeId> {
     let info = abi::TypeInfo {
         struct_size: abi::TypeInfo::STRUCT_SIZE,
         extension_start: null_mut(),

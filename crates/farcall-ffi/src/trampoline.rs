@@ -34,6 +34,9 @@ pub trait Entry {
     /// Number of the type of the state that it makes.
     const STATE: Option<fn(&Host) -> Result<abi::TypeId>>;
 
+    /// Whether an argument may outlive the function's return.
+    const KEEPS: bool;
+
     /// Decodes the frame and calls the function.
     fn call(decoder: &mut Decoder) -> Boxed;
 }
@@ -89,7 +92,25 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
     }
     // SAFETY: a frame of sufficient size, which stays during the call.
     let mut decoder = unsafe { Decoder::new(frame, E::NAME, host) }?;
-    E::call(&mut decoder)
+    if const { !E::KEEPS } {
+        return E::call(&mut decoder);
+    }
+    let mut decoder = Keeping(decoder);
+    let returned = E::call(&mut decoder.0);
+    match decoder.0.kept.take() {
+        None => returned,
+        // SAFETY: the call's frame.
+        Some(kept) => unsafe { kept.finish(frame, returned) },
+    }
+}
+
+/// Decoder of a handler that may keep buffers: waits for them on the way out of a panic.
+struct Keeping(Decoder);
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        drop(self.0.kept.take());
+    }
 }
 
 #[cold]

@@ -19,6 +19,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
         (quote!(instantiate), &options.instantiate),
         (quote!(prepare), &options.prepare),
         (quote!(initialize), &options.initialize),
+        (quote!(record), &options.record),
     ];
     let bundle = bundle.into_iter().map(|(stage, function)| match function {
         Some(path) => quote_spanned! { path.span()=>
@@ -52,7 +53,6 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
                         bundle: __ffi::abi::HandlerBundle {
                             #(#bundle,)*
                             execute: ::std::option::Option::Some(__ffi::__private::enter::<#name>),
-                            record: ::std::option::Option::None,
                         },
                         traits: #traits,
                         doc: #doc,
@@ -73,8 +73,9 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
         Stage::Instantiate => (quote!(INSTANTIATE), quote!(instantiate)),
         Stage::Prepare => (quote!(PREPARE), quote!(prepare)),
         Stage::Initialize => (quote!(INITIALIZE), quote!(initialize)),
+        Stage::Record => (quote!(RECORD), quote!(record)),
     };
-    let state = if stage == Stage::Instantiate { state_of(&function.output)? } else { None };
+    let state = if stage == Stage::Record { None } else { state_of(&function.output, stage)? };
     let entry = Entry {
         name: name.to_string(),
         stage: constant,
@@ -177,7 +178,7 @@ impl Entry {
         let (state_type, returned) = match state {
             Some(state) => (
                 quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
-                quote! { __ffi::__private::set_state(__decoder, __returned) },
+                quote! { __ffi::__private::set_state(__decoder, __ffi::abi::Stage::#stage, __returned) },
             ),
             None => (
                 quote! { ::std::option::Option::None },
@@ -197,6 +198,7 @@ impl Entry {
                 const STATE: ::std::option::Option<
                     fn(&__ffi::__private::Host) -> __ffi::Result<__ffi::abi::TypeId>,
                 > = #state_type;
+                const KEEPS: bool = __ffi::__private::keeps(&SPECS);
 
                 #[inline(always)]
                 fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
@@ -238,8 +240,13 @@ impl Entry {
 }
 
 /// `T` of `Result<T>`; `None` if it is `()`.
-fn state_of(output: &Type) -> Result<Option<TokenStream>> {
-    let message = "an instantiate function returns `Result<T>`, where T is the state of the call site";
+fn state_of(output: &Type, stage: Stage) -> Result<Option<TokenStream>> {
+    let message = match stage {
+        Stage::Instantiate => {
+            "an instantiate function returns `Result<T>`, where T is the state of the call site"
+        }
+        _ => "a function of this stage returns `Result<T>`, where T is state for the run, or ()",
+    };
     let error = || Error::new(output.span(), message);
     let Type::Path(path) = output else { return Err(error()) };
     let last = path.path.segments.last().ok_or_else(error)?;

@@ -109,7 +109,7 @@ impl Parse for Param {
 }
 
 /// The name in `#[attr(name = "…")]`.
-fn attr_name(attr: &Attribute) -> Result<String> {
+pub(crate) fn attr_name(attr: &Attribute) -> Result<String> {
     let mut name = None;
     attr.parse_nested_meta(|meta| {
         if !meta.path.is_ident("name") {

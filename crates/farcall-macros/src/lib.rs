@@ -5,11 +5,13 @@
 //! contain no `unsafe` block, except for the exported symbols of `library!`.
 //!
 //! - `function` parses the function under an attribute.
+//! - `attribute` expands `#[derive(FromAttr)]`.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `export` expands `library!` and `ops!`.
 
 use proc_macro::TokenStream;
 
+mod attribute;
 mod entry;
 mod export;
 mod function;
@@ -30,7 +32,8 @@ mod options;
 /// | `name = "…"` | what programs call; required |
 /// | `platform = "…"` | `"Host"` unless given |
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
-/// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]` |
+/// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
+/// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
 /// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
 ///
 /// A parameter that is an attribute has the attribute's name, or that of `#[attr(name = "…")]` before it.
@@ -52,7 +55,9 @@ pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// `instantiate` runs once per call site, when the program is compiled; what it returns is the call
-/// site's state, dropped with the program. `prepare` and `initialize` run before each run.
+/// site's state, dropped with the program. `prepare` and `initialize` run before each run; they may return
+/// state for the run, in hosts from 0.3 on. `record` takes the place of the handler where a host records the
+/// call.
 #[proc_macro_attribute]
 pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::stage(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
@@ -84,4 +89,30 @@ pub fn library(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn ops(input: TokenStream) -> TokenStream {
     export::ops(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Reads a struct from a dictionary attribute, or an enum from a string or an integer.
+///
+/// ```text
+/// #[derive(FromAttr)]
+/// struct Window<'a> {
+///     size: &'a [i64],
+///     #[attr(name = "pad")]
+///     padding: Option<i64>,
+///     mode: Mode,
+/// }
+///
+/// #[derive(FromAttr)]
+/// enum Mode { Same, #[attr(name = "as is")] Valid }   // "same" or "as is"
+///
+/// #[derive(FromAttr)]
+/// enum Level { Low = 1, High = 2 }                    // an integer of any type
+/// ```
+///
+/// A struct's fields are types that can be attributes, or `Option`s of these; a dictionary with other entries
+/// is refused. An enum without fields is read from its variants' names in `snake_case`, or from integers if
+/// any of its variants has one.
+#[proc_macro_derive(FromAttr, attributes(attr))]
+pub fn from_attr(item: TokenStream) -> TokenStream {
+    attribute::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

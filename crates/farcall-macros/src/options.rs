@@ -12,14 +12,16 @@ pub(crate) struct HandlerOptions {
     pub(crate) instantiate: Option<Path>,
     pub(crate) prepare: Option<Path>,
     pub(crate) initialize: Option<Path>,
+    pub(crate) record: Option<Path>,
     pub(crate) command_buffer_compatible: bool,
 }
 
 impl HandlerOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<HandlerOptions> {
-        const KNOWN: [&str; 6] = ["name", "platform", "instantiate", "prepare", "initialize", "traits"];
+        const KNOWN: [&str; 7] =
+            ["name", "platform", "instantiate", "prepare", "initialize", "record", "traits"];
         let (mut name, mut platform) = (None, None);
-        let (mut instantiate, mut prepare, mut initialize) = (None, None, None);
+        let (mut instantiate, mut prepare, mut initialize, mut record) = (None, None, None, None);
         let mut command_buffer_compatible = false;
         let parser = syn::meta::parser(|meta| {
             let Some(option) = meta.path.get_ident().map(ToString::to_string) else {
@@ -31,6 +33,7 @@ impl HandlerOptions {
                 "instantiate" => set(&mut instantiate, &meta, meta.value()?.parse()?),
                 "prepare" => set(&mut prepare, &meta, meta.value()?.parse()?),
                 "initialize" => set(&mut initialize, &meta, meta.value()?.parse()?),
+                "record" => set(&mut record, &meta, meta.value()?.parse()?),
                 "traits" => meta.parse_nested_meta(|meta| {
                     if !meta.path.is_ident("command_buffer_compatible") {
                         return Err(unknown(&meta, "trait", &["command_buffer_compatible"]));
@@ -46,12 +49,21 @@ impl HandlerOptions {
             let message = "a handler needs the name that programs call it by: #[handler(name = \"…\")]";
             Error::new(Span::call_site(), message)
         })?;
-        Ok(HandlerOptions { name, platform, instantiate, prepare, initialize, command_buffer_compatible })
+        Ok(HandlerOptions {
+            name,
+            platform,
+            instantiate,
+            prepare,
+            initialize,
+            record,
+            command_buffer_compatible,
+        })
     }
 
     /// True if the host calls other functions with the same attributes.
     pub(crate) fn has_stages(&self) -> bool {
-        self.instantiate.is_some() || self.prepare.is_some() || self.initialize.is_some()
+        let others = [&self.instantiate, &self.prepare, &self.initialize, &self.record];
+        others.into_iter().any(Option::is_some)
     }
 }
 
@@ -61,23 +73,25 @@ pub(crate) enum Stage {
     Instantiate,
     Prepare,
     Initialize,
+    Record,
 }
 
 impl Stage {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Stage> {
-        const KNOWN: [&str; 3] = ["instantiate", "prepare", "initialize"];
+        const KNOWN: [&str; 4] = ["instantiate", "prepare", "initialize", "record"];
         let mut stage = None;
         let parser = syn::meta::parser(|meta| {
             let found = match meta.path.get_ident().map(ToString::to_string).as_deref() {
                 Some("instantiate") => Stage::Instantiate,
                 Some("prepare") => Stage::Prepare,
                 Some("initialize") => Stage::Initialize,
+                Some("record") => Stage::Record,
                 _ => return Err(unknown(&meta, "stage", &KNOWN)),
             };
             set(&mut stage, &meta, found)
         });
         parser.parse2(tokens)?;
-        let message = "say which stage: #[stage(instantiate)], #[stage(prepare)] or #[stage(initialize)]";
+        let message = "say which stage: #[stage(instantiate)], prepare, initialize or record";
         stage.ok_or_else(|| Error::new(Span::call_site(), message))
     }
 }

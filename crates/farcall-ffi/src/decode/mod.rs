@@ -15,6 +15,8 @@
 
 use std::ffi::c_void;
 
+use std::mem::ManuallyDrop;
+
 use farcall_sig::DType;
 
 use crate::abi;
@@ -22,6 +24,7 @@ use crate::attr::{Attr, Dict};
 use crate::buffer::{self, ANY_RANK, FromView, View};
 use crate::context::Host;
 use crate::error::{Boxed, Error};
+use crate::kept::Guard;
 
 mod params;
 
@@ -68,11 +71,20 @@ pub struct Spec {
     pub rank: usize,
     /// For an attribute, what it expects.
     pub attribute: &'static str,
+    /// True if the argument may outlive the handler's return.
+    pub keeps: bool,
 }
 
 impl Spec {
     const fn of(role: Role) -> Spec {
-        Spec { role, optional: false, dtype: abi::DataType::INVALID, rank: ANY_RANK, attribute: "" }
+        Spec {
+            role,
+            optional: false,
+            dtype: abi::DataType::INVALID,
+            rank: ANY_RANK,
+            attribute: "",
+            keeps: false,
+        }
     }
 
     const fn buffer<B: FromView + ?Sized>(role: Role) -> Spec {
@@ -159,6 +171,9 @@ pub struct Decoder {
     attrs: *const abi::Attrs,
     next_attr: usize,
     taken_attrs: usize,
+    /// There once a parameter may be kept after the handler has returned. Not dropped with the decoder
+    /// (that would keep all of it in memory): the trampoline sees to it for handlers that keep.
+    pub(crate) kept: ManuallyDrop<Option<Guard>>,
 }
 
 /// The operands or the results of a frame.
@@ -213,7 +228,16 @@ impl Decoder {
             buffers: rets.rets,
             next: 0,
         };
-        Ok(Decoder { handler, host, operands, results, attrs, next_attr: 0, taken_attrs: 0 })
+        Ok(Decoder {
+            handler,
+            host,
+            operands,
+            results,
+            attrs,
+            next_attr: 0,
+            taken_attrs: 0,
+            kept: ManuallyDrop::new(None),
+        })
     }
 
     fn attrs(&self) -> &Dict {
@@ -369,6 +393,18 @@ fn wrong_count<const N: usize>(
     Box::new(Error::invalid_argument(format!(
         "{handler}: expected {expected} {what}{s}{list}, found {found}"
     )))
+}
+
+/// True if any argument may outlive the handler's return.
+pub const fn keeps<const N: usize>(specs: &[Spec; N]) -> bool {
+    let mut i = 0;
+    while i < N {
+        if specs[i].keeps {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 /// A parameter's slot, before it is read.

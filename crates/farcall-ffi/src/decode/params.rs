@@ -1,12 +1,16 @@
 //! The types that a handler's parameter can have: how each is read, and what memory it gives access to.
 
+use std::sync::Arc;
+
 use super::{Buffers, Decoder, Memory, Param, Role, Spec};
+use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
 use crate::context::Context;
 use crate::element::Element;
 use crate::error::{Boxed, Error};
-use crate::state::{self, State};
+use crate::kept::{self, Kept, KeptMut};
+use crate::state::{self, Initialized, Prepared, State};
 
 const READ: &str = "a parameter is taken once, after it was read";
 
@@ -397,19 +401,80 @@ impl<'a> Param<'a> for &'a Context {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> Param<'a> for &'a State<T> {
-    const SPEC: Spec = Spec::of(Role::Context);
-    type Slot = Option<&'a State<T>>;
-    const EMPTY: Option<&'a State<T>> = None;
+/// What the stages of a call site left behind, as parameters.
+macro_rules! state_parameters {
+    ($($state:ident of $stage:ident)*) => {$(
+        impl<'a, T: Send + Sync + 'static> Param<'a> for &'a $state<T> {
+            const SPEC: Spec = Spec::of(Role::Context);
+            type Slot = Option<&'a $state<T>>;
+            const EMPTY: Option<&'a $state<T>> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a State<T>>) -> Boxed {
-        let state = state::get(&decoder.host).map_err(|e| Box::new(e.context(decoder.handler)))?;
-        // SAFETY: the host holds this call site's state, of type `T`, at least until the call is over.
-        *slot = Some(unsafe { State::from_raw(state) });
+            fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a $state<T>>) -> Boxed {
+                let state = state::get(&decoder.host, abi::Stage::$stage);
+                let state = state.map_err(|e| Box::new(e.context(decoder.handler)))?;
+                // SAFETY: the host holds the state, of type `T`, at least until the call is over.
+                *slot = Some(unsafe { $state::from_raw(state) });
+                Ok(())
+            }
+
+            fn take(slot: &'a mut Option<&'a $state<T>>) -> &'a $state<T> {
+                slot.expect(READ)
+            }
+        }
+    )*};
+}
+
+state_parameters!(State of INSTANTIATE Prepared of PREPARE Initialized of INITIALIZE);
+
+impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
+    const SPEC: Spec = Spec { keeps: true, ..Spec::buffer::<B>(Role::Operand) };
+    type Slot = kept::Slot;
+    const EMPTY: kept::Slot = kept::Slot::EMPTY;
+
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
+        decoder.operands.next::<B>(decoder.handler, name, &mut slot.view)?;
+        slot.call = share(decoder);
         Ok(())
     }
 
-    fn take(slot: &'a mut Option<&'a State<T>>) -> &'a State<T> {
-        slot.expect(READ)
+    fn take(slot: &'a mut kept::Slot) -> Kept<B> {
+        slot.keep()
     }
+
+    fn memory(slot: &kept::Slot) -> Memory<'_> {
+        Memory { reads: std::slice::from_ref(&slot.view), writes: &[] }
+    }
+
+    fn span(slot: &kept::Slot) -> (usize, usize) {
+        slot.view.span()
+    }
+}
+
+impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
+    const SPEC: Spec = Spec { keeps: true, ..Spec::buffer::<B>(Role::Result) };
+    type Slot = kept::Slot;
+    const EMPTY: kept::Slot = kept::Slot::EMPTY;
+
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
+        decoder.results.next::<B>(decoder.handler, name, &mut slot.view)?;
+        slot.call = share(decoder);
+        Ok(())
+    }
+
+    fn take(slot: &'a mut kept::Slot) -> KeptMut<B> {
+        slot.keep_mut()
+    }
+
+    fn memory(slot: &kept::Slot) -> Memory<'_> {
+        Memory { reads: &[], writes: std::slice::from_ref(&slot.view) }
+    }
+
+    fn span(slot: &kept::Slot) -> (usize, usize) {
+        slot.view.span()
+    }
+}
+
+fn share(decoder: &mut Decoder) -> Option<Arc<kept::Pending>> {
+    let Decoder { kept, handler, host, .. } = decoder;
+    kept.get_or_insert_with(|| kept::Guard::new(handler, host)).share()
 }

@@ -1,11 +1,12 @@
-//! A host that is just enough for tests: errors, types, state, threads.
+//! A host that is just enough for tests: errors, types, state, threads, futures, scratch memory, user
+//! data, options.
 
+use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
-use std::mem::offset_of;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 
 use super::{Call, Metadata, frame};
 use crate::abi::{self, Api};
@@ -15,13 +16,38 @@ use crate::error::{Error, ErrorCode, Result};
 #[derive(Debug)]
 pub struct Instance {
     minor: i32,
-    state: AtomicPtr<c_void>,
-    state_type: AtomicI64,
+    /// State by stage.
+    states: [State; 3],
+}
+
+/// State that a stage made.
+#[derive(Debug)]
+struct State {
+    object: AtomicPtr<c_void>,
+    type_id: AtomicI64,
+}
+
+/// What a call frame's context points to.
+struct Running<'a> {
+    instance: &'a Instance,
+    /// Objects by the names of their types.
+    user_data: &'a [(&'static str, *mut c_void)],
+    options: Option<abi::Attrs>,
+    /// Bytes of scratch memory that were not given back.
+    scratch: AtomicUsize,
+}
+
+/// A call's future: its outcome, once it is known.
+#[derive(Default)]
+struct Future {
+    outcome: Mutex<Option<Result<()>>>,
+    known: Condvar,
 }
 
 impl Instance {
     pub(super) fn new(minor: i32) -> Instance {
-        Instance { minor, state: AtomicPtr::new(null_mut()), state_type: AtomicI64::new(0) }
+        let nothing = || State { object: AtomicPtr::new(null_mut()), type_id: AtomicI64::new(0) };
+        Instance { minor, states: std::array::from_fn(|_| nothing()) }
     }
 
     pub(super) fn minor(&self) -> i32 {
@@ -29,15 +55,24 @@ impl Instance {
     }
 }
 
+impl State {
+    /// Destroys the object, if there is one.
+    fn clear(&self) {
+        let object = self.object.swap(null_mut(), Ordering::AcqRel);
+        let type_id = self.type_id.swap(0, Ordering::AcqRel);
+        let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+        let delete = types.get(&type_id).and_then(|known| known.deleter);
+        drop(types);
+        if let Some(delete) = delete.filter(|_| !object.is_null()) {
+            // SAFETY: the type's own deleter, once.
+            unsafe { delete(object) }
+        }
+    }
+}
+
 impl Drop for Instance {
     fn drop(&mut self) {
-        let state = *self.state.get_mut();
-        let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(delete) = types.get(self.state_type.get_mut()).copied().filter(|_| !state.is_null()) {
-            drop(types);
-            // SAFETY: the type's own deleter, once.
-            unsafe { delete(state) }
-        }
+        self.states.iter().for_each(State::clear);
     }
 }
 
@@ -50,11 +85,17 @@ pub(super) fn call(
     change: impl FnOnce(&mut abi::CallFrame),
 ) -> Result<()> {
     let mut arena = frame::Arena::default();
+    let running = Running {
+        instance,
+        user_data: &call.user_data,
+        options: call.options.as_ref().map(|options| frame::attrs(&mut arena, options)),
+        scratch: AtomicUsize::new(0),
+    };
     let mut frame = abi::CallFrame {
         struct_size: abi::CallFrame::STRUCT_SIZE,
         extension_start: null_mut(),
         api: api(call.minor),
-        ctx: std::ptr::from_ref(instance).cast_mut().cast(),
+        ctx: (&raw const running).cast_mut().cast(),
         stage,
         args: frame::args(&mut arena, &call.operands),
         rets: frame::rets(&mut arena, &call.results),
@@ -62,7 +103,32 @@ pub(super) fn call(
         future: null_mut(),
     };
     change(&mut frame);
-    enter(entry, &mut frame)
+    let outcome = enter(entry, &mut frame).and_then(|()| {
+        if frame.future.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a future of this host.
+        let future = unsafe { Arc::from_raw(frame.future.cast_const().cast::<Future>()) };
+        // What a handler keeps, it keeps without the frame.
+        for buffers in [(frame.args.size, frame.args.args), (frame.rets.size, frame.rets.rets)] {
+            for i in 0..buffers.0 as usize {
+                // SAFETY: the frame's buffers, in its arena.
+                unsafe { (*(*buffers.1.add(i)).cast::<abi::Buffer>()).dims = null_mut() }
+            }
+        }
+        drop(arena);
+        let mut outcome = future.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match outcome.take() {
+                Some(outcome) => return outcome,
+                None => outcome = future.known.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    });
+    match running.scratch.load(Ordering::Acquire) {
+        0 => outcome,
+        bytes => Err(Error::internal(format!("{bytes} bytes of scratch memory were not given back"))),
+    }
 }
 
 /// Asks an entry for its metadata.
@@ -121,9 +187,15 @@ fn new_error(error: Error) -> *mut abi::Error {
     Box::into_raw(Box::new(HostError(Box::new(error), text))).cast()
 }
 
-/// Functions that destroy objects of the registered types, by the types' numbers.
-static TYPES: LazyLock<Mutex<HashMap<i64, unsafe extern "C" fn(*mut c_void)>>> =
-    LazyLock::new(Mutex::default);
+/// Types by their numbers.
+static TYPES: LazyLock<Mutex<HashMap<i64, Type>>> = LazyLock::new(Mutex::default);
+
+/// A registered type.
+struct Type {
+    name: Vec<u8>,
+    /// Destroys objects of the type.
+    deleter: Option<unsafe extern "C" fn(*mut c_void)>,
+}
 
 /// Tables that outlive every call: handlers remember a host by the address of its table.
 struct Tables([Api; abi::API_MINOR as usize + 1]);
@@ -151,20 +223,20 @@ fn table(minor: i32) -> Api {
         handler_register: None,
         stream_get: None,
         type_register: Some(type_register),
-        invoke_context_get: None,
+        invoke_context_get: Some(invoke_context_get),
         state_set: Some(if minor < 3 { state_set_v2 } else { state_set }),
         state_get: Some(if minor < 3 { state_get_v2 } else { state_get }),
-        device_memory_allocate: None,
-        device_memory_free: None,
+        device_memory_allocate: Some(device_memory_allocate),
+        device_memory_free: Some(device_memory_free),
         thread_pool_schedule: Some(thread_pool_schedule),
         thread_pool_num_threads: Some(thread_pool_num_threads),
-        future_create: None,
-        future_set_available: None,
-        future_set_error: None,
+        future_create: Some(future_create),
+        future_set_available: Some(future_set_available),
+        future_set_error: Some(future_set_error),
         run_id_get: Some(run_id_get),
         device_ordinal_get: Some(device_ordinal_get),
         invoke_context_find_extension: None,
-        custom_options_get: None,
+        custom_options_get: Some(custom_options_get),
     }
 }
 
@@ -193,32 +265,136 @@ unsafe extern "C" fn error_destroy(args: *mut abi::ErrorDestroyArgs) {
 unsafe extern "C" fn type_register(args: *mut abi::TypeRegisterArgs) -> *mut abi::Error {
     static NEXT: AtomicI64 = AtomicI64::new(1000);
     // SAFETY: the caller's arguments.
-    let (id, info) = unsafe { (&mut *(*args).type_id, &*(*args).type_info) };
+    let (name, id, info) = unsafe { ((*args).name.as_bytes(), &mut *(*args).type_id, &*(*args).type_info) };
     if *id != abi::TypeId::UNKNOWN {
         return new_error(Error::unimplemented("types with a number of their own"));
     }
-    id.type_id = NEXT.fetch_add(1, Ordering::Relaxed);
-    if let Some(deleter) = info.deleter {
-        TYPES.lock().unwrap_or_else(PoisonError::into_inner).insert(id.type_id, deleter);
+    let mut types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = types.iter().find(|(_, known)| known.name == name).map(|(id, _)| *id);
+    id.type_id = known.unwrap_or_else(|| {
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        types.insert(id, Type { name: name.to_owned(), deleter: info.deleter });
+        id
+    });
+    null_mut()
+}
+
+unsafe extern "C" fn invoke_context_get(args: *mut abi::InvokeContextGetArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments; the context is a running call.
+    let (running, type_id) = unsafe { (&*(*args).ctx.cast::<Running<'_>>(), *(*args).type_id) };
+    let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(wanted) = types.get(&type_id.type_id) else {
+        return new_error(Error::not_found(format!("no type {}", type_id.type_id)));
+    };
+    match running.user_data.iter().find(|(name, _)| name.as_bytes() == wanted.name) {
+        Some((_, object)) => {
+            // SAFETY: the caller's arguments.
+            unsafe { (*args).data = *object };
+            null_mut()
+        }
+        None => {
+            let name = String::from_utf8_lossy(&wanted.name);
+            new_error(Error::not_found(format!("no user data of the type {name}")))
+        }
+    }
+}
+
+unsafe extern "C" fn custom_options_get(args: *mut abi::CustomOptionsGetArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments; the context is a running call.
+    unsafe {
+        let running = &*(*args).ctx.cast::<Running<'_>>();
+        (*args).attrs = running.options.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     }
     null_mut()
 }
 
-unsafe extern "C" fn state_set(args: *mut abi::StateSetArgs) -> *mut abi::Error {
+unsafe extern "C" fn device_memory_allocate(args: *mut abi::DeviceMemoryAllocateArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments; the context is a running call.
+    let (running, size, alignment) =
+        unsafe { (&*(*args).ctx.cast::<Running<'_>>(), (*args).size, (*args).alignment) };
+    let Ok(layout) = Layout::from_size_align(size.max(1), alignment.max(ALIGNMENT)) else {
+        return new_error(Error::resource_exhausted("scratch memory of an impossible size"));
+    };
+    // SAFETY: the size is not 0.
+    unsafe { (*args).data = std::alloc::alloc_zeroed(layout).cast() };
+    running.scratch.fetch_add(size, Ordering::AcqRel);
+    null_mut()
+}
+
+unsafe extern "C" fn device_memory_free(args: *mut abi::DeviceMemoryFreeArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments; the context is a running call.
+    let (running, size) = unsafe { (&*(*args).ctx.cast::<Running<'_>>(), (*args).size) };
+    if let Ok(layout) = Layout::from_size_align(size.max(1), ALIGNMENT) {
+        // SAFETY: of `device_memory_allocate`, which is asked for no more than this alignment here.
+        unsafe { std::alloc::dealloc((*args).data.cast(), layout) };
+    }
+    running.scratch.fetch_sub(size, Ordering::AcqRel);
+    null_mut()
+}
+
+/// Of all scratch memory, as its alignment is not known when it is given back.
+const ALIGNMENT: usize = 64;
+
+unsafe extern "C" fn future_create(args: *mut abi::FutureCreateArgs) -> *mut abi::Error {
+    let future: Arc<Future> = Arc::default();
+    // One share for who completes it, one for the call.
+    let _call = Arc::into_raw(Arc::clone(&future));
     // SAFETY: the caller's arguments.
-    unsafe { set((*args).struct_size, size_of_args::<4>(), (*args).ctx, (*args).type_id, (*args).state) }
+    unsafe { (*args).future = Arc::into_raw(future).cast_mut().cast() };
+    null_mut()
+}
+
+unsafe extern "C" fn future_set_available(args: *mut abi::FutureSetAvailableArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments.
+    unsafe { complete((*args).future, Ok(())) }
+}
+
+unsafe extern "C" fn future_set_error(args: *mut abi::FutureSetErrorArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments; the error is one of ours, and the host's from here on.
+    unsafe {
+        let error = Box::from_raw((*args).error.cast::<HostError>());
+        complete((*args).future, Err(*error.0))
+    }
+}
+
+/// # Safety
+/// A future that is not complete yet.
+unsafe fn complete(future: *mut abi::Future, outcome: Result<()>) -> *mut abi::Error {
+    // SAFETY: the share of who completes it.
+    let future = unsafe { Arc::from_raw(future.cast_const().cast::<Future>()) };
+    *future.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    future.known.notify_all();
+    null_mut()
+}
+
+unsafe extern "C" fn state_set(args: *mut abi::StateSetArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments, as far as their size goes.
+    unsafe {
+        if (*args).struct_size != abi::StateSetArgs::STRUCT_SIZE {
+            return wrong_size("state_set", (*args).struct_size, abi::StateSetArgs::STRUCT_SIZE);
+        }
+        set((*args).ctx, (*args).stage, (*args).type_id, (*args).state)
+    }
 }
 
 unsafe extern "C" fn state_set_v2(args: *mut abi::StateSetArgs) -> *mut abi::Error {
     let args = args.cast::<abi::StateSetArgsV2>();
     // SAFETY: a caller that knows this host's version gives the older arguments.
-    unsafe { set((*args).struct_size, size_of_args::<3>(), (*args).ctx, (*args).type_id, (*args).state) }
+    unsafe {
+        if (*args).struct_size != abi::StateSetArgsV2::STRUCT_SIZE {
+            return wrong_size("state_set", (*args).struct_size, abi::StateSetArgsV2::STRUCT_SIZE);
+        }
+        set((*args).ctx, abi::Stage::INSTANTIATE, (*args).type_id, (*args).state)
+    }
 }
 
 unsafe extern "C" fn state_get(args: *mut abi::StateGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller's arguments, as far as their size goes.
     unsafe {
-        get((*args).struct_size, size_of_args::<4>(), (*args).ctx, (*args).type_id, &raw mut (*args).state)
+        if (*args).struct_size != abi::StateGetArgs::STRUCT_SIZE {
+            return wrong_size("state_get", (*args).struct_size, abi::StateGetArgs::STRUCT_SIZE);
+        }
+        get((*args).ctx, (*args).stage, (*args).type_id, &raw mut (*args).state)
     }
 }
 
@@ -226,50 +402,51 @@ unsafe extern "C" fn state_get_v2(args: *mut abi::StateGetArgs) -> *mut abi::Err
     let args = args.cast::<abi::StateGetArgsV2>();
     // SAFETY: a caller that knows this host's version gives the older arguments.
     unsafe {
-        get((*args).struct_size, size_of_args::<3>(), (*args).ctx, (*args).type_id, &raw mut (*args).state)
+        if (*args).struct_size != abi::StateGetArgsV2::STRUCT_SIZE {
+            return wrong_size("state_get", (*args).struct_size, abi::StateGetArgsV2::STRUCT_SIZE);
+        }
+        get((*args).ctx, abi::Stage::INSTANTIATE, (*args).type_id, &raw mut (*args).state)
     }
 }
 
-/// `STRUCT_SIZE` of arguments with this many words after the head.
-const fn size_of_args<const WORDS: usize>() -> usize {
-    offset_of!(abi::StateSetArgs, ctx) + WORDS * size_of::<usize>()
+fn wrong_size(function: &str, found: usize, expected: usize) -> *mut abi::Error {
+    new_error(Error::internal(format!("{function}: expected {expected} bytes, found {found}")))
 }
 
 unsafe fn set(
-    size: usize,
-    expected: usize,
     ctx: *mut abi::InvokeContext,
+    stage: abi::Stage,
     type_id: *const abi::TypeId,
-    state: *mut c_void,
+    object: *mut c_void,
 ) -> *mut abi::Error {
-    if size != expected {
-        return new_error(Error::internal(format!("state_set: expected {expected} bytes, found {size}")));
-    }
-    // SAFETY: the context is an instance, the type's number is there.
-    let (instance, type_id) = unsafe { (&*ctx.cast::<Instance>(), *type_id) };
-    instance.state.store(state, Ordering::Release);
-    instance.state_type.store(type_id.type_id, Ordering::Release);
+    // SAFETY: the context is a running call, the type's number is there.
+    let (running, type_id) = unsafe { (&*ctx.cast::<Running<'_>>(), *type_id) };
+    let Some(state) = running.instance.states.get(stage.0 as usize) else {
+        return new_error(Error::invalid_argument(format!("no state of the stage {}", stage.name())));
+    };
+    state.clear();
+    state.object.store(object, Ordering::Release);
+    state.type_id.store(type_id.type_id, Ordering::Release);
     null_mut()
 }
 
 unsafe fn get(
-    size: usize,
-    expected: usize,
     ctx: *mut abi::InvokeContext,
+    stage: abi::Stage,
     type_id: *const abi::TypeId,
-    state: *mut *mut c_void,
+    object: *mut *mut c_void,
 ) -> *mut abi::Error {
-    if size != expected {
-        return new_error(Error::internal(format!("state_get: expected {expected} bytes, found {size}")));
-    }
-    // SAFETY: the context is an instance, the type's number is there.
-    let (instance, type_id) = unsafe { (&*ctx.cast::<Instance>(), *type_id) };
-    let found = instance.state_type.load(Ordering::Acquire);
+    // SAFETY: the context is a running call, the type's number is there.
+    let (running, type_id) = unsafe { (&*ctx.cast::<Running<'_>>(), *type_id) };
+    let Some(state) = running.instance.states.get(stage.0 as usize) else {
+        return new_error(Error::invalid_argument(format!("no state of the stage {}", stage.name())));
+    };
+    let found = state.type_id.load(Ordering::Acquire);
     if found != type_id.type_id {
         return new_error(Error::not_found(format!("state has type {found}, not {}", type_id.type_id)));
     }
     // SAFETY: the caller's result.
-    unsafe { *state = instance.state.load(Ordering::Acquire) };
+    unsafe { *object = state.object.load(Ordering::Acquire) };
     null_mut()
 }
 

@@ -25,9 +25,11 @@
 //! lifetime of the [`Call`].
 
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use crate::abi;
+use crate::context::UserData;
 use crate::descriptor::OpDescriptor;
 use crate::element::{Complex, Element, Pred};
 use crate::error::Result;
@@ -46,6 +48,9 @@ pub struct Call<'a> {
     attrs: BTreeMap<String, Value>,
     instance: Option<&'a Instance>,
     minor: i32,
+    /// Objects by the names of their types.
+    user_data: Vec<(&'static str, *mut c_void)>,
+    options: Option<BTreeMap<String, Value>>,
     buffers: PhantomData<&'a mut [u8]>,
 }
 
@@ -81,6 +86,8 @@ impl<'a> Call<'a> {
             attrs: BTreeMap::new(),
             instance: None,
             minor: abi::API_MINOR,
+            user_data: Vec::new(),
+            options: None,
             buffers: PhantomData,
         }
     }
@@ -124,6 +131,20 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Hands user data to the run.
+    #[must_use]
+    pub fn user_data<T: UserData>(mut self, data: &'a T) -> Self {
+        self.user_data.push((T::NAME, std::ptr::from_ref(data).cast_mut().cast()));
+        self
+    }
+
+    /// Sets an option of the run.
+    #[must_use]
+    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.options.get_or_insert_default().insert(name.to_owned(), value.into());
+        self
+    }
+
     /// Makes the call at a call site that was instantiated before.
     #[must_use]
     pub fn at(mut self, instance: &'a Instance) -> Self {
@@ -139,7 +160,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Makes the call.
+    /// Makes the call: runs the handler's `prepare` and `initialize` functions, if it has them, then the
+    /// handler, and waits until the call is over.
     ///
     /// # Errors
     /// What the handler returned, or what was wrong with the call.
@@ -155,6 +177,15 @@ impl<'a> Call<'a> {
     pub fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
         let nothing = Instance::new(self.minor);
         let instance = self.instance.unwrap_or(&nothing);
+        let bundle = self.op.bundle;
+        for (entry, stage) in
+            [(bundle.prepare, abi::Stage::PREPARE), (bundle.initialize, abi::Stage::INITIALIZE)]
+        {
+            if entry.is_some() {
+                host::metadata(entry, self.minor)?;
+                host::call(entry, stage, &self, instance, |_| {})?;
+            }
+        }
         host::call(self.op.bundle.execute, abi::Stage::EXECUTE, &self, instance, change)
     }
 

@@ -127,9 +127,11 @@ def test_registrations(library):
         "call_count",
         "counter",
         "dictionary_attr",
+        "double_later",
         "rms_norm",
         "rms_norm_bwd",
         "rms_norm_fwd",
+        "sort_rows",
     ]
     assert list(registrations["rms_norm"]) == ["execute"]
     assert list(registrations["call_count"]) == ["instantiate", "execute"]

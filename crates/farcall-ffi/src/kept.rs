@@ -1,0 +1,315 @@
+//! Buffers that a handler keeps after it has returned: the call completes later.
+//!
+//! A handler that takes an operand as [`Kept`] or a result as [`KeptMut`] may move it into a task, say of
+//! the host's pool, and return. The call is over when the last kept buffer of it is dropped; until then the
+//! host leaves the memory alone, lets what depends on the results wait, and goes on with the rest.
+//!
+//! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by
+//! the [`Guard`] in its decoder. Whoever drops it last completes the host's future. No way out of a handler
+//! leaves kept buffers behind without a future: where there is none (an old host, a panic), the handler's
+//! return waits for them.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::null_mut;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::abi;
+use crate::buffer::{FromView, View};
+use crate::context::{Host, function};
+use crate::error::{Boxed, Error, Result};
+
+/// An operand that may be kept after the handler has returned, as a parameter `x: Kept<Buffer<T>>` or
+/// `x: Kept<AnyBuffer>`. It dereferences to the buffer.
+///
+/// ```
+/// # use farcall_ffi::prelude::*;
+/// use farcall_ffi::{Kept, KeptMut};
+///
+/// /// Doubles `x` on the host's pool, while the program goes on.
+/// #[handler(name = "double_later")]
+/// fn double_later(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>, host: &Context) -> Result<()> {
+///     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");
+///     host.spawn(move || {
+///         for (y, x) in y.iter_mut().zip(x.iter()) {
+///             *y = 2.0 * x;
+///         }
+///     })
+/// }
+/// ```
+///
+/// The call is over when the last kept buffer of it is dropped. It fails if the handler returned an error,
+/// if [`fail`](Kept::fail) was called, or if a kept buffer was dropped by a panic. A kept buffer that is
+/// never dropped (`std::mem::forget`) keeps the program waiting.
+pub struct Kept<B: ?Sized> {
+    view: View,
+    /// What the view's dimensions point to: the frame's own may be gone before the call is over.
+    _dims: Box<[i64]>,
+    call: Arc<Pending>,
+    buffer: PhantomData<fn() -> *const B>,
+}
+
+/// A result that may be kept after the handler has returned, as a parameter `y: KeptMut<Buffer<T>>` or
+/// `y: KeptMut<AnyBuffer>`. It dereferences to the buffer; see [`Kept`].
+pub struct KeptMut<B: ?Sized>(Kept<B>);
+
+impl<B: ?Sized> Kept<B> {
+    /// Drops the buffer and lets the call fail, once all kept buffers are dropped. Of several errors of a
+    /// call, the first counts.
+    pub fn fail(self, error: Error) {
+        self.call.fail(error);
+    }
+}
+
+impl<B: ?Sized> KeptMut<B> {
+    /// As [`Kept::fail`].
+    pub fn fail(self, error: Error) {
+        self.0.fail(error);
+    }
+}
+
+impl<B: FromView + ?Sized> Deref for Kept<B> {
+    type Target = B;
+
+    fn deref(&self) -> &B {
+        // SAFETY: `decode` checked the view against the type, and the memory stays until the call is over;
+        // `no_overlap` saw to it that nobody writes to an operand, and a result is borrowed as `self` is.
+        unsafe { B::from_view(&self.view) }
+    }
+}
+
+impl<B: FromView + ?Sized> Deref for KeptMut<B> {
+    type Target = B;
+
+    fn deref(&self) -> &B {
+        &self.0
+    }
+}
+
+impl<B: FromView + ?Sized> DerefMut for KeptMut<B> {
+    fn deref_mut(&mut self) -> &mut B {
+        // SAFETY: as above, and `no_overlap` saw to it that this is the only view of the memory.
+        unsafe { B::from_view_mut(&mut self.0.view) }
+    }
+}
+
+// SAFETY: a kept buffer owns its dimensions and its share of the call; the elements are `Send + Sync`.
+unsafe impl<B: ?Sized> Send for Kept<B> {}
+// SAFETY: as above.
+unsafe impl<B: ?Sized> Sync for Kept<B> {}
+
+impl<B: FromView + ?Sized> std::fmt::Debug for Kept<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.view.fmt(f)
+    }
+}
+
+impl<B: FromView + ?Sized> std::fmt::Debug for KeptMut<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<B: ?Sized> Drop for Kept<B> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.call.fail(Error::internal("panicked after the handler had returned, or in it"));
+        }
+    }
+}
+
+/// What is read from the frame for a kept buffer.
+#[doc(hidden)]
+pub struct Slot {
+    pub(crate) view: View,
+    pub(crate) call: Option<Arc<Pending>>,
+}
+
+impl Slot {
+    pub(crate) const EMPTY: Slot = Slot { view: View::EMPTY, call: None };
+
+    pub(crate) fn keep<B: ?Sized>(&mut self) -> Kept<B> {
+        let mut view = self.view;
+        let dims = view.own_dims();
+        let call = self.call.take().expect("a parameter is taken once, after it was read");
+        Kept { view, _dims: dims, call, buffer: PhantomData }
+    }
+
+    pub(crate) fn keep_mut<B: ?Sized>(&mut self) -> KeptMut<B> {
+        KeptMut(self.keep())
+    }
+}
+
+/// A call that may complete after its handler has returned.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    handler: &'static str,
+    host: Host,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    error: Option<Error>,
+    whom_to_tell: Waiting,
+}
+
+/// Who wants to know when the call is over.
+#[derive(Debug, Default)]
+enum Waiting {
+    #[default]
+    Nobody,
+    /// The host.
+    Future(*mut abi::Future),
+    /// The thread of the handler.
+    Thread(Sender<Option<Error>>),
+}
+
+// SAFETY: the host's table and futures may be used from any thread; the context of the call, which may
+// not, is left out.
+unsafe impl Send for Pending {}
+// SAFETY: as above; the rest is behind a lock.
+unsafe impl Sync for Pending {}
+
+impl Pending {
+    fn fail(&self, error: Error) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.error.get_or_insert(error);
+    }
+
+    fn tell(&self, whom: Waiting) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).whom_to_tell = whom;
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match (std::mem::take(&mut progress.whom_to_tell), progress.error.take()) {
+            (Waiting::Nobody, _) => {}
+            // The handler's thread waits, unless it is gone, and then there is nobody left to care.
+            (Waiting::Thread(thread), error) => drop(thread.send(error)),
+            (Waiting::Future(future), error) => {
+                let error = error.map(|error| error.context(self.handler));
+                if let Err(error) = complete(&self.host, future, error.as_ref()) {
+                    eprintln!("{}: the host did not take the completion of the call: {error}", self.handler);
+                }
+            }
+        }
+    }
+}
+
+/// A decoder's share of the call. Dropped on the way out of a panic, it waits for the others.
+#[derive(Debug)]
+pub(crate) struct Guard(Option<Arc<Pending>>);
+
+impl Guard {
+    pub(crate) fn new(handler: &'static str, host: &Host) -> Guard {
+        let host = Host { ctx: null_mut(), ..*host };
+        Guard(Some(Arc::new(Pending { handler, host, progress: Mutex::default() })))
+    }
+
+    /// A share for a kept buffer.
+    pub(crate) fn share(&self) -> Option<Arc<Pending>> {
+        self.0.clone()
+    }
+
+    /// Ends the handler's part of the call, after it returned: gives the frame a future if buffers are
+    /// still kept.
+    ///
+    /// # Safety
+    /// `frame` is the call's frame, of a host that offers futures if its table has them.
+    #[cold]
+    pub(crate) unsafe fn finish(mut self, frame: *mut abi::CallFrame, returned: Boxed) -> Boxed {
+        let Some(call) = self.0.take() else { return returned };
+        let call = match Arc::try_unwrap(call) {
+            Ok(mut call) => {
+                let progress = call.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
+                let error = progress.error.take().map(|e| Box::new(e.context(call.handler)));
+                return returned.and(error.map_or(Ok(()), Err));
+            }
+            Err(call) => call,
+        };
+        // SAFETY: the frame's stage was looked at before.
+        let future = match unsafe { (*frame).stage } {
+            abi::Stage::EXECUTE => create(&call.host).ok(),
+            _ => None,
+        };
+        let Some(future) = future else { return returned.and(wait(call)) };
+        if let Err(error) = returned {
+            call.fail(*error);
+        }
+        call.tell(Waiting::Future(future));
+        // SAFETY: hosts with futures have this member, although the frame's size leaves it out.
+        unsafe { (*frame).future = future };
+        Ok(())
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take() {
+            // Whatever it says, the panic says more.
+            let _ = wait(call);
+        }
+    }
+}
+
+/// Waits until all kept buffers are dropped.
+fn wait(call: Arc<Pending>) -> Boxed {
+    let handler = call.handler;
+    let (sender, receiver) = channel();
+    call.tell(Waiting::Thread(sender));
+    drop(call);
+    match receiver.recv() {
+        Ok(Some(error)) => Err(Box::new(error.context(handler))),
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+fn create(host: &Host) -> Result<*mut abi::Future> {
+    let function = function!(host, future_create)?;
+    // Both ends of a future must be there.
+    function!(host, future_set_available)?;
+    function!(host, future_set_error)?;
+    let mut args = abi::FutureCreateArgs {
+        struct_size: size_of::<abi::FutureCreateArgs>(),
+        extension_start: null_mut(),
+        future: null_mut(),
+    };
+    // SAFETY: a function of the host, with the arguments it takes.
+    let error = unsafe { function(&mut args) };
+    host.check(error)?;
+    if args.future.is_null() {
+        return Err(Error::internal("the host made no future"));
+    }
+    Ok(args.future)
+}
+
+fn complete(host: &Host, future: *mut abi::Future, error: Option<&Error>) -> Result<()> {
+    let outcome = match error {
+        None => {
+            let mut args = abi::FutureSetAvailableArgs {
+                struct_size: abi::FutureSetAvailableArgs::STRUCT_SIZE,
+                extension_start: null_mut(),
+                future,
+            };
+            let function = function!(host, future_set_available)?;
+            // SAFETY: a function of the host, with the arguments it takes; once for this future.
+            unsafe { function(&mut args) }
+        }
+        Some(error) => {
+            let mut args = abi::FutureSetErrorArgs {
+                struct_size: abi::FutureSetErrorArgs::STRUCT_SIZE,
+                extension_start: null_mut(),
+                future,
+                error: host.error(error),
+            };
+            let function = function!(host, future_set_error)?;
+            // SAFETY: as above; the host takes the error.
+            unsafe { function(&mut args) }
+        }
+    };
+    host.check(outcome)
+}
