@@ -287,7 +287,7 @@ impl Context {
         Arc::clone(tasks.get_or_insert_default())
     }
 
-    /// Before a run's prepare (initialize) stage.
+    /// Before a run's prepare (initialize) stage, and after one that failed.
     pub(super) fn clear_state(&mut self, stage: Stage) {
         match stage {
             Stage::PREPARE => self.prepared.clear(),
@@ -312,7 +312,10 @@ impl Context {
             Stage::INSTANTIATE => Ok(unsafe { self.instantiated.as_ref() }),
             Stage::PREPARE => Ok(&self.prepared),
             Stage::INITIALIZE => Ok(&self.initialized),
-            other => Err(Failure::invalid(format!("the {} stage has no state", other.name()))),
+            Stage::EXECUTE | Stage::RECORD => {
+                Err(Failure::invalid(format!("the {} stage has no state", stage.name())))
+            }
+            Stage(other) => Err(Failure::invalid(format!("there is no stage {other}"))),
         }
     }
 
@@ -322,6 +325,7 @@ impl Context {
         type_id: TypeId,
         object: *mut c_void,
     ) -> Result<(), Failure> {
+        let slot = self.slot(stage)?;
         let now = Stage(self.stage.load(Ordering::Relaxed));
         if now != stage {
             return Err(Failure::new(
@@ -329,7 +333,7 @@ impl Context {
                 format!("the state of the {} stage cannot be set in the {} stage", stage.name(), now.name()),
             ));
         }
-        self.slot(stage)?.set(type_id, object)
+        slot.set(type_id, object)
     }
 
     pub(super) fn state(&self, stage: Stage, type_id: TypeId) -> Result<*mut c_void, Failure> {

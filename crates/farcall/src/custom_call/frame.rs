@@ -230,7 +230,10 @@ impl CallFrame {
         typed.operands.set_all(operands);
         typed.results.set_all(results);
         // SAFETY: the caller's promise.
-        unsafe { typed.run_to_end(stage, handler, run) }.map_err(|f| self.site.error(stage, f))
+        unsafe { typed.run_to_end(stage, handler, run) }.map_err(|f| {
+            typed.context.clear_state(stage);
+            self.site.error(stage, f)
+        })
     }
 
     #[inline]

@@ -1,0 +1,543 @@
+//! Handlers that go wrong, in every stage: an error in their words, everything released, and the next
+//! run works. (What C++ throws is in `host_exceptions.rs`.)
+
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use expect_test::expect;
+use farcall::Registry;
+use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPool};
+use farcall::ir::op::{CallConfig, CustomCall};
+use farcall::ir::{Attr, AttrDict, DType, TensorType, Type};
+use farcall::registry::{Origin, Platform, Target, register_type};
+use farcall_ffi::abi::{self, *};
+
+#[path = "plugin/ops.rs"]
+mod ops;
+
+use ops::{count, panics, scale};
+
+#[test]
+fn every_code_from_every_stage() {
+    let host = Host::alone();
+    let mut first = Vec::new();
+    for stage in STAGES {
+        for code in 1..=16 {
+            let e = host.run(Fault { stage, what: What::Fail, code }).unwrap_err();
+            assert_eq!((e.stage, e.code, e.message.as_str()), (stage, ErrorCode(code), "because"));
+            if code == 1 {
+                first.push(e.to_string());
+            }
+            host.run(NONE).unwrap();
+            assert_eq!(live(), 0);
+        }
+    }
+    expect![[r#"
+        custom call `faulty` at p.mlir:3:8 failed in its instantiate stage: CANCELLED: because
+        custom call `faulty` at p.mlir:3:8 failed in its prepare stage: CANCELLED: because
+        custom call `faulty` at p.mlir:3:8 failed in its initialize stage: CANCELLED: because
+        custom call `faulty` at p.mlir:3:8 failed in its execute stage: CANCELLED: because"#]]
+    .assert_eq(&first.join("\n"));
+}
+
+#[test]
+fn faults_of_every_kind_from_every_stage() {
+    let host = Host::alone();
+    let mut words = String::new();
+    for what in [
+        What::StrayError,
+        What::StrayFuture,
+        What::FutureFails,
+        What::FutureFailsLater,
+        What::ErrorAndFuture,
+        What::UnknownCode,
+        What::StateTwice,
+        What::StateOfAnotherStage,
+        What::StateOfNoType,
+        What::StateOfNoStage,
+        What::ScratchTwiceFreed,
+    ] {
+        let mut last = None;
+        for stage in STAGES {
+            let outcome = host.run(Fault { stage, what, code: 15 });
+            let e = outcome.expect_err(&format!("{what:?} in {stage:?}"));
+            assert_eq!(e.stage, stage, "{what:?}");
+            let same = format!("{:?}: {}", e.code, e.message);
+            if last.as_ref() != Some(&same) {
+                words += &format!("{what:?} ({}): {same}\n", stage.name());
+                last = Some(same);
+            }
+            host.run(NONE).unwrap();
+            assert_eq!(live(), 0, "{what:?} in {stage:?}");
+        }
+    }
+    expect![[r#"
+        StrayError (instantiate): UNKNOWN: the handler returned an error that is not this host's
+        StrayFuture (instantiate): INVALID_ARGUMENT: the handler returned a future that is not this host's
+        FutureFails (instantiate): DATA_LOSS: because
+        FutureFailsLater (instantiate): DATA_LOSS: because
+        ErrorAndFuture (instantiate): DATA_LOSS: because
+        UnknownCode (instantiate): UNKNOWN: because
+        StateTwice (instantiate): FAILED_PRECONDITION: the state is set already
+        StateTwice (execute): INVALID_ARGUMENT: the execute stage has no state
+        StateOfAnotherStage (instantiate): FAILED_PRECONDITION: the state of the prepare stage cannot be set in the instantiate stage
+        StateOfAnotherStage (prepare): FAILED_PRECONDITION: the state of the initialize stage cannot be set in the prepare stage
+        StateOfAnotherStage (initialize): INVALID_ARGUMENT: the execute stage has no state
+        StateOfAnotherStage (execute): INVALID_ARGUMENT: the record stage has no state
+        StateOfNoType (instantiate): INVALID_ARGUMENT: type id 12345 of the state is not registered with this host
+        StateOfNoType (execute): INVALID_ARGUMENT: the execute stage has no state
+        StateOfNoStage (instantiate): INVALID_ARGUMENT: there is no stage 1000
+        ScratchTwiceFreed (instantiate): FAILED_PRECONDITION: there is no run in the instantiate stage
+        ScratchTwiceFreed (prepare): INVALID_ARGUMENT: this is not scratch memory of this call, or it is free already
+    "#]].assert_eq(&words);
+}
+
+#[test]
+fn one_frame_fails_and_works_by_turns() {
+    let host = Host::alone();
+    let site = host.site(NONE).unwrap();
+    let mut frame = CallFrame::new(&site);
+    let run = RunContext::new();
+    for stage in [Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE] {
+        for what in [What::Fail, What::FutureFailsLater, What::StrayError, What::ErrorAndFuture] {
+            FAULT.store(Fault { stage, what, code: 5 }.packed(), Ordering::Relaxed);
+            assert!(stages(&mut frame, &run).is_err());
+            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            stages(&mut frame, &run).unwrap();
+            assert_eq!(live(), 3);
+        }
+    }
+    drop((frame, site));
+    assert_eq!(live(), 0);
+}
+
+#[test]
+fn a_future_is_completed_once() {
+    let host = Host::alone();
+    let fault = Fault { stage: Stage::EXECUTE, what: What::CompletesTwice, code: 0 };
+    host.run(fault).unwrap();
+    assert_eq!(SECOND.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
+    let e = host.run(Fault { what: What::ErrorAndFuture, code: 7, ..fault }).unwrap_err();
+    assert_eq!(e.code, ErrorCode(7));
+    // The future that came with the error was given up.
+    assert_eq!(SECOND.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
+}
+
+#[test]
+fn what_a_dropped_pending_call_says_is_lost_but_waited_for() {
+    let host = Host::alone();
+    let site = host.site(NONE).unwrap();
+    let mut frame = CallFrame::new(&site);
+    let run = RunContext::new();
+    stages(&mut frame, &run).unwrap();
+    FAULT.store(
+        Fault { stage: Stage::EXECUTE, what: What::FutureFailsLater, code: 9 }.packed(),
+        Ordering::Relaxed,
+    );
+    let completed = COMPLETED.load(Ordering::Relaxed);
+    // SAFETY: there are no buffers.
+    let pending = unsafe { frame.launch(&run) }.unwrap().expect("not complete");
+    drop(pending);
+    assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + 1);
+    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    stages(&mut frame, &run).unwrap();
+}
+
+#[test]
+fn a_record_stage_is_taken_along_but_never_called_here() {
+    unsafe extern "C" fn record(_: *mut abi::CallFrame) -> *mut Error {
+        panic!("this host records nothing")
+    }
+    let host = Host::alone();
+    let bundle = HandlerBundle { record: Some(record), ..BUNDLE };
+    // SAFETY: handlers of this program.
+    let target = unsafe { Target::typed("faulty", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
+    assert!(target.stages().contains(&Stage::RECORD));
+    host.registry.replace(target);
+    host.run(NONE).unwrap();
+}
+
+#[test]
+fn operands_that_do_not_fit_the_handler() {
+    let registry = Registry::new();
+    registry.register_ops(farcall_ffi::ops![scale, panics, count]).unwrap();
+    let (f32x2, f32x3, f64x2) = (ty(DType::F32, &[2]), ty(DType::F32, &[3]), ty(DType::F64, &[2]));
+    let factor = || dict([("factor", Attr::float(2.0, DType::F32))]);
+    let try_call = |name: &str, attrs: AttrDict, ins: &[Type], outs: &[Type]| {
+        let site = site(&registry, name, attrs, ins, outs)?;
+        let mut memory = [[0u64; 8]; 4];
+        let at = memory.each_mut().map(|m| m.as_mut_ptr().cast::<u8>());
+        // SAFETY: every buffer is 64 bytes, and no operand or result is larger.
+        unsafe { CallFrame::new(&site).execute(&at[..ins.len()], &at[3 - outs.len()..3], &RunContext::new()) }
+    };
+    let mut words = String::new();
+    for (attrs, ins, outs) in [
+        (factor(), vec![], vec![f32x2.clone()]),
+        (factor(), vec![f32x2.clone(), f32x2.clone()], vec![f32x2.clone()]),
+        (factor(), vec![f32x2.clone()], vec![]),
+        (factor(), vec![f32x2.clone()], vec![f32x2.clone(), f32x2.clone()]),
+        (factor(), vec![f64x2.clone()], vec![f32x2.clone()]),
+        (factor(), vec![f32x2.clone()], vec![f64x2]),
+        (factor(), vec![f32x2.clone()], vec![f32x3]),
+        (factor(), vec![Type::Token], vec![f32x2.clone()]),
+        (dict([]), vec![f32x2.clone()], vec![f32x2.clone()]),
+        (dict([("factor", Attr::i64(2))]), vec![f32x2.clone()], vec![f32x2.clone()]),
+    ] {
+        let e = try_call("scale", attrs, &ins, &outs).unwrap_err();
+        assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
+        words += &format!("{}\n", e.message.lines().next().unwrap_or_default());
+        // The same target on what it takes.
+        try_call("scale", factor(), std::slice::from_ref(&f32x2), std::slice::from_ref(&f32x2)).unwrap();
+    }
+    expect![[r#"
+        scale: expected 1 operand (x), found 0
+        scale: expected 1 operand (x), found 2
+        scale: expected 1 result (y), found 0
+        scale: expected 1 result (y), found 2
+        scale: operand 0 (x): expected f32, found f64
+        scale: result 0 (y): expected f32, found f64
+        x is f32[2], but y is f32[3]
+        scale: operand 0 (x): expected f32, found token
+        scale: missing attribute factor (f32); found no attribute
+        scale: attribute factor: expected f32, found s64
+    "#]]
+    .assert_eq(&words);
+    let e = try_call("panics", dict([]), &[], &[]).unwrap_err();
+    assert!(e.message.contains("there was nothing"), "{e}");
+    let e = try_call("count", dict([("start", Attr::i64(-1))]), &[], &[ty(DType::S64, &[])]).unwrap_err();
+    assert_eq!(e.stage, Stage::INSTANTIATE);
+}
+
+// ---- The handler -----------------------------------------------------------------------------
+
+/// What goes wrong, and where.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    stage: Stage,
+    what: What,
+    code: u32,
+}
+
+const NONE: Fault = Fault { stage: Stage::RECORD, what: What::Fail, code: 0 };
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(u8)]
+enum What {
+    Fail,
+    UnknownCode,
+    StrayError,
+    StrayFuture,
+    FutureFails,
+    FutureFailsLater,
+    ErrorAndFuture,
+    CompletesTwice,
+    StateTwice,
+    StateOfAnotherStage,
+    StateOfNoStage,
+    StateOfNoType,
+    ScratchTwiceFreed,
+}
+
+const ALL: [What; 13] = [
+    What::Fail,
+    What::UnknownCode,
+    What::StrayError,
+    What::StrayFuture,
+    What::FutureFails,
+    What::FutureFailsLater,
+    What::ErrorAndFuture,
+    What::CompletesTwice,
+    What::StateTwice,
+    What::StateOfAnotherStage,
+    What::StateOfNoStage,
+    What::StateOfNoType,
+    What::ScratchTwiceFreed,
+];
+
+impl Fault {
+    fn packed(self) -> u64 {
+        u64::from(self.stage.0) | (self.what as u64) << 8 | u64::from(self.code) << 16
+    }
+
+    fn unpack(packed: u64) -> Fault {
+        let byte = |i: u32| (packed >> (8 * i)) as u8;
+        let code = (packed >> 16) as u32;
+        Fault { stage: Stage(byte(0).into()), what: ALL[usize::from(byte(1))], code }
+    }
+}
+
+/// The fault that the handler has at present.
+static FAULT: AtomicU64 = AtomicU64::new(0);
+/// States that are not destroyed.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// What the second completion of a future returned.
+static SECOND: AtomicI64 = AtomicI64::new(-1);
+/// Futures that were completed by a thread.
+static COMPLETED: AtomicUsize = AtomicUsize::new(0);
+
+static STATE: LazyLock<TypeId> = LazyLock::new(|| {
+    unsafe extern "C" fn delete(state: *mut c_void) {
+        // SAFETY: made by `new_state`.
+        drop(unsafe { Box::from_raw(state.cast::<u64>()) });
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+    register_type("faulty", TypeId::UNKNOWN, Some(delete)).unwrap()
+});
+
+fn live() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+fn new_state() -> *mut c_void {
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    Box::into_raw(Box::new(7u64)).cast()
+}
+
+const STAGES: [Stage; 4] = [Stage::INSTANTIATE, Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE];
+
+const BUNDLE: HandlerBundle = HandlerBundle {
+    instantiate: Some(faulty),
+    prepare: Some(faulty),
+    initialize: Some(faulty),
+    execute: Some(faulty),
+    record: None,
+};
+
+/// Makes a state in each stage that has one, takes scratch memory that it does not give back, and
+/// then has the fault of the moment.
+unsafe extern "C" fn faulty(frame: *mut abi::CallFrame) -> *mut Error {
+    // SAFETY: the host's frame.
+    let frame = unsafe { &mut *frame };
+    if !frame.extension_start.is_null() {
+        // SAFETY: its only extension is the question for the metadata.
+        let metadata = unsafe { &mut *(*frame.extension_start.cast::<MetadataExtension>()).metadata };
+        metadata.api_version = ApiVersion::new(0, 5);
+        return null_mut();
+    }
+    let call = Call { ctx: frame.ctx, stage: frame.stage };
+    if frame.stage != Stage::EXECUTE {
+        let error = call.set_state(frame.stage, *STATE, new_state());
+        assert!(error.is_null());
+    }
+    if frame.stage != Stage::INSTANTIATE {
+        call.allocate().unwrap();
+    }
+    let fault = Fault::unpack(FAULT.load(Ordering::Relaxed));
+    if fault.stage != frame.stage {
+        return null_mut();
+    }
+    // What the host refuses is still ours.
+    let refused = |stage: Stage, type_id: TypeId| {
+        let state = new_state();
+        let error = call.set_state(stage, type_id, state);
+        assert!(!error.is_null());
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: just made.
+        drop(unsafe { Box::from_raw(state.cast::<u64>()) });
+        error
+    };
+    match fault.what {
+        What::Fail => new_error(fault.code),
+        What::UnknownCode => new_error(99),
+        What::StrayError => std::ptr::without_provenance_mut(0x7777_0008),
+        What::StrayFuture => {
+            frame.future = std::ptr::without_provenance_mut(0x7777_0010);
+            null_mut()
+        }
+        What::FutureFails => {
+            frame.future = new_future();
+            assert!(fail_future(frame.future, new_error(fault.code)).is_null());
+            null_mut()
+        }
+        What::FutureFailsLater => {
+            frame.future = new_future();
+            let future = frame.future.expose_provenance();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(5));
+                COMPLETED.fetch_add(1, Ordering::Relaxed);
+                let future = std::ptr::with_exposed_provenance_mut(future);
+                assert!(fail_future(future, new_error(fault.code)).is_null());
+            });
+            null_mut()
+        }
+        What::ErrorAndFuture => {
+            frame.future = new_future();
+            let future = frame.future.expose_provenance();
+            SECOND.store(-1, Ordering::Relaxed);
+            let error = new_error(fault.code);
+            let later = move || {
+                std::thread::sleep(Duration::from_millis(20));
+                SECOND.store(
+                    code_of(complete(std::ptr::with_exposed_provenance_mut(future))),
+                    Ordering::Relaxed,
+                );
+            };
+            PENDING.lock().unwrap_or_else(PoisonError::into_inner).push(std::thread::spawn(later));
+            error
+        }
+        What::CompletesTwice => {
+            frame.future = new_future();
+            assert!(complete(frame.future).is_null());
+            SECOND.store(code_of(complete(frame.future)), Ordering::Relaxed);
+            null_mut()
+        }
+        What::StateTwice => refused(frame.stage, *STATE),
+        What::StateOfAnotherStage => refused(Stage(frame.stage.0 + 1), *STATE),
+        What::StateOfNoStage => refused(Stage(1000), *STATE),
+        What::StateOfNoType => refused(frame.stage, TypeId { type_id: 12345 }),
+        What::ScratchTwiceFreed => match call.allocate() {
+            Err(error) => error,
+            Ok(data) => {
+                assert!(call.free(data).is_null());
+                call.free(data)
+            }
+        },
+    }
+}
+
+/// Threads that complete futures of failed calls.
+static PENDING: Mutex<Vec<std::thread::JoinHandle<()>>> = Mutex::new(Vec::new());
+
+fn api() -> &'static Api {
+    // SAFETY: the table is static.
+    unsafe { &*farcall::custom_call::host_api() }
+}
+
+/// Arguments of a function of the host, whose size and extension are filled in.
+macro_rules! host {
+    ($function:ident, $args:ident { $($field:ident: $value:expr),* }) => {{
+        let mut args = $args {
+            struct_size: $args::STRUCT_SIZE,
+            extension_start: null_mut(),
+            $($field: $value),*
+        };
+        // SAFETY: complete arguments.
+        let error = unsafe { api().$function.unwrap()(&raw mut args) };
+        (error, args)
+    }};
+}
+
+fn new_error(code: u32) -> *mut Error {
+    let message = CString::new("because").unwrap();
+    host!(error_create, ErrorCreateArgs { message: message.as_ptr(), errc: ErrorCode(code) }).0
+}
+
+fn code_of(error: *mut Error) -> i64 {
+    let ((), args) = host!(
+        error_get_details,
+        ErrorGetDetailsArgs { error: error, message: std::ptr::null(), errc: ErrorCode::OK }
+    );
+    host!(error_destroy, ErrorDestroyArgs { error: error });
+    args.errc.0.into()
+}
+
+fn new_future() -> *mut Future {
+    let (error, args) = host!(future_create, FutureCreateArgs { future: null_mut() });
+    assert!(error.is_null());
+    args.future
+}
+
+fn complete(future: *mut Future) -> *mut Error {
+    host!(future_set_available, FutureSetAvailableArgs { future: future }).0
+}
+
+fn fail_future(future: *mut Future, error: *mut Error) -> *mut Error {
+    host!(future_set_error, FutureSetErrorArgs { future: future, error: error }).0
+}
+
+struct Call {
+    ctx: *mut InvokeContext,
+    stage: Stage,
+}
+
+impl Call {
+    fn set_state(&self, stage: Stage, mut type_id: TypeId, state: *mut c_void) -> *mut Error {
+        host!(
+            state_set,
+            StateSetArgs { ctx: self.ctx, stage: stage, type_id: &raw mut type_id, state: state }
+        )
+        .0
+    }
+
+    fn allocate(&self) -> Result<*mut c_void, *mut Error> {
+        let (error, args) = host!(
+            device_memory_allocate,
+            DeviceMemoryAllocateArgs { ctx: self.ctx, size: 100, alignment: 128, data: null_mut() }
+        );
+        let _in = self.stage;
+        if error.is_null() { Ok(args.data) } else { Err(error) }
+    }
+
+    fn free(&self, data: *mut c_void) -> *mut Error {
+        host!(device_memory_free, DeviceMemoryFreeArgs { ctx: self.ctx, size: 100, data: data }).0
+    }
+}
+
+// ---- Helpers ---------------------------------------------------------------------------------
+
+/// A registry with the handler, which has one fault at a time in the process.
+struct Host {
+    registry: Registry,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Host {
+    fn alone() -> Host {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let registry = Registry::new();
+        // SAFETY: handlers of this program.
+        let target =
+            unsafe { Target::typed("faulty", Platform::Host, BUNDLE, 0, Origin::program()) }.unwrap();
+        registry.register(target).unwrap();
+        Host { registry, _alone: alone }
+    }
+
+    fn site(&self, fault: Fault) -> Result<Arc<CallSite>, CallError> {
+        FAULT.store(fault.packed(), Ordering::Relaxed);
+        site(&self.registry, "faulty", dict([]), &[], &[])
+    }
+
+    /// All stages of a call.
+    fn run(&self, fault: Fault) -> Result<(), CallError> {
+        let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));
+        let outcome = self.site(fault).and_then(|site| stages(&mut CallFrame::new(&site), &run));
+        for thread in PENDING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            thread.join().unwrap();
+        }
+        outcome
+    }
+}
+
+/// The stages of a run.
+fn stages(frame: &mut CallFrame, run: &RunContext) -> Result<(), CallError> {
+    // SAFETY: there are no buffers.
+    unsafe {
+        frame.prepare(&[], &[], run)?;
+        frame.initialize(&[], &[], run)?;
+        frame.execute(&[], &[], run)
+    }
+}
+
+fn site(
+    registry: &Registry,
+    name: &str,
+    attrs: AttrDict,
+    ins: &[Type],
+    outs: &[Type],
+) -> Result<Arc<CallSite>, CallError> {
+    let call = CustomCall { config: CallConfig::Dict(attrs), ..CustomCall::new(name) };
+    let target = registry.resolve(&call, &Platform::Host).unwrap();
+    CallSite::new(target, &call, ins, outs, "p.mlir:3:8").map(Arc::new)
+}
+
+fn dict<const N: usize>(entries: [(&str, Attr); N]) -> AttrDict {
+    entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
+}
+
+fn ty(dtype: DType, dims: &[usize]) -> Type {
+    TensorType::new(dtype, dims).into()
+}
