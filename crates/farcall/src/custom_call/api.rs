@@ -243,7 +243,7 @@ unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
         enter(args, TypeRegisterArgs::STRUCT_SIZE, |_| {
             let name = text((*args).name, "name of the type")?;
             let (id, info) = ((*args).type_id, (*args).type_info);
-            if id.is_null() {
+            if id.is_null() || !id.is_aligned() {
                 return Err(Failure::invalid(format!("the type `{name}` has no place for its id")));
             }
             *id = register_type(&name, *id, info)?;
@@ -257,6 +257,9 @@ unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
 /// # Safety
 /// `info` is null, or points to as many bytes as the `struct_size` at its start says.
 pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo) -> Result<TypeId, Failure> {
+    if !info.is_aligned() {
+        return Err(Failure::invalid(format!("the description of the type `{name}` is misaligned")));
+    }
     // SAFETY: the caller's promise; the deleter is read only if it is there.
     let deleter = unsafe {
         if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
@@ -273,13 +276,13 @@ pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo
 /// The id that a handler's pointer points to.
 ///
 /// # Safety
-/// `id` is null or points to an id.
+/// `id` is null, misaligned or points to an id.
 unsafe fn read_type_id(id: *mut TypeId) -> Result<TypeId, Failure> {
-    // SAFETY: the caller's promise.
-    match unsafe { id.as_ref() } {
-        Some(id) => Ok(*id),
-        None => Err(Failure::invalid("the type id is null")),
+    if id.is_null() || !id.is_aligned() {
+        return Err(Failure::invalid("the type id is null or misaligned"));
     }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { *id })
 }
 
 unsafe extern "C" fn stream_get(args: *mut StreamGetArgs) -> *mut Error {
@@ -374,7 +377,7 @@ unsafe extern "C" fn thread_pool_num_threads(args: *mut ThreadPoolNumThreadsArgs
     unsafe {
         enter(args, ThreadPoolNumThreadsArgs::STRUCT_SIZE, |_| {
             let run = Context::of((*args).ctx)?.run()?;
-            if (*args).num_threads.is_null() {
+            if (*args).num_threads.is_null() || !(*args).num_threads.is_aligned() {
                 return Err(Failure::invalid("there is no place for the number of threads"));
             }
             *(*args).num_threads = i64::try_from(run.pool().size()).unwrap_or(i64::MAX);

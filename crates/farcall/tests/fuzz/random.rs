@@ -1,0 +1,71 @@
+//! Numbers and pointers to try.
+
+/// A generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// A small number, an extreme, or any.
+    pub(crate) fn number(&mut self) -> u64 {
+        match self.below(4) {
+            0 => self.next(),
+            1 => self.pick(&[u64::MAX, 1 << 63, (1 << 63) - 1, 1 << 62, 1 << 32, u64::from(u32::MAX)]),
+            _ => self.below(70) as u64,
+        }
+    }
+
+    /// A `struct_size` where `right` is the right one; mostly that.
+    pub(crate) fn size(&mut self, right: usize) -> usize {
+        if !self.one_in(5) {
+            return right;
+        }
+        match self.below(4) {
+            0 => right.wrapping_sub(self.below(16)),
+            1 => right + self.below(100),
+            _ => self.number() as usize,
+        }
+    }
+
+    /// A member of an enum where `right` is the right one; mostly that.
+    pub(crate) fn kind(&mut self, right: u32) -> u32 {
+        if self.one_in(6) { self.number() as u32 } else { right }
+    }
+
+    /// The pointer itself mostly, else null.
+    pub(crate) fn null_or<T>(&mut self, right: *mut T) -> *mut T {
+        if self.one_in(4) { std::ptr::null_mut() } else { right }
+    }
+
+    /// The pointer itself mostly, else null or one that is misaligned (unless of bytes).
+    pub(crate) fn pointer<T>(&mut self, right: *mut T) -> *mut T {
+        match self.below(12) {
+            0 => std::ptr::null_mut(),
+            1 if !right.is_null() => right.wrapping_byte_add(self.below(align_of::<T>())),
+            _ => right,
+        }
+    }
+}
