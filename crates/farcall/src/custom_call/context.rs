@@ -346,6 +346,9 @@ impl Context {
         if !alignment.is_power_of_two() {
             return Err(Failure::invalid(format!("alignment {alignment} is not a power of two")));
         }
+        if alignment > MAX_ALIGN {
+            return Err(Failure::invalid(format!("alignment {alignment} is more than {MAX_ALIGN}")));
+        }
         let exhausted =
             || Failure::new(ErrorCode::RESOURCE_EXHAUSTED, format!("{size} bytes of scratch memory"));
         let layout =
@@ -374,6 +377,9 @@ impl Context {
 
 /// Alignment of scratch memory at least: a cache line.
 const MIN_ALIGN: usize = 64;
+
+/// Alignment of scratch memory at most: a huge page.
+const MAX_ALIGN: usize = 2 << 20;
 
 impl Scratch {
     fn free(self) {

@@ -508,6 +508,44 @@ mod tests {
         assert!(e.contains("cannot be opened: nobody offers the symbol `nobody_has_this`"), "{e}");
     }
 
+    /// A library that asks for `GLIBC_9.…` where it asked for `GLIBC_2.…`.
+    #[test]
+    fn a_library_of_a_newer_system() {
+        let hash = |name: &[u8]| {
+            let step = |h: u32, c: &u8| {
+                let h = (h << 4).wrapping_add(u32::from(*c));
+                (h ^ (h >> 24 & 0xf0)) & 0x0fff_ffff
+            };
+            name.iter().fold(0, step).to_le_bytes()
+        };
+        let replace = |bytes: &mut Vec<u8>, old: &[u8], new: &[u8]| {
+            let found: Vec<usize> =
+                bytes.windows(old.len()).enumerate().filter(|(_, w)| *w == old).map(|(i, _)| i).collect();
+            found.iter().for_each(|i| bytes[*i..i + old.len()].copy_from_slice(new));
+            assert!(!found.is_empty());
+        };
+        let dir = tempdir().unwrap();
+        let source = "extern \"C\" int getpid(); int x = getpid();";
+        let Some(path) = build(&dir, "newer", source, &[]) else { return };
+        let mut bytes = std::fs::read(&path).unwrap();
+        let Some(at) = bytes.windows(8).position(|w| w == b"GLIBC_2.") else {
+            println!("NOT RUN: this system's C library has no versions");
+            return;
+        };
+        let old: Vec<u8> = bytes[at..].iter().copied().take_while(|b| *b != 0).collect();
+        let mut new = old.clone();
+        new[6] = b'9';
+        replace(&mut bytes, &old, &new);
+        replace(&mut bytes, &hash(&old), &hash(&new));
+        std::fs::write(&path, bytes).unwrap();
+        let e = refusal(&path);
+        let expected = format!(
+            "cannot be opened: it was built on a system with a newer C library ({}, this one has glibc 2.",
+            String::from_utf8_lossy(&new)
+        );
+        assert!(e.contains(&expected), "{e}");
+    }
+
     #[test]
     fn a_library_that_is_gone() {
         let dir = tempdir().unwrap();
