@@ -165,6 +165,8 @@ struct Number {
     api: *const abi::Api,
     rust: TypeId,
     number: abi::TypeId,
+    /// What the host was told, and may keep pointers to.
+    _description: (&'static str, &'static abi::TypeInfo),
     next: *const Number,
 }
 
@@ -204,20 +206,20 @@ fn register<T: Send + Sync + 'static>(host: &Host, name: String) -> Result<abi::
         deleter: Some(delete::<T>),
     };
     let mut number = abi::TypeId::UNKNOWN;
-    // Hosts may keep the description, so it stays.
+    let description: (&'static str, &'static abi::TypeInfo) = (name.leak(), Box::leak(Box::new(info)));
     let mut args = abi::TypeRegisterArgs {
         struct_size: size_of::<abi::TypeRegisterArgs>(),
         extension_start: null_mut(),
-        name: abi::ByteSpan::new(name.leak().as_bytes()),
+        name: abi::ByteSpan::new(description.0.as_bytes()),
         type_id: &mut number,
-        type_info: Box::leak(Box::new(info)),
+        type_info: description.1,
     };
     let function = function!(host, type_register)?;
     // SAFETY: a function of the host, with the arguments it takes.
     let error = unsafe { function(&mut args) };
     host.check(error)?;
     let next = NUMBERS.load(Ordering::Acquire);
-    let node = Number { api: host.api, rust: TypeId::of::<T>(), number, next };
+    let node = Number { api: host.api, rust: TypeId::of::<T>(), number, _description: description, next };
     NUMBERS.store(Box::leak(Box::new(node)), Ordering::Release);
     Ok(number)
 }
