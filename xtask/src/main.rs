@@ -1,4 +1,4 @@
-//! The project's task runner: `cargo xtask demo`, `cargo xtask test`, `cargo xtask bench`.
+//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `bench`.
 //!
 //! One file a task. Everything that a task makes lies under `target/`.
 #![forbid(unsafe_code)]
@@ -25,7 +25,11 @@ Tasks:
                  suites in a folder `shared` beside the checkout, where there is one.
                  Ends with `N passed, N failed`.
   test --quick   The same without what needs a Python package or the suites.
-  bench          Compile, call and throughput, side by side with jaxlib in one sitting.
+  test-newest [MIRROR]
+                 The handlers' Python tests in a jaxlib that needs a newer Python than this
+                 machine's, in a Debian made with debootstrap from MIRROR. Needs root.
+  bench          Decoding, calls, compile and throughput, call and throughput, side by side
+                 with jaxlib in one sitting.
 ";
 
 fn main() -> ExitCode {
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(),
         ["test"] => test::run(false),
         ["test", "--quick"] => test::run(true),
+        ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["bench"] => bench::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::python::{self, Venv};
-use crate::shell::{cargo, output, shared, show, target};
+use crate::shell::{cargo, must, output, program, shared, show, target};
 use crate::suites;
 
 /// What has passed and failed so far: each step counts as one, each test and each file of a suite too.
@@ -64,6 +64,15 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     println!("\nfinished in {} s", started.elapsed().as_secs());
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(tally.failed == 0)
+}
+
+/// The handlers' Python tests in a jaxlib that this machine's Python is too old for.
+pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
+    must(&mut cargo(&["build", "--quiet", "--package", "jax-ffi-ops"]))?;
+    let mut script = program("crates/farcall-ffi/tests/by_hand/newest_jaxlib.sh", &[]);
+    script.arg(target().join("debug/libjax_ffi_ops.so")).arg(target().join("trixie"));
+    must(script.args(mirror))?;
+    Ok(true)
 }
 
 impl Tally {

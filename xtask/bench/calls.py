@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What a custom call costs by itself, in farcall and in XLA:CPU (jaxlib), in turn, in one sitting.
+
+    python calls.py FARCALL LIBNOOP [--rounds N]
+
+One program is a chain of 1,000 calls of a raw handler that returns at once, the other has none; the
+difference, over 1,000, is what it takes to enter and leave a handler inside a plan. The program without
+calls is what it takes to run anything: farcall from Rust, XLA through `execute_sharded` from Python.
+"""
+import argparse
+import ctypes
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+
+import jax
+import jax.extend
+import numpy as np
+from jaxlib import _jax
+
+CALLS = 1000
+TYPE = "tensor<8xf32>"
+
+
+def program(calls):
+    lines = [f"module @chain {{ func.func public @main(%v0: {TYPE}) -> {TYPE} {{"]
+    for i in range(calls):
+        lines.append(f"%v{i + 1} = stablehlo.custom_call @noop(%v{i}) {{api_version = 4 : i32, backend_config = {{}}}} : ({TYPE}) -> {TYPE}")
+    lines.append(f"return %v{calls} : {TYPE} }} }}")
+    return "\n".join(lines)
+
+
+def farcall(binary, library, path, repeat):
+    command = [binary, "run", path, "--load", library, "--target", "noop=NoOp", "--input", "ones"]
+    command += ["--quiet", "--stats", "--json", "--repeat", str(repeat)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["stats"]["run_seconds"]["median"]
+
+
+class Xla:
+    def __init__(self, text):
+        backend = jax.extend.backend.get_backend("cpu")
+        self.executable = backend.compile_and_load(text, _jax.DeviceList(tuple(backend.local_devices()[:1])))
+        self.argument = jax.block_until_ready(jax.device_put(np.ones(8, np.float32)))
+
+    def median(self, repeat):
+        times = []
+        for _ in range(repeat):
+            start = time.perf_counter()
+            results = self.executable.execute_sharded([self.argument])
+            results.disassemble_into_single_device_arrays()[0][0].block_until_ready()
+            times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("farcall")
+    parser.add_argument("library")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--repeat", type=int, default=500)
+    args = parser.parse_args()
+    target = jax.ffi.pycapsule(ctypes.CDLL(args.library).NoOp)
+    jax.ffi.register_ffi_target("noop", target, platform="cpu", api_version=1)
+
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {}
+        for calls in (0, CALLS):
+            paths[calls] = f"{folder}/chain{calls}.mlir"
+            with open(paths[calls], "w") as file:
+                file.write(program(calls))
+        xla = {calls: Xla(program(calls)) for calls in paths}
+        for _ in range(args.rounds):
+            ours.append([farcall(args.farcall, args.library, paths[calls], args.repeat) for calls in (0, CALLS)])
+            theirs.append([xla[calls].median(args.repeat) for calls in (0, CALLS)])
+
+    def figures(rounds):
+        return statistics.median(r[0] for r in rounds), statistics.median((r[1] - r[0]) / CALLS for r in rounds)
+
+    (fe, fc), (xe, xc) = figures(ours), figures(theirs)
+    print(f"{'':44} {'farcall':>10} {'XLA':>10} {'ratio':>8}")
+    print(f"{'enter and leave a no-op handler, ns':44} {fc * 1e9:10.1f} {xc * 1e9:10.1f} {xc / fc:7.1f}x")
+    print(f"{'run a program that does nothing, ns':44} {fe * 1e9:10.0f} {xe * 1e9:10.0f} {xe / fe:7.1f}x")
+
+
+if __name__ == "__main__":
+    main()
