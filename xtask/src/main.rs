@@ -28,8 +28,8 @@ Tasks:
   test-newest [MIRROR]
                  The handlers' Python tests in a jaxlib that needs a newer Python than this
                  machine's, in a Debian made with debootstrap from MIRROR. Needs root.
-  bench          Decoding, calls, compile and throughput, call and throughput, side by side
-                 with jaxlib in one sitting.
+  bench          Decoding, calls, compile time and throughput, side by side with
+                 jaxlib in one sitting.
 ";
 
 fn main() -> ExitCode {

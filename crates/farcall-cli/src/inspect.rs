@@ -59,9 +59,10 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         terminal::table(&["target", "API", "attributes", "operands", "results", "at", "resolved by"]);
     for call in &calls {
         let resolved = match &call.target {
-            Ok(target) => {
-                color(Cell::new(format!("{}, {}", targets::api(target), targets::origin(target))), Color::Green)
-            }
+            Ok(target) => color(
+                Cell::new(format!("{}, {}", targets::api(target), targets::origin(target))),
+                Color::Green,
+            ),
             Err(e) => color(Cell::new(e.note()), Color::Red),
         };
         table.add_row([

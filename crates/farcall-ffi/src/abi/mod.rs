@@ -182,12 +182,12 @@ impl ByteSpan {
         ByteSpan { ptr: bytes.as_ptr().cast(), len: bytes.len() }
     }
 
-    /// The bytes; empty when `ptr` is null, whatever `len` says.
+    /// The bytes; empty when `ptr` is null, whatever `len` says, and when no memory is that long.
     ///
     /// # Safety
     /// Unless null, `ptr` points to `len` bytes that stay and do not change during `'a`.
     pub const unsafe fn as_bytes<'a>(&self) -> &'a [u8] {
-        if self.ptr.is_null() || self.len == 0 {
+        if self.ptr.is_null() || self.len > isize::MAX as usize {
             return &[];
         }
         // SAFETY: the caller's promise.
