@@ -2,7 +2,8 @@
 //!
 //! A library that is built with [`library!`](crate::library) exports the C function [`SYMBOL`], which
 //! returns a [`LibraryDescriptor`]: a table of ops, each with its name, platform, functions by stage,
-//! parameters, documentation and place in the source. A host calls the function and reads the result
+//! parameters, documentation and place in the source, and what its author declared about it: its
+//! signature and the targets that are its derivatives. A host calls the function and reads the result
 //! through [`Library`].
 //!
 //! # Compatibility
@@ -106,6 +107,16 @@ pub struct OpDescriptor {
     pub params: *const ParamDescriptor,
     /// Number of parameters.
     pub param_count: usize,
+    /// Signature, as [`farcall_sig::Signature`] prints it; empty if the op has none.
+    pub signature: ByteSpan,
+    /// Name of the target that also gives residuals, or empty.
+    pub vjp_forward: ByteSpan,
+    /// Name of the target that takes cotangents, or empty.
+    pub vjp_backward: ByteSpan,
+    /// Name of the target that takes tangents, or empty.
+    pub jvp_tangent: ByteSpan,
+    /// Names of operands that are not differentiable, separated by commas.
+    pub non_differentiable: ByteSpan,
 }
 
 /// A parameter of an op.
@@ -175,6 +186,28 @@ pub struct OpParts {
     pub file: &'static str,
     pub line: u32,
     pub params: &'static [ParamDescriptor],
+    pub declaration: Declaration,
+}
+
+/// What an op's author says about it beside the function. Empty where nothing is said.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    pub signature: &'static str,
+    pub vjp_forward: &'static str,
+    pub vjp_backward: &'static str,
+    pub jvp_tangent: &'static str,
+    pub non_differentiable: &'static str,
+}
+
+impl Declaration {
+    pub const NONE: Declaration = Declaration {
+        signature: "",
+        vjp_forward: "",
+        vjp_backward: "",
+        jvp_tangent: "",
+        non_differentiable: "",
+    };
 }
 
 impl OpDescriptor {
@@ -193,6 +226,11 @@ impl OpDescriptor {
             param_stride: size_of::<ParamDescriptor>() as u32,
             params: parts.params.as_ptr(),
             param_count: parts.params.len(),
+            signature: ByteSpan::new(parts.declaration.signature.as_bytes()),
+            vjp_forward: ByteSpan::new(parts.declaration.vjp_forward.as_bytes()),
+            vjp_backward: ByteSpan::new(parts.declaration.vjp_backward.as_bytes()),
+            jvp_tangent: ByteSpan::new(parts.declaration.jvp_tangent.as_bytes()),
+            non_differentiable: ByteSpan::new(parts.declaration.non_differentiable.as_bytes()),
         }
     }
 }
@@ -440,6 +478,32 @@ impl<'a> Op<'a> {
         (text(self.descriptor.file), self.descriptor.line)
     }
 
+    /// Its signature, in the language of [`farcall_sig::signature`]. A writer of a later version may
+    /// have one that this version does not understand.
+    pub fn signature(&self) -> Option<&'a str> {
+        given(self.descriptor.signature)
+    }
+
+    /// Name of the target that gives residuals beside the op's results.
+    pub fn vjp_forward(&self) -> Option<&'a str> {
+        given(self.descriptor.vjp_forward)
+    }
+
+    /// Name of the target that takes the cotangents of its results and gives those of its operands.
+    pub fn vjp_backward(&self) -> Option<&'a str> {
+        given(self.descriptor.vjp_backward)
+    }
+
+    /// Name of the target that takes the tangents of its operands and gives those of its results.
+    pub fn jvp_tangent(&self) -> Option<&'a str> {
+        given(self.descriptor.jvp_tangent)
+    }
+
+    /// Names of its operands that have no derivatives.
+    pub fn non_differentiable(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        given(self.descriptor.non_differentiable).into_iter().flat_map(|names| names.split(','))
+    }
+
     /// Its parameters, in the order of the function's.
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
         let OpDescriptor { params, param_count, param_stride, .. } = self.descriptor;
@@ -535,6 +599,10 @@ fn text<'a>(span: ByteSpan) -> &'a str {
     std::str::from_utf8(unsafe { span.as_bytes() }).unwrap_or_default()
 }
 
+fn given<'a>(span: ByteSpan) -> Option<&'a str> {
+    Some(text(span)).filter(|text| !text.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -554,6 +622,12 @@ mod tests {
         file: "src/lib.rs",
         line: 7,
         params: &[],
+        declaration: Declaration {
+            signature: "(x: f32[*], at: f32[]) -> (y: f32[*])",
+            vjp_backward: "an_op_bwd",
+            non_differentiable: "at,x",
+            ..Declaration::NONE
+        },
     });
     const OPS: &[&OpDescriptor] = &[&OP];
 
@@ -565,6 +639,10 @@ mod tests {
         assert_eq!((library.name(), library.version()), ("lib", "1.2.3"));
         let ops: Vec<_> = library.ops().map(|op| (op.name(), op.doc(), op.location())).collect();
         assert_eq!(ops, [("an_op", "Does it.", ("src/lib.rs", 7))]);
+        let op = library.ops().next().unwrap();
+        assert_eq!(op.signature(), Some("(x: f32[*], at: f32[]) -> (y: f32[*])"));
+        assert_eq!((op.vjp_forward(), op.vjp_backward(), op.jvp_tangent()), (None, Some("an_op_bwd"), None));
+        assert_eq!(op.non_differentiable().collect::<Vec<_>>(), ["at", "x"]);
     }
 
     #[test]
@@ -578,6 +656,7 @@ mod tests {
         let library = unsafe { Library::read(&descriptor) }.unwrap();
         let op = library.ops().next().unwrap();
         assert_eq!((op.name(), op.doc(), op.params().len()), ("an_op", "", 0));
+        assert_eq!((op.signature(), op.non_differentiable().count()), (None, 0));
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub mod abi;
 mod attr;
 mod buffer;
 mod context;
+mod declared;
 mod decode;
 pub mod descriptor;
 mod element;
@@ -114,11 +115,13 @@ pub mod __private {
     use crate::error::{Error, Result};
 
     pub use crate::context::Host;
+    pub use crate::declared::{Declared, derivative, fits, has_all_attributes, is_context};
+    pub use crate::decode::Role;
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, finish, keeps, may_overlap, may_overlap_itself, memory, named,
         no_overlap, positional, slot, take,
     };
-    pub use crate::descriptor::{OpParts, concat, count, params};
+    pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
     pub use crate::error::Boxed;
     pub use crate::trampoline::{Entry, enter};
 

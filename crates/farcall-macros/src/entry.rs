@@ -5,12 +5,16 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, PathArguments, Result, Type};
 
+use crate::declaration::Declaration;
 use crate::function::Function;
 use crate::options::{HandlerOptions, Stage};
 
 pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let function: Function = syn::parse2(item)?;
+    let mut function: Function = syn::parse2(item)?;
+    let declaration = Declaration::take(&mut function)?;
     let options = HandlerOptions::parse(options)?;
+    let checks = declaration.check(&function, options.has_stages())?;
+    let declaration = declaration.value();
     let name = &function.name;
     let target = &options.name;
     let platform = options.platform.as_ref().map_or_else(|| "Host".to_owned(), syn::LitStr::value);
@@ -45,6 +49,8 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
         quote! {
             #implementation
 
+            #checks
+
             impl __ffi::__private::Op for #name {
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
                     &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
@@ -59,6 +65,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
                         file: ::std::file!(),
                         line: ::std::line!(),
                         params: &__ffi::__private::params(&SPECS, &NAMES),
+                        declaration: #declaration,
                     });
             }
         },

@@ -20,7 +20,7 @@ pub(crate) struct Function {
 pub(crate) struct Param {
     attrs: Vec<Attribute>,
     mutability: Option<Token![mut]>,
-    ident: Ident,
+    pub(crate) ident: Ident,
     /// Name of the attribute, operand or result.
     pub(crate) name: String,
     pub(crate) ty: Type,

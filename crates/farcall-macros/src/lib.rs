@@ -6,12 +6,14 @@
 //!
 //! - `function` parses the function under an attribute.
 //! - `attribute` expands `#[derive(FromAttr)]`.
+//! - `declaration` reads `#[signature]` and the derivatives, and compares them with the function.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `export` expands `library!` and `ops!`.
 
 use proc_macro::TokenStream;
 
 mod attribute;
+mod declaration;
 mod entry;
 mod export;
 mod function;
@@ -35,6 +37,29 @@ mod options;
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
 /// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
+///
+/// # Declarations
+///
+/// ```text
+/// #[handler(name = "rms_norm")]
+/// #[signature((x: f32[*, n], scale: f32[n], eps: f32 = 1e-6) -> (y: f32[*, n]))]
+/// #[vjp(forward = rms_norm_fwd, backward = rms_norm_bwd)]
+/// fn rms_norm(x: &Buffer<f32>, scale: &Buffer<f32, 1>, eps: f32, y: &mut Buffer<f32>) -> Result<()> { … }
+/// ```
+///
+/// | below `#[handler]` | |
+/// | --- | --- |
+/// | `#[signature((…) -> (…) where …)]` | what the op takes and gives, in the language of `farcall_sig::signature`; also as a string |
+/// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | handlers that are the op's reverse derivative |
+/// | `#[jvp(tangent = t)]` | the handler that is its forward derivative |
+/// | `#[nondiff(labels)]` | operands that have no derivative |
+///
+/// A mistake in the signature is a compile error where it was made. Its operands, attributes and
+/// results are parameters of the function, by name, each list in the same order; a result that `aliases`
+/// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Whether
+/// derivatives fit the op is checked when the library is loaded.
+///
+/// # Parameters
 ///
 /// A parameter that is an attribute has the attribute's name, or that of `#[attr(name = "…")]` before it.
 /// A handler refuses attributes that it does not name, unless it has other stages (which get the same

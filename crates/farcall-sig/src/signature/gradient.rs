@@ -317,19 +317,8 @@ fn derivative_of(name: &str) -> &str {
     name.strip_prefix('d').unwrap_or_default()
 }
 
-/// The types that an element type can be.
-fn possible_types(signature: &Signature, element: &ElementType) -> Vec<DType> {
-    match element.variable() {
-        None => element.apply(DType::F32).into_iter().collect(),
-        Some(variable) => {
-            let set = signature.type_set(&variable.text).map(TypeSet::types).unwrap_or_default();
-            set.iter().filter_map(|t| element.apply(*t)).collect()
-        }
-    }
-}
-
 fn is_differentiable(signature: &Signature, element: &ElementType) -> bool {
-    possible_types(signature, element).into_iter().any(is_continuous)
+    signature.possible_types(element).into_iter().any(is_continuous)
 }
 
 fn is_continuous(dtype: DType) -> bool {
@@ -491,8 +480,8 @@ impl<'a> Matcher<'a> {
                 ),
             );
         }
-        let takes = possible_types(self.derivative, own.element);
-        let mut needed = possible_types(owner, known.element);
+        let takes = self.derivative.possible_types(own.element);
+        let mut needed = owner.possible_types(known.element);
         if needed.iter().any(|t| is_continuous(*t)) {
             // A call with integers is never differentiated.
             needed.retain(|t| is_continuous(*t) || self.part == Part::Forward);

@@ -183,6 +183,8 @@ mod partition;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::dtype::DType;
+
 pub use ast::{
     Arity, Attr, BinaryOp, Clause, Comparison, Dim, DimUse, ElementFn, ElementType, Expr, Fold, Function,
     Layout, Name, Operand, Reducer, ResultDecl, Shape, TypeBase, TypeSet,
@@ -254,6 +256,17 @@ impl Signature {
             Clause::Types { variables, set } if variables.iter().any(|v| v.text == variable) => Some(set),
             _ => None,
         })
+    }
+
+    /// The types that an element type of this signature can be, in the order in which they are written.
+    pub fn possible_types(&self, element: &ElementType) -> Vec<DType> {
+        match element.variable() {
+            None => element.apply(DType::F32).into_iter().collect(),
+            Some(variable) => {
+                let set = self.type_set(&variable.text).map(TypeSet::types).unwrap_or_default();
+                set.iter().filter_map(|t| element.apply(*t)).collect()
+            }
+        }
     }
 
     /// What the kernel does with a dimension; `"*"` names the batch.

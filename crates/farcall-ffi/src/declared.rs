@@ -1,0 +1,116 @@
+//! Whether a handler's parameters are those of its signature: the part of the question that only types
+//! can answer.
+//!
+//! `#[handler]` matches names and their order itself. For each parameter that the signature knows it
+//! then writes a [`Declared`] and a constant assertion that the parameter's type [`fits`], so that a
+//! mistake is a compile error at the parameter, and types count for what they are, however they are
+//! written.
+
+use crate::abi::DataType;
+use crate::buffer::ANY_RANK;
+use crate::decode::{Role, Spec};
+
+/// What a signature says of one parameter.
+#[derive(Debug)]
+pub struct Declared {
+    /// What it is.
+    pub role: Role,
+    /// Whether the parameter must be an `Option`; `None` if it may be.
+    pub optional: Option<bool>,
+    /// The element type, or `INVALID` if there are several.
+    pub dtype: DataType,
+    /// The number of dimensions, or `ANY_RANK` if there are several.
+    pub rank: usize,
+    /// What an attribute's type may expect.
+    pub attribute: &'static [&'static str],
+}
+
+impl Declared {
+    /// A buffer of one of these roles.
+    pub const fn buffer(
+        role: Role,
+        optional: bool,
+        dtype: Option<farcall_sig::DType>,
+        rank: Option<usize>,
+    ) -> Self {
+        let dtype = match dtype {
+            Some(dtype) => DataType::from_dtype(dtype),
+            None => DataType::INVALID,
+        };
+        let rank = match rank {
+            Some(rank) => rank,
+            None => ANY_RANK,
+        };
+        Declared { role, optional: Some(optional), dtype, rank, attribute: &[] }
+    }
+
+    /// All buffers of a variadic operand or result.
+    pub const fn rest(role: Role) -> Self {
+        Declared { optional: None, ..Declared::buffer(role, false, None, None) }
+    }
+
+    /// An attribute.
+    pub const fn attribute(optional: Option<bool>, attribute: &'static [&'static str]) -> Self {
+        Declared { optional, attribute, ..Declared::rest(Role::Attribute) }
+    }
+}
+
+/// True if a parameter's type is one for what the signature says.
+pub const fn fits(spec: &Spec, declared: &Declared) -> bool {
+    let optional = match declared.optional {
+        Some(optional) => spec.optional == optional,
+        None => true,
+    };
+    spec.role as u32 == declared.role as u32
+        && optional
+        && (spec.dtype.0 == DataType::INVALID.0 || spec.dtype.0 == declared.dtype.0)
+        && (spec.rank == ANY_RANK || spec.rank == declared.rank)
+        && (declared.attribute.is_empty() || contains(declared.attribute, spec.attribute))
+}
+
+/// True for a parameter that no signature mentions: something of the host, or every attribute.
+pub const fn is_context(spec: &Spec) -> bool {
+    matches!(spec.role, Role::Context | Role::AllAttributes)
+}
+
+/// True if one of the parameters is every attribute.
+pub const fn has_all_attributes(specs: &[Spec]) -> bool {
+    let mut i = 0;
+    while i < specs.len() {
+        if matches!(specs[i].role, Role::AllAttributes) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// Name of a handler that is the derivative of another.
+pub const fn derivative<O: crate::__private::Op>() -> &'static str {
+    O::NAME
+}
+
+const fn contains(texts: &[&str], text: &str) -> bool {
+    let mut i = 0;
+    while i < texts.len() {
+        if same(texts[i].as_bytes(), text.as_bytes()) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}

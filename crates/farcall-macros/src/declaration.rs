@@ -1,0 +1,527 @@
+//! `#[signature]`, `#[vjp]`, `#[jvp]` and `#[nondiff]` under a `#[handler]`: what an op's author says
+//! about it beside the function.
+//!
+//! A signature is Rust tokens (or one string). Its text is put together again, with a table from bytes
+//! to tokens, so that a mistake is reported where it was made. Then the function's parameters are
+//! compared with it: names and order here, types by constant assertions over
+//! `farcall_ffi::__private::Declared`, since only the compiler knows what a type is.
+//!
+//! **Invariant.** What goes into the descriptor is a signature's printed form, not the author's text.
+
+use farcall_sig::nearest::nearest;
+use farcall_sig::signature::{
+    Arity, Attr as SigAttr, ElementType, Name, Operand, ResultDecl, Shape, Span as Bytes,
+};
+use farcall_sig::{AttrType, DType, ScalarType, Signature};
+use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
+use quote::{format_ident, quote, quote_spanned};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
+
+use crate::function::{Function, Param};
+
+/// What was declared.
+#[derive(Default)]
+pub(crate) struct Declaration {
+    signature: Option<(Signature, Source)>,
+    forward: Option<Path>,
+    backward: Option<Path>,
+    tangent: Option<Path>,
+    non_differentiable: Vec<String>,
+}
+
+impl Declaration {
+    /// Takes the attributes that are declarations off the function.
+    pub(crate) fn take(function: &mut Function) -> Result<Declaration> {
+        let is_ours = |attr: &Attribute| NAMES.iter().any(|name| attr.path().is_ident(name));
+        let (ours, others) = std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_ours);
+        function.attrs = others;
+        let mut declaration = Declaration::default();
+        let mut seen = Vec::new();
+        let mut names = Vec::new();
+        for attr in &ours {
+            if seen.contains(&attr.path().get_ident()) {
+                return Err(Error::new(attr.path().span(), "given twice"));
+            }
+            seen.push(attr.path().get_ident());
+            if attr.path().is_ident("signature") {
+                declaration.signature = Some(read_signature(attr)?);
+            } else if attr.path().is_ident("vjp") {
+                let [forward, backward] = paths(attr, ["forward", "backward"])?;
+                let message = "say which op takes the cotangents: #[vjp(backward = f)], or #[vjp(forward = f, backward = g)]";
+                declaration.backward = Some(backward.ok_or_else(|| Error::new(attr.span(), message))?);
+                declaration.forward = forward;
+            } else if attr.path().is_ident("jvp") {
+                let [tangent] = paths(attr, ["tangent"])?;
+                let message = "say which op takes the tangents: #[jvp(tangent = f)]";
+                declaration.tangent = Some(tangent.ok_or_else(|| Error::new(attr.span(), message))?);
+            } else {
+                let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
+                names = attr.parse_args_with(parser)?.into_iter().collect();
+            }
+        }
+        let Some((signature, _)) = &declaration.signature else {
+            return match ours.first() {
+                Some(attr) => {
+                    let message =
+                        "derivatives are declared of an op with a signature: add #[signature((…) -> (…))]";
+                    Err(Error::new(attr.path().span(), message))
+                }
+                None => Ok(declaration),
+            };
+        };
+        let operands: Vec<&str> = signature.operands().iter().map(|o| o.name.text.as_str()).collect();
+        if let Some(unknown) = names.iter().find(|name| !operands.contains(&name.to_string().as_str())) {
+            let message = format!(
+                "the signature has no operand `{unknown}`{}",
+                hint(&unknown.to_string(), operands.iter().copied())
+            );
+            return Err(Error::new(unknown.span(), message));
+        }
+        declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
+        Ok(declaration)
+    }
+
+    /// The value for the descriptor.
+    pub(crate) fn value(&self) -> TokenStream {
+        let derivative = |path: &Option<Path>| match path {
+            Some(path) => quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>() },
+            None => quote!(""),
+        };
+        let signature = self.signature.as_ref().map(|(s, _)| s.to_string()).unwrap_or_default();
+        let [forward, backward, tangent] = [&self.forward, &self.backward, &self.tangent].map(derivative);
+        let non_differentiable = self.non_differentiable.join(",");
+        quote! {
+            __ffi::__private::Declaration {
+                signature: #signature,
+                vjp_forward: #forward,
+                vjp_backward: #backward,
+                jvp_tangent: #tangent,
+                non_differentiable: #non_differentiable,
+            }
+        }
+    }
+
+    /// Compares the parameters with the signature. `has_stages`: other functions get the same
+    /// attributes, so that this one need not have all of them.
+    ///
+    /// What is returned are assertions over the constant `SPECS`.
+    pub(crate) fn check(&self, function: &Function, has_stages: bool) -> Result<TokenStream> {
+        let Some((signature, source)) = &self.signature else { return Ok(TokenStream::new()) };
+        let checker = Checker { signature, source, params: &function.params };
+        let mut errors = checker.missing();
+        errors.extend(checker.disorder());
+        if let Some(error) = errors.into_iter().reduce(|mut all, error| {
+            all.combine(error);
+            all
+        }) {
+            return Err(error);
+        }
+        let params = function.params.iter().enumerate().map(|(i, param)| checker.param(i, param));
+        let attrs = if has_stages { Vec::new() } else { checker.attributes() };
+        Ok(quote! { #(#params)* #(#attrs)* })
+    }
+}
+
+/// The attributes that belong to a handler.
+const NAMES: [&str; 4] = ["signature", "vjp", "jvp", "nondiff"];
+
+/// `(key = path, …)`
+fn paths<const N: usize>(attr: &Attribute, keys: [&str; N]) -> Result<[Option<Path>; N]> {
+    let mut found = [const { None }; N];
+    attr.parse_nested_meta(|meta| {
+        let Some(i) = keys.iter().position(|key| meta.path.is_ident(key)) else {
+            return Err(meta.error(format!("expected {}", keys.map(|k| format!("`{k} = …`")).join(" or "))));
+        };
+        if found[i].replace(meta.value()?.parse()?).is_some() {
+            return Err(meta.error("given twice"));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+// ---- Tokens --------------------------------------------------------------------------------
+
+/// Where a signature was written: for each token its bytes in the text, or one string for all of them.
+struct Source {
+    tokens: Vec<(usize, TokenStream)>,
+    text: String,
+    literal: Option<Span>,
+}
+
+fn read_signature(attr: &Attribute) -> Result<(Signature, Source)> {
+    let source = match &attr.meta {
+        Meta::List(list) => match syn::parse2::<LitStr>(list.tokens.clone()) {
+            Ok(literal) => Source::literal(&literal),
+            Err(_) => Source::tokens(list.tokens.clone()),
+        },
+        Meta::NameValue(meta) => match &meta.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) => Source::literal(literal),
+            other => return Err(Error::new(other.span(), "expected a signature in quotes")),
+        },
+        Meta::Path(path) => {
+            return Err(Error::new(path.span(), "expected `#[signature((x: f32[*, n]) -> (y: f32[*, n]))]`"));
+        }
+    };
+    match Signature::parse(&source.text) {
+        Ok(signature) => Ok((signature, source)),
+        Err(error) if source.literal.is_some() => Err(source.error(error.span, error.render(&source.text))),
+        Err(error) => {
+            let notes = error.notes.iter().map(|note| format!("\n= {note}"));
+            Err(source.error(error.span, format!("{}{}", error.message, notes.collect::<String>())))
+        }
+    }
+}
+
+impl Source {
+    fn literal(literal: &LitStr) -> Source {
+        Source { tokens: Vec::new(), text: literal.value(), literal: Some(literal.span()) }
+    }
+
+    fn tokens(tokens: TokenStream) -> Source {
+        let mut source = Source { tokens: Vec::new(), text: String::new(), literal: None };
+        source.push(tokens);
+        source
+    }
+
+    fn push(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => {
+                    let text = group.delimiter();
+                    let (open, close) = match text {
+                        proc_macro2::Delimiter::Parenthesis => ("(", ")"),
+                        proc_macro2::Delimiter::Bracket => ("[", "]"),
+                        proc_macro2::Delimiter::Brace => ("{", "}"),
+                        proc_macro2::Delimiter::None => ("", ""),
+                    };
+                    self.token(open, group.span_open());
+                    self.push(group.stream());
+                    self.token(close, group.span_close());
+                }
+                TokenTree::Punct(punct) => {
+                    self.token(&punct.as_char().to_string(), punct.span());
+                    if punct.spacing() == Spacing::Joint {
+                        // The next one follows at once: `->`, `...`.
+                        self.text.pop();
+                    }
+                }
+                other => self.token(&other.to_string(), other.span()),
+            }
+        }
+    }
+
+    fn token(&mut self, text: &str, span: Span) {
+        // Stands for the token in an error, which begins and ends where tokens do.
+        let mark = Ident::new("_x", span);
+        self.tokens.push((self.text.len(), quote!(#mark)));
+        self.text.push_str(text);
+        self.text.push(' ');
+    }
+
+    /// An error at the tokens that these bytes come from.
+    fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
+        if let Some(span) = self.literal {
+            return Error::new(span, message);
+        }
+        Error::new_spanned(self.tokens_of(bytes), message)
+    }
+
+    /// Where the bytes begin.
+    fn span(&self, bytes: Bytes) -> Span {
+        self.literal.unwrap_or_else(|| self.tokens_of(bytes).span())
+    }
+
+    fn tokens_of(&self, bytes: Bytes) -> TokenStream {
+        let end = bytes.offset + bytes.len.max(1);
+        let first = self.tokens.iter().rposition(|(start, _)| *start <= bytes.offset).unwrap_or(0);
+        let covered = self.tokens.iter().enumerate().filter(|(i, (start, _))| *i >= first && *start < end);
+        covered.map(|(_, (_, token))| token.clone()).collect()
+    }
+}
+
+/// `; did you mean …?`, or nothing. All names of one letter are close to each other.
+fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known = known.filter(|known| name.len() > 1 && known.len() > 1);
+    match nearest(name, known).as_slice() {
+        [best, ..] => format!("; did you mean `{best}`?"),
+        [] => String::new(),
+    }
+}
+
+// ---- Parameters ----------------------------------------------------------------------------
+
+struct Checker<'a> {
+    signature: &'a Signature,
+    source: &'a Source,
+    params: &'a [Param],
+}
+
+/// What a signature has under a name.
+#[derive(Clone, Copy)]
+enum Entry<'a> {
+    Operand(&'a Operand),
+    Attr(&'a SigAttr),
+    Result(&'a ResultDecl),
+}
+
+impl Checker<'_> {
+    fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        let signature = self.signature;
+        let operand = signature.operands().iter().find(|o| o.name.text == name).map(Entry::Operand);
+        let attr = || signature.attrs().iter().find(|a| a.name.text == name).map(Entry::Attr);
+        let result = || {
+            signature.results().iter().find(|r| r.name.text == name && r.aliases.is_none()).map(Entry::Result)
+        };
+        operand.or_else(attr).or_else(result)
+    }
+
+    fn has_param(&self, name: &Name) -> bool {
+        self.params.iter().any(|p| p.name == name.text)
+    }
+
+    /// Operands and results that the function does not take.
+    fn missing(&self) -> Vec<Error> {
+        let operands = self.signature.operands().iter().map(|o| ("operand", &o.name));
+        let own = self.signature.results().iter().filter(|r| r.aliases.is_none());
+        let results = own.map(|r| ("result", &r.name));
+        let missing = operands.chain(results).filter(|(_, name)| !self.has_param(name));
+        missing.map(|(what, name)| self.source.error(name.span, self.has_no_parameter(what, name))).collect()
+    }
+
+    fn has_no_parameter(&self, what: &str, name: &Name) -> String {
+        let others = self.params.iter().map(|p| p.name.as_str()).filter(|p| self.entry(p).is_none());
+        format!("the function has no parameter for the {what} `{name}`{}", hint(&name.text, others))
+    }
+
+    /// Attributes that the function does not take, which is right if it takes all at once.
+    fn attributes(&self) -> Vec<TokenStream> {
+        let missing = self.signature.attrs().iter().filter(|a| !self.has_param(&a.name));
+        let assertions = missing.map(|attr| {
+            let message = self.has_no_parameter("attribute", &attr.name);
+            quote_spanned! { self.source.span(attr.name.span)=>
+                const _: () = ::core::assert!(__ffi::__private::has_all_attributes(&SPECS), #message);
+            }
+        });
+        assertions.collect()
+    }
+
+    /// The first operand and the first result that are not in the signature's order.
+    fn disorder(&self) -> Vec<Error> {
+        let aliased = |operand: &str| {
+            self.signature.results().iter().find(|r| r.aliases.as_ref().is_some_and(|a| a.text == operand))
+        };
+        let (mut operands, mut results) = (Vec::new(), Vec::new());
+        for param in self.params {
+            match self.entry(&param.name) {
+                Some(Entry::Operand(operand)) => {
+                    operands.push((&operand.name.text, param));
+                    results.extend(aliased(&param.name).map(|result| (&result.name.text, param)));
+                }
+                Some(Entry::Result(result)) => results.push((&result.name.text, param)),
+                Some(Entry::Attr(_)) | None => {}
+            }
+        }
+        let expected_operands = self.signature.operands().iter().map(|o| &o.name.text);
+        let expected_results = self.signature.results().iter().map(|r| &r.name.text);
+        let first = |what: &str, found: &[(&String, &Param)], expected: &mut dyn Iterator<Item = &String>| {
+            let (name, (_, param)) = expected.zip(found).find(|(name, (found, _))| name != found)?;
+            let message = format!("the signature's {what} are in another order: `{name}` comes here");
+            Some(Error::new(param.ident.span(), message))
+        };
+        [
+            first("operands", &operands, &mut { expected_operands }),
+            first("results", &results, &mut { expected_results }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// Asserts that a parameter's type is one for what the signature says.
+    fn param(&self, i: usize, param: &Param) -> TokenStream {
+        let name = &param.name;
+        let span = param.ty.span();
+        let Some(entry) = self.entry(name) else {
+            let signature = self.signature;
+            let operands = signature.operands().iter().map(|o| o.name.text.as_str());
+            let attrs = signature.attrs().iter().map(|a| a.name.text.as_str());
+            let own = signature.results().iter().filter(|r| r.aliases.is_none());
+            let all = operands.chain(attrs).chain(own.map(|r| r.name.text.as_str()));
+            let aliased = signature.results().iter().find(|r| r.name.text == *name);
+            let message = match aliased.and_then(|r| r.aliases.as_ref()) {
+                Some(operand) => format!(
+                    "the result `{name}` is in the buffer of `{operand}`: it is the parameter `{operand}: &mut InOut<…>`"
+                ),
+                None => format!("the signature has no `{name}`{}", hint(name, all)),
+            };
+            return quote_spanned! { param.ident.span()=>
+                const _: () = ::core::assert!(__ffi::__private::is_context(&SPECS[#i]), #message);
+            };
+        };
+        let (declared, what, ty) = match entry {
+            Entry::Operand(operand) => self.operand(operand),
+            Entry::Attr(attr) => attribute(attr),
+            Entry::Result(result) => self.result(result),
+        };
+        let message = format!("the signature has {what}, so the type of `{name}` is {ty}");
+        quote_spanned! { span=>
+            const _: () = ::core::assert!(
+                __ffi::__private::fits(&SPECS[#i], &__ffi::__private::Declared::#declared),
+                #message
+            );
+        }
+    }
+
+    fn operand(&self, operand: &Operand) -> (TokenStream, String, String) {
+        let name = &operand.name.text;
+        let in_out =
+            self.signature.results().iter().any(|r| r.aliases.as_ref().is_some_and(|a| a.text == *name));
+        let what = format!("the operand `{operand}`");
+        if operand.arity == Arity::Variadic {
+            return (quote!(rest(__ffi::Role::RestOperands)), what, "`&RestOperands`".into());
+        }
+        let optional = operand.arity == Arity::Optional;
+        let role = if in_out { quote!(InOut) } else { quote!(Operand) };
+        let (declared, buffer) = self.buffer(&role, optional, &operand.element, &operand.shape);
+        let what = if in_out { format!("{what} and a result in its buffer") } else { what };
+        let ty = |buffer: &str| match (in_out, optional) {
+            (true, _) => format!("`&mut InOut<{buffer}>`"),
+            (false, true) => format!("`Option<&{buffer}>`"),
+            (false, false) => format!("`&{buffer}`"),
+        };
+        (declared, what, one_of(buffer.as_deref(), ty))
+    }
+
+    fn result(&self, result: &ResultDecl) -> (TokenStream, String, String) {
+        let what = format!("the result `{result}`");
+        if result.variadic {
+            return (quote!(rest(__ffi::Role::RestResults)), what, "`&mut RestResults`".into());
+        }
+        let optional = result.condition.is_some();
+        let (declared, buffer) = self.buffer(&quote!(Result), optional, &result.element, &result.shape);
+        let ty = |buffer: &str| match optional {
+            true => format!("`Option<&mut {buffer}>`"),
+            false => format!("`&mut {buffer}`"),
+        };
+        (declared, what, one_of(buffer.as_deref(), ty))
+    }
+
+    /// A constructor of `Declared`, and the buffer type that fits best.
+    fn buffer(
+        &self,
+        role: &TokenStream,
+        optional: bool,
+        element: &ElementType,
+        shape: &Shape,
+    ) -> (TokenStream, Option<String>) {
+        let types = self.signature.possible_types(element);
+        let dtype = types.first().copied().filter(|first| types.iter().all(|dtype| dtype == first));
+        let rank = if shape.batch.is_some() { None } else { Some(shape.dims.len()) };
+        let dtype_value = option(dtype.map(|dtype| {
+            let variant = format_ident!("{dtype:?}");
+            quote!(__ffi::DType::#variant)
+        }));
+        let rank_value = option(rank.map(|rank| quote!(#rank)));
+        let declared = quote!(buffer(__ffi::Role::#role, #optional, #dtype_value, #rank_value));
+        let buffer = dtype.map(|dtype| match rank {
+            Some(rank) => format!("Buffer<{}, {rank}>", rust_name(dtype)),
+            None => format!("Buffer<{}>", rust_name(dtype)),
+        });
+        (declared, buffer)
+    }
+}
+
+/// `&Buffer<f32>` or `&AnyBuffer`
+fn one_of(buffer: Option<&str>, ty: impl Fn(&str) -> String) -> String {
+    match buffer {
+        Some(buffer) => format!("{} or {}", ty(buffer), ty("AnyBuffer")),
+        None => ty("AnyBuffer"),
+    }
+}
+
+fn attribute(attr: &SigAttr) -> (TokenStream, String, String) {
+    let expects: Vec<String> = match &attr.ty {
+        AttrType::Scalar(scalar) if scalar.is_integer() => vec![field_name(*scalar), "integer".into()],
+        AttrType::Scalar(scalar) => vec![field_name(*scalar)],
+        AttrType::Array(ScalarType::U8) => vec!["[u8]".into(), "[u8] or string".into()],
+        AttrType::Array(scalar) => vec![format!("[{}]", field_name(*scalar))],
+        AttrType::Str => vec!["string".into(), "[u8] or string".into()],
+        AttrType::Choice(_) => vec!["string".into()],
+        AttrType::Dict => vec!["dictionary".into()],
+    };
+    let ty = match &attr.ty {
+        AttrType::Scalar(scalar) => scalar.to_string(),
+        AttrType::Array(scalar) => format!("&[{scalar}]"),
+        AttrType::Str => "&str".into(),
+        AttrType::Choice(_) => "&str".into(),
+        AttrType::Dict => "&Dict".into(),
+    };
+    // One with a default may still be missing where a host does not know of the signature.
+    let (optional, ty) = match (attr.optional, &attr.default) {
+        (true, _) => (option(Some(quote!(true))), format!("`Option<{ty}>`")),
+        (false, Some(_)) => (option(None), format!("`{ty}`")),
+        (false, None) => (option(Some(quote!(false))), format!("`{ty}`")),
+    };
+    (quote!(attribute(#optional, &[#(#expects),*])), format!("the attribute `{attr}`"), ty)
+}
+
+fn option(value: Option<TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// `s32` for `i32`: as messages about attributes have it.
+fn field_name(scalar: ScalarType) -> String {
+    match scalar {
+        ScalarType::Bool => "pred".into(),
+        other => other.name().replace('i', "s"),
+    }
+}
+
+/// The type in Rust whose values are of an element type.
+fn rust_name(dtype: DType) -> String {
+    match dtype {
+        DType::Pred => "Pred".into(),
+        DType::C64 => "Complex<f32>".into(),
+        DType::C128 => "Complex<f64>".into(),
+        DType::S8 | DType::S16 | DType::S32 | DType::S64 => dtype.name().replace('s', "i"),
+        other => other.name().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(tokens: &str) -> Source {
+        Source::tokens(tokens.parse().unwrap())
+    }
+
+    #[test]
+    fn tokens_are_the_text_again() {
+        for text in [
+            "(x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32",
+            "(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map",
+            "(x: T[*, c, n], stride: i64 = -1) -> (y: T[*, (n+2-c)/stride+1]) where T: f32; n >= 1; *: map",
+            "(x: T[*, n], m: pred[*]?, side: \"left\" | \"right\" = \"left\") -> (y: complex(T)[*]) where T: f32",
+        ] {
+            let source = source(text);
+            let (again, expected) =
+                (Signature::parse(&source.text).unwrap(), Signature::parse(text).unwrap());
+            assert_eq!(again.to_string(), expected.to_string());
+        }
+    }
+
+    #[test]
+    fn bytes_lead_back_to_tokens() {
+        let source = source("(x: T[n]) -> (y: T[m])");
+        let error = Signature::parse(&source.text).unwrap_err();
+        let text = &source.text[error.span.offset..][..error.span.len];
+        assert_eq!(source.tokens_of(error.span).into_iter().count(), 1, "{text}");
+    }
+}
