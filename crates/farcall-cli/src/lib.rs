@@ -14,6 +14,7 @@
 //! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; here is
 //! only what a person at a terminal needs. A mistake of the user ends in a message and exit code 1 (2 for
 //! the command line itself), never in a panic. Nothing is written unless asked for.
+#![forbid(unsafe_code)]
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -9,6 +9,7 @@
 //! - `declaration` reads `#[signature]` and the derivatives, and compares them with the function.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `export` expands `library!` and `ops!`.
+#![forbid(unsafe_code)]
 
 use proc_macro::TokenStream;
 

@@ -1,9 +1,22 @@
 //! The engine: registry, compiler, runtime.
+//!
+//! ```text
+//! Module ──verify──▶ compile ──▶ Plan ──▶ runtime ──▶ results
+//!                       ▲                    └─▶ custom_call ──▶ handler
+//!                    registry ◀── libraries
+//! ```
+//!
+//! - [`Executable`]: a compiled program, what most users hold.
+//! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
+//! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
+//! - [`custom_call`]: the host side of XLA's C interface.
+//! - [`eval_host`]: custom calls for the reference evaluator.
 
 mod compile;
 pub mod custom_call;
 pub mod eval_host;
 mod executable;
+mod float_control;
 pub mod plan;
 pub mod registry;
 mod runtime;

@@ -2,6 +2,8 @@
 
 use farcall_ir::eval::Denormals;
 
+use crate::float_control as control;
+
 /// Sets the mode of this thread; dropping it sets the one from before.
 pub(super) struct Mode {
     before: u64,
@@ -36,56 +38,6 @@ impl Drop for Mode {
         if (control::read() ^ self.before) & control::MODE != 0 {
             control::write(self.before);
         }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod control {
-    use std::arch::asm;
-
-    /// Flush results to zero, and take operands as zero.
-    pub(super) const FLUSH: u64 = 1 << 15 | 1 << 6;
-    /// All but the exception flags.
-    pub(super) const MODE: u64 = 0xffff & !0x3f;
-
-    /// The register MXCSR.
-    pub(super) fn read() -> u64 {
-        let mut value = 0u32;
-        // SAFETY: stores four bytes to `value`.
-        unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags)) };
-        u64::from(value)
-    }
-
-    pub(super) fn write(value: u64) {
-        let value = value as u32;
-        // SAFETY: loads a value that was read from the register, with bits changed that every
-        // processor of this architecture has.
-        unsafe {
-            asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags, readonly))
-        };
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-mod control {
-    use std::arch::asm;
-
-    /// Flush to zero, operands and results.
-    pub(super) const FLUSH: u64 = 1 << 24;
-    /// The whole register: its flags live in another one.
-    pub(super) const MODE: u64 = u64::MAX;
-
-    /// The register FPCR.
-    pub(super) fn read() -> u64 {
-        let value: u64;
-        // SAFETY: reads a register that user code may read.
-        unsafe { asm!("mrs {}, fpcr", out(reg) value, options(nomem, nostack, preserves_flags)) };
-        value
-    }
-
-    pub(super) fn write(value: u64) {
-        // SAFETY: writes a value that was read from the register, with the flush bit changed.
-        unsafe { asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) };
     }
 }
 
