@@ -1,5 +1,8 @@
 //! Executables as a user holds them: wrong inputs, failed runs, many threads, deep programs.
 
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
 use expect_test::expect;
 use farcall::ir::{DType, Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
@@ -16,7 +19,7 @@ fn root(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-const OPS: &[&OpDescriptor] = farcall_ffi::ops![root];
+const OPS: &[&OpDescriptor] = farcall_ffi::ops![root, after_signal, signal, fails_later];
 
 fn compile(program: &str) -> Executable {
     let registry = Registry::new();
@@ -98,4 +101,75 @@ fn deep_calls_with_choices_do_not_overflow_the_stack() {
     let out = executable.run(&[yes, Literal::from_slice(DType::S32, [], &[21i32])]).unwrap();
     assert_eq!(out[0].as_slice::<i32>(), [42]);
     assert_eq!(executable.stats().thunks["case"], depth);
+}
+
+/// Set by `signal`, waited for by `after_signal`.
+static SIGNAL: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// Complete only once `signal` has run: its handler returns before that.
+#[handler(name = "after_signal")]
+fn after_signal(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>) -> Result<()> {
+    std::thread::spawn(move || {
+        let (lock, changed) = &SIGNAL;
+        let given = lock.lock().unwrap();
+        let (given, _) = changed.wait_timeout_while(given, Duration::from_secs(20), |given| !*given).unwrap();
+        if !*given {
+            return y.fail(Error::unavailable("nobody signalled"));
+        }
+        for (y, x) in y.iter_mut().zip(x.iter()) {
+            *y = 10.0 * x;
+        }
+    });
+    Ok(())
+}
+
+/// Lets the call go on that waits.
+#[handler(name = "signal")]
+fn signal(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    y.copy_from_slice(x);
+    *SIGNAL.0.lock().unwrap() = true;
+    SIGNAL.1.notify_all();
+    Ok(())
+}
+
+/// Fails after its handler has returned.
+#[handler(name = "fails_later")]
+fn fails_later(x: Kept<Buffer<f32>>, y: KeptMut<Buffer<f32>>) -> Result<()> {
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(5));
+        y.fail(Error::data_loss(format!("lost {} numbers", x.len())));
+    });
+    Ok(())
+}
+
+#[test]
+fn independent_work_goes_on_while_a_call_is_not_complete() {
+    let executable = compile(
+        "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %later = stablehlo.custom_call @after_signal(%x) {mhlo.backend_config = {}} : (tensor<2xf32>) -> tensor<2xf32>
+  %now = stablehlo.custom_call @signal(%x) {mhlo.backend_config = {}} : (tensor<2xf32>) -> tensor<2xf32>
+  %twice = stablehlo.add %now, %now : tensor<2xf32>
+  %sum = stablehlo.add %later, %twice : tensor<2xf32>
+  return %sum : tensor<2xf32>
+}",
+    );
+    for _ in 0..3 {
+        *SIGNAL.0.lock().unwrap() = false;
+        assert_eq!(executable.run(&[f32s(&[1.0, 2.0])]).unwrap(), [f32s(&[12.0, 24.0])]);
+    }
+}
+
+#[test]
+fn a_call_that_fails_later_fails_the_run_and_not_the_next() {
+    let executable = compile(
+        "func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %root = stablehlo.custom_call @root(%x) {mhlo.backend_config = {}} : (tensor<2xf32>) -> tensor<2xf32>
+  %lost = stablehlo.custom_call @fails_later(%x) {mhlo.backend_config = {}} : (tensor<2xf32>) -> tensor<2xf32>
+  return %root, %lost : tensor<2xf32>, tensor<2xf32>
+}",
+    );
+    for _ in 0..3 {
+        let message = executable.run(&[f32s(&[1.0, 2.0])]).unwrap_err().to_string();
+        assert!(message.ends_with("DATA_LOSS: fails_later: lost 2 numbers"), "{message}");
+    }
 }

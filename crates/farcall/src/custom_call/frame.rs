@@ -22,6 +22,8 @@ use super::site::{CallSite, Callee, Leaf};
 pub struct CallFrame {
     site: Arc<CallSite>,
     body: Body,
+    /// The call that [`CallFrame::start`] left incomplete.
+    started: Option<Arc<Completion>>,
 }
 
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl CallFrame {
                 outs: vec![null_mut(); site.results().len()],
             },
         };
-        CallFrame { site: Arc::clone(site), body }
+        CallFrame { site: Arc::clone(site), body, started: None }
     }
 
     /// The call site.
@@ -140,6 +142,54 @@ impl CallFrame {
     /// buffers untouched, until it is complete.
     #[inline]
     pub unsafe fn launch<'a>(&'a mut self, run: &'a RunContext) -> Result<Option<Pending<'a>>, CallError> {
+        // SAFETY: the caller's promise.
+        let completion = unsafe { self.enter(run) }?;
+        match (&self.body, completion) {
+            (Body::Typed(typed), Some(completion)) => {
+                let (site, context) = (&*self.site, &typed.context);
+                Ok(Some(Pending { site, context, stage: Stage::EXECUTE, completion }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Calls the handler with the pointers that are set. `true` if the call is not complete when the
+    /// handler returns: then [`CallFrame::finish`] is to be called before the buffers are touched.
+    ///
+    /// # Errors
+    /// If the handler fails, or the call that was started before this one.
+    ///
+    /// # Safety
+    /// As [`CallFrame::launch`], `run` included, until [`CallFrame::finish`] returns or the frame is
+    /// dropped.
+    #[inline]
+    pub unsafe fn start(&mut self, run: &RunContext) -> Result<bool, CallError> {
+        self.finish()?;
+        // SAFETY: the caller's promise.
+        self.started = unsafe { self.enter(run) }?;
+        Ok(self.started.is_some())
+    }
+
+    /// Waits until the call that [`CallFrame::start`] left incomplete is complete.
+    ///
+    /// # Errors
+    /// If it fails.
+    #[inline]
+    pub fn finish(&mut self) -> Result<(), CallError> {
+        match (self.started.take(), &self.body) {
+            (Some(completion), Body::Typed(typed)) => {
+                typed.context.end(completion.wait()).map_err(|f| self.site.error(Stage::EXECUTE, f))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Calls the handler; `Some` if the call is not complete when it returns.
+    ///
+    /// # Safety
+    /// As [`CallFrame::launch`].
+    #[inline]
+    unsafe fn enter(&mut self, run: &RunContext) -> Result<Option<Arc<Completion>>, CallError> {
         let site = &*self.site;
         match &mut self.body {
             Body::Typed(typed) => {
@@ -155,9 +205,7 @@ impl CallFrame {
                         typed.context.leave();
                         Err(site.error(Stage::EXECUTE, failure))
                     }
-                    Outcome::Pending(completion) => {
-                        Ok(Some(Pending { site, context: &typed.context, stage: Stage::EXECUTE, completion }))
-                    }
+                    Outcome::Pending(completion) => Ok(Some(completion)),
                 }
             }
             Body::Untyped { ins, outs } => {
@@ -249,6 +297,13 @@ impl CallFrame {
                 outs.iter_mut().zip(results).for_each(|(slot, data)| *slot = data.cast());
             }
         }
+    }
+}
+
+impl Drop for CallFrame {
+    fn drop(&mut self) {
+        // The handler may use buffers and context until then, whatever came of it.
+        let _outcome: Result<(), CallError> = self.finish();
     }
 }
 

@@ -94,6 +94,15 @@ pub struct Slice {
     pub size: usize,
 }
 
+impl Slice {
+    /// True if they have bytes in common.
+    pub fn overlaps(&self, other: &Slice) -> bool {
+        self.base == other.base
+            && self.offset < other.offset + other.size
+            && other.offset < self.offset + self.size
+    }
+}
+
 /// A slice that holds a tensor, row-major.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Buffer {

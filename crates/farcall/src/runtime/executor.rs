@@ -5,7 +5,7 @@ use farcall_ir::{DType, Literal, TensorType};
 use super::context::Context;
 use super::denormals::Mode;
 use super::{Constants, RunError, kernels, reference};
-use crate::plan::{ALIGNMENT, Base, Buffer, Plan, Slice, Thunk, ThunkOp};
+use crate::plan::{ALIGNMENT, Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
 
 /// Runs a plan once. The inputs have the types of its parameters.
 pub(super) fn run(
@@ -33,9 +33,12 @@ pub(super) fn run(
         };
         context.params.push(data);
     }
-    let mut executor = Executor { plan, constants, context, mode };
-    executor.stages()?;
-    executor.sequence(&plan.thunks)?;
+    let mut executor = Executor { plan, constants, context, mode, started: Vec::new() };
+    let ran = executor.stages().and_then(|()| executor.sequence(&plan.thunks));
+    // Also after a failure: handlers may still use the arena.
+    let finished = executor.finish(|_| true);
+    ran?;
+    finished?;
     plan.results.iter().map(|r| executor.literal(r)).collect()
 }
 
@@ -44,9 +47,32 @@ struct Executor<'a> {
     constants: &'a Constants,
     context: &'a mut Context,
     mode: Mode,
+    /// Custom calls whose handler has returned, but which are not complete.
+    started: Vec<Started<'a>>,
 }
 
-impl Executor<'_> {
+/// A call that completes later.
+#[derive(Clone, Copy)]
+struct Started<'a> {
+    thunk: &'a Thunk,
+    call: &'a Call,
+}
+
+impl Started<'_> {
+    /// True if a thunk has to wait for this call: one of them writes what the other reads or writes,
+    /// both have side effects, or they are the same call site.
+    fn blocks(&self, then: &Thunk) -> bool {
+        let meet =
+            |a: &[Buffer], b: &[Buffer]| a.iter().any(|a| b.iter().any(|b| a.slice.overlaps(&b.slice)));
+        let (first, call) = (self.thunk, self.call);
+        meet(&first.outputs, &then.inputs)
+            || meet(&first.outputs, &then.outputs)
+            || meet(&first.inputs, &then.outputs)
+            || matches!(&then.op, ThunkOp::CustomCall(c) if c.id == call.id || c.side_effect && call.side_effect)
+    }
+}
+
+impl<'a> Executor<'a> {
     /// The prepare stages of all targets that have one, then the initialize stages.
     fn stages(&mut self) -> Result<(), RunError> {
         for initialize in [false, true] {
@@ -71,15 +97,18 @@ impl Executor<'_> {
         Ok(())
     }
 
-    fn sequence(&mut self, thunks: &[Thunk]) -> Result<(), RunError> {
+    fn sequence(&mut self, thunks: &'a [Thunk]) -> Result<(), RunError> {
         thunks.iter().try_for_each(|t| self.thunk(t))
     }
 
-    fn thunk(&mut self, t: &Thunk) -> Result<(), RunError> {
+    fn thunk(&mut self, t: &'a Thunk) -> Result<(), RunError> {
+        if !self.started.is_empty() {
+            self.finish(|s| s.blocks(t))?;
+        }
         let known = match &t.op {
             ThunkOp::While => return self.repeat(t),
             ThunkOp::Case => return self.choose(t),
-            ThunkOp::CustomCall(call) => return self.custom_call(t, call.id.index()),
+            ThunkOp::CustomCall(call) => return self.custom_call(t, call),
             ThunkOp::Reference(id) => return self.reference(t, id.index()),
             // SAFETY: the plan is validated: the places hold what the operation needs.
             _ => unsafe { self.kernel(t) },
@@ -153,10 +182,12 @@ impl Executor<'_> {
         each.sum()
     }
 
-    fn repeat(&mut self, t: &Thunk) -> Result<(), RunError> {
+    fn repeat(&mut self, t: &'a Thunk) -> Result<(), RunError> {
         let pred = self.at(&t.inputs[0].slice);
         loop {
             self.sequence(&t.bodies[0])?;
+            // The predicate may come from a call that is not complete.
+            self.finish(|s| s.blocks(t))?;
             // SAFETY: the plan is validated: a byte.
             if unsafe { pred.read() } == 0 {
                 return Ok(());
@@ -165,14 +196,15 @@ impl Executor<'_> {
         }
     }
 
-    fn choose(&mut self, t: &Thunk) -> Result<(), RunError> {
+    fn choose(&mut self, t: &'a Thunk) -> Result<(), RunError> {
         let index = &t.inputs[0];
         // SAFETY: the plan is validated: one integer or `pred`, and at least one branch.
         let branch = unsafe { kernels::branch(index.ty.dtype, self.at(&index.slice), t.bodies.len()) };
         t.bodies.get(branch).map_or(Ok(()), |body| self.sequence(body))
     }
 
-    fn custom_call(&mut self, t: &Thunk, number: usize) -> Result<(), RunError> {
+    fn custom_call(&mut self, t: &'a Thunk, call: &'a Call) -> Result<(), RunError> {
+        let number = call.id.index();
         let site = &self.plan.calls[number];
         let mut inputs = t.inputs.iter();
         for (i, leaf) in site.operands().iter().enumerate() {
@@ -187,10 +219,34 @@ impl Executor<'_> {
             self.context.frames[number].set_result(i, data);
         }
         let context = &mut *self.context;
-        // SAFETY: the plan is validated: every leaf has its place, of its size, aligned.
-        let done = unsafe { context.frames[number].call(&context.run) };
+        // SAFETY: the plan is validated: every leaf has its place, of its size, aligned. Thunks that
+        // touch these places finish the call first, and the run ends after it.
+        let done = unsafe { context.frames[number].start(&context.run) };
         self.mode.restore();
-        Ok(done?)
+        if done? {
+            self.started.push(Started { thunk: t, call });
+        }
+        Ok(())
+    }
+
+    /// Waits for the started calls that are chosen; they are complete afterwards, also if one fails.
+    ///
+    /// # Errors
+    /// That of the first one that failed.
+    fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
+        let mut outcome = Ok(());
+        let frames = &mut self.context.frames;
+        self.started.retain(|s| {
+            let wait = chosen(s);
+            if wait
+                && let Err(error) = frames[s.call.id.index()].finish()
+                && outcome.is_ok()
+            {
+                outcome = Err(RunError::from(error));
+            }
+            !wait
+        });
+        outcome
     }
 
     fn reference(&mut self, t: &Thunk, number: usize) -> Result<(), RunError> {
