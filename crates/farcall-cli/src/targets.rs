@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{Cell, Color};
-use farcall::registry::{ApiKind, Target};
+use farcall::registry::{ApiKind, Declaration, Target};
 use serde_json::{Value, json};
 
 use crate::args::TargetsArgs;
@@ -36,7 +36,33 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     }
     writeln!(out, "{}", table.trim_fmt())?;
     writeln!(out, "{}", inputs::count(targets.len(), "target"))?;
+    for target in &targets {
+        let Some(declaration) = target.declaration() else { continue };
+        writeln!(out, "\n{}{}", target.name(), declaration.signature)?;
+        writeln!(out, "  gradient  {}", gradient(declaration))?;
+        writeln!(out, "  batching  {}", declaration.batching())?;
+        if let Some(partition) = declaration.partition() {
+            writeln!(out, "  sharding  {partition}")?;
+        }
+    }
     Ok(())
+}
+
+/// The targets that are an op's derivatives: `vjp f + g, jvp t`.
+fn gradient(declaration: &Declaration) -> String {
+    let vjp = declaration.vjp.as_ref().map(|vjp| match &vjp.forward {
+        Some(forward) => format!("vjp {forward} + {}", vjp.backward),
+        None => format!("vjp {}", vjp.backward),
+    });
+    let jvp = declaration.jvp.as_ref().map(|jvp| format!("jvp {}", jvp.tangent));
+    let mut text = vjp.into_iter().chain(jvp).collect::<Vec<_>>().join(", ");
+    if text.is_empty() {
+        text.push('–');
+    }
+    if !declaration.non_differentiable.is_empty() {
+        text.push_str(&format!("; not of {}", declaration.non_differentiable.join(", ")));
+    }
+    text
 }
 
 /// A target as JSON.
@@ -53,6 +79,14 @@ pub(crate) fn describe(target: &Target) -> Value {
         "file": target.origin().file.as_ref().map(|f| f.display().to_string()),
         "from": target.origin().to_string(),
         "docs": target.docs(),
+        "declaration": target.declaration().map(|declaration| json!({
+            "signature": declaration.signature.to_string(),
+            "vjp": declaration.vjp.as_ref().map(|v| json!({ "forward": v.forward, "backward": v.backward })),
+            "jvp": declaration.jvp.as_ref().map(|j| json!({ "tangent": j.tangent })),
+            "non_differentiable": declaration.non_differentiable,
+            "batching": declaration.batching().to_string(),
+            "sharding": declaration.partition().map(|p| p.to_string()),
+        })),
     })
 }
 

@@ -27,12 +27,15 @@ use farcall::registry::{Origin, Platform, Target};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 
+#[path = "plugin/declared.rs"]
+mod declared;
 #[path = "plugin/ops.rs"]
 mod ops;
 
+use declared::{affine, affine_bwd};
 use ops::{count, panics, scale};
 
-const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale, panics, count];
+const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale, panics, count, affine, affine_bwd];
 
 #[test]
 fn files() {

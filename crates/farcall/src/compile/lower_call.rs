@@ -1,10 +1,13 @@
 //! Custom calls: target, layouts, aliases.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use farcall_ir::op::{CustomCall, OutputAlias};
 use farcall_ir::{Diagnostic, Inst, Span, TensorType, Type};
+use farcall_sig::Signature;
 
+use super::declared;
 use super::lower::{Lowering, Lv, Operand, copy_step, internal};
 use super::lower_ops::transpose;
 use crate::custom_call::CallSite;
@@ -23,7 +26,7 @@ impl<'m> Lowering<'m> {
             ids.iter().map(|id| func.ty(*id).clone()).collect()
         };
         let (operand_types, result_types) = (types(&inst.operands), types(&inst.results));
-        self.resolve(inst.span, call, &operand_types, &result_types);
+        let op_has_side_effect = self.resolve(inst.span, call, &operand_types, &result_types);
 
         let mut inputs = Vec::new();
         for (i, value) in values.iter().enumerate() {
@@ -83,7 +86,7 @@ impl<'m> Lowering<'m> {
         }
         let id = CallId::new(self.calls.len().saturating_sub(1));
         // Nobody writes a call that gives nothing for its results.
-        let side_effect = call.has_side_effect || outputs.is_empty();
+        let side_effect = call.has_side_effect || op_has_side_effect || outputs.is_empty();
         let op = ThunkOp::CustomCall(Call { id, aliases, side_effect });
         self.push(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span })?;
         for (written, seen, layout) in after {
@@ -100,28 +103,45 @@ impl<'m> Lowering<'m> {
         Ok(results)
     }
 
-    /// Finds the target and makes the call site. A missing one is noted, and the walk goes on, so
-    /// that all of them are reported.
-    fn resolve(&mut self, span: Span, call: &CustomCall, operands: &[Type], results: &[Type]) {
+    /// Finds the target, compares the call with its signature and makes the call site. A mistake is noted,
+    /// and the walk goes on, so that all of them are reported. True if the target's op has a side effect.
+    fn resolve(&mut self, span: Span, call: &CustomCall, operands: &[Type], results: &[Type]) -> bool {
         let target = match self.registry.resolve(call, &Platform::Host) {
             Ok(target) => target,
             Err(error) => {
-                let mut diagnostic = Diagnostic::new("missing_target", span, error.message);
-                diagnostic.notes = error.notes;
-                // An inlined function is walked once per call.
-                if !self.diagnostics.contains(&diagnostic) {
-                    self.diagnostics.push(diagnostic);
-                }
-                return;
+                let diagnostic = Diagnostic::new("missing_target", span, error.message);
+                self.note(Diagnostic { notes: error.notes, ..diagnostic });
+                return false;
+            }
+        };
+        let signature = target.signature();
+        let has_side_effect = signature.is_some_and(Signature::has_side_effect);
+        let call = match signature.map(|s| declared::check(s, call, operands, results)) {
+            None => Cow::Borrowed(call),
+            Some(Ok(call)) => call,
+            Some(Err(message)) => {
+                let diagnostic = Diagnostic::new("signature", span, format!("{}: {message}", call.target));
+                let notes = signature.map(|s| format!("{}{s}", call.target)).into_iter().collect();
+                self.note(Diagnostic { notes, ..diagnostic });
+                return has_side_effect;
             }
         };
         if !self.diagnostics.is_empty() {
             // The program is rejected already: no handler needs to see it.
-            return;
+            return has_side_effect;
         }
-        match CallSite::new(target, call, operands, results, self.module.source.place(span)) {
+        let place = self.module.source.place(span);
+        match CallSite::new(Arc::clone(&target), &call, operands, results, place) {
             Ok(site) => self.calls.push(Arc::new(site)),
             Err(error) => self.diagnostics.push(Diagnostic::new("custom_call", span, error.to_string())),
+        }
+        has_side_effect
+    }
+
+    /// Keeps a diagnostic, unless it is there already: an inlined function is walked once per call.
+    fn note(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
         }
     }
 

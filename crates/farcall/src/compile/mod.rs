@@ -14,6 +14,7 @@
 mod assign;
 mod coalesce;
 mod dead;
+mod declared;
 mod lower;
 mod lower_call;
 mod lower_ops;

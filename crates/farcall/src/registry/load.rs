@@ -13,9 +13,12 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeInfo};
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 
+use super::declaration;
 use super::library::{self, Library};
 use super::spec::{STAGES, Symbols};
-use super::{How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler};
+use super::{
+    Declaration, How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
+};
 use crate::custom_call;
 
 /// What a library brought.
@@ -203,7 +206,8 @@ impl Registry {
     /// # Errors
     /// If a target of the same name, platform and API is there already, or a handler is refused.
     pub fn register_ops(&self, ops: &[&'static OpDescriptor]) -> Result<Vec<Arc<Target>>, RegisterError> {
-        ops.iter().map(|op| self.register(from_op(Op::of(op), Origin::program())?)).collect()
+        let ops: Vec<Op<'_>> = ops.iter().map(|op| Op::of(op)).collect();
+        from_ops(&ops, &Origin::program()).into_iter().map(|target| self.register(target?)).collect()
     }
 }
 
@@ -318,13 +322,28 @@ fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, S
     match unsafe { descriptor::Library::read(describe()) } {
         Ok(library) => {
             let origin = Origin::library(path, How::Descriptor);
-            library.ops().map(|op| from_op(op, origin.clone()).map_err(|e| e.to_string())).collect()
+            let ops: Vec<Op<'_>> = library.ops().collect();
+            from_ops(&ops, &origin).into_iter().map(|t| t.map_err(|e| e.to_string())).collect()
         }
         Err(e) => vec![Err(e.to_string())],
     }
 }
 
-fn from_op(op: Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
+/// The targets of ops that belong together.
+fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Result<Target, RegisterError>> {
+    let declarations = declaration::declarations(ops);
+    let target = |(op, declaration): (&Op<'_>, Result<Option<Declaration>, String>)| {
+        let declaration = declaration.map_err(RegisterError::Declaration)?;
+        let target = from_op(op, origin.clone())?;
+        Ok(match declaration {
+            Some(declaration) => target.with_declaration(declaration),
+            None => target,
+        })
+    };
+    ops.iter().zip(declarations).map(target).collect()
+}
+
+fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
     // SAFETY: descriptors list handlers, and whatever has one stays loaded.
     let target = unsafe {
         Target::typed(op.name(), Platform::parse(op.platform()), op.bundle(), op.traits(), origin)

@@ -16,12 +16,14 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use farcall_ffi::abi::Stage;
 use farcall_ir::op::{CallConfig, CustomCall};
 
+mod declaration;
 mod library;
 mod load;
 mod spec;
 mod target;
 pub(crate) mod types;
 
+pub use declaration::{Declaration, JvpTargets, VjpTargets};
 pub(crate) use load::register_from_library;
 pub use load::{LoadError, LoadReport};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
@@ -254,6 +256,9 @@ pub enum RegisterError {
         /// The handler's words.
         message: String,
     },
+    /// What an op declares about itself does not fit together.
+    #[error("{0}")]
+    Declaration(String),
     /// The arguments of a registration make no sense.
     #[error("malformed registration: {0}")]
     Malformed(String),

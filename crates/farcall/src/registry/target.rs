@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
 
-use super::RegisterError;
+use farcall_sig::Signature;
+
+use super::{Declaration, RegisterError};
 use crate::custom_call::metadata;
 
 /// A platform that handlers are registered for.
@@ -180,7 +182,7 @@ pub struct Target {
     state_type: Option<TypeId>,
     origin: Origin,
     docs: String,
-    rules: Vec<String>,
+    declaration: Option<Declaration>,
 }
 
 impl Target {
@@ -264,7 +266,7 @@ impl Target {
             state_type: None,
             origin,
             docs: String::new(),
-            rules: Vec::new(),
+            declaration: None,
         })
     }
 
@@ -273,9 +275,9 @@ impl Target {
         Target { docs: docs.into(), ..self }
     }
 
-    /// The same with the names of the rules that came with it (`infer`, `vjp`, …).
-    pub fn with_rules(self, rules: Vec<String>) -> Target {
-        Target { rules, ..self }
+    /// The same with what its author declared about it.
+    pub fn with_declaration(self, declaration: Declaration) -> Target {
+        Target { declaration: Some(declaration), ..self }
     }
 
     /// The name that programs call.
@@ -344,8 +346,18 @@ impl Target {
         &self.docs
     }
 
-    /// Names of the rules that came with it.
-    pub fn rules(&self) -> &[String] {
-        &self.rules
+    /// What its author declared about it: signature and derivatives.
+    pub fn declaration(&self) -> Option<&Declaration> {
+        self.declaration.as_ref()
+    }
+
+    /// What it takes and gives, if that is declared.
+    pub fn signature(&self) -> Option<&Signature> {
+        self.declaration.as_ref().map(|declaration| &declaration.signature)
+    }
+
+    /// Names of the rules that came with it (`infer`, `vjp`, …).
+    pub fn rules(&self) -> Vec<&'static str> {
+        self.declaration.as_ref().map(Declaration::rules).unwrap_or_default()
     }
 }

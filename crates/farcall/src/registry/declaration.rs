@@ -1,0 +1,235 @@
+//! What an op's author declared about it: its signature and its derivatives.
+//!
+//! Declarations come from the descriptors of libraries, which are text from elsewhere: a signature is parsed
+//! and checked again, and the targets that are an op's derivatives are looked up among the ops of the
+//! same library and platform.
+//!
+//! **Invariant.** A [`Declaration`] exists only if all of it fits together.
+
+use std::collections::HashMap;
+
+use farcall_ffi::descriptor::Op;
+use farcall_sig::Signature;
+use farcall_sig::nearest::nearest;
+use farcall_sig::signature::{BatchSummary, Jvp, Part, Partition, Vjp};
+
+use super::Platform;
+
+/// What is declared about an op.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Declaration {
+    /// What it takes and gives.
+    pub signature: Signature,
+    /// Its reverse derivative.
+    pub vjp: Option<VjpTargets>,
+    /// Its forward derivative.
+    pub jvp: Option<JvpTargets>,
+    /// Operands that have no derivatives.
+    pub non_differentiable: Vec<String>,
+}
+
+/// The targets of a reverse derivative, of the op's library and platform.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VjpTargets {
+    /// Gives the op's results, then residuals; none if the op itself is enough.
+    pub forward: Option<String>,
+    /// From cotangents of results to those of operands.
+    pub backward: String,
+    /// What goes where.
+    pub rule: Vjp,
+}
+
+/// The target of a forward derivative, of the op's library and platform.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JvpTargets {
+    /// From tangents of operands to those of results.
+    pub tangent: String,
+    /// What goes where.
+    pub rule: Jvp,
+}
+
+impl Declaration {
+    /// How the op is vmapped.
+    pub fn batching(&self) -> BatchSummary {
+        self.signature.batching()
+    }
+
+    /// How the op may be partitioned, where all optional operands are given, and one variadic one.
+    pub fn partition(&self) -> Option<Partition> {
+        self.signature.partition(self.signature.operands().len()).ok()
+    }
+
+    /// What follows from the declaration: `infer`, `batch`, `partition`, and `vjp`, `jvp` where given.
+    pub fn rules(&self) -> Vec<&'static str> {
+        let mut rules = vec!["infer", "batch", "partition"];
+        rules.extend(self.vjp.as_ref().map(|_| "vjp"));
+        rules.extend(self.jvp.as_ref().map(|_| "jvp"));
+        rules
+    }
+}
+
+/// The declarations of ops that belong together, in their order; what is wrong with one names the op.
+pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, String>> {
+    let mut signatures = HashMap::new();
+    let mut malformed = HashMap::new();
+    for op in ops {
+        let key = (op.name(), Platform::parse(op.platform()));
+        let Some(text) = op.signature() else { continue };
+        match Signature::parse(text) {
+            Ok(signature) => drop(signatures.insert(key, signature)),
+            Err(error) => {
+                let why = format!("`{}` has a signature that is none: {}", op.name(), error.render(text));
+                malformed.insert(key, why);
+            }
+        }
+    }
+    let declare = |op: &Op<'_>| {
+        let key = (op.name(), Platform::parse(op.platform()));
+        if let Some(why) = malformed.get(&key) {
+            return Err(why.clone());
+        }
+        let Some(signature) = signatures.get(&key) else {
+            let derivatives = [op.vjp_forward(), op.vjp_backward(), op.jvp_tangent()];
+            return match derivatives.into_iter().flatten().next() {
+                Some(_) => Err(format!("`{}` declares derivatives, but no signature", op.name())),
+                None => Ok(None),
+            };
+        };
+        let family = Family { op, platform: key.1, signature, ops, signatures: &signatures };
+        Ok(Some(Declaration {
+            signature: signature.clone(),
+            vjp: family.vjp()?,
+            jvp: family.jvp()?,
+            non_differentiable: op.non_differentiable().map(str::to_owned).collect(),
+        }))
+    };
+    ops.iter().map(declare).collect()
+}
+
+/// An op among those that can be its derivatives.
+struct Family<'a> {
+    op: &'a Op<'a>,
+    platform: Platform,
+    signature: &'a Signature,
+    ops: &'a [Op<'a>],
+    signatures: &'a HashMap<(&'a str, Platform), Signature>,
+}
+
+impl<'a> Family<'a> {
+    fn vjp(&self) -> Result<Option<VjpTargets>, String> {
+        let Some(backward) = self.op.vjp_backward() else {
+            return match self.op.vjp_forward() {
+                Some(_) => Err(format!("`{}` declares a forward op, but no backward op", self.op.name())),
+                None => Ok(None),
+            };
+        };
+        let forward = self.op.vjp_forward();
+        let forward_signature = forward.map(|name| self.derivative("forward", name)).transpose()?;
+        let constants: Vec<&str> = self.op.non_differentiable().collect();
+        let backward_signature = self.derivative("backward", backward)?;
+        let rule = Vjp::new(self.signature, forward_signature, backward_signature, &constants)
+            .map_err(|e| self.does_not_fit(e.part, &e.message))?;
+        Ok(Some(VjpTargets { forward: forward.map(str::to_owned), backward: backward.to_owned(), rule }))
+    }
+
+    fn jvp(&self) -> Result<Option<JvpTargets>, String> {
+        let Some(tangent) = self.op.jvp_tangent() else { return Ok(None) };
+        let constants: Vec<&str> = self.op.non_differentiable().collect();
+        let rule = Jvp::new(self.signature, self.derivative("tangent", tangent)?, &constants)
+            .map_err(|e| self.does_not_fit(e.part, &e.message))?;
+        Ok(Some(JvpTargets { tangent: tangent.to_owned(), rule }))
+    }
+
+    fn derivative(&self, what: &str, name: &'a str) -> Result<&Signature, String> {
+        let op = self.op.name();
+        if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
+            return Ok(signature);
+        }
+        let own = || self.ops.iter().filter(|o| Platform::parse(o.platform()) == self.platform).map(Op::name);
+        if own().any(|other| other == name) {
+            return Err(format!("`{name}`, the {what} op of `{op}`, has no signature"));
+        }
+        let hint = match nearest(name, own().filter(|other| *other != op)).as_slice() {
+            [] => format!("add it to the list of `library!` or `ops!`, for the platform {}", self.platform),
+            near => format!("close names that are: {}", near.join(", ")),
+        };
+        Err(format!("`{name}`, the {what} op of `{op}`, is not listed by the library; {hint}"))
+    }
+
+    fn does_not_fit(&self, part: Part, message: &str) -> String {
+        let op = self.op.name();
+        let (name, what) = match part {
+            Part::NonDifferentiable => return format!("`{op}`: {message}"),
+            Part::Forward => (self.op.vjp_forward(), "forward"),
+            Part::Backward => (self.op.vjp_backward(), "backward"),
+            Part::Tangent => (self.op.jvp_tangent(), "tangent"),
+        };
+        format!("`{}` cannot be the {what} op of `{op}`: {message}", name.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcall_ffi::__private::{Declaration as Given, OpParts};
+    use farcall_ffi::abi::HandlerBundle;
+    use farcall_ffi::descriptor::OpDescriptor;
+
+    fn op(name: &'static str, declaration: Given) -> Op<'static> {
+        let bundle =
+            HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
+        let (doc, file, params) = ("", "", [].as_slice());
+        let parts =
+            OpParts { name, platform: "Host", bundle, traits: 0, doc, file, line: 0, params, declaration };
+        Op::of(Box::leak(Box::new(OpDescriptor::new(parts))))
+    }
+
+    fn norm(declaration: Given) -> Op<'static> {
+        op("norm", Given { signature: "(x: f32[*, n], at: s32[]) -> (y: f32[*, n])", ..declaration })
+    }
+
+    fn bwd(signature: &'static str) -> Op<'static> {
+        op("norm_bwd", Given { signature, ..Given::NONE })
+    }
+
+    fn mistake(ops: &[Op<'_>]) -> String {
+        declarations(ops).into_iter().find_map(Result::err).unwrap_or_default()
+    }
+
+    #[test]
+    fn an_op_and_its_derivative() {
+        let ops = [
+            norm(Given { vjp_backward: "norm_bwd", ..Given::NONE }),
+            bwd("(x: f32[*, n], dy: f32[*, n]) -> (dx: f32[*, n])"),
+        ];
+        let declared = declarations(&ops).remove(0).unwrap().unwrap();
+        assert_eq!(declared.rules(), ["infer", "batch", "partition", "vjp"]);
+        assert_eq!(declared.vjp.unwrap().rule.cotangents, [Some(0), None]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_explained() {
+        let with = |vjp_backward| norm(Given { vjp_backward, ..Given::NONE });
+        expect_test::expect![[r#"
+            `norm` has a signature that is none: nothing says which types `T` stands for
+              | (x: T[*]) -> ()
+              |     ^
+              = add `where T: f32 | f64`, or `T: any`
+            `norm_bwd`, the backward op of `norm`, is not listed by the library; add it to the list of `library!` or `ops!`, for the platform Host
+            `norm_bvd`, the backward op of `norm`, is not listed by the library; close names that are: norm_bwd
+            `norm_bwd`, the backward op of `norm`, has no signature
+            `norm_bwd` cannot be the backward op of `norm`: the backward op gives no cotangent for `x`: add a result `dx`, or declare `x` as not differentiable
+            `norm` declares derivatives, but no signature"#]]
+        .assert_eq(
+            &[
+                mistake(&[op("norm", Given { signature: "(x: T[*]) -> ()", ..Given::NONE })]),
+                mistake(&[with("norm_bwd")]),
+                mistake(&[with("norm_bvd"), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
+                mistake(&[with("norm_bwd"), op("norm_bwd", Given::NONE)]),
+                mistake(&[with("norm_bwd"), bwd("(dy: f32[*, n]) -> ()")]),
+                mistake(&[op("norm", Given { jvp_tangent: "t", ..Given::NONE })]),
+            ]
+            .join("\n"),
+        );
+    }
+}
