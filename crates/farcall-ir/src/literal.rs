@@ -88,7 +88,8 @@ impl Literal {
     pub fn zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Literal {
         let dims = dims.into();
         let bytes = TensorType::new(dtype, Arc::clone(&dims)).bytes().expect("size of a literal fits");
-        Literal { dtype, dims, words: vec![0; bytes.div_ceil(8)].into() }
+        // One allocation: a vector's would be copied.
+        Literal { dtype, dims, words: std::iter::repeat_n(0, bytes.div_ceil(8)).collect() }
     }
 
     /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
