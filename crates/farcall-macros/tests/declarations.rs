@@ -1,0 +1,131 @@
+//! Every form of parameter that a signature can have, and what the descriptor says of it.
+
+#![allow(unused_variables, reason = "kernels of which only the declaration matters")]
+
+use expect_test::expect;
+use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::prelude::*;
+
+/// One kernel for two types.
+#[handler(name = "axpy")]
+#[signature((a: T[], x: T[*], y: T[*]) -> (z: T[*]) where T: f32 | f64)]
+#[vjp(backward = axpy_bwd)]
+#[jvp(tangent = axpy_jvp)]
+fn axpy(a: &AnyBuffer, x: &AnyBuffer, y: &AnyBuffer, z: &mut AnyBuffer) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "axpy_bwd")]
+#[signature((a: T[], x: T[*], dz: T[*]) -> (da: T[], dx: T[*], dy: T[*]) where T: f32 | f64; *: sum)]
+fn axpy_bwd(
+    a: &AnyBuffer,
+    x: &AnyBuffer,
+    dz: &AnyBuffer,
+    da: &mut AnyBuffer,
+    dx: &mut AnyBuffer,
+    dy: &mut AnyBuffer,
+) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "axpy_jvp")]
+#[signature((a: T[], x: T[*], da: T[], dx: T[*], dy: T[*]) -> (dz: T[*]) where T: f32 | f64)]
+fn axpy_jvp(
+    a: &AnyBuffer,
+    x: &AnyBuffer,
+    da: &AnyBuffer,
+    dx: &AnyBuffer,
+    dy: &AnyBuffer,
+    dz: &mut AnyBuffer,
+) -> Result<()> {
+    Ok(())
+}
+
+/// In place; parameters of the host are in no signature, and attributes come in any order.
+#[handler(name = "scatter_add")]
+#[signature(
+    (base: f32[n, d], at: s32[k], rows: f32[k, d], wrap: bool = false, sizes: [i64]) -> (out: f32[n, d] aliases base)
+    where d: map
+)]
+#[nondiff(at)]
+fn scatter_add(
+    ctx: &Context,
+    sizes: &[i64],
+    base: &mut InOut<Buffer<f32, 2>>,
+    at: &Buffer<i32, 1>,
+    rows: &Buffer<f32>,
+    wrap: bool,
+) -> Result<()> {
+    Ok(())
+}
+
+/// Optional operands and results, texts.
+#[handler(name = "masked")]
+#[signature(
+    (x: c64[*, n], mask: pred[*, n]?, side: "left" | "right" = "left", axis: i64?, label: str = "")
+    -> (y: c64[*, n], count: s32[*] if mask) where side_effect
+)]
+fn masked(
+    x: &Buffer<Complex<f32>>,
+    mask: Option<&Buffer<Pred>>,
+    side: &str,
+    axis: Option<i64>,
+    label: &str,
+    y: &mut Buffer<Complex<f32>>,
+    count: Option<&mut Buffer<i32>>,
+) -> Result<()> {
+    Ok(())
+}
+
+/// Variadic, and a function of another stage that takes the attributes.
+#[handler(name = "concat", instantiate = plan)]
+#[signature("(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map")]
+fn concat(xs: &RestOperands, plan: &State<i64>, ys: &mut RestResults) -> Result<()> {
+    Ok(())
+}
+
+#[stage(instantiate)]
+fn plan(k: i64) -> Result<i64> {
+    Ok(k)
+}
+
+/// Every attribute at once.
+#[handler(name = "generic")]
+#[signature = "(x: f32[*], k: i64, options: dict?) -> (y: f32[*])"]
+fn generic(x: &Buffer<f32>, attrs: &Attrs, y: &mut AnyBuffer) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "undeclared")]
+fn undeclared(x: &Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+const OPS: &[&OpDescriptor] =
+    farcall_ffi::ops![axpy, axpy_bwd, axpy_jvp, scatter_add, masked, concat, generic, undeclared];
+
+#[test]
+fn descriptors_have_declarations() {
+    let lines = OPS.iter().map(|op| {
+        let op = Op::of(op);
+        let mut line = format!("{}{}", op.name(), op.signature().unwrap_or(" –"));
+        let derivatives =
+            [("forward", op.vjp_forward()), ("backward", op.vjp_backward()), ("tangent", op.jvp_tangent())];
+        for (what, name) in derivatives {
+            line += &name.map(|name| format!("\n    {what} {name}")).unwrap_or_default();
+        }
+        op.non_differentiable().fold(line, |line, name| format!("{line}\n    nondiff {name}"))
+    });
+    expect![[r#"
+        axpy(a: T[], x: T[*], y: T[*]) -> (z: T[*]) where T: f32 | f64
+            backward axpy_bwd
+            tangent axpy_jvp
+        axpy_bwd(a: T[], x: T[*], dz: T[*]) -> (da: T[], dx: T[*], dy: T[*]) where T: f32 | f64; *: sum
+        axpy_jvp(a: T[], x: T[*], da: T[], dx: T[*], dy: T[*]) -> (dz: T[*]) where T: f32 | f64
+        scatter_add(base: f32[n, d], at: s32[k], rows: f32[k, d], wrap: bool = false, sizes: [i64]) -> (out: f32[n, d] aliases base) where d: map
+            nondiff at
+        masked(x: c64[*, n], mask: pred[*, n]?, side: "left" | "right" = "left", axis: i64?, label: str = "") -> (y: c64[*, n], count: s32[*] if mask) where side_effect
+        concat(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map
+        generic(x: f32[*], k: i64, options: dict?) -> (y: f32[*])
+        undeclared –"#]].assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+}
