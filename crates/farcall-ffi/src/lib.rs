@@ -64,6 +64,7 @@
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
+//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`]: what is declared of an op below its `#[handler]`.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`abi`]: mirror of the C interface.
@@ -93,7 +94,7 @@ pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{FromAttr, handler, library, ops, stage};
+pub use farcall_macros::{FromAttr, handler, jvp, library, nondiff, ops, signature, stage, vjp};
 pub use farcall_sig::DType;
 pub use kept::{Kept, KeptMut};
 pub use scratch::{DeviceMemory, Scratch};
@@ -104,7 +105,7 @@ pub mod prelude {
     pub use crate::{
         AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, FromAttr, InOut,
         Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, State, dispatch, ensure, handler,
-        stage,
+        jvp, nondiff, signature, stage, vjp,
     };
 }
 

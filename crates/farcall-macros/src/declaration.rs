@@ -124,6 +124,13 @@ impl Declaration {
     }
 }
 
+/// One of our attributes that no handler took off its function.
+pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
+    let message = format!("#[{name}] belongs below the #[handler(…)] of a function");
+    let error = Error::new(Span::call_site(), message).into_compile_error();
+    quote! { #error #item }
+}
+
 /// The attributes that belong to a handler.
 const NAMES: [&str; 4] = ["signature", "vjp", "jvp", "nondiff"];
 

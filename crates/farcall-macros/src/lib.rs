@@ -70,6 +70,30 @@ pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::handler(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
+/// What an op takes and gives; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn signature(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("signature", item.into()).into()
+}
+
+/// The handlers that are an op's reverse derivative; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn vjp(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("vjp", item.into()).into()
+}
+
+/// The handler that is an op's forward derivative; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn jvp(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("jvp", item.into()).into()
+}
+
+/// Operands of an op that have no derivative; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("nondiff", item.into()).into()
+}
+
 /// Makes a function another stage of a handler, which names it.
 ///
 /// ```text
