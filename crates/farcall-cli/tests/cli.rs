@@ -471,6 +471,23 @@ fn targets_are_listed() {
     assert!(names.contains(&"test.triple") && names.contains(&"check.expect_eq"), "{names:?}");
     let ended = folder.farcall(["targets", "--load", library]);
     assert!(ended.stdout.contains("│ test.triple"), "{}", ended.stdout);
+    let declared = ended.stdout.split("targets\n").nth(1).unwrap_or_default();
+    expect![[r#"
+
+        test.triple(x: f32[*]) -> (y: f32[*])
+          gradient  jvp test.triple_jvp
+          batching  native
+          sharding  ... -> ...; split ...
+
+        test.triple_jvp(dx: f32[*]) -> (dy: f32[*])
+          gradient  –
+          batching  native
+          sharding  ... -> ...; split ...
+    "#]]
+    .assert_eq(declared);
+    let triple = json.as_array().unwrap().iter().find(|t| t["name"] == "test.triple").unwrap();
+    assert_eq!(triple["declaration"]["jvp"]["tangent"], "test.triple_jvp");
+    assert_eq!(triple["declaration"]["signature"], "(x: f32[*]) -> (y: f32[*])");
 }
 
 #[test]

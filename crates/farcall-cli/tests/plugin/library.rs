@@ -4,11 +4,20 @@ use farcall_ffi::prelude::*;
 
 /// Three times `x`.
 #[handler(name = "test.triple")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[jvp(tangent = triple_jvp)]
 fn triple(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     for (y, x) in y.iter_mut().zip(x.iter()) {
         *y = 3.0 * x;
     }
     Ok(())
+}
+
+/// Three times `dx`.
+#[handler(name = "test.triple_jvp")]
+#[signature((dx: f32[*]) -> (dy: f32[*]))]
+fn triple_jvp(dx: &Buffer<f32>, dy: &mut Buffer<f32>) -> Result<()> {
+    triple(dx, dy)
 }
 
 /// Never does it.
@@ -41,4 +50,4 @@ fn hangs(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     }
 }
 
-farcall_ffi::library!("cli_test_ops", [triple, refuse, panics, aborts, hangs]);
+farcall_ffi::library!("cli_test_ops", [triple, triple_jvp, refuse, panics, aborts, hangs]);
