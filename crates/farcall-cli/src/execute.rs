@@ -9,7 +9,7 @@ use farcall::{CompileError, CompileOptions, Executable, Registry};
 use farcall_ir::eval::{self, Denormals, Value};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
-use farcall_ir::{Diagnostic, Op, ProgramError, verify};
+use farcall_ir::{Op, ProgramError, verify};
 
 use crate::show::short;
 
@@ -70,8 +70,7 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
             if let Op::CustomCall(call) = &inst.op
                 && let Err(e) = registry.resolve(call, &Platform::Host)
             {
-                let missing = Diagnostic::new("missing_target", inst.span, e.message);
-                diagnostics.push(e.notes.into_iter().fold(missing, Diagnostic::note));
+                diagnostics.push(e.at(inst.span));
             }
         });
     }

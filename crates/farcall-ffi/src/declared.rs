@@ -101,7 +101,8 @@ const fn contains(texts: &[&str], text: &str) -> bool {
     false
 }
 
-const fn same(a: &[u8], b: &[u8]) -> bool {
+/// Equality of bytes, in a constant.
+pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }

@@ -309,18 +309,7 @@ const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
 
 const fn same_bytes(a: &ByteSpan, b: &ByteSpan) -> bool {
     // SAFETY: spans of descriptors are over constants.
-    let (a, b) = unsafe { (a.as_bytes(), b.as_bytes()) };
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
+    unsafe { crate::declared::same(a.as_bytes(), b.as_bytes()) }
 }
 
 // ---- Reading -------------------------------------------------------------------------------

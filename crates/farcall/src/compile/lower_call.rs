@@ -109,8 +109,7 @@ impl<'m> Lowering<'m> {
         let target = match self.registry.resolve(call, &Platform::Host) {
             Ok(target) => target,
             Err(error) => {
-                let diagnostic = Diagnostic::new("missing_target", span, error.message);
-                self.note(Diagnostic { notes: error.notes, ..diagnostic });
+                self.note(error.at(span));
                 return false;
             }
         };

@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::Stage;
 use farcall_ir::op::{CallConfig, CustomCall};
+use farcall_ir::{Diagnostic, Span};
 
 mod declaration;
 mod library;
@@ -202,6 +203,13 @@ pub struct ResolveError {
     pub message: String,
     /// Close names, and how to load the target.
     pub notes: Vec<String>,
+}
+
+impl ResolveError {
+    /// The same as a mistake of a program, at the call's place.
+    pub fn at(self, span: Span) -> Diagnostic {
+        Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
+    }
 }
 
 /// Why a target was not registered.

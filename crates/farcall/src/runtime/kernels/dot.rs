@@ -60,41 +60,17 @@ fn batches(batch: &[(usize, usize, usize)], size: usize, f: &mut dyn FnMut([usiz
 unsafe fn product(d: &Dot, dtype: DType, x: *const u8, y: *const u8, out: *mut u8) -> bool {
     let s = |stride: usize| stride as isize;
     let ((lm, lk), (rk, rn)) = (d.lhs, d.rhs);
+    macro_rules! gemm {
+        ($gemm:path) => {{
+            let (x, y, out) = (x.cast(), y.cast(), out.cast());
+            $gemm(d.m, d.k, d.n, 1.0, x, s(lm), s(lk), y, s(rk), s(rn), 0.0, out, s(d.n), 1)
+        }};
+    }
     // SAFETY: the caller's promise; the result is row-major.
     unsafe {
         match dtype {
-            DType::F32 if d.k > 0 => matrixmultiply::sgemm(
-                d.m,
-                d.k,
-                d.n,
-                1.0,
-                x.cast(),
-                s(lm),
-                s(lk),
-                y.cast(),
-                s(rk),
-                s(rn),
-                0.0,
-                out.cast(),
-                s(d.n),
-                1,
-            ),
-            DType::F64 if d.k > 0 => matrixmultiply::dgemm(
-                d.m,
-                d.k,
-                d.n,
-                1.0,
-                x.cast(),
-                s(lm),
-                s(lk),
-                y.cast(),
-                s(rk),
-                s(rn),
-                0.0,
-                out.cast(),
-                s(d.n),
-                1,
-            ),
+            DType::F32 if d.k > 0 => gemm!(matrixmultiply::sgemm),
+            DType::F64 if d.k > 0 => gemm!(matrixmultiply::dgemm),
             DType::C64 => {
                 simple::<Complex<f32>, _>(d, x, y, out, Complex::default(), |t, a, b| t + a * b, |t| t)
             }
