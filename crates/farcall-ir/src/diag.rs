@@ -60,6 +60,16 @@ impl Source {
         Arc::new(Source { name: name.into(), text, line_starts, lines_before })
     }
 
+    /// The source of a program that was made, not read: without name and text. Messages give no place in it.
+    pub fn none() -> Arc<Source> {
+        Source::new("", "")
+    }
+
+    /// True for [`Source::none`].
+    pub fn is_none(&self) -> bool {
+        self.name.is_empty() && self.text.is_empty()
+    }
+
     /// The name that messages use.
     pub fn name(&self) -> &str {
         &self.name
@@ -79,8 +89,11 @@ impl Source {
         (self.lines_before + line + 1, column + 1)
     }
 
-    /// `name:line:column` of the start of a span.
+    /// `name:line:column` of the start of a span; empty if there is no source.
     pub fn place(&self, span: Span) -> String {
+        if self.is_none() {
+            return String::new();
+        }
         let (line, column) = self.line_column(span.start);
         format!("{}:{line}:{column}", self.name)
     }
@@ -144,7 +157,7 @@ impl Diagnostic {
         let mut group = Level::ERROR
             .primary_title(title.as_str())
             .elements(std::iter::empty::<Snippet<'_, annotate_snippets::Annotation<'_>>>());
-        if let Some(span) = self.span {
+        if let Some(span) = self.span.filter(|_| !source.is_none()) {
             let (line, text, start) = source.excerpt(span);
             let (_, column) = source.line_column(span.start);
             let from = (span.start as usize).saturating_sub(start).min(text.len());

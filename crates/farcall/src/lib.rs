@@ -7,22 +7,26 @@
 //! ```
 //!
 //! - [`Executable`]: a compiled program, what most users hold.
+//! - [`op_program`]: the program of one call of an op, for running ops on arrays.
 //! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
 //! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
 //! - [`custom_call`]: the host side of XLA's C interface.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 
+mod attributes;
 mod compile;
 pub mod custom_call;
 pub mod eval_host;
 mod executable;
 mod float_control;
+mod op_program;
 pub mod plan;
 pub mod registry;
 mod runtime;
 
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable};
 pub use farcall_ir as ir;
+pub use op_program::{OpError, op_program};
 pub use plan::Plan;
 pub use registry::Registry;
 pub use runtime::RunError;

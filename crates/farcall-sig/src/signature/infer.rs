@@ -187,6 +187,14 @@ impl Signature {
         mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but is given {count}"))
     }
 
+    /// Names of the operands of a call with `count` of them: `x`, `xs[0]`.
+    ///
+    /// # Errors
+    /// If a call cannot have this number.
+    pub fn operand_names(&self, count: usize) -> Result<Vec<String>> {
+        Ok(slot_names(self, &self.operand_slots(count)?))
+    }
+
     /// The attributes of a call brought to the declared types where nothing is lost (see
     /// [`AttrType::convert`]), with defaults filled in, in the order of [`Signature::attrs`]: what a language with one
     /// type of number calls before [`Signature::infer`] and before it encodes the call.

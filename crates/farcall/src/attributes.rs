@@ -1,0 +1,94 @@
+//! Attributes of calls: between what a program writes and what a signature sees.
+
+use farcall_ir::attr::IntKind;
+use farcall_ir::{Attr, Literal, Scalar};
+use farcall_sig::{AttrValue, DType, ScalarType};
+
+/// A program's attribute as a signature sees it, if it has a form there.
+pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
+    match attr {
+        Attr::Bool(b) => Some(AttrValue::Bool(*b)),
+        Attr::Int(value, IntKind::Typed(dtype)) => Some(AttrValue::Int(*value, scalar_type(*dtype)?)),
+        Attr::Int(value, IntKind::Index) => Some(AttrValue::Int(*value, ScalarType::I64)),
+        Attr::Float(bits, dtype) => Some(AttrValue::Float(f64::from_bits(*bits), scalar_type(*dtype)?)),
+        Attr::String(_) => attr.as_str().map(|text| AttrValue::Str(text.to_owned())),
+        Attr::Array(items) => {
+            let items: Vec<AttrValue> = items.iter().map(value).collect::<Option<_>>()?;
+            let ty = match items.first()? {
+                AttrValue::Bool(_) => ScalarType::Bool,
+                AttrValue::Int(_, ty) | AttrValue::Float(_, ty) => *ty,
+                _ => return None,
+            };
+            Some(AttrValue::Array(ty, items))
+        }
+        Attr::Dense(literal) | Attr::DenseArray(literal) => {
+            let ty = scalar_type(literal.dtype())?;
+            Some(AttrValue::Array(
+                ty,
+                literal.iter().map(|scalar| number(scalar, ty)).collect::<Option<_>>()?,
+            ))
+        }
+        Attr::DenseIndex(_, values) => {
+            let ty = ScalarType::I64;
+            Some(AttrValue::Array(ty, values.iter().map(|v| AttrValue::Int((*v).into(), ty)).collect()))
+        }
+        Attr::Dict(dict) => {
+            let entries = dict.iter().map(|(name, attr)| Some((name.clone(), value(attr)?)));
+            Some(AttrValue::Dict(entries.collect::<Option<_>>()?))
+        }
+        Attr::Unit | Attr::Symbol(_) | Attr::Type(_) | Attr::Dialect(_) => None,
+    }
+}
+
+/// A value as a program would write it.
+pub(crate) fn attr(value: &AttrValue) -> Attr {
+    match value {
+        AttrValue::Bool(b) => Attr::Bool(*b),
+        AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(dtype(*ty))),
+        AttrValue::Float(v, ty) => Attr::float(*v, dtype(*ty)),
+        AttrValue::Str(text) => Attr::string(text),
+        AttrValue::Array(ty, items) => {
+            let scalar = |i: usize| match &items[i] {
+                AttrValue::Bool(b) => Scalar::Bool(*b),
+                AttrValue::Int(v, ty) if dtype(*ty).is_unsigned_integer() => Scalar::Unsigned(*v as u64),
+                AttrValue::Int(v, _) => Scalar::Signed(*v as i64),
+                AttrValue::Float(v, _) => Scalar::Float(*v),
+                _ => Scalar::Bool(false),
+            };
+            Attr::DenseArray(Literal::from_fn(dtype(*ty), [items.len()], scalar))
+        }
+        AttrValue::Dict(entries) => {
+            Attr::Dict(entries.iter().map(|(name, value)| (name.clone(), attr(value))).collect())
+        }
+    }
+}
+
+fn number(scalar: Scalar, ty: ScalarType) -> Option<AttrValue> {
+    match scalar {
+        Scalar::Bool(b) => Some(AttrValue::Bool(b)),
+        Scalar::Signed(v) => Some(AttrValue::Int(v.into(), ty)),
+        Scalar::Unsigned(v) => Some(AttrValue::Int(v.into(), ty)),
+        Scalar::Float(v) => Some(AttrValue::Float(v, ty)),
+        Scalar::Complex(_) => None,
+    }
+}
+
+fn scalar_type(dtype_: DType) -> Option<ScalarType> {
+    ScalarType::ALL.into_iter().find(|ty| dtype(*ty) == dtype_)
+}
+
+fn dtype(ty: ScalarType) -> DType {
+    match ty {
+        ScalarType::Bool => DType::Pred,
+        ScalarType::I8 => DType::S8,
+        ScalarType::I16 => DType::S16,
+        ScalarType::I32 => DType::S32,
+        ScalarType::I64 => DType::S64,
+        ScalarType::U8 => DType::U8,
+        ScalarType::U16 => DType::U16,
+        ScalarType::U32 => DType::U32,
+        ScalarType::U64 => DType::U64,
+        ScalarType::F32 => DType::F32,
+        ScalarType::F64 => DType::F64,
+    }
+}

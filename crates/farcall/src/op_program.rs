@@ -1,0 +1,170 @@
+//! The program of one call of an op: how ops run on arrays without a program around them.
+//!
+//! ```text
+//! target (signature) + operand types + attributes ──op_program──▶ Module ──Executable──▶ results
+//! ```
+//!
+//! The op's signature says what the call gives, how its tensors lie in memory, which results are in the
+//! memory of operands, and whether the call has a side effect. What does not fit is an error in the op's words.
+
+use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
+use farcall_ir::{Attr, AttrDict, Func, Inst, Module, Op, Source, Span, TensorType, Type, ValueId};
+use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
+use farcall_sig::{Attrs, Signature};
+
+use crate::attributes;
+use crate::registry::Target;
+
+/// Why an op cannot be called on these operands with these attributes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OpError {
+    /// Nothing says what the op gives.
+    #[error("{op}: its library declares no signature for it, so nothing says what it gives")]
+    NoSignature {
+        /// The op's name.
+        op: String,
+    },
+    /// The call is not one that the signature allows.
+    #[error("{op}: {mismatch}")]
+    Mismatch {
+        /// The op's name.
+        op: String,
+        /// What does not fit: its kind, its place, and the message without the op's name.
+        mismatch: Mismatch,
+    },
+}
+
+/// A module whose `main` takes these operands, calls the op, and returns what it gives, row-major and in the
+/// order of the signature.
+///
+/// Attributes are brought to the declared types where nothing is lost, and defaults are filled in
+/// ([`Signature::convert_attrs`]). Parameters and results have the names of the signature, as
+/// `jax.arg_info` and `jax.result_info`. The module was not read from a text, so messages about it give no place.
+///
+/// Compile it with a registry that has the target.
+///
+/// ```no_run
+/// use farcall::{CompileOptions, Executable, Registry, op_program};
+/// use farcall::ir::{DType, Literal, TensorType};
+/// use farcall::registry::Platform;
+///
+/// let registry = Registry::new();
+/// registry.load("librms_norm_ops.so")?;
+/// let op = registry.lookup("rms_norm", &Platform::Host).ok_or("no such op")?;
+/// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];
+/// let module = op_program(&op, &types, &farcall_sig::Attrs::new())?;
+/// let executable = Executable::compile(&module, &registry, &CompileOptions::default())?;
+/// let y = executable.run(&types.map(|t| Literal::zeros(t.dtype, t.dims)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the target has no signature, or the call does not fit it: `rms_norm: scale has n = 64 but x has n = 128`.
+pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Result<Module, OpError> {
+    let op = || target.name().to_owned();
+    let Some(signature) = target.signature() else { return Err(OpError::NoSignature { op: op() }) };
+    let inference =
+        infer(signature, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
+    let names = signature.operand_names(operands.len()).unwrap_or_default();
+    Ok(program(call(target, signature, &inference), &names, operands, signature, &inference))
+}
+
+fn infer(signature: &Signature, operands: &[TensorType], attrs: &Attrs) -> Result<Inference, Mismatch> {
+    let attrs = signature.convert_attrs(attrs)?;
+    let names = signature.operand_names(operands.len())?;
+    let mut dims: Vec<Vec<i64>> = Vec::with_capacity(operands.len());
+    for (i, (ty, name)) in operands.iter().zip(&names).enumerate() {
+        let wrong = |kind, what: &str| {
+            let message = format!("{name} is {ty}; {what}");
+            Mismatch { kind, place: Place::Operand(i), message }
+        };
+        if ty.quant.is_some() {
+            return Err(wrong(MismatchKind::Type, "an op takes no quantized tensors"));
+        }
+        // Sizes that are not known are the largest number.
+        let sizes = ty.dims.iter().map(|d| i64::try_from(*d)).collect::<Result<_, _>>();
+        dims.push(sizes.map_err(|_| wrong(MismatchKind::Shape, "its sizes must be known"))?);
+    }
+    let types = operands.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims });
+    signature.infer(&types.collect::<Vec<_>>(), &attrs)
+}
+
+/// The call, with all that the signature says about it.
+fn call(target: &Target, signature: &Signature, inference: &Inference) -> CustomCall {
+    let config: AttrDict =
+        inference.attrs.iter().map(|(name, value)| (name.to_owned(), attributes::attr(value))).collect();
+    let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
+    let row_major = inference
+        .operand_layouts
+        .iter()
+        .chain(&result_layouts)
+        .all(|l| l.iter().rev().copied().eq(0..l.len()));
+    let alone = inference.results.len() == 1;
+    let alias = |(i, operand): (usize, Option<usize>)| {
+        Some(OutputAlias {
+            output_tuple_indices: if alone { Vec::new() } else { vec![i] },
+            operand_index: operand?,
+            operand_tuple_indices: Vec::new(),
+        })
+    };
+    CustomCall {
+        // The typed interface.
+        api_version: Some(4),
+        config: CallConfig::Dict(config),
+        has_side_effect: signature.has_side_effect(),
+        operand_layouts: (!row_major).then(|| inference.operand_layouts.clone()),
+        result_layouts: (!row_major).then_some(result_layouts),
+        aliases: inference.results.iter().map(|r| r.aliases).enumerate().filter_map(alias).collect(),
+        ..CustomCall::new(target.name())
+    }
+}
+
+fn program(
+    call: CustomCall,
+    names: &[String],
+    operands: &[TensorType],
+    signature: &Signature,
+    inference: &Inference,
+) -> Module {
+    let mut func = Func::new("main", Span::default());
+    let params: Vec<ValueId> = operands.iter().map(|t| func.new_value(Type::Tensor(t.clone()))).collect();
+    // Sizes of results are never negative: the inference says so.
+    let size = |d: &i64| usize::try_from(*d).unwrap_or(0);
+    let types = inference
+        .results
+        .iter()
+        .map(|r| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>()));
+    func.results = types.map(Type::Tensor).collect();
+    let returned: Vec<ValueId> = func.results.clone().into_iter().map(|ty| func.new_value(ty)).collect();
+    let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
+    func.param_attrs = names.iter().map(|name| named("jax.arg_info", name)).collect();
+    let result_names = result_names(signature, inference);
+    func.result_attrs = result_names.iter().map(|name| named("jax.result_info", name)).collect();
+    func.body.args.clone_from(&params);
+    let inst = |op, operands, results| Inst {
+        op,
+        operands,
+        results,
+        regions: Vec::new(),
+        attrs: AttrDict::new(),
+        span: Span::default(),
+        loc: None,
+    };
+    func.body.insts = vec![
+        inst(Op::CustomCall(call.into()), params, returned.clone()),
+        inst(Op::Return, returned, Vec::new()),
+    ];
+    let mut module = Module::new(Source::none());
+    module.funcs.push(func);
+    module
+}
+
+/// Names of the results of a call: `y`, `ys[0]`.
+fn result_names(signature: &Signature, inference: &Inference) -> Vec<String> {
+    let name = |(i, result): (usize, &ResultType)| {
+        let decl = &signature.results()[result.decl];
+        let before = inference.results[..i].iter().filter(|r| r.decl == result.decl).count();
+        if decl.variadic { format!("{}[{before}]", decl.name) } else { decl.name.text.clone() }
+    };
+    inference.results.iter().enumerate().map(name).collect()
+}

@@ -1,0 +1,144 @@
+//! Ops called on arrays: what follows from a signature alone.
+
+use expect_test::{Expect, expect};
+use farcall::ir::{DType, Literal, TensorType, text};
+use farcall::registry::Platform;
+use farcall::{CompileOptions, Executable, Registry, op_program};
+use farcall_ffi::prelude::*;
+use farcall_sig::{AttrValue, Attrs, ScalarType};
+
+/// `x` times `by`.
+#[handler(name = "scaled")]
+#[signature((x: f32[*, n], by: f32 = 2.0) -> (y: f32[*, n]))]
+fn scaled(x: &Buffer<f32>, by: f32, y: &mut Buffer<f32>) -> Result<()> {
+    ensure!(by != 0.0, "by is zero");
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = by * x);
+    Ok(())
+}
+
+/// Adds `x` to a sum, and counts.
+#[handler(name = "accumulate")]
+#[signature((sum: f32[n], x: f32[n]) -> (out: f32[n] aliases sum, count: s32[]) where side_effect)]
+fn accumulate(sum: &mut InOut<Buffer<f32>>, x: &Buffer<f32>, count: &mut Buffer<i32>) -> Result<()> {
+    sum.iter_mut().zip(x.iter()).for_each(|(sum, x)| *sum += x);
+    count.fill(x.len() as i32);
+    Ok(())
+}
+
+/// The elements as they lie in memory.
+#[handler(name = "in_memory")]
+#[signature((x: f32[*, m, n] column_major) -> (y: f32[*, m, n]))]
+fn in_memory(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = *x);
+    Ok(())
+}
+
+/// Says nothing of itself.
+#[handler(name = "mute")]
+fn mute() -> Result<()> {
+    Ok(())
+}
+
+fn registry() -> Registry {
+    let registry = Registry::new();
+    registry.register_ops(farcall_ffi::ops![scaled, accumulate, in_memory, mute]).unwrap();
+    registry
+}
+
+fn f32s(dims: &[usize], values: &[f32]) -> Literal {
+    Literal::from_slice(DType::F32, dims.to_vec(), values)
+}
+
+/// The results of an op, or why there are none.
+fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec<Literal>, String> {
+    let registry = registry();
+    let target = registry.lookup(op, &Platform::Host).ok_or("no such op")?;
+    let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
+    let attrs: Attrs = attrs.iter().cloned().collect();
+    let module = op_program(&target, &types, &attrs).map_err(|e| e.to_string())?;
+    let executable =
+        Executable::compile(&module, &registry, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    executable.run(inputs).map_err(|e| e.to_string())
+}
+
+fn fails(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)], message: Expect) {
+    message.assert_eq(&call(op, inputs, attrs).unwrap_err());
+}
+
+#[test]
+fn defaults_conversions_and_batches() {
+    let x = f32s(&[2, 1, 2], &[1.0, 2.0, 3.0, 4.0]);
+    let y = call("scaled", std::slice::from_ref(&x), &[]).unwrap();
+    assert_eq!(y, [f32s(&[2, 1, 2], &[2.0, 4.0, 6.0, 8.0])]);
+    let by = ("by", AttrValue::Float(0.5, ScalarType::F64));
+    assert_eq!(call("scaled", &[x], &[by]).unwrap(), [f32s(&[2, 1, 2], &[0.5, 1.0, 1.5, 2.0])]);
+}
+
+#[test]
+fn aliases_leave_the_caller_s_array_as_it_is() {
+    let (sum, x) = (f32s(&[2], &[1.0, 2.0]), f32s(&[2], &[10.0, 20.0]));
+    let results = call("accumulate", &[sum.clone(), x], &[]).unwrap();
+    assert_eq!(results[0].as_slice::<f32>(), [11.0, 22.0]);
+    assert_eq!(results[1].as_slice::<i32>(), [2]);
+    assert_eq!(sum.as_slice::<f32>(), [1.0, 2.0]);
+}
+
+#[test]
+fn layouts_are_those_of_the_signature() {
+    let y = call("in_memory", &[f32s(&[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])], &[]).unwrap();
+    assert_eq!(y[0].as_slice::<f32>(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+}
+
+#[test]
+fn the_module_says_all_of_it() {
+    let registry = registry();
+    let target = registry.lookup("accumulate", &Platform::Host).unwrap();
+    let ty = TensorType::new(DType::F32, [3]);
+    let module = op_program(&target, &[ty.clone(), ty], &Attrs::new()).unwrap();
+    expect![[r#"
+        module {
+          func.func public @main(%arg0: tensor<3xf32> {jax.arg_info = "sum"}, %arg1: tensor<3xf32> {jax.arg_info = "x"}) -> (tensor<3xf32> {jax.result_info = "out"}, tensor<i32> {jax.result_info = "count"}) {
+            %0:2 = stablehlo.custom_call @accumulate(%arg0, %arg1) {api_version = 4 : i32, backend_config = {}, has_side_effect = true, output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>)
+            return %0#0, %0#1 : tensor<3xf32>, tensor<i32>
+          }
+        }
+    "#]].assert_eq(&text::print(&module));
+}
+
+#[test]
+fn what_does_not_fit_is_said_in_the_op_s_words() {
+    let x = f32s(&[2], &[1.0, 2.0]);
+    fails("scaled", &[], &[], expect!["scaled: takes 1 operand (x), but is given 0"]);
+    fails("scaled", &[Literal::zeros(DType::F64, [2])], &[], expect!["scaled: x must be f32, but is f64"]);
+    fails(
+        "scaled",
+        std::slice::from_ref(&x),
+        &[("bye", AttrValue::f32(1.0))],
+        expect!["scaled: there is no attribute bye; did you mean by?"],
+    );
+    fails(
+        "scaled",
+        std::slice::from_ref(&x),
+        &[("by", AttrValue::Bool(true))],
+        expect!["scaled: attribute by must be f32, but is bool"],
+    );
+    fails(
+        "accumulate",
+        &[x.clone(), f32s(&[1], &[0.0])],
+        &[],
+        expect!["accumulate: x has n = 1 but sum has n = 2"],
+    );
+    fails(
+        "mute",
+        &[],
+        &[],
+        expect!["mute: its library declares no signature for it, so nothing says what it gives"],
+    );
+    // The handler's own words, without a place: there is no program.
+    fails(
+        "scaled",
+        &[x],
+        &[("by", AttrValue::f32(0.0))],
+        expect!["custom call `scaled` failed in its execute stage: INVALID_ARGUMENT: by is zero"],
+    );
+}
