@@ -5,11 +5,11 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use farcall::eval_host::RegistryHost;
 use farcall::registry::Platform;
-use farcall::{CompileError, CompileOptions, Executable, Registry};
-use farcall_ir::eval::{self, Denormals, Value};
+use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
+use farcall_ir::eval::{self, Denormals, EvalError, Value};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
-use farcall_ir::{Op, ProgramError, verify};
+use farcall_ir::{Op, ProgramError, Source, verify};
 
 use crate::show::short;
 
@@ -42,6 +42,16 @@ impl<'m> Ready<'m> {
             Err(CompileError::Program(e)) => Err(e.into()),
             Err(e) => Err(e.into()),
         }
+    }
+
+    /// An error of [`Ready::run`] with the line of the program, if it has a place there.
+    pub(crate) fn explain(error: anyhow::Error, source: &Arc<Source>) -> anyhow::Error {
+        let found = error.chain().find_map(|e| match (e.downcast_ref(), e.downcast_ref()) {
+            (Some(error), _) => RunError::diagnostic(error),
+            (_, Some(error)) => EvalError::diagnostic(error),
+            (None, None) => None,
+        });
+        found.map_or(error, |diagnostic| ProgramError::new(source, diagnostic).into())
     }
 
     /// Runs it: one tensor per argument, one per result.

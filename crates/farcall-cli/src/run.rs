@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut results = Vec::new();
     for _ in 0..args.repeat {
         let start = Instant::now();
-        results = ready.run(&arguments)?;
+        results = ready.run(&arguments).map_err(|e| Ready::explain(e, &module.source))?;
         stats.runs.push(start.elapsed());
     }
     if let Some(folder) = &args.output_dir {

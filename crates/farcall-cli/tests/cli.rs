@@ -420,7 +420,11 @@ fn handlers_run_and_fail() {
           = note: load the library that has it: --load LIB, or, if the library does not register itself, --load LIB --target test.tripel=SYMBOL
     "#]]);
     folder.fails(&["run", "refuse.mlir", "-i", "iota", "--load", library], expect![[r#"
-        error: custom call `test.refuse` at refuse.mlir:2:8 failed in its execute stage: INVALID_ARGUMENT: no, I would rather not
+        error: [custom_call] custom call `test.refuse` failed in its execute stage: INVALID_ARGUMENT: no, I would rather not
+         --> refuse.mlir:2:8
+          |
+        2 |   %0 = stablehlo.custom_call @test.refuse(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>
+          |        ^^^^^^^^^^^^^^^^^^^^^
     "#]]);
 }
 

@@ -8,11 +8,11 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use expect_test::expect;
-use farcall::Registry;
 use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPool};
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{Attr, AttrDict, DType, TensorType, Type};
+use farcall::ir::{Attr, AttrDict, DType, Source, TensorType, Type, text};
 use farcall::registry::{Origin, Platform, Target, register_type};
+use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::abi::{self, *};
 
 #[path = "plugin/ops.rs"]
@@ -111,6 +111,33 @@ fn one_frame_fails_and_works_by_turns() {
         }
     }
     drop((frame, site));
+    assert_eq!(live(), 0);
+}
+
+#[test]
+fn states_of_a_run_end_with_it() {
+    let host = Host::alone();
+    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    let call =
+        "  stablehlo.custom_call @faulty() {has_side_effect = true, mhlo.backend_config = {}} : () -> ()\n";
+    let source = Source::new("two.mlir", format!("func.func @main() {{\n{call}{call}  return\n}}"));
+    let module = text::parse(&source).unwrap();
+    let executable = Executable::compile(&module, &host.registry, &CompileOptions::default()).unwrap();
+    // What the instantiate stages made lives as long as the executable.
+    assert_eq!(live(), 2);
+    for stage in [Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE] {
+        for what in [What::Fail, What::FutureFailsLater, What::StrayError] {
+            FAULT.store(Fault { stage, what, code: 5 }.packed(), Ordering::Relaxed);
+            let error = executable.run(&[]).unwrap_err();
+            assert_eq!(live(), 2, "after {what:?} in {stage:?}");
+            let shown = error.diagnostic().unwrap().render(&source, false);
+            assert!(shown.contains("--> two.mlir:2:3") && shown.contains("^^^^"), "{shown}");
+            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            executable.run(&[]).unwrap();
+            assert_eq!(live(), 2);
+        }
+    }
+    drop(executable);
     assert_eq!(live(), 0);
 }
 

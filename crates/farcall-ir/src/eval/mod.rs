@@ -38,7 +38,7 @@ mod sorting;
 mod space;
 mod special;
 
-use crate::diag::Span;
+use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Module, ValueId};
 use crate::op::{CustomCall, Op};
@@ -123,6 +123,12 @@ impl EvalError {
     /// An error that does not know its operation yet.
     pub(crate) fn new(message: impl Into<String>) -> EvalError {
         EvalError { message: message.into(), op: None, span: None, place: None }
+    }
+
+    /// The same as a mistake at a place of the program, if that is known.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        let nowhere = EvalError { place: None, ..self.clone() };
+        self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))
     }
 
     /// Names the operation, unless one inside of it was named already.

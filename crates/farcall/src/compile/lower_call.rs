@@ -10,7 +10,7 @@ use farcall_sig::Signature;
 use super::declared;
 use super::lower::{Lowering, Lv, Operand, copy_step, internal};
 use super::lower_ops::transpose;
-use crate::custom_call::CallSite;
+use crate::custom_call::{CallError, CallSite};
 use crate::plan::{Call, CallId, Thunk, ThunkOp};
 use crate::registry::Platform;
 
@@ -131,8 +131,11 @@ impl<'m> Lowering<'m> {
         }
         let place = self.module.source.place(span);
         match CallSite::new(Arc::clone(&target), &call, operands, results, place) {
-            Ok(site) => self.calls.push(Arc::new(site)),
-            Err(error) => self.diagnostics.push(Diagnostic::new("custom_call", span, error.to_string())),
+            Ok(site) => self.calls.push(Arc::new(site.with_span(span))),
+            Err(error) => {
+                let error = CallError { span: Some(span), ..error };
+                self.diagnostics.extend(error.diagnostic());
+            }
         }
         has_side_effect
     }

@@ -287,7 +287,7 @@ impl Context {
         Arc::clone(tasks.get_or_insert_default())
     }
 
-    /// Before a run's prepare (initialize) stage, and after one that failed.
+    /// Before a run's prepare (initialize) stage, after one that failed, and when the run ends.
     pub(super) fn clear_state(&mut self, stage: Stage) {
         match stage {
             Stage::PREPARE => self.prepared.clear(),

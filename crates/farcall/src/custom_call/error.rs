@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farcall_ffi::abi::{ErrorCode, Stage};
+use farcall_ir::{Diagnostic, Span};
 
 /// A custom call that failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -12,12 +13,22 @@ pub struct CallError {
     pub target: Arc<str>,
     /// Where the program calls it; empty if unknown.
     pub place: Arc<str>,
+    /// The same as a span of the program's text.
+    pub span: Option<Span>,
     /// What it was doing.
     pub stage: Stage,
     /// XLA's code for what happened.
     pub code: ErrorCode,
     /// The handler's own words, or the host's if the handler was not reached.
     pub message: String,
+}
+
+impl CallError {
+    /// The same as a mistake at a place of the program, if that is known.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        let nowhere = CallError { place: "".into(), ..self.clone() };
+        self.span.map(|span| Diagnostic::new("custom_call", span, nowhere.to_string()))
+    }
 }
 
 fn at(place: &str) -> String {

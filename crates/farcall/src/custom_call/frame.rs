@@ -260,6 +260,18 @@ impl CallFrame {
         unsafe { self.run_stage(Stage::INITIALIZE, operands, results, run) }
     }
 
+    /// After a run: destroys the states that its prepare and initialize stages made. Waits for a call
+    /// that is not complete.
+    pub fn end_run(&mut self) {
+        // Whoever started the call had its outcome, or did not want it.
+        let _outcome: Result<(), CallError> = self.finish();
+        if let Body::Typed(typed) = &mut self.body {
+            // What was made last may use what was made first.
+            typed.context.clear_state(Stage::INITIALIZE);
+            typed.context.clear_state(Stage::PREPARE);
+        }
+    }
+
     /// # Safety
     /// As [`CallFrame::prepare`].
     unsafe fn run_stage(

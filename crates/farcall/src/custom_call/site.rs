@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use farcall_ffi::abi::{DataType, ErrorCode, HandlerBundle, Stage};
-use farcall_ir::Type;
 use farcall_ir::op::{CallConfig, CustomCall};
+use farcall_ir::{Span, Type};
 
 use super::attrs::EncodedAttrs;
 use super::context::StateSlot;
@@ -39,6 +39,7 @@ impl Leaf {
 pub struct CallSite {
     target: Arc<Target>,
     place: Arc<str>,
+    span: Option<Span>,
     operands: Box<[Leaf]>,
     results: Box<[Leaf]>,
     pub(super) callee: Callee,
@@ -76,6 +77,7 @@ impl CallSite {
         let error = |failure: Failure| CallError {
             target: target.shared_name(),
             place: Arc::clone(&place),
+            span: None,
             stage: Stage::INSTANTIATE,
             code: failure.code,
             message: failure.message,
@@ -93,12 +95,18 @@ impl CallSite {
         let site = CallSite {
             target: Arc::clone(&target),
             place: Arc::clone(&place),
+            span: None,
             operands: operand_leaves,
             results: result_leaves,
             callee,
         };
         frame::instantiate(&site)?;
         Ok(site)
+    }
+
+    /// The same with the place as a span of the program's text, for its errors.
+    pub fn with_span(self, span: Span) -> CallSite {
+        CallSite { span: Some(span), ..self }
     }
 
     /// The target.
@@ -135,6 +143,7 @@ impl CallSite {
         CallError {
             target: self.target.shared_name(),
             place: Arc::clone(&self.place),
+            span: self.span,
             stage,
             code: failure.code,
             message: failure.message,

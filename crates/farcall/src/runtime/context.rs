@@ -12,6 +12,8 @@ pub(super) struct Context {
     pub(super) arena: AlignedBytes,
     /// One per custom call.
     pub(super) frames: Vec<CallFrame>,
+    /// Numbers of those whose targets have stages before a run.
+    pub(super) staged: Vec<usize>,
     /// Where the inputs of the current run are.
     pub(super) params: Vec<*const u8>,
     pub(super) run: RunContext,
@@ -24,9 +26,11 @@ impl Context {
     pub(super) fn new(plan: &Plan) -> Result<Context, RunError> {
         let bytes = plan.arena_size;
         let arena = AlignedBytes::new(bytes).ok_or(RunError::Memory { what: "the arena", bytes })?;
+        let staged = (0..plan.calls.len()).filter(|i| plan.calls[*i].has_run_stages()).collect();
         Ok(Context {
             arena,
             frames: plan.calls.iter().map(CallFrame::new).collect(),
+            staged,
             params: Vec::with_capacity(plan.params.len()),
             run: RunContext::new(),
         })

@@ -37,6 +37,7 @@ pub(super) fn run(
     let ran = executor.stages().and_then(|()| executor.sequence(&plan.thunks));
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
+    executor.end_stages();
     ran?;
     finished?;
     plan.results.iter().map(|r| executor.literal(r)).collect()
@@ -76,10 +77,8 @@ impl<'a> Executor<'a> {
     /// The prepare stages of all targets that have one, then the initialize stages.
     fn stages(&mut self) -> Result<(), RunError> {
         for initialize in [false, true] {
-            for frame in &mut self.context.frames {
-                if !frame.site().has_run_stages() {
-                    continue;
-                }
+            for number in &self.context.staged {
+                let frame = &mut self.context.frames[*number];
                 let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
                 let results = vec![std::ptr::null_mut(); frame.site().results().len()];
                 // SAFETY: pointers may be null before the run.
@@ -95,6 +94,13 @@ impl<'a> Executor<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Destroys the states that the stages made, also if one of them failed.
+    fn end_stages(&mut self) {
+        for number in &self.context.staged {
+            self.context.frames[*number].end_run();
+        }
     }
 
     fn sequence(&mut self, thunks: &'a [Thunk]) -> Result<(), RunError> {

@@ -19,8 +19,8 @@ mod reference;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use farcall_ir::Literal;
 use farcall_ir::eval::EvalError;
+use farcall_ir::{Diagnostic, Literal};
 
 use crate::custom_call::CallError;
 use crate::plan::{InvalidPlan, Plan};
@@ -74,6 +74,20 @@ pub enum RunError {
         /// Where in the program.
         place: String,
     },
+}
+
+impl RunError {
+    /// The same as a mistake at a place of the program, if it has one.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        match self {
+            RunError::CustomCall(error) => error.diagnostic(),
+            RunError::Reference(error) => error.diagnostic(),
+            RunError::InputCount { .. }
+            | RunError::Input { .. }
+            | RunError::Memory { .. }
+            | RunError::NoKernel { .. } => None,
+        }
+    }
 }
 
 /// A plan that is ready to run.
