@@ -3,89 +3,79 @@
 //! The evaluator hands over one call at a time; the host compiles a program of that one call, so
 //! that layouts, aliases, tuples and tokens mean the same as in the engine.
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use farcall_ir::eval::{CallSite, Denormals, Host, Value};
 use farcall_ir::module::Inst;
-use farcall_ir::{AttrDict, Func, Literal, Module, Op, Type};
+use farcall_ir::{Module, Type};
 
+use crate::compile::program_of;
 use crate::executable::Executable;
+use crate::plan::NestedCall;
 use crate::registry::Registry;
+use crate::runtime::{tensors, values};
 
-/// Runs the evaluator's custom calls on targets of a registry. Every call instantiates its target
-/// anew, so that state lasts for one call only.
+/// Runs the evaluator's custom calls on targets of a registry.
+///
+/// A call of the program instantiates its target once: its state lasts as long as the host. (The
+/// engine has a call site, and so a state, for every call of the function that holds the instruction.)
 #[derive(Debug)]
 pub struct RegistryHost<'a> {
     registry: &'a Registry,
     denormals: Denormals,
+    /// By where module and instruction are in memory.
+    known: RefCell<HashMap<(usize, usize), Known>>,
+}
+
+/// A call that has been compiled.
+#[derive(Debug)]
+struct Known {
+    inst: Inst,
+    operands: Vec<Type>,
+    results: Vec<Type>,
+    executable: Executable,
 }
 
 impl<'a> RegistryHost<'a> {
     /// A host over a registry; handlers are entered in this mode.
     pub fn new(registry: &'a Registry, denormals: Denormals) -> RegistryHost<'a> {
-        RegistryHost { registry, denormals }
+        RegistryHost { registry, denormals, known: RefCell::default() }
+    }
+
+    /// The program of one call.
+    fn executable(&self, site: &CallSite<'_>) -> Result<Executable, String> {
+        let (func, inst) = (site.func, site.inst);
+        let operands = inst.operands.iter().map(|id| func.ty(*id));
+        let results = inst.results.iter().map(|id| func.ty(*id));
+        let key = (std::ptr::from_ref::<Module>(site.module).addr(), NestedCall::key(site.inst));
+        let mut known = self.known.borrow_mut();
+        // Another program may have come to lie where one was.
+        if let Some(known) = known.get(&key)
+            && known.inst == *inst
+            && known.operands.iter().eq(operands.clone())
+            && known.results.iter().eq(results.clone())
+        {
+            return Ok(known.executable.clone());
+        }
+        let module = program_of(site.module, site.func, site.inst);
+        let executable =
+            Executable::of_call(module, self.registry, self.denormals).map_err(|e| e.to_string())?;
+        let new = Known {
+            inst: inst.clone(),
+            operands: operands.cloned().collect(),
+            results: results.cloned().collect(),
+            executable: executable.clone(),
+        };
+        known.insert(key, new);
+        Ok(executable)
     }
 }
 
 impl Host for RegistryHost<'_> {
     fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
-        let results: Vec<Type> = site.results().cloned().collect();
-        let module = program_of(site, &results);
-        let executable =
-            Executable::of_call(module, self.registry, self.denormals).map_err(|e| e.to_string())?;
-        let mut inputs = Vec::new();
-        operands.iter().for_each(|o| leaves(o, &mut inputs));
-        let outputs = executable.run(&inputs).map_err(|e| e.to_string())?;
-        let mut outputs = outputs.into_iter();
-        results.iter().map(|ty| value(ty, &mut outputs)).collect()
-    }
-}
-
-/// A program whose entry is this call.
-fn program_of(site: &CallSite<'_>, results: &[Type]) -> Module {
-    let span = site.inst.span;
-    let mut func = Func::new("main", span);
-    let operand_types = site.inst.operands.iter().map(|o| site.func.ty(*o).clone());
-    let params: Vec<_> = operand_types.map(|ty| func.new_value(ty)).collect();
-    let returned: Vec<_> = results.iter().map(|ty| func.new_value(ty.clone())).collect();
-    func.param_attrs = vec![AttrDict::new(); params.len()];
-    func.result_attrs = vec![AttrDict::new(); results.len()];
-    func.results = results.to_vec();
-    func.body.args.clone_from(&params);
-    func.body.insts = vec![
-        Inst { operands: params, results: returned.clone(), ..site.inst.clone() },
-        Inst {
-            op: Op::Return,
-            operands: returned,
-            results: Vec::new(),
-            regions: Vec::new(),
-            attrs: AttrDict::new(),
-            span,
-            loc: None,
-        },
-    ];
-    let mut module = Module::new(Arc::clone(&site.module.source));
-    module.funcs.push(func);
-    module
-}
-
-/// The tensors in a value.
-fn leaves(value: &Value, out: &mut Vec<Literal>) {
-    match value {
-        Value::Tensor(l) => out.push(l.clone()),
-        Value::Token => {}
-        Value::Tuple(parts) => parts.iter().for_each(|p| leaves(p, out)),
-    }
-}
-
-/// The value of a type whose tensors come next.
-fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Result<Value, String> {
-    match ty {
-        Type::Token => Ok(Value::Token),
-        Type::Tuple(parts) => {
-            let parts: Result<Vec<Value>, String> = parts.iter().map(|p| value(p, tensors)).collect();
-            parts.map(Value::Tuple)
-        }
-        _ => tensors.next().map(Value::Tensor).ok_or_else(|| "the call gave too few results".to_owned()),
+        let executable = self.executable(site)?;
+        let outputs = executable.run(&tensors(operands)).map_err(|e| e.to_string())?;
+        values(site.results(), outputs)
     }
 }

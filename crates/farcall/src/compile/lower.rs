@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use farcall_ir::eval::Denormals;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
 use crate::custom_call::CallSite;
@@ -68,10 +69,16 @@ pub(super) struct Lowered {
 }
 
 /// Lowers the function `entry`.
-pub(super) fn lower(module: &Module, entry: &Func, registry: &Registry) -> Result<Lowered, Vec<Diagnostic>> {
+pub(super) fn lower(
+    module: &Module,
+    entry: &Func,
+    registry: &Registry,
+    denormals: Denormals,
+) -> Result<Lowered, Vec<Diagnostic>> {
     let mut l = Lowering {
         module,
         registry,
+        denormals,
         values: Vec::new(),
         constants: Vec::new(),
         pool: HashMap::new(),
@@ -142,6 +149,7 @@ impl Lv {
 pub(super) struct Lowering<'m> {
     pub(super) module: &'m Module,
     pub(super) registry: &'m Registry,
+    pub(super) denormals: Denormals,
     values: Vec<(Home, usize)>,
     constants: Vec<Literal>,
     pool: HashMap<Literal, VirtualId>,

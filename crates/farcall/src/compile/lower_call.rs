@@ -141,7 +141,7 @@ impl<'m> Lowering<'m> {
     }
 
     /// Keeps a diagnostic, unless it is there already: an inlined function is walked once per call.
-    fn note(&mut self, diagnostic: Diagnostic) {
+    pub(super) fn note(&mut self, diagnostic: Diagnostic) {
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

@@ -9,6 +9,7 @@ use farcall_ir::op::{DotGeneral, Pad};
 use farcall_ir::{DType, Diagnostic, Inst, Literal, Op, Region, Scalar, Span, TensorType, ValueId};
 
 use super::lower::{Lowering, Lv, Operand, copy_step, internal};
+use super::nested;
 use crate::plan::{
     Axis, Dot, Movement, Reduce, ReduceOp, ReferenceId, ReferenceSite, Thunk, ThunkOp, Window, support,
 };
@@ -280,7 +281,15 @@ impl<'m> Lowering<'m> {
         let outputs = outputs?;
         let id = ReferenceId::new(self.references.len());
         let index = self.module.funcs.iter().position(|f| std::ptr::eq(f, func)).unwrap_or(0);
-        self.references.push(ReferenceSite { func: index, inst: Arc::new(inst.clone()), captured });
+        let inst = Arc::new(inst.clone());
+        let calls = match nested::calls(self.module, func, &inst, self.registry, self.denormals) {
+            Ok(calls) => calls,
+            Err(mistakes) => {
+                mistakes.into_iter().for_each(|mistake| self.note(mistake));
+                Vec::new()
+            }
+        };
+        self.references.push(ReferenceSite { func: index, inst: Arc::clone(&inst), captured, calls });
         let op = ThunkOp::Reference(id);
         self.push(Thunk { op, inputs, outputs: outputs.clone(), bodies: Vec::new(), span: inst.span })?;
         Ok(outputs.into_iter().map(Lv::Tensor).collect())

@@ -18,6 +18,7 @@ mod declared;
 mod lower;
 mod lower_call;
 mod lower_ops;
+mod nested;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use farcall_ir::{Diagnostic, Func, Module, TensorType};
 use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Param, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 use lower::{Home, Lowered, Operand, Step};
+pub(crate) use nested::program_of;
 
 /// Why a module could not become a plan.
 #[derive(Debug)]
@@ -44,8 +46,8 @@ pub(crate) fn compile(
     registry: &Registry,
     denormals: Denormals,
 ) -> Result<Plan, Failure> {
-    let mut lowered = lower::lower(module, entry, registry).map_err(Failure::Program)?;
-    dead::remove(&mut lowered.steps, &lowered.results, lowered.values.len());
+    let mut lowered = lower::lower(module, entry, registry, denormals).map_err(Failure::Program)?;
+    dead::remove(&mut lowered);
     coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
     let plan = emit(lowered, module, denormals);
     plan.validate().map_err(Failure::Plan)?;

@@ -118,7 +118,14 @@ fn detail(plan: &Plan, op: &ThunkOp) -> String {
             }
             text
         }
-        ThunkOp::Reference(id) => short(plan.references[id.index()].inst.op.name()).to_owned(),
+        ThunkOp::Reference(id) => {
+            let site = &plan.references[id.index()];
+            let mut text = short(site.inst.op.name()).to_owned();
+            for call in site.calls.iter().flat_map(|nested| &nested.plan.calls) {
+                let _ = write!(text, " @{}", call.target().name());
+            }
+            text
+        }
     }
 }
 

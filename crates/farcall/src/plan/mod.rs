@@ -70,6 +70,34 @@ pub struct ReferenceSite {
     pub inst: Arc<Inst>,
     /// Values that its regions take from around it; inputs of the thunk after the operands.
     pub captured: Vec<ValueId>,
+    /// The custom calls that its regions, and the functions called there, hold.
+    pub calls: Vec<NestedCall>,
+}
+
+impl ReferenceSite {
+    /// True if a call of it has a side effect.
+    pub fn has_side_effect(&self) -> bool {
+        self.calls.iter().any(|call| call.side_effect)
+    }
+}
+
+/// A custom call that the evaluator reaches while it applies a region.
+#[derive(Clone, Debug)]
+pub struct NestedCall {
+    /// Which instruction of [`ReferenceSite::inst`], or of [`Plan::module`] if it lies in a function
+    /// that is called: [`NestedCall::key`] of it.
+    pub instruction: usize,
+    /// It has a side effect.
+    pub side_effect: bool,
+    /// A program of this call alone.
+    pub plan: Arc<Plan>,
+}
+
+impl NestedCall {
+    /// Tells instructions apart: where it is in memory, which a plan does not change.
+    pub fn key(inst: &Inst) -> usize {
+        std::ptr::from_ref(inst).addr()
+    }
 }
 
 /// The memory that a slice is a part of.

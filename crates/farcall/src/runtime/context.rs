@@ -17,6 +17,8 @@ pub(super) struct Context {
     /// Where the inputs of the current run are.
     pub(super) params: Vec<*const u8>,
     pub(super) run: RunContext,
+    /// Those of nested calls: per reference site, per call.
+    pub(super) nested: Vec<Vec<Context>>,
 }
 
 // SAFETY: the pointers in `params` are only used by the run that set them.
@@ -27,8 +29,13 @@ impl Context {
         let bytes = plan.arena_size;
         let arena = AlignedBytes::new(bytes).ok_or(RunError::Memory { what: "the arena", bytes })?;
         let staged = (0..plan.calls.len()).filter(|i| plan.calls[*i].has_run_stages()).collect();
+        let nested = plan.references.iter().map(|site| {
+            let calls = site.calls.iter().map(|call| Context::new(&call.plan));
+            calls.collect::<Result<Vec<Context>, RunError>>()
+        });
         Ok(Context {
             arena,
+            nested: nested.collect::<Result<_, _>>()?,
             frames: plan.calls.iter().map(CallFrame::new).collect(),
             staged,
             params: Vec::with_capacity(plan.params.len()),

@@ -16,6 +16,19 @@ pub(super) fn run(
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(plan.denormals);
     context.run.next_run();
+    let ran = stages(context, &mode).and_then(|()| thunks(plan, constants, context, inputs, mode));
+    end_stages(context);
+    ran
+}
+
+/// Runs the thunks of a plan, for a run whose stages are over.
+pub(super) fn thunks(
+    plan: &Plan,
+    constants: &Constants,
+    context: &mut Context,
+    inputs: &[Literal],
+    mode: Mode,
+) -> Result<Vec<Literal>, RunError> {
     context.params.clear();
     for (param, input) in plan.params.iter().zip(inputs) {
         let bytes = input.bytes();
@@ -34,13 +47,49 @@ pub(super) fn run(
         context.params.push(data);
     }
     let mut executor = Executor { plan, constants, context, mode, started: Vec::new() };
-    let ran = executor.stages().and_then(|()| executor.sequence(&plan.thunks));
+    let ran = executor.sequence(&plan.thunks);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
-    executor.end_stages();
     ran?;
     finished?;
     plan.results.iter().map(|r| executor.literal(r)).collect()
+}
+
+/// The prepare stages of all targets that have one, then the initialize stages.
+fn stages(context: &mut Context, mode: &Mode) -> Result<(), RunError> {
+    stage(context, mode, false)?;
+    stage(context, mode, true)
+}
+
+fn stage(context: &mut Context, mode: &Mode, initialize: bool) -> Result<(), RunError> {
+    for number in &context.staged {
+        let frame = &mut context.frames[*number];
+        let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
+        let results = vec![std::ptr::null_mut(); frame.site().results().len()];
+        // SAFETY: pointers may be null before the run.
+        let done = unsafe {
+            if initialize {
+                frame.initialize(&operands, &results, &context.run)
+            } else {
+                frame.prepare(&operands, &results, &context.run)
+            }
+        };
+        mode.restore();
+        done?;
+    }
+    for nested in context.nested.iter_mut().flatten() {
+        nested.run.set_run_id(context.run.run_id());
+        stage(nested, mode, initialize)?;
+    }
+    Ok(())
+}
+
+/// Destroys the states that the stages made, also if one of them failed.
+fn end_stages(context: &mut Context) {
+    for number in &context.staged {
+        context.frames[*number].end_run();
+    }
+    context.nested.iter_mut().flatten().for_each(end_stages);
 }
 
 struct Executor<'a> {
@@ -62,54 +111,30 @@ struct Started<'a> {
 impl Started<'_> {
     /// True if a thunk has to wait for this call: one of them writes what the other reads or writes,
     /// both have side effects, or they are the same call site.
-    fn blocks(&self, then: &Thunk) -> bool {
+    fn blocks(&self, plan: &Plan, then: &Thunk) -> bool {
         let meet =
             |a: &[Buffer], b: &[Buffer]| a.iter().any(|a| b.iter().any(|b| a.slice.overlaps(&b.slice)));
         let (first, call) = (self.thunk, self.call);
         meet(&first.outputs, &then.inputs)
             || meet(&first.outputs, &then.outputs)
             || meet(&first.inputs, &then.outputs)
-            || matches!(&then.op, ThunkOp::CustomCall(c) if c.id == call.id || c.side_effect && call.side_effect)
+            || match &then.op {
+                ThunkOp::CustomCall(c) => c.id == call.id || c.side_effect && call.side_effect,
+                ThunkOp::Reference(id) => call.side_effect && plan.references[id.index()].has_side_effect(),
+                _ => false,
+            }
     }
 }
 
 impl<'a> Executor<'a> {
-    /// The prepare stages of all targets that have one, then the initialize stages.
-    fn stages(&mut self) -> Result<(), RunError> {
-        for initialize in [false, true] {
-            for number in &self.context.staged {
-                let frame = &mut self.context.frames[*number];
-                let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
-                let results = vec![std::ptr::null_mut(); frame.site().results().len()];
-                // SAFETY: pointers may be null before the run.
-                let done = unsafe {
-                    if initialize {
-                        frame.initialize(&operands, &results, &self.context.run)
-                    } else {
-                        frame.prepare(&operands, &results, &self.context.run)
-                    }
-                };
-                self.mode.restore();
-                done?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Destroys the states that the stages made, also if one of them failed.
-    fn end_stages(&mut self) {
-        for number in &self.context.staged {
-            self.context.frames[*number].end_run();
-        }
-    }
-
     fn sequence(&mut self, thunks: &'a [Thunk]) -> Result<(), RunError> {
         thunks.iter().try_for_each(|t| self.thunk(t))
     }
 
     fn thunk(&mut self, t: &'a Thunk) -> Result<(), RunError> {
         if !self.started.is_empty() {
-            self.finish(|s| s.blocks(t))?;
+            let plan = self.plan;
+            self.finish(|s| s.blocks(plan, t))?;
         }
         let known = match &t.op {
             ThunkOp::While => return self.repeat(t),
@@ -193,7 +218,8 @@ impl<'a> Executor<'a> {
         loop {
             self.sequence(&t.bodies[0])?;
             // The predicate may come from a call that is not complete.
-            self.finish(|s| s.blocks(t))?;
+            let plan = self.plan;
+            self.finish(|s| s.blocks(plan, t))?;
             // SAFETY: the plan is validated: a byte.
             if unsafe { pred.read() } == 0 {
                 return Ok(());
@@ -257,7 +283,11 @@ impl<'a> Executor<'a> {
 
     fn reference(&mut self, t: &Thunk, number: usize) -> Result<(), RunError> {
         let inputs: Result<Vec<Literal>, RunError> = t.inputs.iter().map(|b| self.literal(b)).collect();
-        let results = reference::run(self.plan, &self.plan.references[number], inputs?)?;
+        let (site, constants) = (&self.plan.references[number], &self.constants.nested[number]);
+        let contexts = &mut self.context.nested[number];
+        let results = reference::run(self.plan, site, constants, contexts, inputs?);
+        self.mode.restore();
+        let results = results?;
         for (literal, output) in results.iter().zip(&t.outputs) {
             let bytes = literal.bytes();
             let n = bytes.len().min(output.slice.size);

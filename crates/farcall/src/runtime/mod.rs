@@ -26,6 +26,7 @@ use crate::custom_call::CallError;
 use crate::plan::{InvalidPlan, Plan};
 use context::Context;
 use memory::AlignedBytes;
+pub(crate) use reference::{tensors, values};
 
 /// Why a run failed. The executable can be run again.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -103,6 +104,8 @@ pub(crate) struct Program {
 struct Constants {
     block: AlignedBytes,
     offsets: Vec<usize>,
+    /// Those of nested calls: per reference site, per call.
+    nested: Vec<Vec<Constants>>,
 }
 
 /// Contexts that are kept for later runs.
@@ -112,22 +115,8 @@ impl Program {
     /// Checks the plan and lays out its constants.
     pub(crate) fn new(plan: Plan) -> Result<Program, InvalidPlan> {
         plan.validate()?;
-        let mut size = 0;
-        let offsets = plan.constants.iter().map(|c| {
-            let at = size;
-            size += c.bytes().len().next_multiple_of(crate::plan::ALIGNMENT);
-            at
-        });
-        let offsets: Vec<usize> = offsets.collect();
-        let mut block = AlignedBytes::new(size).ok_or_else(|| InvalidPlan {
-            place: "plan".to_owned(),
-            kind: "constants",
-            message: format!("{size} bytes cannot be allocated"),
-        })?;
-        for (c, at) in plan.constants.iter().zip(&offsets) {
-            block.as_mut_slice()[*at..at + c.bytes().len()].copy_from_slice(c.bytes());
-        }
-        Ok(Program { plan, constants: Constants { block, offsets }, pool: Mutex::default() })
+        let constants = Constants::new(&plan)?;
+        Ok(Program { plan, constants, pool: Mutex::default() })
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -147,5 +136,30 @@ impl Program {
             pool.push(context);
         }
         results
+    }
+}
+
+impl Constants {
+    fn new(plan: &Plan) -> Result<Constants, InvalidPlan> {
+        let mut size = 0;
+        let offsets = plan.constants.iter().map(|c| {
+            let at = size;
+            size += c.bytes().len().next_multiple_of(crate::plan::ALIGNMENT);
+            at
+        });
+        let offsets: Vec<usize> = offsets.collect();
+        let mut block = AlignedBytes::new(size).ok_or_else(|| InvalidPlan {
+            place: "plan".to_owned(),
+            kind: "constants",
+            message: format!("{size} bytes cannot be allocated"),
+        })?;
+        for (c, at) in plan.constants.iter().zip(&offsets) {
+            block.as_mut_slice()[*at..at + c.bytes().len()].copy_from_slice(c.bytes());
+        }
+        let sites = plan.references.iter().map(|site| {
+            let calls = site.calls.iter().map(|call| Constants::new(&call.plan));
+            calls.collect::<Result<Vec<Constants>, InvalidPlan>>()
+        });
+        Ok(Constants { block, offsets, nested: sites.collect::<Result<_, _>>()? })
     }
 }

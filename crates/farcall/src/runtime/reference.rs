@@ -1,20 +1,93 @@
 //! Operations without a kernel: the reference evaluator on copies of the buffers.
+//!
+//! Custom calls in regions have a plan each, whose contexts belong to the run: what a target made when
+//! the program was compiled, and when the run began, serves all elements.
 
-use farcall_ir::Literal;
-use farcall_ir::eval::{EvalError, NoHost, Value, eval_inst};
+use std::cell::RefCell;
 
-use crate::plan::{Plan, ReferenceSite};
+use farcall_ir::eval::{CallSite, Host, Value, eval_inst};
+use farcall_ir::{Literal, Type};
+
+use super::context::Context;
+use super::denormals::Mode;
+use super::{Constants, RunError, executor};
+use crate::plan::{NestedCall, Plan, ReferenceSite};
 
 /// Evaluates an instruction. `inputs`: its operands, then what its regions capture.
 pub(super) fn run(
     plan: &Plan,
     site: &ReferenceSite,
+    constants: &[Constants],
+    contexts: &mut [Context],
     inputs: Vec<Literal>,
-) -> Result<Vec<Literal>, EvalError> {
+) -> Result<Vec<Literal>, RunError> {
     let func = &plan.module.funcs[site.func];
     let mut values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let captured = values.split_off(site.inst.operands.len());
     let around = |id| site.captured.iter().position(|c| *c == id).map(|i| captured[i].clone());
-    let results = eval_inst(&plan.module, func, &site.inst, &values, &around, &NoHost, plan.denormals)?;
-    Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect())
+    let host = Nested { site, constants, contexts: RefCell::new(contexts), failed: RefCell::default() };
+    match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.denormals) {
+        Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
+        // What failed, rather than what became of it.
+        Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
+    }
+}
+
+/// Runs the custom calls in the regions of an instruction.
+struct Nested<'a> {
+    site: &'a ReferenceSite,
+    constants: &'a [Constants],
+    contexts: RefCell<&'a mut [Context]>,
+    failed: RefCell<Option<RunError>>,
+}
+
+impl Host for Nested<'_> {
+    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+        let key = NestedCall::key(site.inst);
+        let found = self.site.calls.iter().position(|call| call.instruction == key);
+        let number = found.ok_or("this call is not known to the plan; this is a mistake of farcall")?;
+        let plan = &self.site.calls[number].plan;
+        let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
+        let mode = Mode::enter(plan.denormals);
+        let outputs = executor::thunks(plan, constants, &mut contexts[number], &tensors(operands), mode)
+            .map_err(|e| {
+                let message = e.to_string();
+                *self.failed.borrow_mut() = Some(e);
+                message
+            })?;
+        values(site.results(), outputs)
+    }
+}
+
+/// The tensors in values, in order.
+pub(crate) fn tensors(values: &[Value]) -> Vec<Literal> {
+    fn visit(value: &Value, out: &mut Vec<Literal>) {
+        match value {
+            Value::Tensor(l) => out.push(l.clone()),
+            Value::Token => {}
+            Value::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
+        }
+    }
+    let mut out = Vec::new();
+    values.iter().for_each(|v| visit(v, &mut out));
+    out
+}
+
+/// The values of these types that have these tensors in them.
+pub(crate) fn values<'t>(
+    types: impl Iterator<Item = &'t Type>,
+    tensors: Vec<Literal>,
+) -> Result<Vec<Value>, String> {
+    fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Result<Value, String> {
+        match ty {
+            Type::Token => Ok(Value::Token),
+            Type::Tuple(parts) => {
+                let parts: Result<Vec<Value>, String> = parts.iter().map(|p| value(p, tensors)).collect();
+                parts.map(Value::Tuple)
+            }
+            _ => tensors.next().map(Value::Tensor).ok_or_else(|| "the call gave too few results".to_owned()),
+        }
+    }
+    let mut tensors = tensors.into_iter();
+    types.map(|ty| value(ty, &mut tensors)).collect()
 }
