@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use farcall_ir::eval::Denormals;
 
 use crate::inputs::{Fill, InputSpec};
+use crate::op::AttrSpec;
 
 /// Run, inspect and test StableHLO programs with custom calls.
 #[derive(Parser, Debug)]
@@ -27,6 +28,7 @@ Examples:
   farcall run model.mlir --load libmy_ops.so --fill rand --stats
   farcall inspect model.mlir --load libmy_ops.so
   farcall targets --load libhandlers.so --target rms_norm=RmsNorm
+  farcall op libmy_ops.so rms_norm -i x.npy -i 'rand:f32[64]' -a eps=1e-5
   farcall test tests/ --jobs 4
 
 Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong.";
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List the targets that custom calls can name
     Targets(TargetsArgs),
+    /// Call one op of a library on arrays, or explain its ops
+    Op(OpArgs),
     /// Run self-checking programs and corpus cases
     Test(TestArgs),
     /// Print a completion script for a shell
@@ -76,6 +80,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type
+    ///
+    /// The type can be given, too: rand:f32[4,8].
     ///
     /// Types that NumPy lacks are given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
     /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
@@ -180,6 +186,59 @@ pub(crate) struct TargetsArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+#[derive(Args, Debug)]
+#[command(after_help = OP_EXAMPLES)]
+pub(crate) struct OpArgs {
+    /// Library with ops (loading it runs its code: only load what you trust)
+    #[arg(value_name = "LIB")]
+    pub library: PathBuf,
+    /// The op; without one, the library's ops are listed
+    pub name: Option<String>,
+    /// Next operand: a .npy file, or `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]
+    ///
+    /// Without any (and without --attr and --call), the op is explained. Types that NumPy lacks are
+    /// given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
+    /// narrower than a byte as int8 or uint8. May be repeated.
+    #[arg(short, long = "input", value_name = "FILE|rand:TYPE|…", requires = "name")]
+    pub inputs: Vec<InputSpec>,
+    /// An attribute, read as the type that the op declares
+    ///
+    /// Numbers and booleans as they are, a list as 1,2,3, a dictionary as JSON. May be repeated.
+    #[arg(short, long = "attr", value_name = "NAME=VALUE", requires = "name")]
+    pub attrs: Vec<AttrSpec>,
+    /// Call the op although nothing is given to it
+    #[arg(long, requires = "name")]
+    pub call: bool,
+    /// Write a result to a .npy file: the first time the first result, and so on; may be repeated
+    #[arg(short, long = "output", value_name = "FILE", requires = "name")]
+    pub outputs: Vec<PathBuf>,
+    /// Seed of `rand`
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// What happens to subnormal numbers
+    #[arg(long, value_enum, default_value_t = DenormalMode::Ieee, value_name = "MODE")]
+    pub denormals: DenormalMode,
+    /// Show what each stage took, and what the plan is made of
+    #[arg(long)]
+    pub stats: bool,
+    /// Call this many times; with --stats, show the spread of times
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Do not print the results
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// JSON instead: of the list, of the explanation, or of the results' types (and with --stats, the statistics)
+    #[arg(long)]
+    pub json: bool,
+}
+
+const OP_EXAMPLES: &str = "\
+Examples:
+  farcall op libmy_ops.so
+  farcall op libmy_ops.so rms_norm
+  farcall op libmy_ops.so rms_norm -i x.npy -i 'ones:f32[64]' -a eps=1e-5 -o y.npy
+  farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i 'rand:f32[64]' --stats --repeat 100 -q";
 
 #[derive(Args, Debug, Clone)]
 #[command(after_help = TEST_HELP)]

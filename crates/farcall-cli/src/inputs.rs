@@ -1,16 +1,16 @@
 //! Arguments of a program: read from files, or made from their types.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::scalar::Scalar;
-use farcall_ir::types::TensorType;
-use farcall_sig::DTypeClass;
+use farcall_ir::types::{DYNAMIC, TensorType};
+use farcall_sig::nearest::nearest;
+use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
 
 use crate::npy;
@@ -29,24 +29,54 @@ pub(crate) enum Fill {
     Iota,
 }
 
+/// The word that asks for it.
+pub(crate) fn word(fill: Fill) -> &'static str {
+    match fill {
+        Fill::Rand => "rand",
+        Fill::Zeros => "zeros",
+        Fill::Ones => "ones",
+        Fill::Iota => "iota",
+    }
+}
+
 /// What `--input` names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InputSpec {
     /// A `.npy` file.
     File(PathBuf),
-    /// Something made from the argument's type.
-    Fill(Fill),
+    /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`.
+    Fill(Fill, Option<TensorType>),
 }
 
 impl FromStr for InputSpec {
-    type Err = Infallible;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<InputSpec, Infallible> {
-        Ok(match Fill::from_str(text, false) {
-            Ok(fill) => InputSpec::Fill(fill),
-            Err(_) => InputSpec::File(PathBuf::from(text)),
-        })
+    fn from_str(text: &str) -> Result<InputSpec, String> {
+        let (word, ty) = text.split_once(':').map_or((text, None), |(word, ty)| (word, Some(ty)));
+        match Fill::from_str(word, false) {
+            Ok(fill) => Ok(InputSpec::Fill(fill, ty.map(tensor_type).transpose()?)),
+            Err(_) => Ok(InputSpec::File(PathBuf::from(text))),
+        }
     }
+}
+
+/// The type in `f32[4,8]`.
+fn tensor_type(text: &str) -> Result<TensorType, String> {
+    let parts = text.split_once('[').and_then(|(dtype, dims)| Some((dtype, dims.strip_suffix(']')?)));
+    let Some((dtype, dims)) = parts else {
+        return Err(format!("`{text}` is no type; one is f32[4,8], or f32[] for a scalar"));
+    };
+    let Some(dtype) = DType::from_name(dtype.trim()) else {
+        let near = nearest(dtype, DType::ALL.iter().map(|d| d.name()));
+        let near = if near.is_empty() { vec!["f32", "s32", "pred", "bf16"] } else { near };
+        return Err(format!("`{dtype}` is no element type; there is {}", near.join(", ")));
+    };
+    let size = |d: &str| match d.trim().parse() {
+        Ok(size) if size != DYNAMIC => Ok(size),
+        _ => Err(format!("`{d}` is no size of a dimension")),
+    };
+    let dims = dims.split(',').filter(|_| !dims.trim().is_empty());
+    Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
 }
 
 /// One tensor per parameter of `func`.
@@ -76,7 +106,7 @@ pub(crate) fn arguments(
             if params.is_empty() { String::new() } else { format!(" ({})", listed()) },
         );
     }
-    let filled = fill.into_iter().flat_map(|f| std::iter::repeat(InputSpec::Fill(f)));
+    let filled = fill.into_iter().flat_map(|f| std::iter::repeat(InputSpec::Fill(f, None)));
     let specs = inputs.iter().cloned().chain(filled);
     let mut arguments = Vec::with_capacity(params.len());
     for (i, (ty, spec)) in params.iter().zip(specs).enumerate() {
@@ -85,7 +115,10 @@ pub(crate) fn arguments(
         })?;
         let argument = match spec {
             InputSpec::File(path) => npy::read(&path, ty),
-            InputSpec::Fill(fill) => make(fill, ty, seed.wrapping_add(i as u64)),
+            InputSpec::Fill(_, Some(given)) if given != *ty => {
+                Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
+            }
+            InputSpec::Fill(fill, _) => make(fill, ty, seed.wrapping_add(i as u64)),
         };
         arguments.push(argument.with_context(|| format!("argument {i} of @{}", func.name))?);
     }
@@ -97,7 +130,8 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
+/// A tensor of a type.
+pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
     ensure!(
         ty.is_static(),
         "{} has sizes that are not known; give a .npy file instead of making it",
@@ -146,7 +180,6 @@ impl SplitMix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcall_sig::DType;
 
     #[test]
     fn made_arguments_depend_on_type_and_seed_alone() {
@@ -165,7 +198,27 @@ mod tests {
 
     #[test]
     fn a_word_is_a_fill_and_anything_else_a_file() {
-        assert_eq!("rand".parse(), Ok(InputSpec::Fill(Fill::Rand)));
+        assert_eq!("rand".parse(), Ok(InputSpec::Fill(Fill::Rand, None)));
         assert_eq!("./rand".parse(), Ok(InputSpec::File("./rand".into())));
+        assert_eq!("C:x.npy".parse(), Ok(InputSpec::File("C:x.npy".into())));
+    }
+
+    #[test]
+    fn a_fill_may_have_a_type() {
+        let spec = |text: &str| text.parse::<InputSpec>();
+        let ty = |dims: &[usize]| Some(TensorType::new(DType::F32, dims));
+        assert_eq!(spec("rand:f32[4,8]"), Ok(InputSpec::Fill(Fill::Rand, ty(&[4, 8]))));
+        assert_eq!(spec("ones:f32[ 4, 0 ]"), Ok(InputSpec::Fill(Fill::Ones, ty(&[4, 0]))));
+        assert_eq!(spec("iota:f32[]"), Ok(InputSpec::Fill(Fill::Iota, ty(&[]))));
+        for (text, why) in [
+            ("rand:f32", "`f32` is no type; one is f32[4,8], or f32[] for a scalar"),
+            ("rand:fp32[1]", "`fp32` is no element type; there is f32"),
+            ("rand:float[1]", "`float` is no element type; there is f32, s32, pred, bf16"),
+            ("rand:f32[a]", "`a` is no size of a dimension"),
+            ("rand:f32[18446744073709551615]", "`18446744073709551615` is no size of a dimension"),
+            ("rand:f32[1,]", "`` is no size of a dimension"),
+        ] {
+            assert_eq!(spec(text), Err(why.to_owned()));
+        }
     }
 }

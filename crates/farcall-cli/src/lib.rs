@@ -1,13 +1,13 @@
 //! The program `farcall`: runs, inspects and tests StableHLO programs from the command line.
 //!
 //! ```text
-//! args ──▶ run, inspect, targets, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//! args ──▶ run, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: what all commands share.
-//! - `npy`, `inputs`, `show`, `terminal`: tensors from files and as text; colors and tables.
+//! - `npy`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
 //! - `test`: self-checking programs and the corpus, in processes of their own. `compare` and
 //!   `corpus` judge outputs, `check_targets` are the targets with which programs check themselves.
 //!
@@ -32,7 +32,9 @@ mod inputs;
 mod inspect;
 mod load;
 mod npy;
+mod op;
 mod program;
+mod results;
 mod run;
 mod show;
 mod stats;
@@ -62,6 +64,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Run(args) => run::run(&args)?,
         Command::Inspect(args) => inspect::inspect(&args)?,
         Command::Targets(args) => targets::targets(&args)?,
+        Command::Op(args) => op::op(&args)?,
         Command::Test(args) => return test::test(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -72,51 +72,96 @@ fn is_native(dtype: DType) -> bool {
 
 /// Reads a tensor of a type; dynamic dimensions of the type take what the file has.
 pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
+    read_from(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
+}
+
+/// Reads a tensor of the type that the file says. Where that is none of `expected`, but the elements of
+/// just one of these are kept as what the file holds (`bf16` as `uint16`), it is that one.
+pub(crate) fn read_as_one_of(path: &Path, expected: &[DType]) -> Result<Literal> {
+    read_one_of(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
+}
+
+fn open(path: &Path) -> Result<BufReader<File>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(!metadata.is_dir(), "{} is a folder, not a .npy file", path.display());
-    read_from(BufReader::new(file), expected).with_context(|| format!("cannot use {}", path.display()))
+    Ok(BufReader::new(file))
 }
 
 fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
     let header = header(&mut reader)?;
-    let npyz::DType::Plain(found) = header.dtype() else {
-        bail!("it holds records, not plain numbers: {}", header.dtype().descr());
-    };
-    let want: TypeStr = descr(expected.dtype).parse().context("element type")?;
-    let same = found.type_char() == want.type_char() && found.size_field() == want.size_field();
+    let found = plain(&header)?;
     let bits = if is_native(expected.dtype) { "" } else { " (raw bits)" };
     ensure!(
-        same,
+        holds(&found, expected.dtype),
         "it holds {}, but {} is expected as {}{bits}",
         numpy_name(&found.to_string()),
         short_type(expected),
         numpy_name(descr(expected.dtype)),
     );
-    let dims: Vec<usize> =
-        header.shape().iter().map(|d| usize::try_from(*d)).collect::<Result<_, _>>().context("shape")?;
+    let dims = shape(&header)?;
     let fits = dims.len() == expected.rank()
         && dims.iter().zip(expected.dims.iter()).all(|(d, e)| d == e || *e == DYNAMIC);
     let ty = expected.with_dims(dims);
     let ty = TensorType::new(expected.dtype, ty.dims);
     ensure!(fits, "its shape is {}, but {} is expected", short_type(&ty), short_type(expected));
+    elements(reader, &header, &found, ty)
+}
+
+fn read_one_of(mut reader: impl Read, expected: &[DType]) -> Result<Literal> {
+    let header = header(&mut reader)?;
+    let found = plain(&header)?;
+    let native = DType::ALL.into_iter().find(|d| is_native(*d) && holds(&found, *d));
+    let kept: Vec<DType> = expected.iter().copied().filter(|d| holds(&found, *d)).collect();
+    let dtype = match (native, kept.as_slice()) {
+        (Some(native), kept) if kept.contains(&native) => native,
+        (_, [only]) => *only,
+        (Some(native), _) => native,
+        (None, _) => bail!("it holds {}, which is no type of tensors", numpy_name(&found.to_string())),
+    };
+    let ty = TensorType::new(dtype, shape(&header)?);
+    elements(reader, &header, &found, ty)
+}
+
+/// The type of the numbers in a file.
+fn plain(header: &NpyHeader) -> Result<TypeStr> {
+    match header.dtype() {
+        npyz::DType::Plain(found) => Ok(found),
+        other => bail!("it holds records, not plain numbers: {}", other.descr()),
+    }
+}
+
+/// True if elements of the type are kept as these numbers.
+fn holds(found: &TypeStr, dtype: DType) -> bool {
+    descr(dtype)
+        .parse::<TypeStr>()
+        .is_ok_and(|want| found.type_char() == want.type_char() && found.size_field() == want.size_field())
+}
+
+fn shape(header: &NpyHeader) -> Result<Vec<usize>> {
+    header.shape().iter().map(|d| usize::try_from(*d)).collect::<Result<_, _>>().context("shape")
+}
+
+/// What follows the header, as a tensor of this type.
+fn elements(reader: impl Read, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
+    let dtype = ty.dtype;
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
 
     let mut data = Vec::new();
     reader.take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
     ensure!(data.len() == bytes, "it is cut off: {} of {bytes} bytes of elements are there", data.len());
     if found.endianness() == Endianness::Big {
-        let part = expected.dtype.real().size();
+        let part = dtype.real().size();
         data.chunks_exact_mut(part).for_each(<[u8]>::reverse);
     }
     if header.order() == Order::Fortran && ty.rank() > 1 {
         data = row_major(&data, &ty);
     }
-    if expected.dtype == DType::Pred {
+    if dtype == DType::Pred {
         data.iter_mut().for_each(|b| *b = u8::from(*b != 0));
     }
-    check_range(&data, expected.dtype)?;
-    Ok(Literal::from_bytes(expected.dtype, ty.dims, &data)?)
+    check_range(&data, dtype)?;
+    Ok(Literal::from_bytes(dtype, ty.dims, &data)?)
 }
 
 /// Reads the header. Its text is looked at before the crate sees it, which multiplies sizes without

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use farcall_ir::literal::Literal;
@@ -13,8 +12,7 @@ use serde_json::{Value, json};
 use crate::args::{RunArgs, Stage};
 use crate::execute::Ready;
 use crate::stats::Stats;
-use crate::terminal::{self, BOLD, DIM, styled};
-use crate::{inputs, load, npy, program, show};
+use crate::{inputs, load, npy, program, results, terminal};
 
 /// Runs a program, shows its results, and writes them if asked to.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
@@ -37,21 +35,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     let arguments = stats.take("inputs", || inputs::arguments(func, &args.inputs, args.fill, args.seed))?;
 
-    let mut results = Vec::new();
-    for _ in 0..args.repeat {
-        let start = Instant::now();
-        results = ready.run(&arguments).map_err(|e| Ready::explain(e, &module.source))?;
-        stats.runs.push(start.elapsed());
-    }
+    let results = results::of(&ready, &arguments, args.repeat, &mut stats)
+        .map_err(|e| Ready::explain(e, &module.source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || write(folder, &results))?;
     }
     if args.json {
-        return dump(&serde_json::to_string_pretty(&as_json(
-            &results,
-            args.stats.then_some(&stats),
-            &ready,
-        ))?);
+        let types: Vec<Value> = results.iter().map(results::as_json).collect();
+        return results::print_json(json!({ "results": types }), args.stats.then_some(&stats), &ready);
     }
     if !args.quiet {
         print(func, &results)?;
@@ -80,31 +71,16 @@ fn write(folder: &Path, results: &[Literal]) -> Result<()> {
     Ok(())
 }
 
-fn as_json(results: &[Literal], stats: Option<&Stats>, ready: &Ready<'_>) -> Value {
-    let results: Vec<Value> =
-        results.iter().map(|r| json!({ "dtype": r.dtype().name(), "shape": r.dims() })).collect();
-    match stats {
-        Some(stats) => json!({ "results": results, "stats": stats.as_json(ready) }),
-        None => json!({ "results": results }),
-    }
-}
-
 fn print(func: &Func, results: &[Literal]) -> Result<()> {
     let mut out = terminal::stdout();
     if results.is_empty() {
         writeln!(out, "@{} ran; it has no results", func.name)?;
     }
     for (i, result) in results.iter().enumerate() {
-        let name = styled(BOLD, format!("out{i}"));
         let info = func.result_attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
         // JAX calls a lone result `result`, those of a tuple `result[0]`, …, which says nothing.
         let info = info.filter(|t| !t.is_empty() && *t != "result" && *t != format!("result[{i}]"));
-        let summary = show::summary(result);
-        let notes: Vec<String> = info.map(str::to_owned).into_iter().chain(summary).collect();
-        let notes =
-            if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join("; "))) };
-        writeln!(out, "{name}  {}{notes}", show::short_type(&result.ty()))?;
-        writeln!(out, "{}", show::values(result))?;
+        results::print(&mut out, &format!("out{i}"), info, result)?;
     }
     Ok(())
 }

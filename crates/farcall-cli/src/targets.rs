@@ -49,7 +49,7 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
 }
 
 /// The targets that are an op's derivatives: `vjp f + g, jvp t`.
-fn gradient(declaration: &Declaration) -> String {
+pub(crate) fn gradient(declaration: &Declaration) -> String {
     let vjp = declaration.vjp.as_ref().map(|vjp| match &vjp.forward {
         Some(forward) => format!("vjp {forward} + {}", vjp.backward),
         None => format!("vjp {}", vjp.backward),

@@ -1,111 +1,10 @@
 //! The program as its users see it: what it prints, and how it ends.
-//!
-//! Every run is checked for what must never happen: a panic, a signal.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use expect_test::expect;
 
-use expect_test::{Expect, expect};
+use folder::{Folder, LIBRARY};
 
-/// A folder with the files of a test.
-struct Folder(tempfile::TempDir);
-
-/// How a run ended.
-struct Ended {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn with(self, name: &str, content: impl AsRef<[u8]>) -> Folder {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
-        self
-    }
-
-    /// A `.npy` file.
-    fn with_npy(self, name: &str, descr: &str, shape: &str, data: &[u8]) -> Folder {
-        let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-        while (text.len() + 11) % 64 != 0 {
-            text.push(' ');
-        }
-        text.push('\n');
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((text.len() as u16).to_le_bytes());
-        file.extend(text.as_bytes());
-        file.extend(data);
-        self.with(name, file)
-    }
-
-    fn farcall<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Ended {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_farcall"));
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
-            command.env_remove(variable);
-        }
-        let output = command.output().unwrap();
-        let ended = Ended {
-            code: output.status.code().unwrap_or_else(|| panic!("ended by {}", output.status)),
-            stdout: self.clean(&output.stdout),
-            stderr: self.clean(&output.stderr),
-        };
-        // A library has a panic hook of its own, which speaks before farcall does.
-        let panics = ended.stderr.lines().filter(|l| l.contains("panicked at"));
-        let ours = panics.filter(|l| !l.contains("tests/plugin/library.rs")).count();
-        assert_eq!(ours, 0, "{}", ended.stderr);
-        ended
-    }
-
-    /// Text without what differs from machine to machine.
-    fn clean(&self, text: &[u8]) -> String {
-        let text = String::from_utf8_lossy(text);
-        let library = LIBRARY.display().to_string();
-        let folder = self.0.path().display().to_string();
-        text.replace(&library, "LIBRARY").replace(&folder, "FOLDER")
-    }
-
-    /// Runs what must fail, with exit code 1 and this message.
-    fn fails(&self, args: &[&str], message: Expect) {
-        let ended = self.farcall(args);
-        message.assert_eq(&ended.stderr);
-        assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
-    }
-
-    /// Runs what must work, and print this.
-    fn prints(&self, args: &[&str], output: Expect) {
-        let ended = self.farcall(args);
-        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
-        output.assert_eq(&ended.stdout);
-    }
-}
-
-/// The library with test handlers: an example of this package, which Cargo builds for all of its tests,
-/// but not if only this one is asked for.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_BIN_EXE_farcall")).parent().unwrap();
-    let library = folder.join("examples/libcli_test_ops.so");
-    if !library.exists() {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--package", "farcall-cli", "--example", "cli_test_ops"]);
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
-    }
-    library
-});
+mod folder;
 
 const DOUBLE: &str = "\
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
@@ -478,6 +377,16 @@ fn targets_are_listed() {
     let declared = ended.stdout.split("targets\n").nth(1).unwrap_or_default();
     expect![[r#"
 
+        test.power_sum(x: f32[*, n], weight: bf16[n], power: i32, scales: [f32] = [1.0], side: "left" | "right" = "left") -> (sum: f32[*], most: f32[*]) where 1 <= n
+          gradient  –
+          batching  native, a loop if weight is batched
+          sharding  ... n, n -> ..., ...; split ..., whole n
+
+        test.say() -> () where side_effect
+          gradient  –
+          batching  loop: it has a side effect, once for each entry
+          sharding  ->
+
         test.triple(x: f32[*]) -> (y: f32[*])
           gradient  jvp test.triple_jvp
           batching  native
@@ -625,7 +534,8 @@ fn without_time(text: &str) -> String {
 #[test]
 fn the_command_line_explains_itself() {
     let folder = Folder::new();
-    for args in [&["--help"][..], &["run", "--help"], &["test", "--help"], &["completions", "bash"]] {
+    let pages = ["run", "inspect", "targets", "op", "test"].map(|command| vec![command, "--help"]);
+    for args in [vec!["--help"], vec!["completions", "bash"]].into_iter().chain(pages) {
         let ended = folder.farcall(args);
         assert_eq!(ended.code, 0);
         assert!(ended.stdout.contains("farcall"), "{}", ended.stdout);

@@ -1,6 +1,7 @@
 //! Handlers that behave in every way a handler can, for the tests of the program.
 
 use farcall_ffi::prelude::*;
+use half::bf16;
 
 /// Three times `x`.
 #[handler(name = "test.triple")]
@@ -18,6 +19,37 @@ fn triple(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
 #[signature((dx: f32[*]) -> (dy: f32[*]))]
 fn triple_jvp(dx: &Buffer<f32>, dy: &mut Buffer<f32>) -> Result<()> {
     triple(dx, dy)
+}
+
+/// Weighted sums of powers of `x`, and the largest of each row.
+///
+/// A second paragraph, which lists leave out.
+#[handler(name = "test.power_sum")]
+#[signature((x: f32[*, n], weight: bf16[n], power: i32, scales: [f32] = [1.0], side: "left" | "right" = "left")
+    -> (sum: f32[*], most: f32[*]) where 1 <= n)]
+fn power_sum(
+    x: &Buffer<f32>,
+    weight: &Buffer<bf16, 1>,
+    power: i32,
+    scales: &[f32],
+    side: &str,
+    sum: &mut Buffer<f32>,
+    most: &mut Buffer<f32>,
+) -> Result<()> {
+    ensure!(side == "left", "the right side is not my business");
+    let scale: f32 = scales.iter().product();
+    for ((x, sum), most) in x.rows().zip(sum.iter_mut()).zip(most.iter_mut()) {
+        *sum = x.iter().zip(weight.iter()).map(|(x, w)| scale * w.to_f32() * x.powi(power)).sum();
+        *most = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    }
+    Ok(())
+}
+
+/// Says something.
+#[handler(name = "test.say")]
+#[signature(() -> () where side_effect)]
+fn say() -> Result<()> {
+    Ok(())
 }
 
 /// Never does it.
@@ -50,4 +82,4 @@ fn hangs(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     }
 }
 
-farcall_ffi::library!("cli_test_ops", [triple, triple_jvp, refuse, panics, aborts, hangs]);
+farcall_ffi::library!("cli_test_ops", [triple, triple_jvp, power_sum, say, refuse, panics, aborts, hangs]);

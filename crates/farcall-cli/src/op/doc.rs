@@ -1,0 +1,200 @@
+//! Ops explained: the list of a library's ops, the page of one, and a call that works.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use farcall::registry::Target;
+use farcall_sig::attr::AttrType;
+use farcall_sig::signature::{Arity, Dim, Expr, Operand, OperandType};
+use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
+use serde_json::{Value, json};
+
+use crate::inputs::count;
+use crate::targets;
+use crate::terminal::{self, BOLD, DIM, GREEN, styled};
+
+/// Prints a library's ops, each with how it is called from Python, and what it does.
+pub(crate) fn list(ops: &[&Arc<Target>], library: &Path, as_json: bool) -> Result<()> {
+    let mut out = terminal::stdout();
+    if as_json {
+        let list: Vec<Value> = ops.iter().map(|t| data(t, library)).collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
+        return Ok(());
+    }
+    let (declared, mute): (Vec<&Arc<Target>>, Vec<_>) = ops.iter().partition(|t| t.signature().is_some());
+    for target in &declared {
+        let Some(signature) = target.signature() else { continue };
+        let line = signature.call_line("");
+        writeln!(out, "{}{line}", styled(GREEN, target.name()))?;
+        if let Some(what) = first_paragraph(target.docs()) {
+            writeln!(out, "    {what}")?;
+        }
+    }
+    if !mute.is_empty() {
+        let names: Vec<&str> = mute.iter().map(|t| t.name()).collect();
+        writeln!(out, "{}", styled(DIM, format!("without a signature: {}", names.join(", "))))?;
+    }
+    let library = quoted(&library.display().to_string());
+    writeln!(out, "\n{}. farcall op {library} NAME explains one.", count(ops.len(), "op"))?;
+    Ok(())
+}
+
+/// Prints all that is known about an op, and a call of it.
+pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<()> {
+    let mut out = terminal::stdout();
+    if as_json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&data(target, library))?)?;
+        return Ok(());
+    }
+    let docs = target.docs().trim();
+    let Some(declaration) = target.declaration() else {
+        writeln!(out, "{}", styled(BOLD, target.name()))?;
+        if !docs.is_empty() {
+            writeln!(out, "\n{docs}")?;
+        }
+        writeln!(
+            out,
+            "\nIts library declares no signature for it, so nothing says what it gives: only a program can call it."
+        )?;
+        return Ok(());
+    };
+    writeln!(out, "{}{}", styled(BOLD, target.name()), declaration.signature)?;
+    if !docs.is_empty() {
+        writeln!(out, "\n{docs}")?;
+    }
+    writeln!(out, "\n{}", declaration.signature.markdown(target.name()).trim_end())?;
+    let gradient = if target.rules().iter().any(|rule| ["vjp", "jvp"].contains(rule)) {
+        targets::gradient(declaration)
+    } else {
+        "none".to_owned()
+    };
+    writeln!(out, "gradient: {gradient}.")?;
+    let partition = declaration.partition().filter(|_| !declaration.signature.operands().is_empty());
+    if let Some(partition) = partition {
+        writeln!(out, "sharding: {partition}")?;
+    }
+    if let Some(example) = example(target, library) {
+        writeln!(out, "\nFor example:\n\n    {example}")?;
+    }
+    Ok(())
+}
+
+fn data(target: &Target, library: &Path) -> Value {
+    let mut value = targets::describe(target);
+    if let Some(signature) = target.signature() {
+        value["call"] = json!(signature.call_line(target.name()));
+        value["markdown"] = json!(signature.markdown(target.name()));
+        value["example"] = json!(example(target, library));
+    }
+    value
+}
+
+/// The first paragraph of a description, in one line.
+fn first_paragraph(docs: &str) -> Option<String> {
+    let lines: Vec<&str> = docs.trim().lines().map(str::trim).take_while(|l| !l.is_empty()).collect();
+    (!lines.is_empty()).then(|| lines.join(" "))
+}
+
+/// A command that calls the op on made operands of a small size; none where sizes that fit are not found.
+fn example(target: &Target, library: &Path) -> Option<String> {
+    let signature = target.signature()?;
+    let tries = [Sizes::Different, Sizes::Same(4), Sizes::Same(1), Sizes::Same(16)];
+    let attrs = [2, 1, 0, 4];
+    let fits = tries.iter().flat_map(|sizes| attrs.iter().map(move |attr| (sizes, *attr)));
+    let (operands, attrs) = fits.filter_map(|(sizes, attr)| try_call(signature, sizes, attr)).next()?;
+    let mut words =
+        vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];
+    words.extend(operands.iter().map(|(dtype, dims)| {
+        let dims: Vec<String> = dims.iter().map(i64::to_string).collect();
+        format!("-i 'rand:{dtype}[{}]'", dims.join(","))
+    }));
+    words.extend(attrs.iter().map(|(name, value)| {
+        let value = match value {
+            AttrValue::Str(text) => text.clone(),
+            value => value.to_string(),
+        };
+        format!("-a {}", quoted(&format!("{name}={value}")))
+    }));
+    if operands.is_empty() && attrs.is_empty() {
+        words.push("--call".to_owned());
+    }
+    Some(words.join(" "))
+}
+
+/// How dimensions get their sizes.
+enum Sizes {
+    /// Each its own: 2, 3, …
+    Different,
+    /// All of them the same.
+    Same(i64),
+}
+
+type Made = (DType, Vec<i64>);
+
+/// Operands of these sizes with the attributes that must be given, if the op can be called on them.
+fn try_call(signature: &Signature, sizes: &Sizes, number: i64) -> Option<(Vec<Made>, Attrs)> {
+    let mut known: HashMap<&str, i64> = HashMap::new();
+    let mut attrs = Attrs::new();
+    for attr in signature.attrs().iter().filter(|a| a.default.is_none() && !a.optional) {
+        let value = match &attr.ty {
+            AttrType::Scalar(ScalarType::Bool) => AttrValue::Bool(true),
+            AttrType::Scalar(_) => AttrValue::i64(number),
+            AttrType::Array(ty) => AttrValue::Array(*ty, vec![AttrValue::i64(number)]),
+            AttrType::Str => AttrValue::Str("text".to_owned()),
+            AttrType::Choice(choices) => AttrValue::Str(choices.first()?.clone()),
+            AttrType::Dict => return None,
+        };
+        known.insert(&attr.name.text, number);
+        attrs.insert(attr.name.text.as_str(), value);
+    }
+    let mut operands: Vec<Made> = Vec::new();
+    for operand in signature.operands() {
+        let times = match operand.arity {
+            Arity::Required => 1,
+            Arity::Optional => 0,
+            Arity::Variadic => 2,
+        };
+        let made = make(signature, operand, sizes, &mut known)?;
+        operands.extend(std::iter::repeat_n(made, times));
+    }
+    let converted = signature.convert_attrs(&attrs).ok()?;
+    let types: Vec<OperandType<'_>> =
+        operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
+    signature.infer(&types, &converted).ok()?;
+    Some((operands, attrs))
+}
+
+/// An operand: its first type, `*` as one dimension, names as they are known or next.
+fn make<'s>(
+    signature: &'s Signature,
+    operand: &'s Operand,
+    sizes: &Sizes,
+    known: &mut HashMap<&'s str, i64>,
+) -> Option<Made> {
+    let mut dims: Vec<i64> = operand.shape.batch.map(|_| 2).into_iter().collect();
+    for dim in &operand.shape.dims {
+        let next = match sizes {
+            Sizes::Different => 3 + i64::try_from(known.len()).ok()?,
+            Sizes::Same(size) => *size,
+        };
+        dims.push(match dim {
+            Dim::Size(Expr::Literal(size, _)) => *size,
+            Dim::Size(Expr::Name(name)) | Dim::Each(name) => *known.entry(&name.text).or_insert(next),
+            Dim::Size(_) => return None,
+        });
+    }
+    let dtype = signature.possible_types(&operand.element).into_iter().next()?;
+    Some((dtype, dims))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

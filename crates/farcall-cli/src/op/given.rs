@@ -1,0 +1,168 @@
+//! What a command line gives an op: operands and attributes.
+
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use farcall::registry::Target;
+use farcall_ir::literal::Literal;
+use farcall_sig::attr::AttrType;
+use farcall_sig::{AttrValue, Attrs, ScalarType};
+
+use crate::inputs::{self, InputSpec};
+use crate::npy;
+
+/// `--attr NAME=VALUE`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AttrSpec {
+    name: String,
+    value: String,
+}
+
+impl FromStr for AttrSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AttrSpec, String> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                Ok(AttrSpec { name: name.trim().to_owned(), value: value.trim().to_owned() })
+            }
+            _ => Err("an attribute is given as NAME=VALUE".to_owned()),
+        }
+    }
+}
+
+/// One tensor per `--input`, in the order of the op's operands.
+///
+/// # Errors
+/// If one cannot be read or made. Whether they fit the op is not asked here, as the op says that better.
+pub(crate) fn operands(target: &Target, inputs: &[InputSpec], seed: u64) -> Result<Vec<Literal>> {
+    let signature = target.signature();
+    let declared = |i: usize| {
+        let slot = *signature?.operand_slots(inputs.len()).ok()?.get(i)?;
+        signature?.operands().get(slot)
+    };
+    let operand = |(i, spec): (usize, &InputSpec)| {
+        let operand = declared(i);
+        let made = match spec {
+            InputSpec::File(path) => {
+                let possible = operand.zip(signature).map(|(o, s)| s.possible_types(&o.element));
+                npy::read_as_one_of(path, &possible.unwrap_or_default())
+            }
+            InputSpec::Fill(fill, Some(ty)) => inputs::make(*fill, ty, seed.wrapping_add(i as u64)),
+            InputSpec::Fill(fill, None) => {
+                let word = inputs::word(*fill);
+                let is = operand.map(|o| format!(" ({o})")).unwrap_or_default();
+                bail!("operand {i}{is}: say what to make, for example {word}:f32[4,8]")
+            }
+        };
+        made.with_context(|| match operand {
+            Some(operand) => format!("{} of {}", operand.name, target.name()),
+            None => format!("operand {i} of {}", target.name()),
+        })
+    };
+    inputs.iter().enumerate().map(operand).collect()
+}
+
+/// The attributes, read as what the op declares them to be. What the op does not declare is kept as a
+/// text, and what is no value of the type as it is: the op says what is wrong.
+pub(crate) fn attrs(target: &Target, given: &[AttrSpec]) -> Attrs {
+    let declared = target.signature().map(|s| s.attrs()).unwrap_or_default();
+    let value = |spec: &AttrSpec| {
+        let ty = declared.iter().find(|a| a.name.text == spec.name).map(|a| &a.ty);
+        (
+            spec.name.clone(),
+            ty.map_or_else(|| AttrValue::Str(spec.value.clone()), |ty| parse(ty, &spec.value)),
+        )
+    };
+    given.iter().map(value).collect()
+}
+
+fn parse(ty: &AttrType, text: &str) -> AttrValue {
+    match ty {
+        AttrType::Str | AttrType::Choice(_) => AttrValue::Str(text.to_owned()),
+        AttrType::Scalar(_) => scalar(text),
+        AttrType::Array(ty) => {
+            let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+            let inner = inner.or_else(|| text.strip_prefix('(').and_then(|t| t.strip_suffix(')')));
+            let inner = inner.unwrap_or(text).trim();
+            let inner = inner.strip_suffix(',').unwrap_or(inner);
+            let items = inner.split(',').filter(|_| !inner.is_empty());
+            // The type is that of the declaration: each value is converted to it by itself.
+            AttrValue::Array(*ty, items.map(|item| scalar(item.trim())).collect())
+        }
+        AttrType::Dict => match serde_json::from_str(text) {
+            Ok(json @ serde_json::Value::Object(_)) => from_json(&json),
+            _ => AttrValue::Str(text.to_owned()),
+        },
+    }
+}
+
+/// A number or boolean; anything else is a text.
+fn scalar(text: &str) -> AttrValue {
+    match text {
+        "true" | "True" => return AttrValue::Bool(true),
+        "false" | "False" => return AttrValue::Bool(false),
+        _ => {}
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return AttrValue::i64(value);
+    }
+    if let Ok(value) = text.parse::<u64>() {
+        return AttrValue::Int(value.into(), ScalarType::U64);
+    }
+    match text.parse::<f64>() {
+        Ok(value) => AttrValue::Float(value, ScalarType::F64),
+        Err(_) => AttrValue::Str(text.to_owned()),
+    }
+}
+
+/// A value in a dictionary, whose type nobody declares: whole numbers are `i64`, others `f64`.
+fn from_json(json: &serde_json::Value) -> AttrValue {
+    use serde_json::Value;
+    match json {
+        Value::Null => AttrValue::Str(String::new()),
+        Value::Bool(value) => AttrValue::Bool(*value),
+        Value::Number(number) => scalar(&number.to_string()),
+        Value::String(text) => AttrValue::Str(text.clone()),
+        Value::Array(items) => {
+            let items: Vec<AttrValue> = items.iter().map(from_json).collect();
+            let ty = match items.first() {
+                Some(AttrValue::Bool(_)) => ScalarType::Bool,
+                Some(AttrValue::Int(_, ty)) => *ty,
+                _ => ScalarType::F64,
+            };
+            AttrValue::Array(ty, items)
+        }
+        Value::Object(entries) => {
+            AttrValue::Dict(entries.iter().map(|(name, value)| (name.clone(), from_json(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_read_as_they_are_declared() {
+        let shown = |ty: AttrType, text: &str| match ty.convert(&parse(&ty, text)) {
+            Ok(value) => value.to_string(),
+            Err(why) => why,
+        };
+        let (f32s, i64s) = (AttrType::Scalar(ScalarType::F32), AttrType::Array(ScalarType::I64));
+        assert_eq!(shown(f32s.clone(), "1e-6"), "1e-6");
+        assert_eq!(shown(f32s.clone(), "2"), "2.0");
+        assert_eq!(shown(f32s.clone(), "-inf"), "-inf");
+        assert_eq!(shown(f32s, "small"), "must be f32, but is str");
+        assert_eq!(shown(AttrType::Scalar(ScalarType::U64), "18446744073709551615"), "18446744073709551615");
+        assert_eq!(shown(AttrType::Scalar(ScalarType::U8), "-1"), "must be u8, but is -1 (i64)");
+        assert_eq!(shown(AttrType::Scalar(ScalarType::Bool), "True"), "true");
+        for text in ["[1, 2]", "1,2", "(1,2,)"] {
+            assert_eq!(shown(i64s.clone(), text), "[1, 2]");
+        }
+        assert_eq!(shown(i64s.clone(), "[]"), "[]");
+        assert_eq!(shown(i64s, "3"), "[3]");
+        assert_eq!(shown(AttrType::Str, "7"), "\"7\"");
+        assert_eq!(shown(AttrType::Dict, r#"{"a": 1, "b": {"c": [0.5]}}"#), "{a = 1, b = {c = [0.5]}}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `farcall op`: one op of a library, on given arrays.
+//!
+//! Without a name the library's ops are listed; without operands and attributes the op is explained (`doc`). A
+//! call is a program of one custom call, made from the op's signature ([`op_program`]), and run as any other.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use farcall::registry::{Platform, Target};
+use farcall::{Registry, op_program};
+use farcall_ir::literal::Literal;
+use farcall_ir::module::Func;
+use farcall_ir::types::TensorType;
+use farcall_sig::nearest::nearest;
+use serde_json::{Value, json};
+
+use crate::args::OpArgs;
+use crate::execute::Ready;
+use crate::inputs::count;
+use crate::stats::Stats;
+use crate::{npy, results, terminal};
+
+mod doc;
+mod given;
+
+pub(crate) use given::AttrSpec;
+
+/// Lists, explains or calls ops.
+pub(crate) fn op(args: &OpArgs) -> Result<()> {
+    let mut stats = Stats::default();
+    let registry = Registry::new();
+    let loaded = stats.take("load", || registry.load(&args.library))?;
+    let library = &args.library;
+    let ops: Vec<&Arc<Target>> = loaded.targets.iter().filter(|t| *t.platform() == Platform::Host).collect();
+    let Some(name) = &args.name else { return doc::list(&ops, library, args.json) };
+    let Some(target) = ops.iter().find(|t| t.name() == name) else {
+        bail!(unknown(name, library, &loaded.targets))
+    };
+    if args.inputs.is_empty() && args.attrs.is_empty() && !args.call {
+        return doc::explain(target, library, args.json);
+    }
+
+    let operands = stats.take("inputs", || given::operands(target, &args.inputs, args.seed))?;
+    let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
+    let attrs = given::attrs(target, &args.attrs);
+    let module = op_program(target, &types, &attrs)?;
+    let [func] = module.funcs.as_slice() else { bail!("a call of {name} is more than one function") };
+    let given = args.outputs.len();
+    let gives = func.results.len();
+    ensure!(given <= gives, "{name} gives {}, but --output is given {given} times", count(gives, "result"));
+    let ready =
+        stats.take("compile", || Ready::new(&module, func, &registry, args.denormals.into(), false))?;
+    let results = results::of(&ready, &operands, args.repeat, &mut stats)?;
+    if !args.outputs.is_empty() {
+        stats.take("write", || {
+            args.outputs.iter().zip(&results).try_for_each(|(path, result)| npy::write(path, result))
+        })?;
+    }
+    if args.json {
+        let results: Vec<Value> = results.iter().enumerate().map(|(i, r)| named(func, i, r)).collect();
+        let value = json!({ "op": name, "results": results });
+        return results::print_json(value, args.stats.then_some(&stats), &ready);
+    }
+    if !args.quiet {
+        let mut out = terminal::stdout();
+        if results.is_empty() {
+            writeln!(out, "{name} ran; it has no results")?;
+        }
+        for (i, result) in results.iter().enumerate() {
+            results::print(&mut out, result_name(func, i), None, result)?;
+        }
+    }
+    if args.stats {
+        stats.print(&ready)?;
+    }
+    Ok(())
+}
+
+/// The name that the signature has for a result.
+fn result_name(func: &Func, i: usize) -> &str {
+    func.result_attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str()).unwrap_or_default()
+}
+
+fn named(func: &Func, i: usize, result: &Literal) -> Value {
+    let mut value = results::as_json(result);
+    value["name"] = json!(result_name(func, i));
+    value
+}
+
+/// Why a library has no op of a name, with the names that may be meant.
+fn unknown(name: &str, library: &Path, targets: &[Arc<Target>]) -> String {
+    let library = library.display();
+    let elsewhere: Vec<&str> =
+        targets.iter().filter(|t| t.name() == name).map(|t| t.platform().name()).collect();
+    if !elsewhere.is_empty() {
+        return format!("{name} of {library} is for {}; the engine runs ops for Host", elsewhere.join(", "));
+    }
+    let names = || targets.iter().filter(|t| *t.platform() == Platform::Host).map(|t| t.name());
+    let near = nearest(name, names());
+    let hint = match near.as_slice() {
+        [] if targets.len() <= 8 => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        [] => format!("farcall op {library} lists those that it has"),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    format!("{library} has no op {name}; {hint}")
+}

@@ -1,0 +1,52 @@
+//! Results of a run: made, shown, and as data.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::Result;
+use farcall_ir::literal::Literal;
+use serde_json::{Value, json};
+
+use crate::execute::Ready;
+use crate::show;
+use crate::stats::Stats;
+use crate::terminal::{self, BOLD, DIM, styled};
+
+/// The results of the last of `repeat` runs; `stats` gets the time of each.
+pub(crate) fn of(
+    ready: &Ready<'_>,
+    arguments: &[Literal],
+    repeat: u32,
+    stats: &mut Stats,
+) -> Result<Vec<Literal>> {
+    let mut results = Vec::new();
+    for _ in 0..repeat {
+        let start = Instant::now();
+        results = ready.run(arguments)?;
+        stats.runs.push(start.elapsed());
+    }
+    Ok(results)
+}
+
+/// Prints a result under its name.
+pub(crate) fn print(out: &mut impl Write, name: &str, info: Option<&str>, result: &Literal) -> Result<()> {
+    let notes: Vec<String> = info.map(str::to_owned).into_iter().chain(show::summary(result)).collect();
+    let notes = if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join("; "))) };
+    writeln!(out, "{}  {}{notes}", styled(BOLD, name), show::short_type(&result.ty()))?;
+    writeln!(out, "{}", show::values(result))?;
+    Ok(())
+}
+
+/// A result's type as JSON.
+pub(crate) fn as_json(result: &Literal) -> Value {
+    json!({ "dtype": result.dtype().name(), "shape": result.dims() })
+}
+
+/// Prints what a run gave as JSON, with statistics if they are asked for.
+pub(crate) fn print_json(mut value: Value, stats: Option<&Stats>, ready: &Ready<'_>) -> Result<()> {
+    if let Some(stats) = stats {
+        value["stats"] = stats.as_json(ready);
+    }
+    writeln!(terminal::stdout(), "{}", serde_json::to_string_pretty(&value)?)?;
+    Ok(())
+}
