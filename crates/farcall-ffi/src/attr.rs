@@ -4,7 +4,8 @@
 //! dictionary attribute, [`Attrs`] all the attributes of a call.
 //!
 //! **Invariants.** A [`Dict`] exists only behind a shared reference, to a struct whose size and
-//! arrays were checked ([`Dict::check`]). What an attribute holds is checked when it is read.
+//! tables were checked ([`Dict::check`]), and one that a handler gets has no misaligned pointer to a name
+//! ([`Dict::check_names`]). What an attribute holds is checked when it is read.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -51,6 +52,15 @@ pub trait FromAttr<'a>: Sized {
 
 /// Kind of an attribute whose pointer is null.
 const NO_VALUE: abi::AttrType = abi::AttrType(0);
+/// Kind of an attribute whose pointer is not aligned for anything that it could be.
+const MISALIGNED: abi::AttrType = abi::AttrType(u32::MAX);
+
+/// Bytes to which the pointer to an attribute is aligned, whatever it is.
+const ALIGNMENT: usize = {
+    let all = [align_of::<abi::Array>(), align_of::<abi::ByteSpan>(), align_of::<abi::Attrs>()];
+    assert!(all[0] == align_of::<abi::Scalar>() && all[0] == all[1] && all[0] == all[2]);
+    all[0]
+};
 
 /// One attribute, not yet read as a type.
 #[derive(Clone, Copy)]
@@ -63,7 +73,7 @@ pub struct Attr<'a> {
 
 impl<'a> Attr<'a> {
     /// # Safety
-    /// `value` points to what `kind` says, unless that is [`NO_VALUE`], and all that it leads to stays and
+    /// `value` points to what `kind` says, unless that is [`NO_VALUE`] or [`MISALIGNED`], and all that it leads to stays and
     /// does not change during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn new(kind: abi::AttrType, value: *const c_void) -> Attr<'a> {
@@ -147,6 +157,7 @@ impl fmt::Debug for Attr<'_> {
             abi::AttrType::STRING => f.write_str("string"),
             abi::AttrType::DICTIONARY => f.write_str("dictionary"),
             NO_VALUE => f.write_str("no value"),
+            MISALIGNED => f.write_str("a misaligned pointer"),
             abi::AttrType(other) => write!(f, "attribute of unknown kind {other}"),
         }
     }
@@ -243,7 +254,9 @@ impl<'a> FromAttr<'a> for &'a Dict {
             return Err(attr.mismatch(Self::EXPECTS));
         }
         // SAFETY: the kind says what `value` points to, and it stays during `'a`.
-        unsafe { Dict::check(attr.value.cast()) }.map_err(Error::invalid_argument)
+        let dict = unsafe { Dict::check(attr.value.cast()) }.map_err(Error::invalid_argument)?;
+        dict.check_names().map_err(Error::invalid_argument)?;
+        Ok(dict)
     }
 }
 
@@ -252,8 +265,10 @@ impl<'a> FromAttr<'a> for &'a Dict {
 pub struct Dict(abi::Attrs);
 
 impl Dict {
+    /// The dictionary of a struct that need not be right. Its names are not looked at.
+    ///
     /// # Safety
-    /// `attrs` is not null, points to as many bytes as its `struct_size` says, and all that it leads
+    /// `attrs` is not null, is aligned, points to as many bytes as its `struct_size` says, and all that it leads
     /// to stays and does not change during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn check<'a>(attrs: *const abi::Attrs) -> Result<&'a Dict, &'static str> {
@@ -267,8 +282,26 @@ impl Dict {
         if attrs.size < 0 || (attrs.size > 0 && nulls()) {
             return Err("attributes without a table of names, types or values");
         }
+        let misaligned = (attrs.names.addr() | attrs.attrs.addr()) & (align_of::<*mut c_void>() - 1)
+            | attrs.types.addr() & (align_of::<abi::AttrType>() - 1);
+        if misaligned != 0 {
+            misaligned_table(attrs)?;
+        }
         // SAFETY: `repr(transparent)`.
         Ok(unsafe { &*std::ptr::from_ref(attrs).cast::<Dict>() })
+    }
+
+    /// That no pointer to a name is misaligned.
+    pub(crate) fn check_names(&self) -> Result<(), &'static str> {
+        let aligned = |i| {
+            // SAFETY: `names` has `size` members.
+            unsafe { *self.0.names.add(i) }.is_aligned()
+        };
+        if (0..self.len()).all(aligned) {
+            Ok(())
+        } else {
+            Err("the pointer to the name of an attribute is misaligned")
+        }
     }
 
     /// Number of entries.
@@ -315,12 +348,12 @@ impl Dict {
         (0..self.len()).map(|i| (String::from_utf8_lossy(self.name(i)), self.attr(i)))
     }
 
-    /// Name of entry `i < len`; empty where it is missing.
+    /// Name of entry `i < len`; empty where it is missing or its pointer misaligned.
     pub(crate) fn name(&self, i: usize) -> &[u8] {
         // SAFETY: `names` has `size` members, each null or a span that stays.
         unsafe {
             let name = *self.0.names.add(i);
-            if name.is_null() { &[] } else { (*name).as_bytes() }
+            if name.is_null() || !name.is_aligned() { &[] } else { (*name).as_bytes() }
         }
     }
 
@@ -330,7 +363,7 @@ impl Dict {
         // SAFETY: as in `name`; a span whose pointer is null has no bytes.
         unsafe {
             let span = *self.0.names.add(i);
-            if span.is_null() || (*span).len != name.len() {
+            if span.is_null() || !span.is_aligned() || (*span).len != name.len() {
                 return false;
             }
             (*span).as_bytes() == name.as_bytes()
@@ -343,7 +376,8 @@ impl Dict {
         // SAFETY: `types` and `attrs` have `size` members.
         let (kind, value) = unsafe { (*self.0.types.add(i), *self.0.attrs.add(i)) };
         let kind = if value.is_null() { NO_VALUE } else { kind };
-        // SAFETY: null, or what the kind says.
+        let kind = if value.addr() & (ALIGNMENT - 1) != 0 { MISALIGNED } else { kind };
+        // SAFETY: null, misaligned, or what the kind says.
         unsafe { Attr::new(kind, value) }
     }
 }
@@ -377,6 +411,19 @@ impl Deref for Attrs {
 impl fmt::Debug for Attrs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// The error for tables of attributes, some of which are misaligned; those that have no members may be
+/// anywhere.
+#[cold]
+#[inline(never)]
+fn misaligned_table(attrs: &abi::Attrs) -> Result<(), &'static str> {
+    match attrs.size {
+        0 => Ok(()),
+        _ if !attrs.types.is_aligned() => Err("attrs.types is misaligned"),
+        _ if !attrs.names.is_aligned() => Err("attrs.names is misaligned"),
+        _ => Err("attrs.attrs is misaligned"),
     }
 }
 

@@ -327,7 +327,7 @@ impl View {
     #[inline(always)]
     pub(crate) unsafe fn read<B: FromView + ?Sized>(&mut self, buffer: *const abi::Buffer) -> bool {
         // SAFETY: `struct_size` comes first.
-        if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
+        if !buffer.is_aligned() || unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
             return false;
         }
         // SAFETY: the size covers all members.
@@ -348,7 +348,7 @@ impl View {
         let mut signs = 0;
         let mut overflow = false;
         if rank > 0 {
-            if dims.is_null() {
+            if dims.is_null() || !dims.is_aligned() {
                 return false;
             }
             for i in 0..rank {
@@ -553,6 +553,9 @@ pub(crate) unsafe fn what_is_wrong(
     dtype: Option<DType>,
     expected: usize,
 ) -> String {
+    if !buffer.is_aligned() {
+        return "the pointer to the buffer is misaligned".to_owned();
+    }
     // SAFETY: `struct_size` comes first.
     if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
         return "the buffer's struct_size is too small".to_owned();
@@ -572,6 +575,9 @@ pub(crate) unsafe fn what_is_wrong(
     }
     if rank > 0 && dims.is_null() {
         return format!("rank {rank}, but no dimensions");
+    }
+    if rank > 0 && !dims.is_aligned() {
+        return "the pointer to the dimensions is misaligned".to_owned();
     }
     // SAFETY: `dims` has `rank` members.
     let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank as usize) } };

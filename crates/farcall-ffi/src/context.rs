@@ -104,6 +104,9 @@ impl Context {
         if data.is_null() {
             return Err(Error::not_found(format!("no user data `{}`", T::NAME)));
         }
+        if !data.cast::<T>().is_aligned() {
+            return Err(Error::internal(format!("the pointer to the user data `{}` is misaligned", T::NAME)));
+        }
         // SAFETY: the host has an object of this type, by the promise of `UserData`, for as long as the
         // call lasts.
         Ok(unsafe { &*data.cast_const().cast() })
@@ -146,8 +149,12 @@ impl Context {
         if args.attrs.is_null() {
             return Err(Error::not_found("the run has no options"));
         }
-        // SAFETY: not null, and the host's for as long as the call lasts.
+        if !args.attrs.is_aligned() {
+            return Err(Error::internal("the host's pointer to its options is misaligned"));
+        }
+        // SAFETY: not null, aligned, and the host's for as long as the call lasts.
         let options = unsafe { Dict::check(args.attrs) }.map_err(Error::internal)?;
+        options.check_names().map_err(Error::internal)?;
         Ok(Attrs::from_dict(options))
     }
 
@@ -326,14 +333,15 @@ macro_rules! function {
 pub(crate) use function;
 
 impl Host {
-    /// The host of a call; `None` if the table is missing, or too small to say its version.
+    /// The host of a call; `None` if the table is missing, misaligned, or too small to say its version.
     ///
     /// # Safety
     /// `api` is null or points to as many bytes as the `struct_size` at its start says.
     #[inline(always)]
     pub(crate) unsafe fn new(api: *const Api, ctx: *mut abi::InvokeContext) -> Option<Host> {
         // SAFETY: `struct_size` comes first.
-        if api.is_null() || unsafe { (*api).struct_size } < offset_of!(Api, internal_api) {
+        if api.is_null() || !api.is_aligned() || unsafe { (*api).struct_size } < offset_of!(Api, internal_api)
+        {
             return None;
         }
         // SAFETY: the size covers the version.

@@ -11,7 +11,8 @@
 //! The format has a number, [`VERSION`], that changes only when a reader of the old format would be
 //! wrong about the new one; so does the symbol's name. Everything else is added at the end of a struct.
 //! Each struct starts with its size as its *writer* knows it, and [`Library`] reads no further: what
-//! the writer did not know is empty (zero, null), which always means "not given".
+//! the writer did not know is empty (zero, null), which always means "not given". Parameters have had
+//! all of their members from the first version on, so that a shorter stride is an error.
 //!
 //! **Invariants.** All-zero bytes are a valid value of every struct here. Descriptors are constants:
 //! they live as long as the library is loaded, and contain no pointer to anything else.
@@ -365,6 +366,9 @@ impl<'a> Library<'a> {
         if descriptor.is_null() {
             return Err(ReadError::Null);
         }
+        if !descriptor.is_aligned() {
+            return Err(ReadError::Malformed { what: "the pointer to it is misaligned" });
+        }
         // SAFETY: every format starts with its size, and is a constant of the library.
         let descriptor = unsafe { read_prefix(descriptor) };
         if descriptor.version != VERSION {
@@ -373,6 +377,9 @@ impl<'a> Library<'a> {
         if descriptor.op_count > 0 && descriptor.ops.is_null() {
             return Err(ReadError::Malformed { what: "its table of ops is null" });
         }
+        if descriptor.op_count > 0 && !descriptor.ops.is_aligned() {
+            return Err(ReadError::Malformed { what: "the pointer to its table of ops is misaligned" });
+        }
         let library = Library { descriptor, lifetime: PhantomData };
         for i in 0..descriptor.op_count {
             // SAFETY: the table has `op_count` members.
@@ -380,17 +387,15 @@ impl<'a> Library<'a> {
             if op.is_null() {
                 return Err(ReadError::Malformed { what: "an op is null" });
             }
+            if !op.is_aligned() {
+                return Err(ReadError::Malformed { what: "the pointer to an op is misaligned" });
+            }
             let op = library.op(i);
             if op.name().is_empty() {
                 return Err(ReadError::Malformed { what: "an op has no name" });
             }
-            let stride = op.descriptor.param_stride as usize;
-            if op.descriptor.param_count > 0
-                && (op.descriptor.params.is_null()
-                    || !stride.is_multiple_of(align_of::<ParamDescriptor>())
-                    || stride == 0)
-            {
-                return Err(ReadError::Malformed { what: "the parameters of an op" });
+            if let Err(what) = check_params(&op.descriptor) {
+                return Err(ReadError::Malformed { what });
             }
         }
         Ok(library)
@@ -547,6 +552,26 @@ impl<'a> Param<'a> {
     }
 }
 
+/// Bytes of a parameter that every writer knows.
+const LEAST_PARAM: usize = std::mem::offset_of!(ParamDescriptor, attribute) + size_of::<ByteSpan>();
+
+fn check_params(op: &OpDescriptor) -> Result<(), &'static str> {
+    let stride = op.param_stride as usize;
+    match op.param_count {
+        0 => Ok(()),
+        _ if op.params.is_null() => Err("the parameters of an op are null"),
+        _ if !op.params.is_aligned() => Err("the pointer to the parameters of an op is misaligned"),
+        _ if stride < LEAST_PARAM => Err("the param_stride of an op is too small"),
+        _ if !stride.is_multiple_of(align_of::<ParamDescriptor>()) => {
+            Err("the param_stride of an op is not a multiple of 8")
+        }
+        count if count.checked_mul(stride).is_none_or(|size| size > isize::MAX as usize) => {
+            Err("an op has more parameters than there is memory")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A struct of this format: it starts with its size, and zero bytes are a value of it.
 trait Sized0: Copy {}
 impl Sized0 for LibraryDescriptor {}
@@ -663,5 +688,37 @@ mod tests {
         assert!(read(|d| d.struct_size = 0).contains("format 0"));
         static NULL: [usize; 1] = [0];
         assert!(read(|d| d.ops = NULL.as_ptr().cast()).contains("an op is null"));
+        assert!(read(|d| d.ops = d.ops.wrapping_byte_add(1)).contains("table of ops is misaligned"));
+        static ODD: [usize; 1] = [12];
+        assert!(read(|d| d.ops = ODD.as_ptr().cast()).contains("an op is misaligned"));
+        let odd = (&raw const ODD).wrapping_byte_add(4).cast();
+        // SAFETY: refused for its address.
+        let refused = unsafe { Library::read(odd) }.err().map(|e| e.to_string());
+        assert!(refused.unwrap_or_default().contains("the pointer to it is misaligned"));
+    }
+
+    #[test]
+    fn malformed_parameters_are_refused() {
+        const PARAM: ParamDescriptor = params(&[<&crate::Context as crate::decode::Param>::SPEC], &["x"])[0];
+        let read = |change: fn(&mut OpDescriptor)| {
+            let params = [PARAM, PARAM];
+            let mut op = OpDescriptor { params: params.as_ptr(), param_count: params.len(), ..OP };
+            op.param_stride = size_of::<ParamDescriptor>() as u32;
+            change(&mut op);
+            let ops: [*const OpDescriptor; 1] = [&op];
+            let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
+            descriptor.ops = ops.as_ptr();
+            // SAFETY: a descriptor.
+            unsafe { Library::read(&descriptor) }.err().map(|e| e.to_string()).unwrap_or_default()
+        };
+        assert_eq!(read(|_| {}), "");
+        assert!(read(|op| op.params = std::ptr::null()).contains("are null"));
+        assert!(
+            read(|op| op.params = op.params.wrapping_byte_add(4))
+                .contains("parameters of an op is misaligned")
+        );
+        assert!(read(|op| op.param_stride -= 8).contains("param_stride of an op is too small"));
+        assert!(read(|op| op.param_stride += 4).contains("not a multiple of 8"));
+        assert!(read(|op| op.param_count = usize::MAX / 8).contains("more parameters"));
     }
 }

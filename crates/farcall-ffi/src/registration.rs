@@ -113,11 +113,14 @@ fn hosts() -> Vec<*const Api> {
 unsafe fn reads_descriptors(table: *const Api) -> bool {
     // SAFETY: the caller's promise; the list of extensions is one of structs that start alike.
     unsafe {
-        if (*table).struct_size < std::mem::offset_of!(Api, api_version) {
+        if !table.is_aligned() || (*table).struct_size < std::mem::offset_of!(Api, api_version) {
             return false;
         }
         let mut extension = (*table).extension_start;
         for _ in 0..MAX_EXTENSIONS {
+            if !extension.is_aligned() {
+                return false;
+            }
             let Some(head) = extension.as_ref() else { return false };
             if head.struct_size < abi::ExtensionBase::STRUCT_SIZE {
                 return false;

@@ -157,7 +157,14 @@ pub(crate) fn get<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage) -> R
         let message = format!("the call site has no state of the stage {}", stage.name());
         return Err(Error::failed_precondition(message));
     }
-    Ok(state.cast_const().cast())
+    let state: *const T = state.cast_const().cast();
+    if !state.is_aligned() {
+        return Err(Error::internal(format!(
+            "the pointer to the state of the stage {} is misaligned",
+            stage.name()
+        )));
+    }
+    Ok(state)
 }
 
 /// A type's number in one host.

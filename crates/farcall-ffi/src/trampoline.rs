@@ -56,13 +56,13 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
     }
 }
 
-/// The host that a frame names; `None` if the frame is too small for that.
+/// The host that a frame names; `None` if the frame is too small for that, or misaligned.
 #[inline(always)]
 unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
     const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
     // SAFETY: if not null, `struct_size` comes first, and the size covers the two members.
     unsafe {
-        if frame.is_null() || (*frame).struct_size < END {
+        if frame.is_null() || !frame.is_aligned() || (*frame).struct_size < END {
             None
         } else {
             Host::new((*frame).api, (*frame).ctx)
@@ -77,7 +77,7 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
     let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     if !extensions.is_null() {
         // SAFETY: the frame's list of extensions.
-        if let Some(metadata) = unsafe { metadata_extension(extensions) } {
+        if let Some(metadata) = unsafe { metadata_extension(E::NAME, extensions) }? {
             // SAFETY: an extension of this type has metadata.
             return unsafe { write_metadata::<E>(metadata, &host) };
         }
@@ -114,19 +114,25 @@ impl Drop for Keeping {
 }
 
 #[cold]
-unsafe fn metadata_extension(mut extension: *mut abi::ExtensionBase) -> Option<*mut abi::MetadataExtension> {
+unsafe fn metadata_extension(
+    name: &str,
+    mut extension: *mut abi::ExtensionBase,
+) -> Boxed<Option<*mut abi::MetadataExtension>> {
     for _ in 0..MAX_EXTENSIONS {
+        if !extension.is_aligned() {
+            return Err(malformed(name, "the pointer to an extension is misaligned"));
+        }
         // SAFETY: null, or the head of an extension.
-        let head = unsafe { extension.as_ref() }?;
+        let Some(head) = (unsafe { extension.as_ref() }) else { return Ok(None) };
         if head.struct_size < abi::ExtensionBase::STRUCT_SIZE {
-            return None;
+            return Ok(None);
         }
         if head.r#type == abi::ExtensionType::METADATA {
-            return Some(extension.cast());
+            return Ok(Some(extension.cast()));
         }
         extension = head.next;
     }
-    None
+    Ok(None)
 }
 
 #[cold]
@@ -138,6 +144,9 @@ unsafe fn write_metadata<E: Entry>(extension: *mut abi::MetadataExtension, host:
         }
         (*extension).metadata
     };
+    if !metadata.is_aligned() {
+        return Err(malformed(E::NAME, "the pointer to the metadata is misaligned"));
+    }
     // SAFETY: `struct_size` comes first.
     if metadata.is_null() || unsafe { (*metadata).struct_size } < abi::Metadata::STRUCT_SIZE {
         return Err(malformed(E::NAME, "the metadata's struct_size is too small"));
@@ -170,7 +179,9 @@ fn fail(host: &Host, error: &Error) -> *mut abi::Error {
 /// A frame without a host cannot be answered, not even with an error.
 #[cold]
 fn nobody_to_tell(name: &str) -> *mut abi::Error {
-    eprintln!("{name}: called without a call frame or without an API table; nothing was done");
+    eprintln!(
+        "{name}: called without a call frame or an API table, or at a misaligned address; nothing was done"
+    );
     null_mut()
 }
 

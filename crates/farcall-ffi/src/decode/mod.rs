@@ -210,6 +210,11 @@ impl Decoder {
         if rets.size < 0 || (rets.size > 0 && (rets.types.is_null() || rets.rets.is_null())) {
             return Err(malformed(handler, "rets is malformed"));
         }
+        let misaligned = (args.types.addr() | rets.types.addr()) & (align_of::<abi::ArgType>() - 1)
+            | (args.args.addr() | rets.rets.addr()) & (align_of::<*mut c_void>() - 1);
+        if misaligned != 0 {
+            misaligned_table(handler, args, rets)?;
+        }
         // SAFETY: `attrs` stays.
         if let Err(what) = unsafe { Dict::check(attrs) } {
             return Err(malformed(handler, what));
@@ -265,6 +270,21 @@ impl Decoder {
         self.next_attr = next;
         skipped
     }
+}
+
+/// The error for tables of operands and results, some of which are misaligned; those that have no members
+/// may be anywhere.
+#[cold]
+#[inline(never)]
+fn misaligned_table(handler: &'static str, args: &abi::Args, rets: &abi::Rets) -> Boxed {
+    let tables = [
+        (args.size, args.types.is_aligned(), "args.types is misaligned"),
+        (args.size, args.args.is_aligned(), "args.args is misaligned"),
+        (rets.size, rets.types.is_aligned(), "rets.types is misaligned"),
+        (rets.size, rets.rets.is_aligned(), "rets.rets is misaligned"),
+    ];
+    let wrong = tables.into_iter().find(|(size, aligned, _)| *size > 0 && !aligned);
+    wrong.map_or(Ok(()), |(.., what)| Err(malformed(handler, what)))
 }
 
 /// The first attribute from `next` on that does not sort before `name`.
@@ -450,6 +470,9 @@ fn unknown_attr<const N: usize>(
     specs: &[Spec; N],
     names: &[&'static str; N],
 ) -> Box<Error> {
+    if let Err(what) = attrs.check_names() {
+        return malformed(handler, what);
+    }
     let unknown: Vec<_> = (0..attrs.len())
         .map(|i| attrs.name(i))
         .filter(|name| !is_parameter(name, specs, names))

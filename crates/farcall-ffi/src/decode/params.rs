@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Buffers, Decoder, Memory, Param, Role, Spec};
+use super::{Buffers, Decoder, Memory, Param, Role, Spec, malformed};
 use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
@@ -357,6 +357,9 @@ fn forget_lifetime<'a>(attr: Attr<'_>) -> Attr<'a> {
 #[cold]
 #[inline(never)]
 fn missing_attr(handler: &str, attrs: &Dict, name: &str, expects: &str) -> Box<Error> {
+    if let Err(what) = attrs.check_names() {
+        return malformed(handler, what);
+    }
     let there: Vec<_> = (0..attrs.len()).map(|i| String::from_utf8_lossy(attrs.name(i))).collect();
     let there = if there.is_empty() { "no attribute".to_owned() } else { there.join(", ") };
     Box::new(Error::invalid_argument(format!(
@@ -377,7 +380,9 @@ impl<'a> Param<'a> for &'a Attrs {
 
     fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>) -> Boxed {
         // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
-        *slot = Some(Attrs::from_dict(unsafe { &*decoder.attrs.cast::<Dict>() }));
+        let attrs = unsafe { &*decoder.attrs.cast::<Dict>() };
+        attrs.check_names().map_err(|what| malformed(decoder.handler, what))?;
+        *slot = Some(Attrs::from_dict(attrs));
         Ok(())
     }
 

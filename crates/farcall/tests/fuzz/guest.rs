@@ -1,7 +1,6 @@
 //! Call frames for handlers written with `farcall-ffi`, and descriptors for its reader.
 //!
-//! Pointers to structs and tables are null or right: that they are aligned is believed there, as every
-//! look would be paid in each call. Those to elements are not believed.
+//! Every pointer in them may be null or misaligned.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -244,7 +243,7 @@ impl Frame {
             1 => self.frame.stage = Stage(r.kind(self.frame.stage.0)),
             2 => {
                 let table = tables.pick(r);
-                self.frame.api = r.null_or(table);
+                self.frame.api = r.pointer(table);
             }
             3 => self.frame.ctx = r.pick(&[null_mut(), other.cast(), self.frame.ctx.wrapping_byte_add(1)]),
             4 => self.extend(r),
@@ -252,10 +251,10 @@ impl Frame {
             6 => self.frame.rets.struct_size = r.size(abi::Rets::STRUCT_SIZE),
             7 => self.frame.args.size = count(r, BUFFERS),
             8 => self.frame.rets.size = count(r, BUFFERS),
-            9 => self.frame.args.types = r.null_or(self.frame.args.types),
-            10 => self.frame.rets.types = r.null_or(self.frame.rets.types),
-            11 => self.frame.args.args = r.null_or(self.frame.args.args),
-            12 => self.frame.rets.rets = r.null_or(self.frame.rets.rets),
+            9 => self.frame.args.types = r.pointer(self.frame.args.types),
+            10 => self.frame.rets.types = r.pointer(self.frame.rets.types),
+            11 => self.frame.args.args = r.pointer(self.frame.args.args),
+            12 => self.frame.rets.rets = r.pointer(self.frame.rets.rets),
             13..16 => self.ins.spoil(r),
             16..18 => self.outs.spoil(r),
             18 => {
@@ -293,17 +292,17 @@ impl Frame {
             extension_base: ExtensionBase {
                 struct_size: r.size(MetadataExtension::STRUCT_SIZE),
                 r#type: ExtensionType(r.kind(ExtensionType::METADATA.0)),
-                next: r.null_or(other),
+                next: r.pointer(other),
             },
-            metadata: r.null_or(metadata),
+            metadata: r.pointer(metadata),
         };
         let first: *mut ExtensionBase = (&raw mut self.extension).cast();
         if r.one_in(3) {
-            self.other_extension.next = r.null_or(first);
+            self.other_extension.next = r.pointer(first);
             self.extension.extension_base.next = null_mut();
-            self.frame.extension_start = other;
+            self.frame.extension_start = r.pointer(other);
         } else {
-            self.frame.extension_start = r.null_or(first);
+            self.frame.extension_start = r.pointer(first);
         }
     }
 }
@@ -345,7 +344,7 @@ impl Side {
         let buffer = &mut self.buffers[i].buffer;
         match r.below(8) {
             0 => self.kinds[i] = r.kind(ArgType::BUFFER.0),
-            1 => self.pointers[i] = r.null_or(buffer).cast(),
+            1 => self.pointers[i] = r.pointer(buffer).cast(),
             2 => buffer.struct_size = r.size(abi::Buffer::STRUCT_SIZE),
             3 => buffer.dtype = any_dtype(r),
             4 => {
@@ -354,7 +353,7 @@ impl Side {
                     buffer.data = r.pick(&[null_mut(), odd]);
                 }
             }
-            5 => buffer.dims = r.null_or(buffer.dims),
+            5 => buffer.dims = r.pointer(buffer.dims),
             6 => {
                 // No more elements than there is room for: rank 5 of 2, each 16 bytes.
                 buffer.rank = if r.one_in(3) { r.number() as i64 | i64::MIN } else { r.below(6) as i64 };
@@ -388,9 +387,9 @@ fn spoil_attrs(attrs: &mut abi::Attrs, r: &mut Random) {
     match r.below(5) {
         0 => attrs.struct_size = r.size(abi::Attrs::STRUCT_SIZE),
         1 => attrs.size = count(r, ATTRS),
-        2 => attrs.types = r.null_or(attrs.types),
-        3 => attrs.names = r.null_or(attrs.names),
-        _ => attrs.attrs = r.null_or(attrs.attrs),
+        2 => attrs.types = r.pointer(attrs.types),
+        3 => attrs.names = r.pointer(attrs.names),
+        _ => attrs.attrs = r.pointer(attrs.attrs),
     }
 }
 
@@ -451,9 +450,9 @@ impl Dictionary {
                 // Another kind of attribute there would make any number a pointer.
                 self.kinds[i] = AttrType((r.number() as u32).max(5));
             }
-            1 => self.names[i] = r.null_or(self.names[i]),
+            1 => self.names[i] = r.pointer(self.names[i]),
             2 => {
-                self.values[i] = r.null_or(self.values[i].cast::<u64>()).cast();
+                self.values[i] = r.pointer(self.values[i].cast::<u64>()).cast();
             }
             3 => self.name_spans[i].0.ptr = std::ptr::null(),
             4 => self.name_spans[i].0.len = r.below(2),
@@ -534,8 +533,12 @@ impl Session {
         for _ in 0..r.pick(&[0, 1, 1, 1, 2, 2, 3, 5]) {
             self.frame.spoil(r, &mut self.tables);
         }
+        let mut frame = &raw mut self.frame.frame;
+        if r.one_in(64) {
+            frame = r.pointer(frame);
+        }
         // SAFETY: malformed, but its pointers are to memory.
-        let error = unsafe { entry(&raw mut self.frame.frame) };
+        let error = unsafe { entry(frame) };
         if error.is_null() {
             self.fine += 1;
             return;
@@ -578,8 +581,8 @@ fn read_descriptor(r: &mut Random) -> bool {
             6 => spoil_text(r, &mut op.name),
             7 => spoil_text(r, &mut op.platform),
             8 => op.bundle.execute = None,
-            9 => op.params = std::ptr::null(),
-            10 => op.param_stride = r.pick(&[0, 1, 4, 12]),
+            9 => op.params = r.pointer(op.params.cast_mut()),
+            10 => op.param_stride = r.pick(&[0, 1, 4, 8, 12, 16, 40, 48, 52, op.param_stride]),
             11 => op.param_count = r.below(2),
             12 => spoil_text(r, &mut op.doc),
             _ => {
@@ -599,13 +602,19 @@ fn read_descriptor(r: &mut Random) -> bool {
         }
     }
     let mut table: Vec<*const OpDescriptor> = ops.iter().map(std::ptr::from_ref).collect();
-    if r.one_in(8) {
+    if r.one_in(4) {
         let i = r.below(table.len());
-        table[i] = std::ptr::null();
+        table[i] = r.pointer(table[i].cast_mut());
     }
-    library.ops = if r.one_in(16) { std::ptr::null() } else { table.as_ptr() };
-    let at = if r.one_in(32) { std::ptr::null() } else { &raw const library };
-    // SAFETY: null, or a descriptor that stays until the end of this function.
+    library.ops = table.as_ptr();
+    if r.one_in(4) {
+        library.ops = r.pointer(library.ops.cast_mut());
+    }
+    let mut at = &raw const library;
+    if r.one_in(8) {
+        at = r.pointer(at.cast_mut());
+    }
+    // SAFETY: null, misaligned, or a descriptor that stays until the end of this function.
     let Ok(read) = (unsafe { descriptor::Library::read(at) }) else { return false };
     let mut seen = read.name().len() + read.version().len() + read.sdk_version().len();
     for op in read.ops() {

@@ -55,16 +55,15 @@ impl Random {
         if self.one_in(6) { self.number() as u32 } else { right }
     }
 
-    /// The pointer itself mostly, else null.
-    pub(crate) fn null_or<T>(&mut self, right: *mut T) -> *mut T {
-        if self.one_in(4) { std::ptr::null_mut() } else { right }
-    }
-
     /// The pointer itself mostly, else null or one that is misaligned (unless of bytes).
     pub(crate) fn pointer<T>(&mut self, right: *mut T) -> *mut T {
-        match self.below(12) {
+        let one_in = self.pick(&[4, 12]);
+        match self.below(one_in) {
             0 => std::ptr::null_mut(),
-            1 if !right.is_null() => right.wrapping_byte_add(self.below(align_of::<T>())),
+            // What is misaligned already stays: it must not become aligned again, elsewhere.
+            1 if !right.is_null() && right.is_aligned() => {
+                right.wrapping_byte_add(self.below(align_of::<T>()))
+            }
             _ => right,
         }
     }
