@@ -24,6 +24,7 @@ fn batch(text: &str, batched: &[bool], expected: Expect) {
         Batching::Unbatched => "unbatched".to_string(),
         Batching::Native { broadcast } => format!("native, broadcast {broadcast:?}"),
         Batching::Loop { reason } => format!("loop: {reason}"),
+        Batching::Custom { .. } => unreachable!("a signature has no batching function"),
     };
     expected.assert_eq(&shown);
 }

@@ -22,9 +22,10 @@ use std::fmt;
 use super::Signature;
 use super::ast::{Arity, DimUse};
 use super::infer::{Mismatch, slot_names};
+use crate::attr::Attrs;
 
 /// How to vmap one call.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Batching {
     /// No operand is batched: the call is as it was, once, and its results are not batched.
     Unbatched,
@@ -33,6 +34,16 @@ pub enum Batching {
     Native {
         /// Operands of the call that are not batched but have `*`: to be broadcast along the axis first.
         broadcast: Vec<usize>,
+    },
+    /// One call, changed as the op's batching function says.
+    Custom {
+        /// For each operand of the call, which dimension the axis becomes: a batched operand has it moved
+        /// there, another one is broadcast along it. `None`, of operands that are not batched: as it is.
+        operands: Vec<Option<usize>>,
+        /// All attributes of the changed call, defaults too.
+        attrs: Attrs,
+        /// For each result, which dimension is the axis.
+        results: Vec<usize>,
     },
     /// One call for each index of the axis, in order; the results are stacked.
     Loop {
@@ -51,6 +62,8 @@ pub enum BatchSummary {
         /// Names of operands without `*`.
         operands: Vec<String>,
     },
+    /// As the op's batching function says of each call.
+    ByHand,
     /// Always as a loop.
     Loop {
         /// Why, in words.
@@ -121,6 +134,7 @@ impl fmt::Display for BatchSummary {
             BatchSummary::NativeUnless { operands } => {
                 write!(f, "native, a loop if {} is batched", operands.join(" or "))
             }
+            BatchSummary::ByHand => f.write_str("by hand"),
             BatchSummary::Loop { reason } => write!(f, "loop: {reason}"),
         }
     }

@@ -12,12 +12,14 @@ use farcall_sig::{AttrValue, Attrs, DType, Signature};
 
 use crate::attributes::{attr, value};
 
+use crate::registry::Declaration;
+
 /// The call as the op gets it: with defaults, and with a side effect if the op has one.
 ///
 /// # Errors
 /// What does not fit, without the op's name.
 pub(super) fn check<'c>(
-    signature: &Signature,
+    declaration: &Declaration,
     call: &'c CustomCall,
     operands: &[Type],
     results: &[Type],
@@ -38,7 +40,8 @@ pub(super) fn check<'c>(
     let dims: Vec<Vec<i64>> = tensors.iter().map(|t| dims(t)).collect();
     let types: Vec<OperandType<'_>> =
         tensors.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims }).collect();
-    let inference = signature.infer(&types, &attrs).map_err(|mismatch| mismatch.message)?;
+    let signature = &declaration.signature;
+    let inference = declaration.infer(&types, &attrs).map_err(|mismatch| mismatch.message)?;
     check_results(signature, &inference, results)?;
     check_layouts(signature, &inference, call, &tensors)?;
 

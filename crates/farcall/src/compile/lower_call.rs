@@ -113,9 +113,10 @@ impl<'m> Lowering<'m> {
                 return false;
             }
         };
-        let signature = target.signature();
+        let declaration = target.declaration();
+        let signature = declaration.map(|d| &d.signature);
         let has_side_effect = signature.is_some_and(Signature::has_side_effect);
-        let call = match signature.map(|s| declared::check(s, call, operands, results)) {
+        let call = match declaration.map(|d| declared::check(d, call, operands, results)) {
             None => Cow::Borrowed(call),
             Some(Ok(call)) => call,
             Some(Err(message)) => {

@@ -9,9 +9,11 @@
 use std::collections::HashMap;
 
 use farcall_ffi::descriptor::Op;
-use farcall_sig::Signature;
 use farcall_sig::nearest::nearest;
-use farcall_sig::signature::{BatchSummary, Jvp, Part, Partition, Vjp};
+use farcall_sig::signature::{
+    BatchSummary, Batching, Inference, Jvp, Mismatch, OperandType, Part, Partition, Vjp,
+};
+use farcall_sig::{Attrs, Signature};
 
 use super::Platform;
 
@@ -49,6 +51,30 @@ pub struct JvpTargets {
 }
 
 impl Declaration {
+    /// The types of the results of a call, and what the signature's names stand for. Attributes are of exactly the
+    /// declared types ([`Signature::convert_attrs`]).
+    ///
+    /// # Errors
+    /// What does not fit, in the op's words.
+    pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference, Mismatch> {
+        self.signature.infer(operands, attrs)
+    }
+
+    /// How one call is vmapped. `batched` says which operands have the mapped axis; it is the first
+    /// dimension of those in `operands`. Attributes are those of [`infer`](Self::infer).
+    ///
+    /// # Errors
+    /// If a call cannot be of these operands.
+    pub fn batch_rule(
+        &self,
+        operands: &[OperandType<'_>],
+        batched: &[bool],
+        attrs: &Attrs,
+    ) -> Result<Batching, Mismatch> {
+        let _ = (operands, attrs);
+        self.signature.batch_rule(batched)
+    }
+
     /// How the op is vmapped.
     pub fn batching(&self) -> BatchSummary {
         self.signature.batching()
