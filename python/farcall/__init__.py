@@ -24,13 +24,17 @@ lock; an executable can be run by several threads at once.
 from farcall._arrays import TensorType
 from farcall._engine import Executable, Registry, compile, register_type
 from farcall._farcall import Target, __version__
+from farcall._ops import Library, Op, load
 
 __all__ = [
     "Executable",
+    "Library",
+    "Op",
     "Registry",
     "Target",
     "TensorType",
     "__version__",
     "compile",
+    "load",
     "register_type",
 ]

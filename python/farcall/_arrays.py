@@ -100,7 +100,7 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
     if hasattr(value, "dtype"):
         array = np.asarray(value)
     else:
-        array = _numbers(value, wanted, index)
+        array = numbers(value, wanted, f"input {index}")
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
     name = _BY_DTYPE.get(array.dtype)
     if wanted is not None and name != wanted.name:
@@ -113,7 +113,23 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
     return name, array.shape, array.reshape(-1).view(np.uint8)
 
 
-def _numbers(value: Any, wanted: TensorType | None, index: int) -> np.ndarray:
+def dtype_name(dtype: np.dtype) -> str | None:
+    """The engine's name of an element type, if it has one."""
+    return _BY_DTYPE.get(dtype)
+
+
+def dtype_of(name: str) -> np.dtype:
+    """The element type that the engine calls by this name."""
+    return _BY_NAME[name]
+
+
+def numbers(value: Any, wanted: TensorType | None, what: str) -> np.ndarray:
+    """Python's numbers, and lists of them, as an array of a type that can hold them.
+
+    Raises:
+      TypeError: if it cannot, because they are numbers of another kind.
+      ValueError: if one is too large.
+    """
     array = np.asarray(value)
     if wanted is None or array.dtype == wanted.dtype:
         return array
@@ -125,11 +141,11 @@ def _numbers(value: Any, wanted: TensorType | None, index: int) -> np.ndarray:
         have = "i"
     fits = have in kinds and want in kinds and (have == want or kinds.index(have) < kinds.index(want))
     if array.size and not fits:
-        raise TypeError(f"input {index} holds {array.dtype} numbers, but the program takes {wanted}")
+        raise TypeError(f"{what} holds {array.dtype} numbers, but must be {wanted}")
     try:
         return np.asarray(value, wanted.dtype)
     except OverflowError as error:
-        raise ValueError(f"input {index}: {error} (the program takes {wanted})") from None
+        raise ValueError(f"{what}: {error} (it must be {wanted})") from None
 
 
 def from_engine(elements: Any, ty: TensorType) -> np.ndarray:

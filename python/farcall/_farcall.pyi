@@ -62,6 +62,59 @@ class Target:
     def docs(self) -> str:
         """A description for people; may be empty."""
 
+    def op(self) -> Op | None:
+        """The op that its author declared, if it has a signature."""
+
+@final
+class Attributes:
+    """The constants of a call, of the declared types, with defaults. Equal ones have equal bits."""
+
+    @property
+    def text(self) -> str:
+        """As StableHLO writes it."""
+
+@final
+class Call:
+    """What a signature says of one call. A layout lists dimensions from the fastest in memory to the slowest."""
+
+    operand_slots: list[int]
+    operand_layouts: list[list[int]]
+    result_slots: list[int]
+    results: list[tuple[str, list[int], list[int]]]
+    aliases: list[tuple[int, int]]
+    batch_rank: int
+
+_Types = Sequence[tuple[str, Sequence[int]]]
+
+@final
+class Op:
+    """A declared op."""
+
+    name: str
+    platform: str
+    docs: str
+    origin: str
+    signature: str
+    markdown: str
+    batching: str
+    operands: list[tuple[str, str, bool]]
+    results: list[str]
+    attributes: list[tuple[str, str, bool, Any]]
+    has_variadic_result: bool
+    has_side_effect: bool
+    batch_partitionable: bool
+    non_differentiable: list[str]
+    vjp: tuple[str | None, str, list[tuple[str, int]], list[int | None]] | None
+    jvp: tuple[str, list[tuple[str, int]], list[int | None]] | None
+
+    def operand_types(self, operand: int, known: Sequence[tuple[int, str]]) -> list[str]: ...
+    def convert(self, given: dict[str, Any]) -> Attributes: ...
+    def select(self, attrs: Attributes) -> Attributes: ...
+    def infer(self, operands: _Types, attrs: Attributes) -> Call: ...
+    def batch_rule(self, operands: _Types, batched: Sequence[bool], attrs: Attributes) -> tuple[Any, ...]: ...
+    def capsules(self) -> dict[str, Any]: ...
+    def compile(self, operands: _Types, attrs: Attributes, registry: Registry) -> Executable: ...
+
 @final
 class Registry:
     def __new__(cls) -> Registry: ...

@@ -1,6 +1,7 @@
 """What the tests share: jaxlib's LAPACK handlers, and handlers of our own."""
 
 import functools
+import os
 import pathlib
 import shutil
 import subprocess
@@ -8,6 +9,24 @@ import subprocess
 import pytest
 
 import farcall
+
+# Before JAX starts: eight devices, for the tests of sharding. All else runs on the first one.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+
+
+def example(name: str) -> pathlib.Path:
+    """The library of one of the examples, from the folder that FARCALL_EXAMPLES names."""
+    folder = os.environ.get("FARCALL_EXAMPLES")
+    if folder is None:
+        pytest.skip("FARCALL_EXAMPLES names no folder of built examples")
+    return pathlib.Path(folder) / f"lib{name}.so"
+
+
+@pytest.fixture(scope="session")
+def norm() -> farcall.Library:
+    """The ops of examples/rms-norm."""
+    return farcall.load(example("rms_norm_ops"))
+
 
 @pytest.fixture(scope="session")
 def lapack() -> farcall.Registry:

@@ -120,7 +120,7 @@ def test_numbers_take_the_program_s_type():
     np.testing.assert_array_equal(y, np.array([2, 5], np.float32), strict=True)
     [y] = twice("tensor<i8>")(3)
     np.testing.assert_array_equal(y, np.array(6, np.int8), strict=True)
-    with pytest.raises(TypeError, match=r"input 0 holds float64 numbers, but the program takes s8\[\]"):
+    with pytest.raises(TypeError, match=r"input 0 holds float64 numbers, but must be s8\[\]"):
         twice("tensor<i8>")(2.5)
     with pytest.raises(ValueError, match="300 out of bounds for int8"):
         twice("tensor<i8>")(300)

@@ -17,26 +17,28 @@ impl Venv {
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
         let dir = target().join("venv").join(format!("jax-{version}"));
         let venv = Venv { dir };
-        // Written last, so that an environment that was left half made is made again.
+        let packages = [
+            format!("jax=={version}"),
+            format!("jaxlib=={version}"),
+            "scipy".to_owned(),
+            "flatbuffers".to_owned(),
+            "pytest".to_owned(),
+        ];
+        // Written last, so that an environment that was left half made, or with other packages, is made again.
         let done = venv.dir.join("complete");
-        if !done.exists() {
+        let content = packages.join("\n");
+        if std::fs::read_to_string(&done).ok() != Some(content.clone()) {
             println!("making a Python environment with jaxlib {version}");
             if venv.dir.exists() {
                 std::fs::remove_dir_all(&venv.dir)?;
             }
             must(Command::new(find_python()?).args(["-m", "venv"]).arg(&venv.dir))?;
-            let packages = [
-                format!("jax=={version}"),
-                format!("jaxlib=={version}"),
-                "scipy".to_owned(),
-                "pytest".to_owned(),
-            ];
             must(
                 venv.python()
                     .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-                    .args(packages),
+                    .args(&packages),
             )?;
-            std::fs::write(done, "")?;
+            std::fs::write(done, content)?;
         }
         Ok(venv)
     }

@@ -139,7 +139,8 @@ impl Tally {
 
     /// Handlers written in Rust in every jaxlib, then jaxlib's own handlers in the engine.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
-        self.step("example library", &mut cargo(&["build", "--quiet", "--package", "jax-ffi-ops"]))?;
+        let examples = ["build", "--quiet", "--package", "jax-ffi-ops", "--package", "rms-norm-ops"];
+        self.step("example libraries", &mut cargo(&examples))?;
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {
             let mut pytest = venv.pytest("crates/farcall-ffi/tests/python");
@@ -148,7 +149,8 @@ impl Tally {
         }
         let mut pytest = venvs[0].pytest("python/tests");
         pytest.env("PYTHONPATH", python::package()?).env("FARCALL_JAX_FFI_LIB", &library);
-        self.python_tests("the Python package, and jaxlib's LAPACK handlers in it", &mut pytest)
+        pytest.env("FARCALL_EXAMPLES", target().join("debug"));
+        self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)
     }
 
     /// The programs in the folder `shared`.

@@ -2,7 +2,7 @@
 
 use farcall::{CompileOptions, RunError};
 use farcall_ir::eval::Denormals;
-use farcall_ir::{Source, TensorType, text};
+use farcall_ir::{Module, Source, TensorType, text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -42,10 +42,20 @@ pub(crate) fn compile(
     let options = CompileOptions { entry, denormals };
     py.detach(move || {
         let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
-        let inner =
-            farcall::Executable::compile(&module, &registry, &options).map_err(|e| error::compile(&e))?;
-        Ok(Executable { inner })
+        Executable::new(&module, &registry, &options)
     })
+}
+
+impl Executable {
+    pub(crate) fn new(
+        module: &Module,
+        registry: &farcall::Registry,
+        options: &CompileOptions,
+    ) -> PyResult<Executable> {
+        let inner =
+            farcall::Executable::compile(module, registry, options).map_err(|e| error::compile(&e))?;
+        Ok(Executable { inner })
+    }
 }
 
 #[pymethods]

@@ -10,6 +10,7 @@
 //!
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs.
+//! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
 //! - `elements`: the elements of a tensor as a Python buffer.
 //! - `error`: which exception an error becomes.
 //!
@@ -19,6 +20,7 @@
 mod elements;
 mod error;
 mod executable;
+mod op;
 mod registry;
 
 use pyo3::prelude::*;
@@ -30,6 +32,8 @@ mod _farcall {
     use crate::elements::Elements;
     #[pymodule_export]
     use crate::executable::{Executable, compile};
+    #[pymodule_export]
+    use crate::op::{Attributes, Call, Op};
     #[pymodule_export]
     use crate::registry::{Registry, Target, register_type};
 

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
 
 use crate::error;
+use crate::op::Op;
 
 /// A set of targets that custom calls can name.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -146,6 +147,11 @@ impl Target {
     #[getter]
     fn docs(&self) -> &str {
         self.inner.docs()
+    }
+
+    /// What its author declared: the op that it is. `None` if it has no signature.
+    fn op(&self) -> Option<Op> {
+        Op::of(&self.inner)
     }
 
     fn __repr__(&self) -> String {

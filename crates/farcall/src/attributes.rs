@@ -41,7 +41,7 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
 }
 
 /// A value as a program would write it.
-pub(crate) fn attr(value: &AttrValue) -> Attr {
+pub fn attr(value: &AttrValue) -> Attr {
     match value {
         AttrValue::Bool(b) => Attr::Bool(*b),
         AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(dtype(*ty))),

@@ -24,6 +24,7 @@ pub mod plan;
 pub mod registry;
 mod runtime;
 
+pub use attributes::attr as attribute;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable};
 pub use farcall_ir as ir;
 pub use op_program::{OpError, op_program};

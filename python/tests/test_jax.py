@@ -1,0 +1,201 @@
+"""A declared op as an operation of JAX: rms_norm, whose gradient is a pair of targets, beside the same in jax.numpy."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+P = jax.sharding.PartitionSpec
+
+import farcall  # noqa: E402
+
+EPS = 1e-3
+
+
+def reference(x, scale):
+    return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + EPS) * scale
+
+
+@pytest.fixture
+def op(norm):
+    return lambda x, scale: norm.rms_norm(x, scale, eps=EPS)
+
+
+@pytest.fixture
+def arrays():
+    random = np.random.default_rng(0)
+    return jnp.asarray(random.normal(size=(2, 3, 8)), jnp.float32), jnp.asarray(random.normal(size=8), jnp.float32)
+
+
+def same(a, b, tolerance=1e-5):
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    for a, b in zip(jax.tree.leaves(a), jax.tree.leaves(b)):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def loss(f):
+    return lambda x, scale: jnp.sum(jnp.sin(f(x, scale)))
+
+
+def scanned(f):
+    return lambda x, scale: jax.lax.scan(lambda carry, _: (f(carry, scale) + carry, carry.sum()), x, None, length=3)
+
+
+TRANSFORMED = {
+    "call": lambda f: f,
+    "jit": jax.jit,
+    "grad": lambda f: jax.grad(loss(f), (0, 1)),
+    "jit of grad": lambda f: jax.jit(jax.grad(loss(f), (0, 1))),
+    "vjp": lambda f: lambda *a: jax.vjp(f, *a)[1](a[0]),
+    "jacrev": lambda f: jax.jacrev(f, (0, 1)),
+    "vmap": lambda f: jax.vmap(f, (1, None)),
+    "vmap, axes at the end": lambda f: jax.vmap(f, (1, None), out_axes=2),
+    "vmap twice": lambda f: jax.vmap(jax.vmap(f, (0, None)), (1, None)),
+    "scale batched": lambda f: lambda x, scale: jax.vmap(f, (None, 0))(x, jnp.outer(jnp.arange(4, dtype=x.dtype), scale)),
+    "both batched": lambda f: lambda x, scale: jax.vmap(f, (1, 1))(x, jnp.outer(scale, jnp.arange(3, dtype=x.dtype))),
+    "vmap of grad": lambda f: jax.vmap(jax.grad(loss(f), (0, 1)), (1, None)),
+    "grad of vmap": lambda f: jax.grad(loss(jax.vmap(f, (1, None))), (0, 1)),
+    "scan": scanned,
+    "grad of scan": lambda f: jax.grad(lambda x, s: scanned(f)(x, s)[0].sum() ** 2, (0, 1)),
+    "grad of cond": lambda f: jax.grad(
+        lambda x, s: jnp.sum(jax.lax.cond(x.sum() > 0, f, lambda x, s: x, x, s) ** 2), (0, 1)
+    ),
+    "grad of checkpoint": lambda f: jax.grad(loss(jax.checkpoint(f)), (0, 1)),
+    "grad of checkpointed scan": lambda f: jax.grad(loss(lambda x, s: scanned(jax.checkpoint(f))(x, s)[0]), (0, 1)),
+    "vmap of grad of scan": lambda f: jax.vmap(jax.grad(lambda x, s: scanned(f)(x, s)[0].sum(), (0, 1)), (1, None)),
+    "grad of map": lambda f: jax.grad(loss(lambda x, s: jax.lax.map(lambda x: f(x, s), x)), (0, 1)),
+    "eval_shape": lambda f: lambda *a: jnp.zeros(jax.eval_shape(f, *a).shape),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+@pytest.mark.parametrize("x64", [False, True])
+def test_transformed(op, arrays, name, x64):
+    with jax.enable_x64(x64):
+        transform = TRANSFORMED[name]
+        same(transform(op)(*arrays), transform(reference)(*arrays), 1e-4)
+
+
+def test_numpy_arrays_run_in_the_engine(op, arrays):
+    x, scale = map(np.asarray, arrays)
+    y = op(x, scale)
+    assert type(y) is np.ndarray
+    same(y, np.asarray(reference(x, scale)))
+    # Numbers take the type that the op has.
+    same(op([[1, 2], [3, 4]], [1.0, 0.5]), np.asarray(reference(np.float32([[1, 2], [3, 4]]), np.float32([1, 0.5]))))
+
+
+def test_numbers_beside_jax_arrays(op, arrays):
+    x, _ = arrays
+    same(op(x, [1] * 8), op(x, jnp.ones(8)))
+    same(jax.jit(op)(x, np.ones(8, np.float32)), op(x, jnp.ones(8)))
+
+
+def test_a_function_as_python_knows_it(norm):
+    op = norm.rms_norm
+    assert str(inspect.signature(op)) == "(x, scale, *, eps=1e-06)"
+    assert op.__name__ == "rms_norm"
+    assert op.__doc__.startswith("Divides each row of `x` by its root mean square")
+    assert "- `eps`: `f32`, 1e-6 by default" in op.__doc__
+    assert op.batching == "native, a loop if scale is batched"
+    assert dir(norm) == ["rms_norm", "rms_norm_bwd", "rms_norm_fwd"]
+    assert repr(op) == "<farcall.Op rms_norm(x: f32[*, n], scale: f32[n], eps: f32 = 1e-6) -> (y: f32[*, n])>"
+
+
+def on_both(x):
+    """The same as NumPy array and as JAX array: mistakes read the same."""
+    return [np.asarray(x), jnp.asarray(x)]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_mistakes_in_the_words_of_the_op(norm, arrays, side):
+    x, scale = (on_both(a)[side] for a in arrays)
+    call = norm.rms_norm
+    cases = [
+        (ValueError, "rms_norm: scale has n = 4 but x has n = 8", lambda: call(x, scale[:4])),
+        (TypeError, "rms_norm: x must be f32, but is s32", lambda: call(x.astype(np.int32), scale)),
+        (TypeError, "rms_norm: operand missing: scale", lambda: call(x)),
+        (
+            TypeError,
+            r"rms_norm: takes 2 operands \(x, scale\), but is given 3; attributes are given by name: eps=…",
+            lambda: call(x, scale, 1e-6),
+        ),
+        (TypeError, "rms_norm: there is no attribute epss; did you mean eps", lambda: call(x, scale, epss=1)),
+        (TypeError, "rms_norm: attribute eps must be f32, but is str", lambda: call(x, scale, eps="small")),
+        (TypeError, "rms_norm: x is given twice, by position and by name", lambda: call(x, x=x)),
+    ]
+    for error, message, run in cases:
+        with pytest.raises(error, match=message):
+            run()
+    with pytest.raises(AttributeError, match="declares no op rms_nrm; did you mean rms_norm"):
+        norm.rms_nrm
+
+
+def test_mistakes_under_jit(norm, arrays):
+    x, scale = arrays
+    with pytest.raises(ValueError, match="rms_norm: scale has n = 4 but x has n = 8"):
+        jax.jit(norm.rms_norm)(x, scale[:4])
+    with pytest.raises(TypeError, match=r"rms_norm: attribute eps is traced, but must be known .*static_argnames"):
+        jax.jit(lambda eps: norm.rms_norm(x, scale, eps=eps))(1e-3)
+    same(norm.rms_norm(x, scale, eps=jnp.float32(EPS)), reference(x, scale))
+
+
+def test_a_derivative_that_is_missing(norm, op, arrays):
+    x, scale = arrays
+    with pytest.raises(TypeError, match=r"rms_norm has no forward derivative, .* add #\[jvp\(tangent = …\)\]"):
+        jax.jvp(op, arrays, arrays)
+    with pytest.raises(TypeError, match=r"rms_norm_fwd has no gradient: add #\[vjp\(backward = …\)\]"):
+        jax.grad(lambda x: norm.rms_norm_fwd(x, scale)[0].sum())(x)
+    # What is not moved needs no gradient.
+    jax.grad(lambda t: t * norm.rms_norm_fwd(x, scale)[0].sum())(1.0)
+
+
+def test_export_and_back_into_the_engine(norm, op, arrays):
+    exported = jax.export.export(jax.jit(jax.value_and_grad(loss(op))), disabled_checks=norm.disabled_checks)(*arrays)
+    expected = jax.value_and_grad(loss(reference))(*arrays)
+    again = jax.export.deserialize(exported.serialize())
+    same(again.call(*arrays), expected)
+    engine = farcall.compile(exported)(*map(np.asarray, arrays))
+    same(engine, list(map(np.asarray, expected)))
+
+
+@pytest.mark.parametrize("axis", ["Auto", "Explicit"])
+@pytest.mark.parametrize("shape, spec", [((16, 8), P("d")), ((16, 4, 8), P("d")), ((4, 16, 8), P(None, "d"))])
+def test_batch_dimensions_are_sharded(op, axis, shape, spec):
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType[axis],))
+    x = jax.random.normal(jax.random.key(0), shape)
+    scale = jnp.arange(8.0)
+    split = jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))
+    whole = jax.device_put(scale, jax.sharding.NamedSharding(mesh, P()))
+    compiled = jax.jit(op).lower(split, whole).compile()
+    text = compiled.as_text()
+    assert "all-gather" not in text and "all-to-all" not in text
+    y = compiled(split, whole)
+    assert y.sharding.is_equivalent_to(split.sharding, y.ndim)
+    same(y, op(x, scale))
+    batched = jax.jit(jax.vmap(op, (0, None)))
+    assert "all-gather" not in batched.lower(split, whole).compile().as_text()
+    # Sums over the batch need all of it.
+    gradients = jax.jit(jax.grad(loss(op), (0, 1)))(split, whole)
+    same(gradients, jax.grad(loss(op), (0, 1))(x, scale), 1e-4)
+
+
+@pytest.mark.parametrize("axis", ["Auto", "Explicit"])
+def test_a_dimension_that_is_needed_whole_is_gathered(op, axis):
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType[axis],))
+    x = jax.random.normal(jax.random.key(0), (4, 8))
+    split = jax.device_put(x, jax.sharding.NamedSharding(mesh, P(None, "d")))
+    whole = jax.device_put(jnp.arange(8.0), jax.sharding.NamedSharding(mesh, P()))
+    same(jax.jit(op)(split, whole), op(x, jnp.arange(8.0)))
+
+
+def test_shard_map(op):
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    x, scale = jax.random.normal(jax.random.key(0), (16, 8)), jnp.arange(8.0)
+    mapped = jax.shard_map(op, mesh=mesh, in_specs=(P("d"), P()), out_specs=P("d"))
+    same(mapped(x, scale), op(x, scale))
+    # The scale's gradient is the sum over all devices.
+    same(jax.jit(jax.grad(loss(mapped), (0, 1)))(x, scale), jax.grad(loss(op), (0, 1))(x, scale), 1e-4)
