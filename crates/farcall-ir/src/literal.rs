@@ -1,6 +1,7 @@
 //! Constant tensors.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -14,12 +15,15 @@ use crate::types::TensorType;
 /// A tensor with its elements, in row-major order. Cloning shares the elements.
 ///
 /// Elements lie in 64-bit words, so that they can be viewed as any native type
-/// ([`Literal::as_slice`]). Types narrower than a byte take a byte each; `pred` is 0 or 1.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// ([`Literal::as_slice`]), and begin at a multiple of [`Literal::ALIGNMENT`]. Types narrower than a
+/// byte take a byte each; `pred` is 0 or 1.
+#[derive(Clone)]
 pub struct Literal {
     dtype: DType,
     dims: Arc<[usize]>,
     words: Arc<[u64]>,
+    /// Words before the first element, which is aligned.
+    start: usize,
 }
 
 /// A Rust type whose memory is that of one element.
@@ -81,6 +85,10 @@ pub enum LiteralError {
 }
 
 impl Literal {
+    /// The address of the first element is a multiple of this, in bytes: a cache line, what functions
+    /// on whole arrays like best.
+    pub const ALIGNMENT: usize = 64;
+
     /// A tensor of zeros.
     ///
     /// # Panics
@@ -88,8 +96,11 @@ impl Literal {
     pub fn zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Literal {
         let dims = dims.into();
         let bytes = TensorType::new(dtype, Arc::clone(&dims)).bytes().expect("size of a literal fits");
-        // One allocation: a vector's would be copied.
-        Literal { dtype, dims, words: std::iter::repeat_n(0, bytes.div_ceil(8)).collect() }
+        // One allocation: a vector's would be copied. It is as aligned as a word, so room is left.
+        let spare = Literal::ALIGNMENT / size_of::<u64>() - 1;
+        let words: Arc<[u64]> = std::iter::repeat_n(0, bytes.div_ceil(8) + spare).collect();
+        let start = words.as_ptr().align_offset(Literal::ALIGNMENT).min(spare);
+        Literal { dtype, dims, words, start }
     }
 
     /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
@@ -177,13 +188,20 @@ impl Literal {
     /// The elements' bytes, little-endian.
     pub fn bytes(&self) -> &[u8] {
         let n = self.len() * self.dtype.size();
-        &bytemuck::cast_slice(&self.words)[..n]
+        &bytemuck::cast_slice(&self.words[self.start..])[..n]
     }
 
     /// The elements' bytes to write to; copies them first if they are shared.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let n = self.len() * self.dtype.size();
-        &mut bytemuck::cast_slice_mut(Arc::make_mut(&mut self.words))[..n]
+        if Arc::get_mut(&mut self.words).is_none() {
+            // The copy's elements may begin at another word.
+            let mut copy = Literal::zeros(self.dtype, Arc::clone(&self.dims));
+            copy.bytes_mut().copy_from_slice(self.bytes());
+            *self = copy;
+        }
+        let words = Arc::get_mut(&mut self.words).expect("what is shared was copied");
+        &mut bytemuck::cast_slice_mut(&mut words[self.start..])[..n]
     }
 
     /// The elements as a native type.
@@ -245,7 +263,7 @@ impl Literal {
     pub fn reshape(&self, dims: impl Into<Arc<[usize]>>) -> Literal {
         let dims = dims.into();
         assert_eq!(dims.iter().product::<usize>(), self.len(), "a reshape keeps the number of elements");
-        Literal { dtype: self.dtype, dims, words: Arc::clone(&self.words) }
+        Literal { dtype: self.dtype, dims, words: Arc::clone(&self.words), start: self.start }
     }
 
     /// True if all elements are the same bits (and there is at least one).
@@ -253,6 +271,23 @@ impl Literal {
         let size = self.dtype.size();
         let bytes = self.bytes();
         bytes.len() >= size && bytes.chunks_exact(size).all(|c| *c == bytes[..size])
+    }
+}
+
+/// Of the same type, and with the same bits.
+impl PartialEq for Literal {
+    fn eq(&self, other: &Literal) -> bool {
+        self.dtype == other.dtype && self.dims == other.dims && self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Literal {}
+
+impl Hash for Literal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.dtype.hash(state);
+        self.dims.hash(state);
+        self.bytes().hash(state);
     }
 }
 
@@ -275,6 +310,19 @@ mod tests {
         assert_eq!(l.get(3), Scalar::Float(4.5));
         let empty = Literal::zeros(DType::C128, [0, 3]);
         assert!(empty.as_slice::<Complex<f64>>().is_empty());
+    }
+
+    #[test]
+    fn elements_are_aligned_also_after_a_copy() {
+        for n in [0, 1, 7, 8, 9, 1000] {
+            let literal = Literal::zeros(DType::F64, [n]);
+            let mut copy = literal.clone();
+            copy.bytes_mut();
+            for literal in [&literal, &copy] {
+                assert!(literal.bytes().as_ptr().addr().is_multiple_of(Literal::ALIGNMENT));
+            }
+            assert_eq!(literal, copy);
+        }
     }
 
     #[test]

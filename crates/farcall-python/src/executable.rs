@@ -86,13 +86,14 @@ impl Executable {
     ) -> PyResult<Vec<Elements>> {
         let inputs = inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes));
         let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
-        match py.detach(|| self.inner.run(&inputs)) {
+        let dtypes: Vec<_> = inputs.iter().map(farcall_ir::Literal::dtype).collect();
+        match py.detach(|| self.inner.run_owned(inputs)) {
             Ok(outputs) => Ok(outputs.into_iter().map(Elements::new).collect()),
             Err(e) => {
                 let same_dtype = match &e {
                     RunError::Input { index, .. } => {
                         let wanted = self.inner.inputs().get(*index).map(|ty| ty.dtype);
-                        wanted == inputs.get(*index).map(farcall_ir::Literal::dtype)
+                        wanted == dtypes.get(*index).copied()
                     }
                     _ => true,
                 };

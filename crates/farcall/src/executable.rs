@@ -11,7 +11,7 @@ use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType};
 use crate::compile::{self, Failure};
 use crate::plan::{InvalidPlan, Plan};
 use crate::registry::Registry;
-use crate::runtime::{Program, RunError};
+use crate::runtime::{Inputs, Program, RunError};
 
 /// How a program is compiled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -153,10 +153,33 @@ impl Executable {
 
     /// Runs the program: one literal per result.
     ///
+    /// The inputs stay as they are: one that the program donates is copied first. (See
+    /// [`run_owned`](Executable::run_owned).)
+    ///
     /// # Errors
     /// If there are too few or too many inputs, if one has another type than the program takes, or if
     /// a custom call fails.
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+        self.check(inputs)?;
+        self.inner.program.run(Inputs::Borrowed(inputs))
+    }
+
+    /// Runs the program on inputs that are given up: one literal per result.
+    ///
+    /// An input that the program donates (`tf.aliasing_output`, `jax.buffer_donor`; a plan shows it as
+    /// `donated`) is worked on in place, and the result that takes it over has its memory, without a
+    /// copy. A custom call that changes it in place gets that memory, too. An input that shares its
+    /// elements with another literal is copied first: no value that somebody still holds is changed.
+    ///
+    /// # Errors
+    /// As [`run`](Executable::run). The inputs are gone then, too.
+    pub fn run_owned(&self, inputs: Vec<Literal>) -> Result<Vec<Literal>, RunError> {
+        self.check(&inputs)?;
+        self.inner.program.run(Inputs::Owned(inputs))
+    }
+
+    /// Compares number and types of inputs with those of the program.
+    fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
         let wanted = self.inputs();
         if inputs.len() != wanted.len() {
             let signature: Vec<String> = wanted.iter().map(TensorType::to_string).collect();
@@ -176,7 +199,7 @@ impl Executable {
                 });
             }
         }
-        self.inner.program.run(inputs)
+        Ok(())
     }
 }
 

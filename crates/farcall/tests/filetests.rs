@@ -143,6 +143,7 @@ fn run(
     // Twice: what a run leaves behind must not show in the next one.
     let first = executable.run(&inputs).map_err(|e| e.to_string());
     let second = executable.run(&inputs).map_err(|e| e.to_string());
+    let donated = donating(module, registry, denormals)?.run_owned(inputs.clone()).map_err(|e| e.to_string());
     let wanted: Result<Vec<Literal>, String> = if bless {
         evaluated.clone()
     } else if let Some(message) = expected.strip_prefix("// fails: ") {
@@ -151,7 +152,12 @@ fn run(
         let lines = expected.lines().map(|l| literal(l.trim_start_matches("// = ")));
         Ok(lines.collect::<Result<Vec<Literal>, String>>()?)
     };
-    for (who, found) in [("evaluator", &evaluated), ("engine", &first), ("engine, second run", &second)] {
+    for (who, found) in [
+        ("evaluator", &evaluated),
+        ("engine", &first),
+        ("engine, second run", &second),
+        ("engine, on inputs given away", &donated),
+    ] {
         match (&wanted, found) {
             (Err(message), Err(e)) if bless || e.contains(message.as_str()) => {}
             (Ok(wanted), Ok(found)) if wanted.len() == found.len() => {
@@ -171,6 +177,19 @@ fn run(
         Err(_) if !expected.is_empty() => expected.to_owned(),
         Err(message) => format!("// fails: {message}"),
     })
+}
+
+/// The same program, with all of its inputs given away.
+fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Result<Executable, String> {
+    let mut module = module.clone();
+    let name = module.entry().ok_or("no entry")?.name.clone();
+    for func in module.funcs.iter_mut().filter(|f| f.name == name) {
+        for attrs in &mut func.param_attrs {
+            attrs.insert("jax.buffer_donor".to_owned(), Attr::Bool(true));
+        }
+    }
+    let options = CompileOptions { denormals, ..CompileOptions::default() };
+    Executable::compile(&module, registry, &options).map_err(|e| e.to_string())
 }
 
 fn literal(text: &str) -> Result<Literal, String> {

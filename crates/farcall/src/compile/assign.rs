@@ -3,31 +3,50 @@
 //! A value lives from the first step that writes it to the last that reads it; one that a loop uses
 //! but that was there before the loop lives until the loop ends. An output may take over the place of
 //! an input that ends at the same step, where the operation allows that ([`ThunkOp::in_place`]).
+//!
+//! A donated input is a place of its own, which its result takes at last. Until then it goes from heir
+//! to heir like a place in the arena, as long as the heir ends before the result begins.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
+use super::donate::Wish;
 use super::lower::{Home, Operand, Step};
-use crate::plan::{ALIGNMENT, ThunkOp};
+use crate::plan::{ALIGNMENT, ParamId, ThunkOp};
 
 /// Places of all temporary values.
 pub(super) struct Assignment {
     /// First byte of each value in the arena; 0 for values that are not in it.
     pub(super) offsets: Vec<usize>,
+    /// The donated input whose memory a value has.
+    pub(super) donated: Vec<Option<ParamId>>,
     /// Bytes of the arena.
     pub(super) arena_size: usize,
 }
 
 /// Finds places. `results` live to the end.
-pub(super) fn assign(steps: &[Step], results: &[Operand], values: &[(Home, usize)]) -> Assignment {
-    let mut live =
-        Liveness { first: vec![u32::MAX; values.len()], last: vec![0; values.len()], ..Liveness::default() };
+pub(super) fn assign(
+    steps: &[Step],
+    results: &[Operand],
+    values: &[(Home, usize)],
+    wishes: &[Wish],
+) -> Assignment {
+    // Inputs are there before the first step.
+    let first = values.iter().map(|(home, _)| if matches!(home, Home::Param(_)) { 0 } else { u32::MAX });
+    let mut live = Liveness {
+        first: first.collect(),
+        last: vec![0; values.len()],
+        position: 1,
+        wanted: wishes.iter().flat_map(|w| &w.results).map(|r| (r.index(), Vec::new())).collect(),
+        ..Liveness::default()
+    };
     live.visit(steps);
     let end = live.position;
     for r in results {
         live.touch(r, end);
     }
     live.extend_over_loops();
+    let slots = slots(wishes, values, &live);
     let mut arena = Arena {
         values,
         live: &live,
@@ -36,11 +55,41 @@ pub(super) fn assign(steps: &[Step], results: &[Operand], values: &[(Home, usize
         free: Vec::new(),
         expiring: BinaryHeap::new(),
         size: 0,
-        position: 0,
+        position: 1,
+        slots,
+        donated: vec![None; values.len()],
     };
     arena.place(steps);
     let offsets = arena.offsets.into_iter().map(|o| if o == usize::MAX { 0 } else { o }).collect();
-    Assignment { offsets, arena_size: arena.size }
+    Assignment { offsets, donated: arena.donated, arena_size: arena.size }
+}
+
+/// The memory of a donated input.
+struct Slot {
+    param: ParamId,
+    /// The value that has it, or had it last.
+    holder: usize,
+    /// The result that is to have it in the end.
+    heir: usize,
+}
+
+/// Promises each donated input to one result.
+fn slots(wishes: &[Wish], values: &[(Home, usize)], live: &Liveness) -> Vec<Slot> {
+    let mut slots: Vec<Slot> = Vec::new();
+    for wish in wishes {
+        let Some(input) = values.iter().position(|(home, _)| *home == Home::Param(wish.param)) else {
+            continue;
+        };
+        let fits = |r: &usize| {
+            values[*r] == (Home::Temp, values[input].1)
+                && live.last[input] <= live.first[*r]
+                && slots.iter().all(|s| s.heir != *r)
+        };
+        if let Some(heir) = wish.results.iter().map(|r| r.index()).find(fits) {
+            slots.push(Slot { param: wish.param, holder: input, heir });
+        }
+    }
+    slots
 }
 
 #[derive(Default)]
@@ -53,6 +102,8 @@ struct Liveness {
     ends: Vec<u32>,
     /// Value and loop until whose end it lives.
     extended: Vec<(usize, usize)>,
+    /// Results that want an input's memory, with the values in whose place they can be written.
+    wanted: HashMap<usize, Vec<usize>>,
 }
 
 impl Liveness {
@@ -82,11 +133,23 @@ impl Liveness {
                 }
                 _ => {
                     step.inputs.iter().for_each(|x| self.touch(x, at));
+                    self.note_heirs(step);
                     step.bodies.iter().for_each(|b| self.visit(b));
                     let end = if step.bodies.is_empty() { at } else { self.position };
                     step.outputs.iter().for_each(|x| self.touch(x, end));
                     self.position = self.position.max(end + 1);
                 }
+            }
+        }
+    }
+
+    /// Notes the inputs in whose place a result is written for the first time.
+    fn note_heirs(&mut self, step: &Step) {
+        for output in step.outputs.iter().filter(|_| step.op.in_place()) {
+            let v = output.id.index();
+            if let Some(inputs) = self.wanted.get_mut(&v).filter(|_| self.first[v] == u32::MAX) {
+                let same = step.inputs.iter().filter(|x| x.ty.dtype.size() == output.ty.dtype.size());
+                inputs.extend(same.map(|x| x.id.index()));
             }
         }
     }
@@ -119,6 +182,10 @@ struct Arena<'a> {
     expiring: BinaryHeap<Reverse<(u32, usize)>>,
     size: usize,
     position: u32,
+    /// Memory besides the arena.
+    slots: Vec<Slot>,
+    /// The values that have such memory.
+    donated: Vec<Option<ParamId>>,
 }
 
 impl Arena<'_> {
@@ -149,7 +216,8 @@ impl Arena<'_> {
         let mut taken = Vec::new();
         for output in &step.outputs {
             let v = output.id.index();
-            if self.values[v].0 != Home::Temp || self.offsets[v] != usize::MAX {
+            let placed = self.offsets[v] != usize::MAX || self.donated[v].is_some();
+            if self.values[v].0 != Home::Temp || placed || self.inherit(step, output, at) {
                 continue;
             }
             let heir = step.inputs.iter().find(|input| {
@@ -173,6 +241,35 @@ impl Arena<'_> {
             }
             self.expiring.push(Reverse((self.live.last[v], v)));
         }
+    }
+
+    /// Puts an output into a donated input's memory, if it may have it.
+    fn inherit(&mut self, step: &Step, output: &Operand, at: u32) -> bool {
+        let (v, live) = (output.id.index(), self.live);
+        let values = self.values;
+        let found = self.slots.iter_mut().find(|slot| {
+            let (w, heir) = (slot.holder, slot.heir);
+            let over = live.last[w] < at;
+            let in_place = step.op.in_place()
+                && live.last[w] == at
+                && values[w].1 == values[v].1
+                && step
+                    .inputs
+                    .iter()
+                    .any(|x| x.id.index() == w && x.ty.dtype.size() == output.ty.dtype.size());
+            let handed_on = || {
+                live.last[v] < live.first[heir]
+                    || (live.last[v] == live.first[heir]
+                        && live.wanted.get(&heir).is_some_and(|inputs| inputs.contains(&v)))
+            };
+            if v == heir { over || in_place } else { in_place && handed_on() }
+        });
+        if let Some(slot) = found {
+            slot.holder = v;
+            self.donated[v] = Some(slot.param);
+            return true;
+        }
+        false
     }
 
     fn expire(&mut self, at: u32) {

@@ -6,7 +6,8 @@
 //!
 //! Steps are thunks over values that have no place yet. `lower` inlines calls and picks kernels,
 //! `dead` drops what nobody reads, `coalesce` lets loops and branches write where their results are
-//! wanted, `assign` finds places in the arena.
+//! wanted, `donate` reads which inputs the program may write to, `assign` finds places in the arena
+//! and in these.
 //!
 //! **Invariants.** Nothing here runs anything, and nothing here knows the runtime. The module has
 //! been verified and is static.
@@ -15,6 +16,7 @@ mod assign;
 mod coalesce;
 mod dead;
 mod declared;
+mod donate;
 mod lower;
 mod lower_call;
 mod lower_ops;
@@ -23,10 +25,11 @@ mod nested;
 use std::sync::Arc;
 
 use farcall_ir::eval::Denormals;
-use farcall_ir::{Diagnostic, Func, Module, TensorType};
+use farcall_ir::{Diagnostic, Func, Module};
 
-use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Param, Plan, Slice, Thunk, ThunkOp};
+use crate::plan::{Base, Buffer, InvalidPlan, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
+use donate::Wish;
 use lower::{Home, Lowered, Operand, Step};
 pub(crate) use nested::program_of;
 
@@ -49,21 +52,24 @@ pub(crate) fn compile(
     let mut lowered = lower::lower(module, entry, registry, denormals).map_err(Failure::Program)?;
     dead::remove(&mut lowered);
     coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
-    let plan = emit(lowered, module, denormals);
+    let wishes = donate::wishes(entry, &lowered.results).map_err(Failure::Program)?;
+    let plan = emit(lowered, &wishes, module, denormals);
     plan.validate().map_err(Failure::Plan)?;
     Ok(plan)
 }
 
 /// Finds places and writes the plan.
-fn emit(lowered: Lowered, module: &Arc<Module>, denormals: Denormals) -> Plan {
+fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, denormals: Denormals) -> Plan {
     let Lowered { values, params, constants, results, steps, calls, references } = lowered;
-    let assign::Assignment { offsets, arena_size } = assign::assign(&steps, &results, &values);
-    let places = Places { values: &values, offsets: &offsets };
+    let assign::Assignment { offsets, donated, arena_size } =
+        assign::assign(&steps, &results, &values, wishes);
+    let places = Places { values: &values, offsets: &offsets, donated: &donated };
     let results = results.iter().map(|r| places.buffer(r)).collect();
     let thunks = places.sequence(steps);
-    let mut plan = Plan {
+    let given = |i: usize| donated.contains(&Some(ParamId::new(i)));
+    Plan {
         arena_size,
-        params: params.into_iter().map(|ty| Param { ty, staging: None }).collect(),
+        params: params.into_iter().enumerate().map(|(i, ty)| Param { ty, donated: given(i) }).collect(),
         constants,
         results,
         thunks,
@@ -71,20 +77,22 @@ fn emit(lowered: Lowered, module: &Arc<Module>, denormals: Denormals) -> Plan {
         references,
         denormals,
         module: Arc::clone(module),
-    };
-    stage_params(&mut plan);
-    plan
+    }
 }
 
 struct Places<'a> {
     values: &'a [(Home, usize)],
     offsets: &'a [usize],
+    donated: &'a [Option<ParamId>],
 }
 
 impl Places<'_> {
     fn buffer(&self, x: &Operand) -> Buffer {
         let (home, size) = self.values[x.id.index()];
         let slice = match home {
+            Home::Temp if let Some(id) = self.donated[x.id.index()] => {
+                Slice { base: Base::Param(id), offset: 0, size }
+            }
             Home::Temp => Slice { base: Base::Arena, offset: self.offsets[x.id.index()], size },
             Home::Constant(id) => Slice { base: Base::Constant(id), offset: 0, size },
             Home::Param(id) => Slice { base: Base::Param(id), offset: 0, size },
@@ -110,28 +118,4 @@ impl Places<'_> {
         }
         thunks
     }
-}
-
-/// Handlers may rely on aligned operands, callers need not give aligned inputs: those that a custom
-/// call sees get room for a copy.
-fn stage_params(plan: &mut Plan) {
-    let mut seen = vec![false; plan.params.len()];
-    plan.walk(&mut |t| {
-        if matches!(t.op, ThunkOp::CustomCall(_)) {
-            for input in &t.inputs {
-                if let Base::Param(id) = input.slice.base {
-                    seen[id.index()] = true;
-                }
-            }
-        }
-    });
-    for (param, _) in plan.params.iter_mut().zip(seen).filter(|(_, seen)| *seen) {
-        let size = bytes(&param.ty);
-        param.staging = Some(Slice { base: Base::Arena, offset: plan.arena_size, size });
-        plan.arena_size += size.next_multiple_of(ALIGNMENT);
-    }
-}
-
-fn bytes(ty: &TensorType) -> usize {
-    ty.bytes().expect("types without a size are rejected when values are made")
 }

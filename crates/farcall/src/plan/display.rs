@@ -34,8 +34,8 @@ impl fmt::Display for Plan {
         writeln!(f, "plan: arena {} bytes, denormals {mode}", self.arena_size)?;
         for (i, p) in self.params.iter().enumerate() {
             write!(f, "in{i}: {}", p.ty)?;
-            if let Some(staging) = p.staging {
-                write!(f, ", staged in {staging} if it is not aligned")?;
+            if p.donated {
+                f.write_str(", donated")?;
             }
             writeln!(f)?;
         }

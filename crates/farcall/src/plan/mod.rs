@@ -5,7 +5,7 @@
 //! both know this module and never each other.
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
-//! every slice lies inside its base; nothing is written but the arena; the sizes and element types
+//! every slice lies inside its base; nothing is written but the arena and inputs that are donated; the sizes and element types
 //! of a thunk's buffers are those that its operation needs, and no strided copy leaves its buffers.
 
 mod display;
@@ -56,9 +56,8 @@ pub struct Plan {
 pub struct Param {
     /// Its type.
     pub ty: TensorType,
-    /// Where it is copied to if a custom call sees it and it is not aligned to [`ALIGNMENT`];
-    /// `None` if no custom call sees it.
-    pub staging: Option<Slice>,
+    /// The program writes to its memory: a run has to own it.
+    pub donated: bool,
 }
 
 /// An instruction that the evaluator runs.

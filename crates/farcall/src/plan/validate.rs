@@ -29,14 +29,6 @@ impl Plan {
         for buffer in &self.results {
             self.buffer(buffer).map_err(whole)?;
         }
-        for param in &self.params {
-            if let Some(staging) = param.staging {
-                self.slice(&staging).map_err(whole)?;
-                if staging.base != Base::Arena || Some(staging.size) != param.ty.bytes() {
-                    return Err(whole(format!("an input of type {} is staged in {staging}", param.ty)));
-                }
-            }
-        }
         let mut error = None;
         self.walk(&mut |thunk| {
             if error.is_none() {
@@ -85,7 +77,12 @@ impl Plan {
 
     fn thunk(&self, t: &Thunk) -> Result<(), String> {
         t.inputs.iter().chain(&t.outputs).try_for_each(|b| self.buffer(b))?;
-        if let Some(o) = t.outputs.iter().find(|o| o.slice.base != Base::Arena) {
+        let owned = |b: &Buffer| match b.slice.base {
+            Base::Arena => true,
+            Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
+            Base::Constant(_) => false,
+        };
+        if let Some(o) = t.outputs.iter().find(|o| !owned(o)) {
             return Err(format!("{} is written", o.slice));
         }
         self.overlaps(t)?;

@@ -15,7 +15,7 @@ pub(super) struct Context {
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
     /// Where the inputs of the current run are.
-    pub(super) params: Vec<*const u8>,
+    pub(super) params: Vec<*mut u8>,
     pub(super) run: RunContext,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,

@@ -5,14 +5,14 @@ use farcall_ir::{DType, Literal, TensorType};
 use super::context::Context;
 use super::denormals::Mode;
 use super::{Constants, RunError, kernels, reference};
-use crate::plan::{ALIGNMENT, Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
+use crate::plan::{Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
 
 /// Runs a plan once. The inputs have the types of its parameters.
 pub(super) fn run(
     plan: &Plan,
     constants: &Constants,
     context: &mut Context,
-    inputs: &[Literal],
+    inputs: Inputs<'_>,
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(plan.denormals);
     context.run.next_run();
@@ -26,24 +26,25 @@ pub(super) fn thunks(
     plan: &Plan,
     constants: &Constants,
     context: &mut Context,
-    inputs: &[Literal],
+    inputs: Inputs<'_>,
     mode: Mode,
 ) -> Result<Vec<Literal>, RunError> {
+    // Donated inputs have to be ours to be written to; a program without any can use the caller's.
+    let lent;
+    let mut own = Vec::new();
+    match inputs {
+        Inputs::Owned(inputs) => (lent, own) = (&[][..], inputs),
+        Inputs::Borrowed(inputs) if plan.params.iter().any(|p| p.donated) => {
+            (lent, own) = (&[][..], inputs.to_vec());
+        }
+        Inputs::Borrowed(inputs) => lent = inputs,
+    }
     context.params.clear();
-    for (param, input) in plan.params.iter().zip(inputs) {
-        let bytes = input.bytes();
-        let data = match param.staging {
-            Some(staging) if !bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) => {
-                // SAFETY: a validated plan stages an input in as many bytes of the arena, which no
-                // input is a part of.
-                unsafe {
-                    let to = context.arena.as_ptr().add(staging.offset);
-                    to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-                    to.cast_const()
-                }
-            }
-            _ => bytes.as_ptr(),
-        };
+    context.params.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
+    for (param, input) in plan.params.iter().zip(&mut own) {
+        // What somebody else holds, too, is copied.
+        let data =
+            if param.donated { input.bytes_mut().as_mut_ptr() } else { input.bytes().as_ptr().cast_mut() };
         context.params.push(data);
     }
     let mut executor = Executor { plan, constants, context, mode, started: Vec::new() };
@@ -52,7 +53,16 @@ pub(super) fn thunks(
     let finished = executor.finish(|_| true);
     ran?;
     finished?;
-    plan.results.iter().map(|r| executor.literal(r)).collect()
+    let inputs = if own.is_empty() { lent } else { &own };
+    plan.results.iter().map(|r| executor.result(r, inputs)).collect()
+}
+
+/// The inputs of a run.
+pub(crate) enum Inputs<'a> {
+    /// Not written to: where the program donates one, the run works on a copy.
+    Borrowed(&'a [Literal]),
+    /// Written to where the program donates them, unless they share their elements with another literal.
+    Owned(Vec<Literal>),
 }
 
 /// The prepare stages of all targets that have one, then the initialize stages.
@@ -297,6 +307,16 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
+    /// What a buffer holds when all thunks have run. An input, or what has become of one, is not copied.
+    fn result(&self, b: &Buffer, inputs: &[Literal]) -> Result<Literal, RunError> {
+        match b.slice.base {
+            Base::Param(id) if inputs[id.index()].dtype() == b.ty.dtype => {
+                Ok(inputs[id.index()].reshape(b.ty.dims.clone()))
+            }
+            _ => self.literal(b),
+        }
+    }
+
     /// A copy of what a buffer holds.
     fn literal(&self, b: &Buffer) -> Result<Literal, RunError> {
         // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
@@ -314,7 +334,7 @@ impl<'a> Executor<'a> {
                 // SAFETY: the offsets were made for this block.
                 unsafe { self.constants.block.as_ptr().add(self.constants.offsets[id.index()]) }
             }
-            Base::Param(id) => self.context.params[id.index()].cast_mut(),
+            Base::Param(id) => self.context.params[id.index()],
         };
         // SAFETY: the plan is validated: the slice lies inside of its base.
         unsafe { base.add(slice.offset) }

@@ -25,6 +25,7 @@ use farcall_ir::{Diagnostic, Literal};
 use crate::custom_call::CallError;
 use crate::plan::{InvalidPlan, Plan};
 use context::Context;
+pub(crate) use executor::Inputs;
 use memory::AlignedBytes;
 pub(crate) use reference::{tensors, values};
 
@@ -124,7 +125,7 @@ impl Program {
     }
 
     /// Runs with inputs that have been checked.
-    pub(crate) fn run(self: &Arc<Program>, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+    pub(crate) fn run(self: &Arc<Program>, inputs: Inputs<'_>) -> Result<Vec<Literal>, RunError> {
         let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = match taken {
             Some(context) => context,

@@ -10,6 +10,7 @@ use farcall_ir::{Literal, Type};
 
 use super::context::Context;
 use super::denormals::Mode;
+use super::executor::Inputs;
 use super::{Constants, RunError, executor};
 use crate::plan::{NestedCall, Plan, ReferenceSite};
 
@@ -49,8 +50,9 @@ impl Host for Nested<'_> {
         let plan = &self.site.calls[number].plan;
         let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
         let mode = Mode::enter(plan.denormals);
-        let outputs = executor::thunks(plan, constants, &mut contexts[number], &tensors(operands), mode)
-            .map_err(|e| {
+        let inputs = Inputs::Owned(tensors(operands));
+        let outputs =
+            executor::thunks(plan, constants, &mut contexts[number], inputs, mode).map_err(|e| {
                 let message = e.to_string();
                 *self.failed.borrow_mut() = Some(e);
                 message

@@ -1,0 +1,338 @@
+//! Inputs that a program is given for good: results take over their memory, custom calls get it, and
+//! nothing that somebody still holds changes.
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+use expect_test::{Expect, expect};
+use farcall::ir::{DType, Literal, Source, text};
+use farcall::registry::{Origin, Platform, Target, UntypedHandler};
+use farcall::{CompileOptions, Executable, Registry};
+
+#[test]
+fn a_result_takes_over_the_memory() {
+    // Training in small: new state from old state and an input that is not given away.
+    let executable = compile(
+        "func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %g: tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.reduce(%w init: %z) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %s = stablehlo.multiply %g, %g : tensor<4xf32>
+  %u = stablehlo.subtract %w, %s : tensor<4xf32>
+  return %n, %u : tensor<f32>, tensor<4xf32>
+}",
+    );
+    plan(
+        &executable,
+        expect![[r#"
+            plan: arena 128 bytes, denormals ieee
+            in0: tensor<4xf32>, donated
+            in1: tensor<4xf32>
+            const0: tensor<f32> = 0.0
+            arena[0..4]:f32[] = reduce add 4!(in0:f32[4], const0:f32[])
+            arena[64..80]:f32[4] = elementwise multiply(in1:f32[4], in1:f32[4])
+            in0:f32[4] = elementwise subtract(in0:f32[4], arena[64..80]:f32[4])
+            return arena[0..4]:f32[], in0:f32[4]
+        "#]],
+    );
+    let w = f32s(&[1.0, 2.0, 3.0, 4.0]);
+    let (address, g) = (address(&w), f32s(&[1.0, 0.0, 1.0, 2.0]));
+    let out = executable.run_owned(vec![w, g.clone()]).unwrap();
+    assert_eq!(out[1], f32s(&[0.0, 2.0, 2.0, 0.0]));
+    assert_eq!(self::address(&out[1]), address);
+    assert_eq!(g, f32s(&[1.0, 0.0, 1.0, 2.0]));
+}
+
+#[test]
+fn what_somebody_holds_does_not_change() {
+    let executable = compile(
+        "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.add %x, %x : tensor<4xf32>
+  %b = stablehlo.multiply %y, %y : tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}",
+    );
+    let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
+    let want = [f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[1.0, 4.0, 9.0, 16.0])];
+    let unchanged = || assert_eq!(x, f32s(&[1.0, 2.0, 3.0, 4.0]));
+    // Borrowed, given away while a clone is held, and one value as two inputs.
+    assert_eq!(executable.run(&[x.clone(), x.clone()]).unwrap(), want);
+    unchanged();
+    assert_eq!(executable.run_owned(vec![x.clone(), x.clone()]).unwrap(), want);
+    unchanged();
+    let y = f32s(&[1.0, 2.0, 3.0, 4.0]);
+    let out = executable.run_owned(vec![y.clone(), y]).unwrap();
+    assert_eq!(out, want);
+    // From several threads at once.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    assert_eq!(
+                        executable.run_owned(vec![x.clone(), f32s(&[1.0, 2.0, 3.0, 4.0])]).unwrap(),
+                        want
+                    );
+                }
+            });
+        }
+    });
+    unchanged();
+}
+
+#[test]
+fn a_call_in_place_gets_the_memory_itself() {
+    let program = |donated: &str| {
+        format!(
+            "func.func @main(%x: tensor<4xf32> {donated}) -> tensor<4xf32> {{
+  %0 = stablehlo.custom_call @in_place(%x) {{output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]}} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.add %0, %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}}"
+        )
+    };
+    let _alone = ALONE.lock().unwrap();
+    for donated in ["{tf.aliasing_output = 0 : i32}", "{jax.buffer_donor = true}", ""] {
+        let executable = compile(&program(donated));
+        let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
+        let address = address(&x);
+        let out = executable.run_owned(vec![x]).unwrap();
+        assert_eq!(out, [f32s(&[4.0, 6.0, 8.0, 10.0])]);
+        let seen = *SEEN.lock().unwrap();
+        assert_eq!(seen[0], seen[1], "operand and result lie at one place");
+        assert_eq!(seen[0] == address, !donated.is_empty(), "{donated}");
+        assert_eq!(self::address(&out[0]) == address, !donated.is_empty(), "{donated}");
+        if donated.is_empty() {
+            continue;
+        }
+        // Still held: the call gets a copy.
+        let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
+        executable.run_owned(vec![x.clone()]).unwrap();
+        assert_ne!(SEEN.lock().unwrap()[0], self::address(&x));
+        assert_eq!(x, f32s(&[1.0, 2.0, 3.0, 4.0]));
+    }
+}
+
+#[test]
+fn a_call_sees_its_operand_where_the_caller_put_it() {
+    let executable = compile(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.custom_call @in_place(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}",
+    );
+    let _alone = ALONE.lock().unwrap();
+    let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
+    executable.run(std::slice::from_ref(&x)).unwrap();
+    let seen = *SEEN.lock().unwrap();
+    assert_eq!(seen[0], address(&x));
+    assert_ne!(seen[1], address(&x));
+}
+
+#[test]
+fn a_loop_works_in_the_memory() {
+    let executable = compile(
+        "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  %c0 = stablehlo.constant dense<0> : tensor<i32>
+  %c1 = stablehlo.constant dense<1> : tensor<i32>
+  %c5 = stablehlo.constant dense<5> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c0, %y = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %c5 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %c1 : tensor<i32>
+    %z = stablehlo.add %y, %y : tensor<4xf32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<4xf32>
+  }
+  return %0#1 : tensor<4xf32>
+}",
+    );
+    plan(
+        &executable,
+        expect![[r#"
+            plan: arena 128 bytes, denormals ieee
+            in0: tensor<4xf32>, donated
+            const0: tensor<i32> = 0
+            const1: tensor<i32> = 1
+            const2: tensor<i32> = 5
+            arena[0..4]:s32[] = copy(const0:s32[])
+            arena[0..4]:s32[], in0:f32[4] = while(arena[64..65]:pred[])
+             condition:
+              arena[64..65]:pred[] = elementwise compare.lt(arena[0..4]:s32[], const2:s32[])
+             body:
+              arena[0..4]:s32[] = elementwise add(arena[0..4]:s32[], const1:s32[])
+              in0:f32[4] = elementwise add(in0:f32[4], in0:f32[4])
+            return in0:f32[4]
+        "#]],
+    );
+    let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
+    let address = address(&x);
+    let out = executable.run_owned(vec![x]).unwrap();
+    assert_eq!((out[0].as_slice::<f32>(), self::address(&out[0])), (&[32.0, 64.0, 96.0, 128.0][..], address));
+}
+
+#[test]
+fn an_input_that_is_read_too_late_is_not_reused() {
+    for (program, wanted) in [
+        // Read after the result is written.
+        (
+            "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.add %x, %x : tensor<4xf32>
+  %b = stablehlo.multiply %a, %x : tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}",
+            vec![f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[2.0, 8.0, 18.0, 32.0])],
+        ),
+        // Read and written by a step that needs all of it.
+        (
+            "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  %a = stablehlo.reverse %x, dims = [0] : tensor<4xf32>
+  return %a : tensor<4xf32>
+}",
+            vec![f32s(&[4.0, 3.0, 2.0, 1.0])],
+        ),
+        // Read again by the next iteration of a loop.
+        (
+            "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  %c0 = stablehlo.constant dense<0> : tensor<i32>
+  %c1 = stablehlo.constant dense<1> : tensor<i32>
+  %c5 = stablehlo.constant dense<3> : tensor<i32>
+  %f = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %0:2 = stablehlo.while(%i = %c0, %y = %f) : tensor<i32>, tensor<4xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %c5 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %c1 : tensor<i32>
+    %n = stablehlo.negate %x : tensor<4xf32>
+    %z = stablehlo.multiply %y, %n : tensor<4xf32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<4xf32>
+  }
+  %r = stablehlo.add %0#1, %f : tensor<4xf32>
+  return %r : tensor<4xf32>
+}",
+            vec![f32s(&[0.0, -7.0, -26.0, -63.0])],
+        ),
+        // Handed through.
+        (
+            "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = stablehlo.add %x, %x : tensor<4xf32>
+  return %a, %x : tensor<4xf32>, tensor<4xf32>
+}",
+            vec![f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[1.0, 2.0, 3.0, 4.0])],
+        ),
+        // Two branches, of which the second reads it after the first has written.
+        (
+            "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  %p = stablehlo.constant dense<false> : tensor<i1>
+  %0 = \"stablehlo.if\"(%p) ({
+    %a = stablehlo.negate %x : tensor<4xf32>
+    stablehlo.return %a : tensor<4xf32>
+  }, {
+    %b = stablehlo.reverse %x, dims = [0] : tensor<4xf32>
+    %c = stablehlo.add %b, %x : tensor<4xf32>
+    stablehlo.return %c : tensor<4xf32>
+  }) : (tensor<i1>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}",
+            vec![f32s(&[5.0, 5.0, 5.0, 5.0])],
+        ),
+    ] {
+        let executable = compile(program);
+        let out = executable.run_owned(vec![f32s(&[1.0, 2.0, 3.0, 4.0])]).unwrap();
+        assert_eq!(out, wanted, "{}", executable.plan());
+    }
+}
+
+#[test]
+fn two_givers_and_results_that_are_one() {
+    let executable = compile(
+        "func.func @main(%x: tensor<2xf32> {jax.buffer_donor = true}, %y: tensor<2xf32> {jax.buffer_donor = true}, %z: tensor<2xf32> {jax.buffer_donor = false}) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %a = stablehlo.add %x, %y : tensor<2xf32>
+  %b = stablehlo.multiply %a, %z : tensor<2xf32>
+  return %a, %b, %a : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}",
+    );
+    plan(
+        &executable,
+        expect![[r#"
+        plan: arena 0 bytes, denormals ieee
+        in0: tensor<2xf32>, donated
+        in1: tensor<2xf32>, donated
+        in2: tensor<2xf32>
+        in0:f32[2] = elementwise add(in0:f32[2], in1:f32[2])
+        in1:f32[2] = elementwise multiply(in0:f32[2], in2:f32[2])
+        return in0:f32[2], in1:f32[2], in0:f32[2]
+    "#]],
+    );
+    let inputs = vec![f32s(&[1.0, 2.0]), f32s(&[3.0, 5.0]), f32s(&[10.0, 10.0])];
+    let mut out = executable.run_owned(inputs).unwrap();
+    assert_eq!(out, [f32s(&[4.0, 7.0]), f32s(&[40.0, 70.0]), f32s(&[4.0, 7.0])]);
+    // Results are values of their own.
+    out[0].as_slice_mut::<f32>()[0] = 99.0;
+    assert_eq!(out[2], f32s(&[4.0, 7.0]));
+}
+
+#[test]
+fn donations_that_make_no_sense_are_refused() {
+    let refused = |params: &str| {
+        let program = format!(
+            "func.func @main({params}) -> tensor<4xf32> {{\n  %a = stablehlo.constant dense<1.0> : tensor<4xf32>\n  return %a : tensor<4xf32>\n}}"
+        );
+        let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+        let error = Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap_err();
+        error.to_string().lines().next().unwrap_or_default().to_owned()
+    };
+    let words = [
+        refused("%x: tensor<4xf32> {tf.aliasing_output = 1 : i32}"),
+        refused("%x: tensor<4xi32> {tf.aliasing_output = 0 : i32}"),
+        refused(
+            "%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<4xf32> {tf.aliasing_output = 0 : i32}",
+        ),
+    ];
+    expect![[r#"
+        error: [donation] argument 0 is donated to result 1, which there is not
+        error: [donation] argument 0 is donated to result 0, which is tensor<4xf32>, not tensor<4xi32>
+        error: [donation] arguments 0 and 1 are both donated to result 0"#]]
+    .assert_eq(&words.join("\n"));
+}
+
+// ---- Helpers ---------------------------------------------------------------------------------
+
+/// Where `in_place` last had its operand and its result.
+static SEEN: Mutex<[usize; 2]> = Mutex::new([0; 2]);
+/// Held by those who look at it.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// y = x + 1, in the same place or not: a function of the untyped API.
+unsafe extern "C" fn in_place(out: *mut c_void, ins: *const *const c_void) {
+    // SAFETY: the programs call it with four elements.
+    unsafe {
+        let x = *ins;
+        *SEEN.lock().unwrap() = [x.addr(), out.addr()];
+        let x = x.cast::<[f32; 4]>().read();
+        out.cast::<[f32; 4]>().write(x.map(|x| x + 1.0));
+    }
+}
+
+fn compile(program: &str) -> Executable {
+    let registry = Registry::new();
+    // SAFETY: all functions are of one size; the parameters are those of `api_version` 1.
+    let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(in_place as *const ()) };
+    // SAFETY: as above, and a function of this program stays loaded.
+    let target = unsafe { Target::untyped("in_place", Platform::Host, function, Origin::program()) };
+    registry.register(target.unwrap()).unwrap();
+    let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+    Executable::compile(&module, &registry, &CompileOptions::default()).unwrap()
+}
+
+fn plan(executable: &Executable, expected: Expect) {
+    expected.assert_eq(&executable.plan().to_string());
+}
+
+fn address(literal: &Literal) -> usize {
+    literal.bytes().as_ptr().addr()
+}
+
+fn f32s(values: &[f32]) -> Literal {
+    Literal::from_slice(DType::F32, [values.len()], values)
+}
