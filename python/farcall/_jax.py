@@ -100,7 +100,9 @@ is_tracing = _Internal.is_tracing
 def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list[Any]:
     """Calls an op on JAX arrays, NumPy arrays and numbers."""
     arrays = [
-        jnp.asarray(value if hasattr(value, "dtype") else op.number(value, i, operands))
+        value
+        if isinstance(value, jax.Array)
+        else jnp.asarray(value if hasattr(value, "dtype") else op.number(value, i, operands))
         for i, value in enumerate(operands)
     ]
     primitive = primitive_of(op)
@@ -133,12 +135,13 @@ class OpPrimitive:
         """Element types and shapes of arrays or of their abstract values, as the engine names them."""
         types = []
         for operand in operands:
-            dtype = dtype_name(np.dtype(operand.dtype)) if not jnp.issubdtype(operand.dtype, jax.dtypes.extended) else None
+            # JAX's own element types (of keys, of tangents of integers) are no types of NumPy.
+            dtype = dtype_name(operand.dtype) if isinstance(operand.dtype, np.dtype) else None
             if dtype is None:
                 raise TypeError(f"{self.name}: an array of {operand.dtype} is no operand of an op")
-            if not all(isinstance(size, (int, np.integer)) for size in operand.shape):
+            if not all(isinstance(size, int) for size in operand.shape):
                 raise NotImplementedError(f"{self.name}: shapes must be known, but an operand has the shape {operand.shape}")
-            types.append((dtype, tuple(map(int, operand.shape))))
+            types.append((dtype, operand.shape))
         return tuple(types)
 
     def infer(self, operands: Sequence[Any], attributes: _farcall.Attributes) -> _farcall.Call:

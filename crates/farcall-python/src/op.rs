@@ -45,6 +45,9 @@ impl Hash for Attributes {
 /// Element type, dimensions, and dimensions from the fastest in memory to the slowest.
 type Tensor = (&'static str, Vec<i64>, Vec<usize>);
 
+/// Name, type, whether it must be given, default.
+type DeclaredAttribute<'a, 'py> = (&'a str, String, bool, Option<Bound<'py, PyAny>>);
+
 /// What a signature says of one call.
 #[pyclass(frozen, get_all, module = "farcall._farcall")]
 pub(crate) struct Call {
@@ -156,10 +159,7 @@ impl Op {
 
     /// Name, type, whether it must be given, and default (`None` if there is none) of each attribute.
     #[getter]
-    fn attributes<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Vec<(&str, String, bool, Option<Bound<'py, PyAny>>)>> {
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Vec<DeclaredAttribute<'_, 'py>>> {
         let attrs = self.declared()?.attrs().iter();
         let attrs = attrs.map(|a| {
             let default = a.default.as_ref().map(|v| to_python(py, v)).transpose()?;
@@ -404,10 +404,11 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
             return Some(AttrValue::Bool(flag));
         }
         // What rounds itself is no integer; what only counts itself is one.
-        if value.hasattr("__index__").unwrap_or(false) && !value.is_instance_of::<PyFloat>() {
-            if let Ok(number) = value.extract::<i128>() {
-                return Some(AttrValue::Int(number, ScalarType::I64));
-            }
+        if value.hasattr("__index__").unwrap_or(false)
+            && !value.is_instance_of::<PyFloat>()
+            && let Ok(number) = value.extract::<i128>()
+        {
+            return Some(AttrValue::Int(number, ScalarType::I64));
         }
         value.extract::<f64>().ok().map(|number| AttrValue::Float(number, ScalarType::F64))
     };
