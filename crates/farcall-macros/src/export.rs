@@ -139,9 +139,9 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             #[cfg(target_os = "linux")]
             #[used]
             #[unsafe(link_section = ".init_array")]
-            static REGISTER: extern "C" fn() = {
+            static __REGISTER: extern "C" fn() = {
                 extern "C" fn register() {
-                    ::farcall_ffi::__private::register(&LIBRARY);
+                    ::farcall_ffi::__private::register(&__LIBRARY);
                 }
                 register
             };
@@ -155,21 +155,21 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
         );
 
         const _: () = {
-            const TABLES: &[&[&::farcall_ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
-            static OPS: [&::farcall_ffi::descriptor::OpDescriptor; ::farcall_ffi::__private::count(TABLES)] =
-                ::farcall_ffi::__private::concat(TABLES);
-            static LIBRARY: ::farcall_ffi::descriptor::LibraryDescriptor =
-                ::farcall_ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &OPS);
+            const __TABLES: &[&[&::farcall_ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
+            static __OPS: [&::farcall_ffi::descriptor::OpDescriptor; ::farcall_ffi::__private::count(__TABLES)] =
+                ::farcall_ffi::__private::concat(__TABLES);
+            static __LIBRARY: ::farcall_ffi::descriptor::LibraryDescriptor =
+                ::farcall_ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &__OPS);
 
             #[unsafe(no_mangle)]
             pub extern "C" fn farcall_library_v1() -> *const ::farcall_ffi::descriptor::LibraryDescriptor {
-                &LIBRARY
+                &__LIBRARY
             }
 
             #[cfg(target_os = "linux")]
             #[unsafe(no_mangle)]
             pub extern "C" fn farcall_register_v1() -> usize {
-                ::farcall_ffi::__private::register(&LIBRARY)
+                ::farcall_ffi::__private::register(&__LIBRARY)
             }
 
             #[cfg(target_os = "linux")]
@@ -178,7 +178,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
                 platform: *const ::std::ffi::c_char,
             ) -> *mut ::std::ffi::c_void {
                 // SAFETY: the caller's promise is that of `registrations`.
-                unsafe { ::farcall_ffi::__private::registrations(&LIBRARY, platform) }
+                unsafe { ::farcall_ffi::__private::registrations(&__LIBRARY, platform) }
             }
 
             #initializer
