@@ -108,15 +108,41 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
     }
 
+    /// Sizes of the last `N` dimensions, major to minor.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if there are fewer.
+    pub fn last_dims<const N: usize>(&self) -> Result<[usize; N]> {
+        match self.dims().last_chunk() {
+            Some(dims) => Ok(*dims),
+            None => {
+                let message = format!("expected at least {N} dimensions, found {:?}", self.view);
+                Err(Error::invalid_argument(message))
+            }
+        }
+    }
+
+    /// Slices along the last two dimensions, row-major, in order: the matrices of a batch. Otherwise as
+    /// [`rows`](Self::rows).
+    pub fn matrices(&self) -> std::slice::ChunksExact<'_, T> {
+        self.as_slice().chunks_exact(self.view.block(2))
+    }
+
+    /// [`matrices`](Self::matrices), to be written.
+    pub fn matrices_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
+        let block = self.view.block(2);
+        self.as_mut_slice().chunks_exact_mut(block)
+    }
+
     /// Slices along the last dimension, in order; a scalar is one row of one element. There is none
     /// if any dimension is 0.
     pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
-        self.as_slice().chunks_exact(self.view.row())
+        self.as_slice().chunks_exact(self.view.block(1))
     }
 
     /// [`rows`](Self::rows), to be written.
     pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
-        let row = self.view.row();
+        let row = self.view.block(1);
         self.as_mut_slice().chunks_exact_mut(row)
     }
 }
@@ -447,9 +473,12 @@ impl View {
         }
     }
 
-    /// Length of the last dimension, at least 1.
-    fn row(&self) -> usize {
-        self.dims().last().map_or(1, |&n| n.max(1))
+    /// Number of elements along the last `rank` dimensions, or all if there are fewer; at least 1.
+    fn block(&self, rank: usize) -> usize {
+        let dims = self.dims();
+        let last = &dims[dims.len().saturating_sub(rank)..];
+        // A part of the dimensions may have more elements than fit, where another one is 0.
+        last.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim)).unwrap_or(1).max(1)
     }
 
     fn expect_type<T: Element, const RANK: usize>(&self) -> Result<()> {

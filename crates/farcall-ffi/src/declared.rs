@@ -44,14 +44,9 @@ impl Declared {
         Declared { role, optional: Some(optional), dtype, rank, attribute: &[] }
     }
 
-    /// All buffers of a variadic operand or result.
-    pub const fn rest(role: Role) -> Self {
-        Declared { optional: None, ..Declared::buffer(role, false, None, None) }
-    }
-
     /// An attribute.
     pub const fn attribute(optional: Option<bool>, attribute: &'static [&'static str]) -> Self {
-        Declared { optional, attribute, ..Declared::rest(Role::Attribute) }
+        Declared { optional, attribute, ..Declared::buffer(Role::Attribute, false, None, None) }
     }
 }
 

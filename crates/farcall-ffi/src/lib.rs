@@ -50,7 +50,7 @@
 //! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, `Option` of one | next result |
 //! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
 //! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler returned |
-//! | `&RestOperands`, `&mut RestResults` | all remaining ones |
+//! | `&RestOperands`, `&mut RestResults`, `&RestOperands<Buffer<T>>`, … | all remaining ones |
 //! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute of the parameter's name |
 //! | a struct or enum with `#[derive(FromAttr)]`, `Option` of one | attribute of the parameter's name |
 //! | `&Attrs` | all attributes |
@@ -59,7 +59,8 @@
 //!
 //! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function
 //! is called; what does not fit is an error that names the parameter: `rms_norm: operand 0 (x): expected
-//! f32, found f64`.
+//! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
+//! is the bound of kernels for `f32` and `f64`.
 //!
 //! # Where to look
 //!
@@ -92,7 +93,7 @@ pub use attr::{Attr, Attrs, Dict, FromAttr};
 pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
 pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
-pub use element::{Complex, Element, Pred};
+pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
 pub use farcall_macros::{FromAttr, handler, jvp, library, nondiff, ops, signature, stage, vjp};
 pub use farcall_sig::DType;
@@ -103,9 +104,9 @@ pub use state::{Initialized, Prepared, State};
 /// What a library of handlers uses.
 pub mod prelude {
     pub use crate::{
-        AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, FromAttr, InOut,
-        Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, State, dispatch, ensure, handler,
-        jvp, nondiff, signature, stage, vjp,
+        AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, Float, FromAttr,
+        InOut, Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, State, dispatch, ensure,
+        handler, jvp, nondiff, signature, stage, vjp,
     };
 }
 
@@ -119,12 +120,16 @@ pub mod __private {
     pub use crate::declared::{Declared, derivative, fits, has_all_attributes, is_context};
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Memory, Param, Spec, begin, finish, keeps, may_overlap, may_overlap_itself, memory, named,
-        no_overlap, positional, slot, take,
+        Decoder, Memory, Param, Spec, begin, common, finish, keeps, may_overlap, may_overlap_itself, memory,
+        named, no_instance, no_overlap, operand_is, positional, slot, take,
     };
     pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
     pub use crate::error::Boxed;
     pub use crate::trampoline::{Entry, enter};
+
+    /// The crate whose types are `f16` and `bf16`.
+    #[cfg(feature = "half")]
+    pub use half;
 
     #[cfg(target_os = "linux")]
     pub use crate::python::registrations;

@@ -14,12 +14,13 @@ use farcall_sig::signature::{
 };
 use farcall_sig::{AttrType, DType, ScalarType, Signature};
 use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
 
 use crate::function::{Function, Param};
+use crate::generic::{Instances, descriptor_type};
 
 /// What was declared.
 #[derive(Default)]
@@ -83,6 +84,11 @@ impl Declaration {
         Ok(declaration)
     }
 
+    /// What was declared of the op's parameters.
+    pub(crate) fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref().map(|(signature, _)| signature)
+    }
+
     /// The value for the descriptor.
     pub(crate) fn value(&self) -> TokenStream {
         let derivative = |path: &Option<Path>| match path {
@@ -106,10 +112,15 @@ impl Declaration {
     /// Compares the parameters with the signature. `has_stages`: other functions get the same
     /// attributes, so that this one need not have all of them.
     ///
-    /// What is returned are assertions over the constant `SPECS`.
-    pub(crate) fn check(&self, function: &Function, has_stages: bool) -> Result<TokenStream> {
+    /// What is returned are assertions over the constants `SPECS` and `INSTANCES`.
+    pub(crate) fn check(
+        &self,
+        function: &Function,
+        instances: &Instances,
+        has_stages: bool,
+    ) -> Result<TokenStream> {
         let Some((signature, source)) = &self.signature else { return Ok(TokenStream::new()) };
-        let checker = Checker { signature, source, params: &function.params };
+        let checker = Checker { signature, source, params: &function.params, instances };
         let mut errors = checker.missing();
         errors.extend(checker.disorder());
         if let Some(error) = errors.into_iter().reduce(|mut all, error| {
@@ -264,6 +275,7 @@ struct Checker<'a> {
     signature: &'a Signature,
     source: &'a Source,
     params: &'a [Param],
+    instances: &'a Instances,
 }
 
 /// What a signature has under a name.
@@ -370,29 +382,37 @@ impl Checker<'_> {
         };
         let (declared, what, ty) = match entry {
             Entry::Operand(operand) => self.operand(operand),
-            Entry::Attr(attr) => attribute(attr),
+            Entry::Attr(attr) => {
+                let (declared, what, ty) = attribute(attr);
+                (vec![declared; self.instances.count()], what, ty)
+            }
             Entry::Result(result) => self.result(result),
         };
         let message = format!("the signature has {what}, so the type of `{name}` is {ty}");
-        quote_spanned! { span=>
-            const _: () = ::core::assert!(
-                __ffi::__private::fits(&SPECS[#i], &__ffi::__private::Declared::#declared),
-                #message
-            );
-        }
+        let fits = declared.iter().enumerate().map(|(k, declared)| {
+            quote_spanned! { span=>
+                __ffi::__private::fits(&INSTANCES[#k][#i], &__ffi::__private::Declared::#declared)
+            }
+        });
+        quote_spanned! { span=> const _: () = ::core::assert!(#(#fits)&&*, #message); }
     }
 
-    fn operand(&self, operand: &Operand) -> (TokenStream, String, String) {
+    /// A constructor of `Declared` for each instance, what is declared, and what type the parameter has.
+    fn operand(&self, operand: &Operand) -> (Vec<TokenStream>, String, String) {
         let name = &operand.name.text;
         let in_out =
             self.signature.results().iter().any(|r| r.aliases.as_ref().is_some_and(|a| a.text == *name));
         let what = format!("the operand `{operand}`");
-        if operand.arity == Arity::Variadic {
-            return (quote!(rest(__ffi::Role::RestOperands)), what, "`&RestOperands`".into());
-        }
         let optional = operand.arity == Arity::Optional;
-        let role = if in_out { quote!(InOut) } else { quote!(Operand) };
+        let role = match operand.arity {
+            Arity::Variadic => quote!(RestOperands),
+            _ if in_out => quote!(InOut),
+            _ => quote!(Operand),
+        };
         let (declared, buffer) = self.buffer(&role, optional, &operand.element, &operand.shape);
+        if operand.arity == Arity::Variadic {
+            return (declared, what, rest("&RestOperands", buffer.as_deref()));
+        }
         let what = if in_out { format!("{what} and a result in its buffer") } else { what };
         let ty = |buffer: &str| match (in_out, optional) {
             (true, _) => format!("`&mut InOut<{buffer}>`"),
@@ -402,13 +422,14 @@ impl Checker<'_> {
         (declared, what, one_of(buffer.as_deref(), ty))
     }
 
-    fn result(&self, result: &ResultDecl) -> (TokenStream, String, String) {
+    fn result(&self, result: &ResultDecl) -> (Vec<TokenStream>, String, String) {
         let what = format!("the result `{result}`");
-        if result.variadic {
-            return (quote!(rest(__ffi::Role::RestResults)), what, "`&mut RestResults`".into());
-        }
         let optional = result.condition.is_some();
-        let (declared, buffer) = self.buffer(&quote!(Result), optional, &result.element, &result.shape);
+        let role = if result.variadic { quote!(RestResults) } else { quote!(Result) };
+        let (declared, buffer) = self.buffer(&role, optional, &result.element, &result.shape);
+        if result.variadic {
+            return (declared, what, rest("&mut RestResults", buffer.as_deref()));
+        }
         let ty = |buffer: &str| match optional {
             true => format!("`Option<&mut {buffer}>`"),
             false => format!("`&mut {buffer}`"),
@@ -416,26 +437,30 @@ impl Checker<'_> {
         (declared, what, one_of(buffer.as_deref(), ty))
     }
 
-    /// A constructor of `Declared`, and the buffer type that fits best.
+    /// A constructor of `Declared` for each instance, and the buffer type that fits best.
     fn buffer(
         &self,
         role: &TokenStream,
         optional: bool,
         element: &ElementType,
         shape: &Shape,
-    ) -> (TokenStream, Option<String>) {
-        let types = self.signature.possible_types(element);
-        let dtype = types.first().copied().filter(|first| types.iter().all(|dtype| dtype == first));
+    ) -> (Vec<TokenStream>, Option<String>) {
         let rank = if shape.batch.is_some() { None } else { Some(shape.dims.len()) };
-        let dtype_value = option(dtype.map(|dtype| {
-            let variant = format_ident!("{dtype:?}");
-            quote!(__ffi::DType::#variant)
-        }));
         let rank_value = option(rank.map(|rank| quote!(#rank)));
-        let declared = quote!(buffer(__ffi::Role::#role, #optional, #dtype_value, #rank_value));
-        let buffer = dtype.map(|dtype| match rank {
-            Some(rank) => format!("Buffer<{}, {rank}>", rust_name(dtype)),
-            None => format!("Buffer<{}>", rust_name(dtype)),
+        let only =
+            |types: &[DType]| types.first().copied().filter(|first| types.iter().all(|dtype| dtype == first));
+        let mut all = Vec::new();
+        let declared = (0..self.instances.count()).map(|instance| {
+            let types = self.instances.possible(instance, self.signature, element);
+            let dtype_value = option(only(&types).map(descriptor_type));
+            all.extend(types);
+            quote!(buffer(__ffi::Role::#role, #optional, #dtype_value, #rank_value))
+        });
+        let declared = declared.collect();
+        let element = self.instances.in_words(element).or_else(|| only(&all).map(rust_name));
+        let buffer = element.map(|element| match rank {
+            Some(rank) => format!("Buffer<{element}, {rank}>"),
+            None => format!("Buffer<{element}>"),
         });
         (declared, buffer)
     }
@@ -446,6 +471,14 @@ fn one_of(buffer: Option<&str>, ty: impl Fn(&str) -> String) -> String {
     match buffer {
         Some(buffer) => format!("{} or {}", ty(buffer), ty("AnyBuffer")),
         None => ty("AnyBuffer"),
+    }
+}
+
+/// `&RestOperands<Buffer<f32>>` or `&RestOperands`
+fn rest(all: &str, buffer: Option<&str>) -> String {
+    match buffer {
+        Some(buffer) => format!("`{all}<{buffer}>` or `{all}`"),
+        None => format!("`{all}`"),
     }
 }
 

@@ -7,13 +7,15 @@ use syn::{Error, GenericArgument, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
 use crate::function::Function;
+use crate::generic::Instances;
 use crate::options::{HandlerOptions, Stage};
 
 pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut function: Function = syn::parse2(item)?;
     let declaration = Declaration::take(&mut function)?;
     let options = HandlerOptions::parse(options)?;
-    let checks = declaration.check(&function, options.has_stages())?;
+    let instances = Instances::new(&function, declaration.signature())?;
+    let checks = declaration.check(&function, &instances, options.has_stages())?;
     let declaration = declaration.value();
     let name = &function.name;
     let target = &options.name;
@@ -43,9 +45,10 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
         state: None,
         strict: Strict { counts: true, attributes: !options.has_stages() },
     };
-    let implementation = entry.implementation(&function);
+    let implementation = entry.implementation(&function, &instances);
     Ok(expansion(
         &function,
+        &instances,
         quote! {
             #implementation
 
@@ -74,6 +77,10 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
 
 pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function: Function = syn::parse2(item)?;
+    if let Some(param) = function.type_params().first() {
+        return Err(Error::new(param.span(), "a stage cannot be generic: it sees no operands"));
+    }
+    let instances = Instances::new(&function, None)?;
     let stage = Stage::parse(options)?;
     let name = &function.name;
     let (constant, marker) = match stage {
@@ -90,9 +97,10 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
         state,
         strict: Strict { counts: false, attributes: false },
     };
-    let implementation = entry.implementation(&function);
+    let implementation = entry.implementation(&function, &instances);
     Ok(expansion(
         &function,
+        &instances,
         quote! {
             #implementation
 
@@ -102,7 +110,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
 }
 
 /// The function, the type that stands for it, and what that implements.
-fn expansion(function: &Function, implementation: TokenStream) -> TokenStream {
+fn expansion(function: &Function, instances: &Instances, implementation: TokenStream) -> TokenStream {
     let (name, vis) = (&function.name, &function.vis);
     let specs = function.params.iter().map(|param| {
         let ty = &param.ty;
@@ -110,6 +118,8 @@ fn expansion(function: &Function, implementation: TokenStream) -> TokenStream {
     });
     let names = function.params.iter().map(|param| &param.name);
     let count = function.params.len();
+    let (arguments, instance_count) = (instances.arguments(), instances.count());
+    let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
     quote! {
         #function
@@ -123,7 +133,10 @@ fn expansion(function: &Function, implementation: TokenStream) -> TokenStream {
         const _: () = {
             use ::farcall_ffi as __ffi;
 
-            const SPECS: [__ffi::__private::Spec; #count] = [#(#specs),*];
+            const fn __specs #generics() -> [__ffi::__private::Spec; #count] #where_clause { [#(#specs),*] }
+            /// For each type that a generic handler is built for.
+            const INSTANCES: [[__ffi::__private::Spec; #count]; #instance_count] = [#(__specs #arguments ()),*];
+            const SPECS: [__ffi::__private::Spec; #count] = __ffi::__private::common(&INSTANCES);
             const NAMES: [&'static str; #count] = [#(#names),*];
 
             #implementation
@@ -148,7 +161,7 @@ struct Strict {
 }
 
 impl Entry {
-    fn implementation(&self, function: &Function) -> TokenStream {
+    fn implementation(&self, function: &Function, instances: &Instances) -> TokenStream {
         let Entry { name: text, stage, traits, state, strict } = self;
         let name = &function.name;
         let params = &function.params;
@@ -197,7 +210,37 @@ impl Entry {
             None => quote! { __ffi::Result<()> },
         };
         let check = quote_spanned! { function.output_span()=> let __returned: #expected = __returned; };
+        let type_params = function.type_params();
+        let arguments_of_types = instances.is_generic().then(|| quote! { ::<#(#type_params),*> });
+        let run = quote! {
+            #(#empty)*
+            #(#positional)*
+            #(#named)*
+            #finish
+            if (#may_overlap) < 0 {
+                __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
+            }
+            let __returned = #name #arguments_of_types(#(#arguments),*);
+            #check
+            #returned
+        };
+        let (instance, run) = if instances.is_generic() {
+            let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
+            let instance = quote! {
+                #[inline(always)]
+                fn __instance #generics(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed
+                #where_clause
+                {
+                    #run
+                }
+            };
+            (Some(instance), instances.choose(&quote!(__instance)))
+        } else {
+            (None, run)
+        };
         quote! {
+            #instance
+
             impl __ffi::__private::Entry for #name {
                 const NAME: &'static str = #text;
                 const STAGE: __ffi::abi::Stage = __ffi::abi::Stage::#stage;
@@ -210,16 +253,7 @@ impl Entry {
                 #[inline(always)]
                 fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
                     __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
-                    #(#empty)*
-                    #(#positional)*
-                    #(#named)*
-                    #finish
-                    if (#may_overlap) < 0 {
-                        __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
-                    }
-                    let __returned = #name(#(#arguments),*);
-                    #check
-                    #returned
+                    #run
                 }
             }
         }

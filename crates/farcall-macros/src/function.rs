@@ -5,13 +5,15 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, LitStr, Result, Token, Type, Visibility};
+use syn::{Attribute, Error, GenericParam, Generics, LitStr, Result, Token, Type, Visibility};
 
-/// A function that is neither generic, nor async, unsafe, const or a method.
+/// A function that is neither async, unsafe, const nor a method, and generic over types alone.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
+    /// Types, and the where clause.
+    pub(crate) generics: Generics,
     pub(crate) params: Vec<Param>,
     pub(crate) output: Type,
     body: TokenStream,
@@ -36,10 +38,9 @@ impl Parse for Function {
         }
         input.parse::<Token![fn]>()?;
         let name: Ident = input.parse()?;
-        if input.peek(Token![<]) {
-            let message = "a handler cannot be generic; call a generic function from one handler per type, or take \
-                           `&AnyBuffer` and use `dispatch!`";
-            return Err(Error::new(input.span(), message));
+        let mut generics: Generics = input.parse()?;
+        if let Some(other) = generics.params.iter().find(|p| !matches!(p, GenericParam::Type(_))) {
+            return Err(Error::new(other.span(), "a handler is generic over element types alone"));
         }
         let list;
         let parens = syn::parenthesized!(list in input);
@@ -56,12 +57,10 @@ impl Parse for Function {
         }
         input.parse::<Token![->]>()?;
         let output = input.parse()?;
-        if input.peek(Token![where]) {
-            return Err(input.error("a handler cannot have a where clause"));
-        }
+        generics.where_clause = input.parse()?;
         match input.parse()? {
             TokenTree::Group(group) if input.is_empty() => {
-                Ok(Function { attrs, vis, name, params, output, body: group.into_token_stream() })
+                Ok(Function { attrs, vis, name, generics, params, output, body: group.into_token_stream() })
             }
             other => Err(Error::new(other.span(), "expected the function's body")),
         }
@@ -136,6 +135,11 @@ impl Function {
         lines.join("\n").trim().to_owned()
     }
 
+    /// Names of the types that it is generic over.
+    pub(crate) fn type_params(&self) -> Vec<&Ident> {
+        self.generics.type_params().map(|param| &param.ident).collect()
+    }
+
     /// Place of the return type.
     pub(crate) fn output_span(&self) -> Span {
         self.output.span()
@@ -145,10 +149,13 @@ impl Function {
 /// The function as it was, without the attributes that are ours.
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let Function { attrs, vis, name, params, output, body } = self;
+        let Function { attrs, vis, name, generics, params, output, body } = self;
+        let where_clause = &generics.where_clause;
         let params = params.iter().map(|Param { attrs, mutability, ident, ty, .. }| {
             quote! { #(#attrs)* #mutability #ident: #ty }
         });
-        tokens.extend(quote! { #(#attrs)* #vis fn #name(#(#params),*) -> #output #body });
+        tokens.extend(
+            quote! { #(#attrs)* #vis fn #name #generics(#(#params),*) -> #output #where_clause #body },
+        );
     }
 }

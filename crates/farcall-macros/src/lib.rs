@@ -8,6 +8,7 @@
 //! - `attribute` expands `#[derive(FromAttr)]`.
 //! - `declaration` reads `#[signature]` and the derivatives, and compares them with the function.
 //! - `entry` expands `#[handler]` and `#[stage]`.
+//! - `generic` says which kernels a generic handler stands for.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod declaration;
 mod entry;
 mod export;
 mod function;
+mod generic;
 mod options;
 
 /// Makes a function a handler of XLA's FFI.
@@ -59,6 +61,18 @@ mod options;
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Whether
 /// derivatives fit the op is checked when the library is loaded.
+///
+/// # Several element types
+///
+/// ```text
+/// #[handler(name = "double")]
+/// #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
+/// fn double<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> { … }
+/// ```
+///
+/// A handler that is generic is built for each type that its signature lists for the variable of the same
+/// name, and called with that of the operands; its bounds are the author's. With several variables it is
+/// built for every combination. What the function is not generic over, it takes as `&AnyBuffer`.
 ///
 /// # Parameters
 ///

@@ -427,6 +427,66 @@ pub const fn keeps<const N: usize>(specs: &[Spec; N]) -> bool {
     false
 }
 
+/// The parameters of a generic handler, from those for each of its types: what differs is left open.
+pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
+    let mut specs = instances[0];
+    let mut i = 1;
+    while i < instances.len() {
+        let mut k = 0;
+        while k < N {
+            if instances[i][k].dtype.0 != specs[k].dtype.0 {
+                specs[k].dtype = abi::DataType::INVALID;
+            }
+            k += 1;
+        }
+        i += 1;
+    }
+    specs
+}
+
+/// True if an operand is of this element type, or not there, or not a buffer (which is reported when it
+/// is read). [`begin`] has checked the number of operands.
+#[inline(always)]
+pub fn operand_is(decoder: &Decoder, i: usize, dtype: DType) -> bool {
+    match operand_dtype(&decoder.operands, i) {
+        Some(found) => found == abi::DataType::from_dtype(dtype),
+        None => true,
+    }
+}
+
+#[inline(always)]
+fn operand_dtype(operands: &Buffers, i: usize) -> Option<abi::DataType> {
+    if i >= operands.size {
+        return None;
+    }
+    // SAFETY: `i < size`.
+    let (kind, buffer) = unsafe { (*operands.types.add(i), *operands.buffers.add(i)) };
+    let buffer: *const abi::Buffer = buffer.cast_const().cast();
+    // SAFETY: if it is a buffer and not null, `struct_size` comes first, and says what else there is.
+    let is_whole = kind == abi::ArgType::BUFFER.0
+        && !buffer.is_null()
+        && unsafe { (*buffer).struct_size } >= abi::Buffer::STRUCT_SIZE;
+    // SAFETY: as above.
+    is_whole.then(|| unsafe { (*buffer).dtype })
+}
+
+/// The error of a generic handler for element types that it is not for: for each operand that determines
+/// one, its name and the types that it can have.
+#[cold]
+#[inline(never)]
+pub fn no_instance(decoder: &Decoder, operands: &[(usize, &'static str, &[DType])]) -> Boxed {
+    let wrong = operands.iter().find_map(|(i, name, types)| {
+        let found = operand_dtype(&decoder.operands, *i)?;
+        let is_one = types.iter().any(|dtype| abi::DataType::from_dtype(*dtype) == found);
+        (!is_one).then(|| {
+            let types: Vec<_> = types.iter().map(|dtype| dtype.name()).collect();
+            format!("operand {i} ({name}): expected {}, found {found}", types.join(" or "))
+        })
+    });
+    let message = wrong.unwrap_or_else(|| "no kernel for these element types".to_owned());
+    Err(Box::new(Error::invalid_argument(format!("{}: {message}", decoder.handler))))
+}
+
 /// A parameter's slot, before it is read.
 #[inline(always)]
 pub fn slot<'a, P: Param<'a>>() -> P::Slot {

@@ -1,5 +1,6 @@
 //! The types that a handler's parameter can have: how each is read, and what memory it gives access to.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Buffers, Decoder, Memory, Param, Role, Spec, malformed};
@@ -190,11 +191,12 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     }
 }
 
-/// The operands that no other parameter takes, as a last parameter `&RestOperands`.
+/// The operands that no other parameter takes, as a last parameter `&RestOperands`, or
+/// `&RestOperands<Buffer<T>>` if all are of one type.
 #[derive(Debug)]
-pub struct RestOperands(Vec<View>);
+pub struct RestOperands<B: ?Sized = AnyBuffer>(Vec<View>, PhantomData<B>);
 
-impl RestOperands {
+impl<B: FromView + ?Sized> RestOperands<B> {
     /// Number of them.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -206,41 +208,42 @@ impl RestOperands {
     }
 
     /// Operand `i` among them.
-    pub fn get(&self, i: usize) -> Option<&AnyBuffer> {
+    pub fn get(&self, i: usize) -> Option<&B> {
         // SAFETY: `decode` checked the views; `no_overlap` saw to it that nobody writes.
-        self.0.get(i).map(|view| unsafe { AnyBuffer::from_view(view) })
+        self.0.get(i).map(|view| unsafe { B::from_view(view) })
     }
 
     /// All of them, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &AnyBuffer> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &B> {
         // SAFETY: as in `get`.
-        self.0.iter().map(|view| unsafe { AnyBuffer::from_view(view) })
+        self.0.iter().map(|view| unsafe { B::from_view(view) })
     }
 }
 
-impl<'a> Param<'a> for &'a RestOperands {
-    const SPEC: Spec = Spec::of(Role::RestOperands);
-    type Slot = RestOperands;
-    const EMPTY: RestOperands = RestOperands(Vec::new());
+impl<'a, B: FromView + ?Sized> Param<'a> for &'a RestOperands<B> {
+    const SPEC: Spec = Spec::buffer::<B>(Role::RestOperands);
+    type Slot = RestOperands<B>;
+    const EMPTY: RestOperands<B> = RestOperands(Vec::new(), PhantomData);
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands) -> Boxed {
-        rest(&mut decoder.operands, decoder.handler, name, &mut slot.0)
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands<B>) -> Boxed {
+        rest::<B>(&mut decoder.operands, decoder.handler, name, &mut slot.0)
     }
 
-    fn take(slot: &'a mut RestOperands) -> &'a RestOperands {
+    fn take(slot: &'a mut RestOperands<B>) -> &'a RestOperands<B> {
         slot
     }
 
-    fn memory(slot: &RestOperands) -> Memory<'_> {
+    fn memory(slot: &RestOperands<B>) -> Memory<'_> {
         Memory { reads: &slot.0, writes: &[] }
     }
 }
 
-/// The results that no other parameter takes, as a last parameter `&mut RestResults`.
+/// The results that no other parameter takes, as a last parameter `&mut RestResults`, or
+/// `&mut RestResults<Buffer<T>>` if all are of one type.
 #[derive(Debug)]
-pub struct RestResults(Vec<View>);
+pub struct RestResults<B: ?Sized = AnyBuffer>(Vec<View>, PhantomData<B>);
 
-impl RestResults {
+impl<B: FromView + ?Sized> RestResults<B> {
     /// Number of them.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -252,41 +255,46 @@ impl RestResults {
     }
 
     /// Result `i` among them.
-    pub fn get_mut(&mut self, i: usize) -> Option<&mut AnyBuffer> {
+    pub fn get_mut(&mut self, i: usize) -> Option<&mut B> {
         // SAFETY: `decode` checked the views; `no_overlap` saw to it that each is the only one.
-        self.0.get_mut(i).map(|view| unsafe { AnyBuffer::from_view_mut(view) })
+        self.0.get_mut(i).map(|view| unsafe { B::from_view_mut(view) })
     }
 
     /// All of them, in order.
-    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut AnyBuffer> {
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut B> {
         // SAFETY: as in `get_mut`.
-        self.0.iter_mut().map(|view| unsafe { AnyBuffer::from_view_mut(view) })
+        self.0.iter_mut().map(|view| unsafe { B::from_view_mut(view) })
     }
 }
 
-impl<'a> Param<'a> for &'a mut RestResults {
-    const SPEC: Spec = Spec::of(Role::RestResults);
-    type Slot = RestResults;
-    const EMPTY: RestResults = RestResults(Vec::new());
+impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut RestResults<B> {
+    const SPEC: Spec = Spec::buffer::<B>(Role::RestResults);
+    type Slot = RestResults<B>;
+    const EMPTY: RestResults<B> = RestResults(Vec::new(), PhantomData);
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults) -> Boxed {
-        rest(&mut decoder.results, decoder.handler, name, &mut slot.0)
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults<B>) -> Boxed {
+        rest::<B>(&mut decoder.results, decoder.handler, name, &mut slot.0)
     }
 
-    fn take(slot: &'a mut RestResults) -> &'a mut RestResults {
+    fn take(slot: &'a mut RestResults<B>) -> &'a mut RestResults<B> {
         slot
     }
 
-    fn memory(slot: &RestResults) -> Memory<'_> {
+    fn memory(slot: &RestResults<B>) -> Memory<'_> {
         Memory { reads: &[], writes: &slot.0 }
     }
 }
 
-fn rest(buffers: &mut Buffers, handler: &'static str, name: &'static str, views: &mut Vec<View>) -> Boxed {
+fn rest<B: FromView + ?Sized>(
+    buffers: &mut Buffers,
+    handler: &'static str,
+    name: &'static str,
+    views: &mut Vec<View>,
+) -> Boxed {
     // One by one: the frame may claim any number.
     while buffers.next < buffers.size {
         let mut view = View::EMPTY;
-        buffers.next::<AnyBuffer>(handler, name, &mut view)?;
+        buffers.next::<B>(handler, name, &mut view)?;
         views.push(view);
     }
     Ok(())

@@ -1,0 +1,198 @@
+//! Generic handlers: one kernel for several element types.
+//!
+//! The type parameters of the function are type variables of its signature, which lists the types that
+//! each stands for. The kernel is built once for every combination of these (an *instance*); the
+//! entry chooses one by the element types of the operands that determine the variables, as the signature's
+//! reader does. Nothing is substituted in the author's code: an instance is the function with its type
+//! arguments.
+
+use farcall_sig::nearest::nearest;
+use farcall_sig::signature::{Arity, ElementType, TypeSet};
+use farcall_sig::{DType, Signature};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Error, Result};
+
+use crate::function::Function;
+
+/// What the type parameters of a function stand for.
+pub(crate) struct Instances {
+    /// Each with the types that its variable stands for.
+    variables: Vec<Variable>,
+    /// For every instance, the type of each variable. One, and empty, if the function is not generic.
+    types: Vec<Vec<DType>>,
+}
+
+struct Variable {
+    name: String,
+    /// Where the type parameter is.
+    span: Span,
+    set: Vec<DType>,
+    /// The operand that determines it: number, name, element type.
+    operand: (usize, String, ElementType),
+}
+
+impl Instances {
+    pub(crate) fn new(function: &Function, signature: Option<&Signature>) -> Result<Instances> {
+        let variables = function.type_params().into_iter().map(|param| variable(param, signature));
+        let variables = variables.collect::<Result<Vec<_>>>()?;
+        let types = variables.iter().fold(vec![Vec::new()], |types, variable| {
+            let extended = |types: &Vec<DType>| {
+                variable.set.iter().map(|dtype| [types.as_slice(), &[*dtype]].concat()).collect::<Vec<_>>()
+            };
+            types.iter().flat_map(extended).collect()
+        });
+        Ok(Instances { variables, types })
+    }
+
+    pub(crate) fn is_generic(&self) -> bool {
+        !self.variables.is_empty()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.types.len()
+    }
+
+    /// For each instance, the type arguments: `::<f32>`, or nothing.
+    pub(crate) fn arguments(&self) -> Vec<TokenStream> {
+        let of = |types: &Vec<DType>| {
+            let types = self.variables.iter().zip(types).map(|(v, dtype)| rust_type(*dtype, v.span));
+            if self.is_generic() { quote!(::<#(#types),*>) } else { quote!() }
+        };
+        self.types.iter().map(of).collect()
+    }
+
+    /// The types that an element type can be in an instance: one, unless it depends on a variable that
+    /// the function is not generic over.
+    pub(crate) fn possible(
+        &self,
+        instance: usize,
+        signature: &Signature,
+        element: &ElementType,
+    ) -> Vec<DType> {
+        let variable =
+            element.variable().and_then(|v| self.variables.iter().position(|own| own.name == v.text));
+        match variable {
+            Some(i) => element.apply(self.types[instance][i]).into_iter().collect(),
+            None => signature.possible_types(element),
+        }
+    }
+
+    /// The type that an element type is, in the author's words: `T`, `Complex<T>`, `…` for another that
+    /// follows from `T`. None if it depends on no type parameter.
+    pub(crate) fn in_words(&self, element: &ElementType) -> Option<String> {
+        let variable = element.variable().filter(|v| self.variables.iter().any(|own| own.name == v.text))?;
+        let of = |dtype: &DType| element.apply(*dtype);
+        let set = &self.variables.iter().find(|own| own.name == variable.text)?.set;
+        if set.iter().all(|dtype| of(dtype) == Some(*dtype)) {
+            return Some(variable.text.clone());
+        }
+        if set.iter().all(|dtype| of(dtype).is_some() && of(dtype) == dtype.complex()) {
+            return Some(format!("Complex<{variable}>"));
+        }
+        Some("…".into())
+    }
+
+    /// Calls `run` with the type arguments that the operands ask for; the last expression of an entry.
+    pub(crate) fn choose(&self, run: &TokenStream) -> TokenStream {
+        let arms = self.types.iter().zip(self.arguments()).map(|(types, arguments)| {
+            let conditions = self.variables.iter().zip(types).map(|(variable, dtype)| {
+                let (operand, _, element) = &variable.operand;
+                let dtype = descriptor_type(element.apply(*dtype).unwrap_or(*dtype));
+                quote! { __ffi::__private::operand_is(__decoder, #operand, #dtype) }
+            });
+            quote! {
+                if #(#conditions)&&* {
+                    return #run #arguments (__decoder);
+                }
+            }
+        });
+        let operands = self.variables.iter().map(|variable| {
+            let (operand, name, element) = &variable.operand;
+            let types = variable.set.iter().filter_map(|dtype| element.apply(*dtype)).map(descriptor_type);
+            quote! { (#operand, #name, &[#(#types),*]) }
+        });
+        quote! {
+            #(#arms)*
+            __ffi::__private::no_instance(__decoder, &[#(#operands),*])
+        }
+    }
+}
+
+fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
+    let wrong = |message: String| Err(Error::new(param.span(), message));
+    let Some(signature) = signature else {
+        return wrong(format!(
+            "a generic handler needs a signature that lists the types of `{param}`: \
+             #[signature((x: {param}[*]) -> (y: {param}[*]) where {param}: f32 | f64)]"
+        ));
+    };
+    let name = param.to_string();
+    let set = match signature.type_set(&name) {
+        Some(TypeSet::OneOf(set)) => set.clone(),
+        Some(TypeSet::Any) => {
+            return wrong(format!(
+                "the kernel is built for each type of `{param}`: list them in the signature, as in `{param}: f32 | f64`"
+            ));
+        }
+        None => {
+            let elements = signature.operands().iter().filter_map(|o| o.element.variable());
+            let hint = match nearest(&name, elements.map(|v| v.text.as_str())).as_slice() {
+                [best, ..] if *best != name => format!("; did you mean `{best}`?"),
+                _ => String::new(),
+            };
+            return wrong(format!("the signature has no type variable `{param}`{hint}"));
+        }
+    };
+    if let Some(dtype) = set.iter().find(|dtype| !has_rust_type(**dtype)) {
+        return wrong(format!(
+            "`{param}` can be {dtype}, which no type of Rust stands for: take `&AnyBuffer`"
+        ));
+    }
+    let determines = |element: &ElementType| {
+        let images: Vec<_> = set.iter().map(|dtype| element.apply(*dtype)).collect();
+        let distinct =
+            images.iter().enumerate().all(|(i, image)| image.is_some() && !images[..i].contains(image));
+        distinct && element.variable().is_some_and(|variable| variable.text == name)
+    };
+    let mut operands = signature.operands().iter().enumerate().filter(|(_, o)| determines(&o.element));
+    // One that is always there, if there is such.
+    let first = operands.clone().find(|(_, o)| o.arity == Arity::Required).or_else(|| operands.next());
+    match first {
+        Some((i, operand)) => {
+            let operand = (i, operand.name.text.clone(), operand.element.clone());
+            Ok(Variable { name, span: param.span(), set, operand })
+        }
+        None => wrong(format!("no operand determines `{param}`")),
+    }
+}
+
+fn has_rust_type(dtype: DType) -> bool {
+    use DType::{BF16, C64, C128, F16, F32, F64, Pred, S8, S16, S32, S64, U8, U16, U32, U64};
+    matches!(dtype, Pred | S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64 | F16 | BF16 | F32 | F64 | C64 | C128)
+}
+
+/// The type in Rust, for an error about it at `span`.
+fn rust_type(dtype: DType, span: Span) -> TokenStream {
+    match dtype {
+        DType::Pred => quote_spanned!(span=> __ffi::Pred),
+        DType::C64 => quote_spanned!(span=> __ffi::Complex<f32>),
+        DType::C128 => quote_spanned!(span=> __ffi::Complex<f64>),
+        DType::F16 => quote_spanned!(span=> __ffi::__private::half::f16),
+        DType::BF16 => quote_spanned!(span=> __ffi::__private::half::bf16),
+        DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
+            let name = Ident::new(&dtype.name().replace('s', "i"), span);
+            quote!(#name)
+        }
+        other => {
+            let name = Ident::new(other.name(), span);
+            quote!(#name)
+        }
+    }
+}
+
+/// The value that names an element type.
+pub(crate) fn descriptor_type(dtype: DType) -> TokenStream {
+    let variant = format_ident!("{dtype:?}");
+    quote!(__ffi::DType::#variant)
+}
