@@ -103,10 +103,11 @@ pub use state::{Initialized, Prepared, State};
 
 /// What a library of handlers uses.
 pub mod prelude {
+    pub use crate::descriptor::OpDescriptor;
     pub use crate::{
         AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, Float, FromAttr,
         InOut, Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, State, dispatch, ensure,
-        handler, jvp, nondiff, signature, stage, vjp,
+        handler, jvp, nondiff, ops, signature, stage, vjp,
     };
 }
 

@@ -1,0 +1,41 @@
+//! Products of matrices: their rows and columns may be split freely, the dimension between them if parts are added.
+
+use farcall_ffi::prelude::*;
+
+/// The product of matrices: `c = a·b`.
+#[handler(name = "gemm")]
+#[signature((a: T[*, m, k], b: T[*, k, n]) -> (c: T[*, m, n]) where T: f32 | f64; m, n: map; k: sum)]
+#[vjp(backward = gemm_bwd)]
+fn gemm<T: Float>(a: &Buffer<T>, b: &Buffer<T>, c: &mut Buffer<T>) -> Result<()> {
+    c.fill(T::ZERO);
+    terms(a, b)?.for_each(|(i, j, k)| c[k] += a[i] * b[j]);
+    Ok(())
+}
+
+/// `da = dc·bᵀ`, `db = aᵀ·dc`
+#[handler(name = "gemm_bwd")]
+#[signature((a: T[*, m, k], b: T[*, k, n], dc: T[*, m, n]) -> (da: T[*, m, k], db: T[*, k, n]) where T: f32 | f64)]
+fn gemm_bwd<T: Float>(
+    a: &Buffer<T>,
+    b: &Buffer<T>,
+    dc: &Buffer<T>,
+    da: &mut Buffer<T>,
+    db: &mut Buffer<T>,
+) -> Result<()> {
+    da.fill(T::ZERO);
+    db.fill(T::ZERO);
+    for (i, j, k) in terms(a, b)? {
+        da[i] += dc[k] * b[j];
+        db[j] += a[i] * dc[k];
+    }
+    Ok(())
+}
+
+/// For each term `a[i]·b[j]` of the products, `i`, `j`, and the index of the sum that it belongs to.
+fn terms<T: Float>(a: &Buffer<T>, b: &Buffer<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
+    let ([m, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
+    let row = move |i: usize, l: usize| (0..n).map(move |j| (i * k + l, (i / m * k + l) * n + j, i * n + j));
+    Ok((0..a.matrices().len() * m).flat_map(move |i| (0..k).flat_map(move |l| row(i, l))))
+}
+
+pub(crate) const OPS: &[&OpDescriptor] = ops![gemm, gemm_bwd];

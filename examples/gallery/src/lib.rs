@@ -1,0 +1,73 @@
+//! A gallery of ops: one for each thing that a signature can say. Every file is an op with its derivatives,
+//! and can be read alone.
+//!
+//! | op | shows | derivatives |
+//! | --- | --- | --- |
+//! | `rms_norm` | a gradient that is summed over `*` | VJP |
+//! | `normalize` | a forward op that gives residuals | VJP |
+//! | `gemm` | mapped and summed dimensions | VJP |
+//! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
+//! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |
+//! | `polar` | element types that follow from each other | VJP, JVP |
+//! | `axpy` | a result in the buffer of an operand; an operand that the batch shares | VJP, JVP |
+//! | `column_sums` | a result that is summed over `*` | VJP, JVP |
+//! | `concat` | any number of operands, each with a size of its own | VJP |
+//! | `softmax` | an operand that may be missing; a gradient from the result | VJP |
+//! | `log_sum_exp` | a tangent from the result | JVP |
+//! | `median` | – | none |
+//! | `tick` | a side effect | none |
+//!
+//! `cargo build -p gallery-ops` makes `libgallery_ops.so`. In Python, `farcall.load` makes functions of it that
+//! take NumPy and JAX arrays; `farcall targets --load` lists what each op promises.
+
+use farcall_ffi::descriptor::OpDescriptor;
+
+mod axpy;
+mod column_sums;
+mod concat;
+mod diagonal;
+mod gemm;
+mod log_sum_exp;
+mod median;
+mod normalize;
+mod polar;
+mod rms_norm;
+mod softmax;
+mod tick;
+mod top_k;
+
+/// The ops of every file.
+pub const TABLES: &[&[&OpDescriptor]] = &[
+    rms_norm::OPS,
+    normalize::OPS,
+    gemm::OPS,
+    top_k::OPS,
+    diagonal::OPS,
+    polar::OPS,
+    axpy::OPS,
+    column_sums::OPS,
+    concat::OPS,
+    softmax::OPS,
+    log_sum_exp::OPS,
+    median::OPS,
+    tick::OPS,
+];
+
+farcall_ffi::library!(
+    "gallery_ops",
+    [
+        ..rms_norm::OPS,
+        ..normalize::OPS,
+        ..gemm::OPS,
+        ..top_k::OPS,
+        ..diagonal::OPS,
+        ..polar::OPS,
+        ..axpy::OPS,
+        ..column_sums::OPS,
+        ..concat::OPS,
+        ..softmax::OPS,
+        ..log_sum_exp::OPS,
+        ..median::OPS,
+        ..tick::OPS,
+    ]
+);

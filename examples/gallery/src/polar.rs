@@ -1,0 +1,54 @@
+//! Complex numbers from their lengths and angles: two element types that are tied together.
+
+use farcall_ffi::prelude::*;
+
+/// `z = r·exp(iθ)`
+#[handler(name = "polar")]
+#[signature((r: T[*], theta: T[*]) -> (z: complex(T)[*]) where T: f32 | f64)]
+#[vjp(backward = polar_bwd)]
+#[jvp(tangent = polar_jvp)]
+fn polar<T: Float>(r: &Buffer<T>, theta: &Buffer<T>, z: &mut Buffer<Complex<T>>) -> Result<()> {
+    for ((z, &r), &theta) in z.iter_mut().zip(r.iter()).zip(theta.iter()) {
+        let (sin, cos) = theta.sin_cos();
+        *z = Complex::new(r * cos, r * sin);
+    }
+    Ok(())
+}
+
+/// Cotangents `dr`, `dθ` such that `dr·ṙ + dθ·θ̇` is the real part of `dz·ż`, without a conjugate: as JAX has it.
+#[handler(name = "polar_bwd")]
+#[signature((r: T[*], theta: T[*], dz: complex(T)[*]) -> (dr: T[*], dtheta: T[*]) where T: f32 | f64)]
+fn polar_bwd<T: Float>(
+    r: &Buffer<T>,
+    theta: &Buffer<T>,
+    dz: &Buffer<Complex<T>>,
+    dr: &mut Buffer<T>,
+    dtheta: &mut Buffer<T>,
+) -> Result<()> {
+    for i in 0..r.len() {
+        let (sin, cos) = theta[i].sin_cos();
+        dr[i] = dz[i].re * cos - dz[i].im * sin;
+        dtheta[i] = -r[i] * (dz[i].re * sin + dz[i].im * cos);
+    }
+    Ok(())
+}
+
+/// `ż = (ṙ + i·r·θ̇)·exp(iθ)`
+#[handler(name = "polar_jvp")]
+#[signature((r: T[*], theta: T[*], dr: T[*], dtheta: T[*]) -> (dz: complex(T)[*]) where T: f32 | f64)]
+fn polar_jvp<T: Float>(
+    r: &Buffer<T>,
+    theta: &Buffer<T>,
+    dr: &Buffer<T>,
+    dtheta: &Buffer<T>,
+    dz: &mut Buffer<Complex<T>>,
+) -> Result<()> {
+    for i in 0..r.len() {
+        let (sin, cos) = theta[i].sin_cos();
+        let along = r[i] * dtheta[i];
+        dz[i] = Complex::new(dr[i] * cos - along * sin, dr[i] * sin + along * cos);
+    }
+    Ok(())
+}
+
+pub(crate) const OPS: &[&OpDescriptor] = ops![polar, polar_bwd, polar_jvp];
