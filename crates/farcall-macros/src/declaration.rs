@@ -445,7 +445,7 @@ impl Checker<'_> {
         element: &ElementType,
         shape: &Shape,
     ) -> (Vec<TokenStream>, Option<String>) {
-        let rank = if shape.batch.is_some() { None } else { Some(shape.dims.len()) };
+        let rank = shape.rank();
         let rank_value = option(rank.map(|rank| quote!(#rank)));
         let only =
             |types: &[DType]| types.first().copied().filter(|first| types.iter().all(|dtype| dtype == first));

@@ -350,3 +350,53 @@ fn attributes_of_python_are_brought_to_their_types() {
     let wrong: Attrs = [("k", AttrValue::Float(0.5, ScalarType::F64))].into_iter().collect();
     assert_eq!(signature.convert_attrs(&wrong).unwrap_err().message, "attribute k must be i32, but is f64");
 }
+
+#[test]
+fn shape_functions() {
+    let with = |signature: &str, operands: &str, shapes: Result<Vec<Vec<i64>>, String>| {
+        let signature = Signature::parse(signature).unwrap();
+        let operands: Vec<_> = operands.split_whitespace().map(tensor).collect();
+        let types: Vec<_> =
+            operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
+        match signature.infer_with(&types, &Attrs::new(), |_, names| {
+            assert!(!names.is_empty());
+            shapes
+        }) {
+            Ok(inference) => {
+                let result = |r: &farcall_sig::signature::ResultType| {
+                    format!("{}{:?}{:?}", r.dtype, r.dims, r.minor_to_major)
+                };
+                inference.results.iter().map(result).collect::<Vec<_>>().join(", ")
+            }
+            Err(mismatch) => mismatch.message,
+        }
+    };
+    const FLAT: &str = "(x: T[..], scale: T[n]) -> (y: T[..], z: T[n]) where T: f32";
+    const MANY: &str = "(xs: f32[..]...) -> (ys: f32[..]..., s: f32[])";
+    let lines = [
+        with(FLAT, "f32[2,3] f32[4]", Ok(vec![vec![6]])),
+        with(FLAT, "f32[] f32[4]", Ok(vec![vec![]])),
+        with(FLAT, "f32[2,3] f32[4]", Ok(vec![])),
+        with(FLAT, "f32[2,3] f32[4]", Ok(vec![vec![-1]])),
+        with(FLAT, "f32[2,3] f32[4]", Ok(vec![vec![1; 65]])),
+        with(FLAT, "f32[2,3] f32[4]", Err("x has two dimensions".into())),
+        with(FLAT, "f32[2,3] f64[4]", Err("not asked".into())),
+        with(MANY, "f32[2,3] f32[4]", Ok(vec![vec![1], vec![2, 2]])),
+        with(MANY, "f32[2,3] f32[4]", Ok(vec![vec![1]])),
+        with("(x: f32[..]) -> (y: f32[..] aliases x)", "f32[2,3]", Err("not asked".into())),
+        with("(x: f32[..]) -> (n: s32[])", "f32[2,-3]", Err("not asked".into())),
+    ];
+    expect![[r#"
+        f32[6][0], f32[4][0]
+        f32[][], f32[4][0]
+        the shape function gives 0 shapes, but the call has 1 (y)
+        the shape function gives y the shape [-1], with a negative dimension
+        the shape function gives y 65 dimensions; 64 is the most
+        x has two dimensions
+        scale is f64 but x is f32
+        f32[1][0], f32[2, 2][1, 0], f32[][]
+        the shape function gives 1 shape, but the call has 2 (ys[0], ys[1])
+        f32[2, 3][1, 0]
+        x has shape [2, -3], with a negative dimension"#]].assert_eq(&lines.join("\n"));
+    check(FLAT, "f32[2] f32[2]", &[], expect!["op: the shape of y is given by a shape function, which is not there"]);
+}

@@ -34,7 +34,7 @@ fn round_trip(text: &str) -> Signature {
 #[test]
 fn the_references_examples_are_canonical() {
     let examples = examples();
-    assert_eq!(examples.len(), 11);
+    assert_eq!(examples.len(), 12);
     for (name, text) in examples {
         assert_eq!(round_trip(&text).to_string(), text, "{name}");
     }
@@ -51,6 +51,7 @@ fn every_form_prints_back() {
         "(x: S[m], y: T[n]?) -> (dy: T[n] aliases y if y) where S, T: pred | s4 | f8e4m3fn; m: whole",
         "(xs: pred[*, n..., d]...) -> (ys: pred[*, n..., d]..., s: s32[*, sum(n), max(n), min(n), len(xs)]) where *: whole",
         "(x: pred[m, n]) -> (y: pred[m]) where n: or; m: map",
+        "(x: T[..], k: i64, xs: f32[..]...) -> (y: T[..] aliases x, zs: f32[..]..., n: s32[k]) where T: any",
         "( x :f32 [ * , n ] , ) -> ( y : f32 [ * , ( n ) ] , ) where n : map ; ",
     ] {
         // NaN differs from itself, so its signature is compared as text.

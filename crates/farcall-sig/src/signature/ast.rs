@@ -164,8 +164,17 @@ pub struct Shape {
     pub batch: Option<Span>,
     /// The other dimensions.
     pub dims: Vec<Dim>,
+    /// Where `..` is, if it is there: it stands for all dimensions, and is alone.
+    pub any: Option<Span>,
     /// With the brackets.
     pub span: Span,
+}
+
+impl Shape {
+    /// The number of dimensions, if every tensor of this shape has the same.
+    pub fn rank(&self) -> Option<usize> {
+        (self.batch.is_none() && self.any.is_none()).then_some(self.dims.len())
+    }
 }
 
 /// A dimension.
@@ -530,6 +539,9 @@ impl Display for ElementType {
 
 impl Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.any.is_some() {
+            return f.write_str("[..]");
+        }
         f.write_str(match (self.batch.is_some(), self.dims.is_empty()) {
             (true, false) => "[*, ",
             (true, true) => "[*",

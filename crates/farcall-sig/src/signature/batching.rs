@@ -113,6 +113,9 @@ impl Signature {
         if self.has_side_effect() {
             return Some("it has a side effect, once for each entry".into());
         }
+        if let Some(any) = self.results.iter().find(|r| r.shape.any.is_some()) {
+            return Some(format!("{} can have any dimensions", any.name));
+        }
         if !self.operands.iter().any(|o| o.shape.batch.is_some()) {
             return Some("no operand has *".into());
         }

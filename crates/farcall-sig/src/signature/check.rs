@@ -279,6 +279,9 @@ impl<'a> Checker<'a> {
             let rank = shape.dims.len();
             match layout {
                 Layout::RowMajor => {}
+                Layout::ColumnMajor(span) | Layout::Order(_, span) if shape.any.is_some() => {
+                    return Err(error(*span, "a tensor of any number of dimensions is row-major"));
+                }
                 Layout::ColumnMajor(span) if rank < 2 => {
                     return Err(error(*span, "`column_major` exchanges the last two dimensions")
                         .note(format!("`{shape}` has {rank}, without batch dimensions")));
@@ -479,6 +482,13 @@ impl<'a> Checker<'a> {
         let usage = self.signature.dim_use("*");
         for tensor in self.result_tensors() {
             match (tensor.shape.batch, level) {
+                (None, Some(_)) if tensor.shape.any.is_some() && usage != DimUse::Whole => {
+                    return Err(error(
+                        tensor.shape.span,
+                        format!("`{}` can have any dimensions, but an operand has `*`", tensor.name),
+                    )
+                    .note("nothing is known of what it has of the batch: say `*: whole`"));
+                }
                 (Some(span), None) => {
                     return Err(error(span, format!("`{}` has `*`, but no operand has", tensor.name)));
                 }
@@ -599,6 +609,10 @@ impl<'a> Checker<'a> {
 
     /// A dimension that may be split stands alone, at most once in each tensor, and in no condition.
     fn splittable(&self, name: &Name) -> Result {
+        if let Some(any) = self.result_tensors().find(|t| t.shape.any.is_some()) {
+            let message = format!("`{}` can have any dimensions, so `{name}` cannot be split", any.name);
+            return Err(error(name.span, message).note("nothing is known of what it has of the dimension"));
+        }
         let occurs = |expr: &Expr| {
             let mut found = false;
             expr.visit(&mut |n, _| found |= n.text == name.text);

@@ -465,6 +465,7 @@ impl<'a> Matcher<'a> {
             format!("{}{}{suffix}", t.element, t.shape)
         };
         let fits = known.shape.batch.is_some() == own.shape.batch.is_some()
+            && known.shape.any.is_some() == own.shape.any.is_some()
             && known.shape.dims.len() == own.shape.dims.len()
             && known.variadic == own.variadic
             && known.optional == own.optional;

@@ -125,6 +125,26 @@ impl Signature {
     /// The first thing that does not fit, in the order operand count, attributes, operands from left to
     /// right, conditions, results.
     pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference> {
+        self.infer_with(operands, attrs, |_, results| match results {
+            [] => Ok(Vec::new()),
+            [name, ..] => {
+                Err(format!("the shape of {name} is given by a shape function, which is not there"))
+            }
+        })
+    }
+
+    /// As [`infer`](Self::infer), with the op's shape function. It is given all attributes and the names of the
+    /// results whose dimensions it says (`[..]`, unless they alias an operand), one for each of the call; it is
+    /// not called where there are none, nor for a call that does not fit the rest of the signature.
+    ///
+    /// # Errors
+    /// As for `infer`; the function's own, and what is wrong with what it gave.
+    pub fn infer_with(
+        &self,
+        operands: &[OperandType<'_>],
+        attrs: &Attrs,
+        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<i64>>, String>,
+    ) -> Result<Inference> {
         let slots = self.operand_slots(operands.len())?;
         let attrs = self.complete_attrs(attrs)?;
         let mut call = Call {
@@ -142,7 +162,8 @@ impl Signature {
         call.check_derived_types()?;
         call.check_expressions()?;
         call.check_conditions()?;
-        let results = call.results()?;
+        let mut results = call.results()?;
+        call.any_results(&mut results, shapes)?;
         let layout = |(operand, slot): (&OperandType<'_>, &usize)| {
             self.operands[*slot].layout.minor_to_major(operand.dims.len())
         };
@@ -260,6 +281,9 @@ impl Signature {
     }
 }
 
+/// Dimensions of a tensor at most, where a function says them.
+const MAX_RANK: usize = 64;
+
 /// `1 operand`, `2 operands`
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
@@ -329,9 +353,10 @@ impl<'a> Call<'a> {
     fn check_rank(&self, i: usize, operand: &Operand, dims: &[i64]) -> Result {
         let name = &self.names[i];
         let fixed = operand.shape.dims.len();
-        let fits = match operand.shape.batch {
-            Some(_) => dims.len() >= fixed,
-            None => dims.len() == fixed,
+        let fits = match (operand.shape.any, operand.shape.batch) {
+            (Some(_), _) => true,
+            (None, Some(_)) => dims.len() >= fixed,
+            (None, None) => dims.len() == fixed,
         };
         if !fits {
             let least = if operand.shape.batch.is_some() { "at least " } else { "" };
@@ -536,6 +561,71 @@ impl<'a> Call<'a> {
             }
         }
         Ok(results)
+    }
+
+    /// The dimensions of results that can have any: an aliased operand's, or what the shape function says.
+    fn any_results(
+        &self,
+        results: &mut [ResultType],
+        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<i64>>, String>,
+    ) -> Result {
+        let mut unknown: Vec<(usize, String)> = Vec::new();
+        for i in 0..results.len() {
+            let (decl, first) = (results[i].decl, i == 0 || results[i - 1].decl != results[i].decl);
+            let declared = &self.signature.results[decl];
+            if declared.shape.any.is_none() {
+                continue;
+            }
+            if let Some(operand) = results[i].aliases {
+                results[i].dims = self.given[operand].dims.to_vec();
+                results[i].minor_to_major = (0..results[i].dims.len()).rev().collect();
+                continue;
+            }
+            let entry = if first { 0 } else { results[..i].iter().filter(|r| r.decl == decl).count() };
+            unknown.push((
+                i,
+                if declared.variadic {
+                    format!("{}[{entry}]", declared.name)
+                } else {
+                    declared.name.text.clone()
+                },
+            ));
+        }
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = unknown.iter().map(|(_, name)| name.clone()).collect();
+        let given = match shapes(self.attrs, &names) {
+            Ok(given) => given,
+            Err(message) => return mismatch(MismatchKind::Shape, Place::Call, message),
+        };
+        if given.len() != names.len() {
+            let message = format!(
+                "the shape function gives {}, but the call has {} ({})",
+                counted(given.len(), "shape"),
+                names.len(),
+                names.join(", ")
+            );
+            return mismatch(MismatchKind::Shape, Place::Call, message);
+        }
+        for ((i, name), dims) in unknown.into_iter().zip(given) {
+            let place = Place::Result(results[i].decl);
+            if dims.len() > MAX_RANK {
+                let message = format!(
+                    "the shape function gives {name} {} dimensions; {MAX_RANK} is the most",
+                    dims.len()
+                );
+                return mismatch(MismatchKind::Shape, place, message);
+            }
+            if dims.iter().any(|d| *d < 0) {
+                let message =
+                    format!("the shape function gives {name} the shape {dims:?}, with a negative dimension");
+                return mismatch(MismatchKind::Shape, place, message);
+            }
+            results[i].minor_to_major = (0..dims.len()).rev().collect();
+            results[i].dims = dims;
+        }
+        Ok(())
     }
 
     fn result_dtype(&self, decl: usize, result: &ResultDecl) -> Result<DType> {

@@ -32,9 +32,9 @@ impl Token {
 }
 
 /// Punctuation, the longer ones before those that they begin with.
-const SYMBOLS: [&str; 25] = [
-    "...", "->", "==", "!=", "<=", ">=", "<", ">", "=", "(", ")", "[", "]", ",", ":", ";", "|", "?", "*",
-    "+", "-", "/", "%", "{", "}",
+const SYMBOLS: [&str; 26] = [
+    "...", "..", "->", "==", "!=", "<=", ">=", "<", ">", "=", "(", ")", "[", "]", ",", ":", ";", "|", "?",
+    "*", "+", "-", "/", "%", "{", "}",
 ];
 
 /// All tokens of a text, ending with [`Token::End`].

@@ -23,7 +23,7 @@
 //!            | NAME ":" attribute ["?" | "=" value]                               an attribute
 //! result     = NAME ":" tensor ["..."] [layout] ["aliases" OPERAND] ["if" OPERAND]
 //!
-//! tensor     = element "[" [dim {"," dim}] "]"
+//! tensor     = element "[" (".." | [dim {"," dim}]) "]"
 //! element    = DTYPE | TYPE | ("complex" | "real" | "acc") "(" element ")"
 //! dim        = "*" | DIM "..." | expr
 //! expr       = term {("+" | "-") term}
@@ -97,6 +97,11 @@
 //! `len(xs)` is their number: `(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d])` is a concatenation. A result
 //! with dots (`ys: T[*, n...]...`) is one for each of the variadic operands.
 //!
+//! `x: T[..]` has any dimensions, and gives names to none of them. A result `y: T[..]` that aliases such an
+//! operand has the operand's dimensions; of any other, the op's *shape function* says them (see
+//! [below](#what-it-does-not-reach)). A signature that has such tensors may have others, but where a result
+//! has any dimensions none can be split, and `*` is `whole`.
+//!
 //! A comparison among the clauses is a condition that every call must meet: `k <= n`.
 //!
 //! ## What the kernel does with a dimension
@@ -150,6 +155,7 @@
 //! print          (x: T[*], label: str = "") -> () where T: any; side_effect
 //! random_bits    (key: u32[*, 2], n: i64) -> (bits: u32[*, n])
 //! softmax        (x: T[*, n], mask: pred[*, n]?) -> (y: T[*, n]) where T: f32 | bf16
+//! transpose      (x: T[..], perm: [i64]) -> (y: T[..]) where T: any
 //! ```
 //!
 //! # Gradients
@@ -159,9 +165,18 @@
 //!
 //! # What it does not reach
 //!
-//! Tensors whose number of dimensions is not `*` plus a fixed number; a dimension or an element type
-//! chosen by the contents of an array, string or type attribute; reductions of several kinds over one
-//! dimension; halos. Such an op gives a shape function, and says its batching by hand.
+//! Dimensions that are chosen by the number of an operand's dimensions, or by the contents of an array or
+//! string attribute; a `vmap` that is one call with other attributes, or with the mapped axis elsewhere than in
+//! front. Such an op says it by hand, with functions that travel beside the signature:
+//!
+//! - a *shape function* says the dimensions of results that are written `[..]`, for each call anew, after
+//!   everything else of the signature has been checked ([`Signature::infer_with`]);
+//! - a *batching function* says for each call whether it is a loop, or one call with the mapped axis in these
+//!   places and these attributes ([`Batching::Custom`]). It comes before the rule that follows from the
+//!   signature. Without one, an op with a result `[..]` is vmapped as a loop.
+//!
+//! Neither reached nor said by hand: an element type that is chosen by an attribute; reductions of several
+//! kinds over one dimension; halos. Tensors of any dimensions are not partitioned.
 //!
 //! # Inside
 //!
@@ -286,6 +301,12 @@ impl Signature {
             && !self.operands.is_empty()
             && self.operands.iter().all(|o| o.shape.batch.is_some())
             && self.results.iter().all(|r| r.shape.batch.is_some())
+    }
+
+    /// The first result whose dimensions only a shape function can say: one of any dimensions (`[..]`) that
+    /// does not alias an operand.
+    pub fn needs_shape_function(&self) -> Option<&ResultDecl> {
+        self.results.iter().find(|r| r.shape.any.is_some() && r.aliases.is_none())
     }
 
     fn attr(&self, name: &str) -> Option<&Attr> {

@@ -162,8 +162,24 @@ impl Parser {
 
     fn shape(&mut self) -> Result<Shape> {
         let start = self.expect("[", "the dimensions follow: `[*, n]`, or `[]` for a scalar")?;
-        let mut shape = Shape { batch: None, dims: Vec::new(), span: start };
+        let mut shape = Shape { batch: None, dims: Vec::new(), any: None, span: start };
         while !self.is("]") {
+            if let Some(dots) = shape.any {
+                return Err(SignatureError::new(dots, "`..` stands for all dimensions, and is alone")
+                    .note("leading batch dimensions are `*`: `[*, n]`"));
+            }
+            if self.is("..") {
+                let span = self.next().1;
+                if shape.batch.is_some() || !shape.dims.is_empty() {
+                    return Err(SignatureError::new(span, "`..` stands for all dimensions, and is alone")
+                        .note("leading batch dimensions are `*`: `[*, n]`"));
+                }
+                shape.any = Some(span);
+                if !self.eat(",") && !self.is("]") {
+                    return Err(self.unexpected("`]` after `..`"));
+                }
+                continue;
+            }
             if self.is("*") {
                 let span = self.next().1;
                 if shape.batch.is_some() || !shape.dims.is_empty() {

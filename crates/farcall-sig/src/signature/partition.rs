@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::Signature;
 use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
-use super::infer::{Mismatch, slot_names};
+use super::infer::{Mismatch, MismatchKind, Place, slot_names};
 
 /// The factors of a call with a certain number of operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,9 +75,16 @@ impl Signature {
     /// way.
     ///
     /// # Errors
-    /// If a call cannot have this number of operands.
+    /// If a call cannot have this number of operands; or if an operand or a result can have any dimensions
+    /// (`[..]`), all of which are whole.
     pub fn partition(&self, operand_count: usize) -> Result<Partition, Mismatch> {
         let slots = self.operand_slots(operand_count)?;
+        let operands = self.operands.iter().map(|o| (&o.name, &o.shape));
+        let results = self.results.iter().map(|r| (&r.name, &r.shape));
+        if let Some((name, _)) = operands.chain(results).find(|(_, shape)| shape.any.is_some()) {
+            let message = format!("{name} can have any dimensions, and is not split");
+            return Err(Mismatch { kind: MismatchKind::Shape, place: Place::Call, message });
+        }
         let kind = |usage| match usage {
             _ if self.has_side_effect() => FactorKind::Whole,
             DimUse::Whole => FactorKind::Whole,
