@@ -397,6 +397,12 @@ fn shape_functions() {
         f32[1][0], f32[2, 2][1, 0], f32[][]
         the shape function gives 1 shape, but the call has 2 (ys[0], ys[1])
         f32[2, 3][1, 0]
-        x has shape [2, -3], with a negative dimension"#]].assert_eq(&lines.join("\n"));
-    check(FLAT, "f32[2] f32[2]", &[], expect!["op: the shape of y is given by a shape function, which is not there"]);
+        x has shape [2, -3], with a negative dimension"#]]
+    .assert_eq(&lines.join("\n"));
+    check(
+        FLAT,
+        "f32[2] f32[2]",
+        &[],
+        expect!["op: the shape of y is given by a shape function, which is not there"],
+    );
 }

@@ -917,47 +917,74 @@ fn bounds() {
 
 #[test]
 fn any_dimensions() {
-    check("(x: f32[.., n]) -> ()", expect![[r#"
+    check(
+        "(x: f32[.., n]) -> ()",
+        expect![[r#"
         `..` stands for all dimensions, and is alone
           | (x: f32[.., n]) -> ()
           |         ^^
-          = leading batch dimensions are `*`: `[*, n]`"#]]);
-    check("(x: f32[*, ..]) -> ()", expect![[r#"
+          = leading batch dimensions are `*`: `[*, n]`"#]],
+    );
+    check(
+        "(x: f32[*, ..]) -> ()",
+        expect![[r#"
         `..` stands for all dimensions, and is alone
           | (x: f32[*, ..]) -> ()
           |            ^^
-          = leading batch dimensions are `*`: `[*, n]`"#]]);
-    check("(x: f32[..) -> ()", expect![[r#"
+          = leading batch dimensions are `*`: `[*, n]`"#]],
+    );
+    check(
+        "(x: f32[..) -> ()",
+        expect![[r#"
         expected `]` after `..`, found `)`
           | (x: f32[..) -> ()
-          |           ^"#]]);
-    check("(x: f32[..] column_major) -> ()", expect![[r#"
+          |           ^"#]],
+    );
+    check(
+        "(x: f32[..] column_major) -> ()",
+        expect![[r#"
         a tensor of any number of dimensions is row-major
           | (x: f32[..] column_major) -> ()
-          |             ^^^^^^^^^^^^"#]]);
-    check("(x: f32[*, n]) -> (y: f32[..])", expect![[r#"
+          |             ^^^^^^^^^^^^"#]],
+    );
+    check(
+        "(x: f32[*, n]) -> (y: f32[..])",
+        expect![[r#"
         `y` can have any dimensions, but an operand has `*`
           | (x: f32[*, n]) -> (y: f32[..])
           |                          ^^^^
-          = nothing is known of what it has of the batch: say `*: whole`"#]]);
-    check("(x: f32[*, n]) -> (y: f32[..]) where *: sum", expect![[r#"
+          = nothing is known of what it has of the batch: say `*: whole`"#]],
+    );
+    check(
+        "(x: f32[*, n]) -> (y: f32[..]) where *: sum",
+        expect![[r#"
         `y` can have any dimensions, but an operand has `*`
           | (x: f32[*, n]) -> (y: f32[..]) where *: sum
           |                          ^^^^
-          = nothing is known of what it has of the batch: say `*: whole`"#]]);
-    check("(x: f32[n], y: f32[..]) -> (z: f32[..]) where n: sum", expect![[r#"
+          = nothing is known of what it has of the batch: say `*: whole`"#]],
+    );
+    check(
+        "(x: f32[n], y: f32[..]) -> (z: f32[..]) where n: sum",
+        expect![[r#"
         `z` can have any dimensions, so `n` cannot be split
           | (x: f32[n], y: f32[..]) -> (z: f32[..]) where n: sum
           |                                               ^
-          = nothing is known of what it has of the dimension"#]]);
-    check("(x: f32[..], n: i64) -> (z: f32[n] aliases x)", expect![[r#"
+          = nothing is known of what it has of the dimension"#]],
+    );
+    check(
+        "(x: f32[..], n: i64) -> (z: f32[n] aliases x)",
+        expect![[r#"
         `z` is not of the type of `x`, which it aliases
           | (x: f32[..], n: i64) -> (z: f32[n] aliases x)
           |                                            ^
           = `z` is `f32[n]`
-          = `x` is `f32[..]`"#]]);
-    check("(x: f32[..]) -> (y: f32[n])", expect![[r#"
+          = `x` is `f32[..]`"#]],
+    );
+    check(
+        "(x: f32[..]) -> (y: f32[n])",
+        expect![[r#"
         `n` is neither a dimension of an operand nor an integer attribute
           | (x: f32[..]) -> (y: f32[n])
-          |                         ^"#]]);
+          |                         ^"#]],
+    );
 }
