@@ -2,6 +2,7 @@
 //! that prints it.
 
 use super::inst::Draft;
+use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
@@ -20,6 +21,25 @@ pub(super) struct Hook {
     pub(super) print: for<'a> fn(&mut Printer<'a>, &mut View<'a>) -> Result<(), NotPretty>,
     /// Stands right behind the operation's name, without a space.
     pub(super) tight: bool,
+}
+
+// --- sharding
+
+/// `<@mesh, [{"axis"}, {}]>`, which says nothing of what is computed.
+pub(super) static SHARDING: Hook = Hook { parse: skip_sharding, print: |_, _| Err(NotPretty), tight: false };
+
+fn skip_sharding(p: &mut Parser<'_>, _: &mut Draft) -> Parsed<()> {
+    p.expect(b'<')?;
+    let mut depth = 1u32;
+    while depth > 0 {
+        match p.bump().tok {
+            Tok::Punct(b'<' | b'[' | b'{' | b'(') => depth += 1,
+            Tok::Punct(b'>' | b']' | b'}' | b')') => depth -= 1,
+            Tok::Eof => return p.expected("`>`"),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 // --- constant

@@ -5,7 +5,7 @@
 
 use super::convert::Fields;
 use super::lexer::{Tok, next_token};
-use super::normalize;
+use super::normalize::{self, Meaning};
 use super::parser::{Parsed, Parser, or_list, span};
 use super::scope::{Operand, ResultName};
 use super::table::{self, Part, Read, Syntax, Types};
@@ -384,7 +384,16 @@ impl<'s> Parser<'s> {
         if let Read::Check(check) = &syntax.read {
             return normalize::finish_check(self, check, &mut draft, names, out);
         }
-        let op = self.op_of(syntax, &mut draft);
+        let mut op = self.op_of(syntax, &mut draft);
+        if let Some(Op::CustomCall(call)) = &op {
+            match normalize::meaning(&self.func, call, &mut draft) {
+                None => {}
+                Some(Meaning::Op(meant)) => op = Some(meant),
+                Some(Meaning::First(first)) => {
+                    return normalize::finish_first(self, first, &mut draft, names, out);
+                }
+            }
+        }
         let results = self.define_results(&draft.results, names, draft.span);
         let loc = self.trailing_loc()?;
         // A mistake has been reported if there is no operation: the module will not be used.

@@ -1,18 +1,172 @@
-//! The `check` dialect of the StableHLO suite, as custom calls.
+//! What is written as something else than it is.
 //!
-//! A check is a custom call like any other: `check.expect_eq %a, %b` is read as
+//! **Operations in disguise.** JAX and StableHLO write some operations as custom calls, which mean the
+//! same wherever they run; they are read as what they mean ([`meaning`]), so that no registry needs targets for them:
+//!
+//! | call | is read as |
+//! | --- | --- |
+//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, and the operation `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose |
+//! | `mhlo.topk` of the largest | `chlo.top_k` |
+//! | `mhlo.erf`, … without attributes | `chlo.erf`, … |
+//! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer |
+//!
+//! Such a call in another form (of several values, or another shape) stays what it is.
+//!
+//! **The `check` dialect of the StableHLO suite**, as custom calls. A check is a custom call like any other: `check.expect_eq %a, %b` is read as
 //! `stablehlo.custom_call @check.expect_eq(%a, %b) {has_side_effect = true}`. The forms with a constant
 //! become a constant and the call without `_const`; tolerances become the call's dictionary.
 
+use super::convert::{Bad, Fields};
 use super::inst::Draft;
 use super::parser::{Parsed, Parser};
 use super::scope::ResultName;
 use super::table::{CHECK, CHECK_CLOSE, CHECK_CONST, Read, Syntax};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::Diagnostic;
-use crate::module::Inst;
-use crate::op::{CallConfig, CustomCall, Op};
-use crate::types::Type;
+use crate::module::{Func, Inst, Region, ValueId};
+use crate::op::{CallConfig, CustomCall, Op, Slice, Unary};
+use crate::types::{TensorType, Type};
+
+/// Calls whose result is their operand, as far as one device is concerned.
+const IDENTITIES: [&str; 6] = [
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+];
+
+/// What a custom call is in truth.
+pub(super) enum Meaning {
+    /// This operation, on the same operands.
+    Op(Op),
+    /// The first elements of tensors that are sorted together.
+    First(First),
+}
+
+/// How tensors are sorted, before the first elements are taken.
+pub(super) struct First {
+    dim: usize,
+    /// Name of the function that says which elements come first.
+    comparator: String,
+}
+
+/// What a call means, if it stands for something else. Attributes that are spent are removed.
+pub(super) fn meaning(func: &Func, call: &CustomCall, draft: &mut Draft) -> Option<Meaning> {
+    let operands: Vec<&Type> = draft.operands.iter().map(|o| &func[o.id]).collect();
+    let target = call.target.as_str();
+    match (operands.as_slice(), draft.results.as_slice()) {
+        ([from], [to]) if IDENTITIES.contains(&target) && *from == to => Some(Meaning::Op(identity(to))),
+        (_, results) if target == "ApproxTopK" => first(call, &operands, results).map(Meaning::First),
+        ([_], results) => {
+            let name = target.strip_prefix("mhlo.")?;
+            let none = AttrDict::new();
+            let attrs = match draft.attrs.get("mhlo.attributes") {
+                Some(Attr::Dict(attrs)) => attrs,
+                None => &none,
+                Some(_) => return None,
+            };
+            let op = match (name, results.len()) {
+                ("topk", 2) if attrs.get("largest") != Some(&Attr::Bool(false)) => {
+                    Op::TopK { k: usize::try_from(attrs.get("k")?.as_i64()?).ok()? }
+                }
+                (_, 1) if attrs.is_empty() => {
+                    Op::Unary(Unary::ALL.into_iter().find(|u| u.name().strip_prefix("chlo.") == Some(name))?)
+                }
+                _ => return None,
+            };
+            draft.attrs.remove("mhlo.attributes");
+            draft.attrs.remove("mhlo.version");
+            Some(Meaning::Op(op))
+        }
+        _ => None,
+    }
+}
+
+/// The operation that gives a value of this type back.
+fn identity(ty: &Type) -> Op {
+    match ty {
+        Type::Tensor(t) if t.is_static() => Op::Reshape,
+        _ => Op::OptimizationBarrier,
+    }
+}
+
+/// `sdy.sharding_constraint`
+pub(super) fn read_sharding_constraint(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    f.take("sharding");
+    match f.operand_types.as_slice() {
+        [ty] => Ok(identity(ty)),
+        types => Err(format!("a sharding constraint has 1 operand, not {}", types.len())),
+    }
+}
+
+/// `ApproxTopK`: as many operands as initial values, which are not needed where there are enough elements.
+fn first(call: &CustomCall, operands: &[&Type], results: &[Type]) -> Option<First> {
+    let CallConfig::Dict(config) = &call.config else { return None };
+    let dim = usize::try_from(config.get("reduction_dim")?.as_i64()?).ok()?;
+    let [comparator] = call.called_computations.as_slice() else { return None };
+    if results.is_empty() || operands.len() != 2 * results.len() {
+        return None;
+    }
+    let fits = operands.iter().zip(results).all(|(from, to)| match (from, to) {
+        (Type::Tensor(from), Type::Tensor(to)) => {
+            let same = |(d, (a, b)): (usize, (&usize, &usize))| a == b || (d == dim && b <= a);
+            from.is_static()
+                && to.is_static()
+                && from.dtype == to.dtype
+                && from.rank() == to.rank()
+                && dim < from.rank()
+                && from.dims.iter().zip(to.dims.iter()).enumerate().all(same)
+        }
+        _ => false,
+    });
+    fits.then(|| First { dim, comparator: comparator.clone() })
+}
+
+/// Makes the instructions that sort and take the first.
+pub(super) fn finish_first<'s>(
+    p: &mut Parser<'s>,
+    first: First,
+    draft: &mut Draft,
+    names: &[ResultName<'s>],
+    out: &mut Vec<Inst>,
+) -> Parsed<()> {
+    let span = draft.span;
+    p.callees.push((first.comparator.clone(), span));
+    let loc = p.trailing_loc()?;
+    let inst = |op: Op, operands: Vec<ValueId>, results: Vec<ValueId>, regions: Vec<Region>| Inst {
+        op,
+        operands,
+        results,
+        regions,
+        attrs: AttrDict::new(),
+        span,
+        loc: loc.clone(),
+    };
+    let operands: Vec<ValueId> = draft.operands.iter().take(draft.results.len()).map(|o| o.id).collect();
+    let types: Vec<Type> = operands.iter().map(|id| p.func[*id].clone()).collect();
+    let scalar = |ty: &Type| match ty {
+        Type::Tensor(t) => Type::Tensor(t.with_dims([])),
+        other => other.clone(),
+    };
+    // The comparator has two elements of each tensor in turn, as that of a sort.
+    let args: Vec<ValueId> =
+        types.iter().flat_map(|ty| [scalar(ty), scalar(ty)]).map(|ty| p.func.new_value(ty)).collect();
+    let before = p.func.new_value(Type::Tensor(TensorType::new(farcall_sig::DType::Pred, [])));
+    let compare = inst(Op::Call { callee: first.comparator }, args.clone(), vec![before], Vec::new());
+    let body = Region { args, insts: vec![compare, inst(Op::Return, vec![before], Vec::new(), Vec::new())] };
+    let sorted: Vec<ValueId> = types.iter().map(|ty| p.func.new_value(ty.clone())).collect();
+    let results = p.define_results(&draft.results, names, span);
+    let sort = Op::Sort { dim: first.dim, is_stable: true };
+    out.push(inst(sort, operands, sorted.clone(), vec![body]));
+    for (from, to) in sorted.into_iter().zip(results) {
+        let dims = p.func.tensor(to).map(|t| t.dims.to_vec()).unwrap_or_default();
+        let slice = Slice { start: vec![0; dims.len()], strides: vec![1; dims.len()], limit: dims };
+        out.push(inst(Op::Slice(slice), vec![from], vec![to], Vec::new()));
+    }
+    Ok(())
+}
 
 /// An operation of the `check` dialect.
 pub(super) struct Check {

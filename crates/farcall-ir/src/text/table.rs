@@ -350,6 +350,11 @@ static OPS: &[Syntax] = &[
     ),
     op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::PartitionId)),
     op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::ReplicaId)),
+    op(
+        "sdy.sharding_constraint",
+        &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME],
+        normalize::read_sharding_constraint,
+    ),
     // call
     op(
         "stablehlo.custom_call",

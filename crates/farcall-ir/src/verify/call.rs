@@ -11,11 +11,21 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     for alias in &op.aliases {
         output_alias(cx, alias);
     }
-    // Version 4 is that of typed targets, which take a dictionary.
-    if let (Some(4), CallConfig::Text(text)) = (op.api_version, &op.config) {
-        cx.check(text.is_empty(), "custom-call-config", || {
-            "backend_config must be a dictionary where api_version is 4, found a string".to_owned()
-        });
+    // Version 4 is that of typed targets, which take a dictionary; 2 and 3 are of untyped ones.
+    match (op.api_version, &op.config) {
+        (Some(version), _) if !(0..=4).contains(&version) => {
+            cx.fail("custom-call-version", format!("api_version must be in [0, 4], found {version}"));
+        }
+        (Some(4), CallConfig::Text(text)) if !text.is_empty() => {
+            let message = "backend_config must be a dictionary where api_version is 4, found a string";
+            cx.fail("custom-call-config", message.to_owned());
+        }
+        (Some(version @ (2 | 3)), CallConfig::Dict(_)) => {
+            let message =
+                format!("backend_config must be a string where api_version is {version}, found a dictionary");
+            cx.fail("custom-call-config", message);
+        }
+        _ => {}
     }
 }
 

@@ -94,3 +94,27 @@ func.func @f(%a: tensor<2x3xf32>) {
   %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 2 : i32, backend_config = "text"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
+// -----
+// A string that is the text of a dictionary is one.
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 4 : i32, backend_config = "{a = 1 : i32, b = \22x\22}"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-config] 2:8: backend_config must be a string where api_version is 3, found a dictionary
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 3 : i32, backend_config = {a = 1 : i32}}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-version] 2:8: api_version must be in [0, 4], found 5
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = 5 : i32}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+// [custom-call-version] 2:8: api_version must be in [0, 4], found -1
+func.func @f(%a: tensor<2x3xf32>) {
+  %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = -1 : i32}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}

@@ -5,6 +5,7 @@ use super::indexing::{list, number};
 use super::{Bad, Fields, Put, i32_attr};
 use crate::attr::{Attr, AttrDict};
 use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
+use crate::text::parse_attr;
 
 pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let api_version = match f.take("api_version") {
@@ -17,7 +18,7 @@ pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::CustomCall(Box::new(CustomCall {
         target: f.string("call_target_name")?,
         api_version,
-        config: read_config(f)?,
+        config: read_config(f, api_version)?,
         has_side_effect: f.flag("has_side_effect")?,
         operand_layouts: read_layouts(f, "operand_layouts")?,
         result_layouts: read_layouts(f, "result_layouts")?,
@@ -26,8 +27,9 @@ pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     })))
 }
 
-/// A dictionary in either attribute counts; `mhlo.backend_config` first.
-fn read_config(f: &mut Fields<'_>) -> Result<CallConfig, Bad> {
+/// A dictionary in either attribute counts; `mhlo.backend_config` first. A string where typed targets
+/// are called is a dictionary's text, as in HLO.
+fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfig, Bad> {
     let plain = f.take("backend_config");
     match f.take("mhlo.backend_config") {
         Some(Attr::Dict(d)) => return Ok(CallConfig::Dict(d)),
@@ -38,7 +40,13 @@ fn read_config(f: &mut Fields<'_>) -> Result<CallConfig, Bad> {
         None => Ok(CallConfig::Absent),
         Some(Attr::Dict(d)) => Ok(CallConfig::Dict(d)),
         Some(Attr::String(text)) if text.is_empty() => Ok(CallConfig::Absent),
-        Some(Attr::String(text)) => Ok(CallConfig::Text(text)),
+        Some(Attr::String(text)) => {
+            let text_of = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(parse_attr);
+            match text_of(&text).filter(|_| api_version == Some(4)) {
+                Some(Ok(Attr::Dict(d))) => Ok(CallConfig::Dict(d)),
+                _ => Ok(CallConfig::Text(text)),
+            }
+        }
         Some(other) => Err(format!("attribute `backend_config` is a string or a dictionary, not {other}")),
     }
 }
