@@ -5,11 +5,13 @@
 //! that every object is asked. Where there is none, nothing happens. A host that reads descriptors
 //! (farcall) is left out.
 //!
-//! **Invariants.** Runs inside `dlopen`: no panic leaves it, and nothing that it opens stays open.
+//! **Invariants.** Runs inside `dlopen`: no panic leaves it, and nothing that it opens stays open. A library
+//! that a host has pointers into stays loaded until the process ends, whoever closes it ([`stay_loaded`]).
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use std::sync::Once;
 
 use crate::abi::{self, Api};
 use crate::context::{Host, function};
@@ -34,7 +36,10 @@ pub fn register(library: &'static LibraryDescriptor) -> usize {
             let Some(host) = (unsafe { Host::new(api, null_mut()) }) else { continue };
             for op in library.ops() {
                 match register_op(&host, &op) {
-                    Ok(()) => registered += 1,
+                    Ok(()) => {
+                        stay_loaded();
+                        registered += 1;
+                    }
                     Err(error) => eprintln!("{}: {}: {error}", library.name(), op.name()),
                 }
             }
@@ -42,6 +47,23 @@ pub fn register(library: &'static LibraryDescriptor) -> usize {
         registered
     }))
     .unwrap_or(0)
+}
+
+/// Keeps the library that this copy of the crate is part of from being unloaded: hosts forget neither
+/// functions nor types. Nothing to do where it is the program itself.
+pub(crate) fn stay_loaded() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: all members are pointers.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: `dladdr` takes any address and writes to `info`.
+        let found = unsafe { libc::dladdr((&raw const ONCE).cast(), &raw mut info) };
+        if found != 0 && !info.dli_fname.is_null() {
+            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+            // SAFETY: the name of an object that is loaded. The handle is kept on purpose.
+            unsafe { libc::dlopen(info.dli_fname, flags) };
+        }
+    });
 }
 
 fn register_op(host: &Host, op: &Op<'_>) -> Result<()> {

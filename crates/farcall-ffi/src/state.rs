@@ -225,6 +225,8 @@ fn register<T: Send + Sync + 'static>(host: &Host, name: String) -> Result<abi::
     // SAFETY: a function of the host, with the arguments it takes.
     let error = unsafe { function(&mut args) };
     host.check(error)?;
+    #[cfg(target_os = "linux")]
+    crate::registration::stay_loaded();
     let next = NUMBERS.load(Ordering::Acquire);
     let node = Number { api: host.api, rust: TypeId::of::<T>(), number, _description: description, next };
     NUMBERS.store(Box::leak(Box::new(node)), Ordering::Release);

@@ -64,6 +64,12 @@ fn registers_with_every_host_of_the_process() {
     if dirs.len() == 3 {
         expect!["0 7 14 21 "].assert_eq(&results);
     }
+
+    // Whoever closes the library, the hosts have its functions.
+    drop(library);
+    assert_eq!(notes(&late), "");
+    // SAFETY: a handler whose library was closed, but has to be there.
+    assert!(unsafe { execute(std::ptr::null_mut()) }.is_null());
 }
 
 /// Without a host nothing happens, and nothing is printed.

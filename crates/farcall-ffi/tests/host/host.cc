@@ -16,6 +16,7 @@ namespace {
 std::string notes;
 void* state = nullptr;
 int64_t state_type = 0;
+void (*state_deleter)(void*) = nullptr;
 int64_t next_type = XLA_FFI_API_MINOR * 100;
 
 std::string Text(XLA_FFI_ByteSpan span) { return std::string(span.ptr, span.len); }
@@ -37,6 +38,7 @@ void ErrorText(XLA_FFI_Error_GetMessage_Args* args) {
 
 XLA_FFI_Error* TypeRegister(XLA_FFI_Type_Register_Args* args) {
   if (args->type_id->type_id == 0) args->type_id->type_id = ++next_type;
+  state_deleter = args->type_info->deleter;
   return nullptr;
 }
 
@@ -163,6 +165,8 @@ extern "C" int64_t host_run(XLA_FFI_Handler* instantiate, XLA_FFI_Handler* execu
     frame.rets.rets = rets;
     error = execute(&frame);
   }
+  if (state) state_deleter(state);
+  state = nullptr;
   if (error) {
     notes += error->message;
     delete error;
