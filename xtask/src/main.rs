@@ -1,4 +1,4 @@
-//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `bench`.
+//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `valgrind`, `bench`.
 //!
 //! One file a task. Everything that a task makes lies under `target/`.
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ mod python;
 mod shell;
 mod suites;
 mod test;
+mod valgrind;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,8 @@ Tasks:
   test-newest [MIRROR]
                  The handlers' Python tests in a jaxlib that needs a newer Python than this
                  machine's, in a Debian made with debootstrap from MIRROR. Needs root.
+  valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
+                 lost. Ends with `N passed, N failed`.
   bench          Decoding, calls, compile time and throughput, side by side with
                  jaxlib in one sitting.
 ";
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--quick"] => test::run(true),
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
+        ["valgrind"] => valgrind::run(),
         ["bench"] => bench::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -175,7 +175,7 @@ impl Tally {
 }
 
 /// The number that stands before a word: `ok. 12 passed; 0 failed` holds 12 before ` passed`.
-fn number_before(text: &str, word: &str) -> u64 {
+pub(crate) fn number_before(text: &str, word: &str) -> u64 {
     let head = text.split(word).next().unwrap_or_default();
     head.rsplit(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
