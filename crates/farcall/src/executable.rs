@@ -9,6 +9,7 @@ use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType};
 
 use crate::compile::{self, Failure};
+use crate::custom_call::RunContext;
 use crate::plan::{InvalidPlan, Plan};
 use crate::registry::Registry;
 use crate::runtime::{Inputs, Program, RunError};
@@ -161,7 +162,7 @@ impl Executable {
     /// a custom call fails.
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
-        self.inner.program.run(Inputs::Borrowed(inputs))
+        self.inner.program.run(Inputs::Borrowed(inputs), None)
     }
 
     /// Runs the program on inputs that are given up: one literal per result.
@@ -175,7 +176,18 @@ impl Executable {
     /// As [`run`](Executable::run). The inputs are gone then, too.
     pub fn run_owned(&self, inputs: Vec<Literal>) -> Result<Vec<Literal>, RunError> {
         self.check(&inputs)?;
-        self.inner.program.run(Inputs::Owned(inputs))
+        self.inner.program.run(Inputs::Owned(inputs), None)
+    }
+
+    /// The same as part of a given run, which says what handlers see of it: the run's id, the device, the
+    /// threads for their tasks, the embedder's data and options. Without one, every run has an id of its
+    /// own, is on device 0, and has the threads of the process.
+    ///
+    /// # Errors
+    /// As [`run`](Executable::run).
+    pub fn run_in(&self, inputs: Vec<Literal>, run: &RunContext) -> Result<Vec<Literal>, RunError> {
+        self.check(&inputs)?;
+        self.inner.program.run(Inputs::Owned(inputs), Some(run))
     }
 
     /// Compares number and types of inputs with those of the program.

@@ -16,7 +16,8 @@ pub(super) struct Context {
     pub(super) staged: Vec<usize>,
     /// Where the inputs of the current run are.
     pub(super) params: Vec<*mut u8>,
-    pub(super) run: RunContext,
+    /// What handlers see of a run that comes without one of its own; taken while it runs.
+    pub(super) run: Option<RunContext>,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,
 }
@@ -39,7 +40,7 @@ impl Context {
             frames: plan.calls.iter().map(CallFrame::new).collect(),
             staged,
             params: Vec::with_capacity(plan.params.len()),
-            run: RunContext::new(),
+            run: None,
         })
     }
 }

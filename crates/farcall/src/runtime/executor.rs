@@ -5,18 +5,19 @@ use farcall_ir::{DType, Literal, TensorType};
 use super::context::Context;
 use super::denormals::Mode;
 use super::{Constants, RunError, kernels, reference};
+use crate::custom_call::RunContext;
 use crate::plan::{Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
 
-/// Runs a plan once. The inputs have the types of its parameters.
+/// Runs a plan once, as part of `run`. The inputs have the types of its parameters.
 pub(super) fn run(
     plan: &Plan,
     constants: &Constants,
     context: &mut Context,
     inputs: Inputs<'_>,
+    run: &RunContext,
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(plan.denormals);
-    context.run.next_run();
-    let ran = stages(context, &mode).and_then(|()| thunks(plan, constants, context, inputs, mode));
+    let ran = stages(context, run, &mode).and_then(|()| thunks(plan, constants, context, inputs, run, mode));
     end_stages(context);
     ran
 }
@@ -27,6 +28,7 @@ pub(super) fn thunks(
     constants: &Constants,
     context: &mut Context,
     inputs: Inputs<'_>,
+    run: &RunContext,
     mode: Mode,
 ) -> Result<Vec<Literal>, RunError> {
     // Donated inputs have to be ours to be written to; a program without any can use the caller's.
@@ -47,7 +49,7 @@ pub(super) fn thunks(
             if param.donated { input.bytes_mut().as_mut_ptr() } else { input.bytes().as_ptr().cast_mut() };
         context.params.push(data);
     }
-    let mut executor = Executor { plan, constants, context, mode, started: Vec::new() };
+    let mut executor = Executor { plan, constants, context, run, mode, started: Vec::new() };
     let ran = executor.sequence(&plan.thunks);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
@@ -66,12 +68,12 @@ pub(crate) enum Inputs<'a> {
 }
 
 /// The prepare stages of all targets that have one, then the initialize stages.
-fn stages(context: &mut Context, mode: &Mode) -> Result<(), RunError> {
-    stage(context, mode, false)?;
-    stage(context, mode, true)
+fn stages(context: &mut Context, run: &RunContext, mode: &Mode) -> Result<(), RunError> {
+    stage(context, run, mode, false)?;
+    stage(context, run, mode, true)
 }
 
-fn stage(context: &mut Context, mode: &Mode, initialize: bool) -> Result<(), RunError> {
+fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool) -> Result<(), RunError> {
     for number in &context.staged {
         let frame = &mut context.frames[*number];
         let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
@@ -79,17 +81,16 @@ fn stage(context: &mut Context, mode: &Mode, initialize: bool) -> Result<(), Run
         // SAFETY: pointers may be null before the run.
         let done = unsafe {
             if initialize {
-                frame.initialize(&operands, &results, &context.run)
+                frame.initialize(&operands, &results, run)
             } else {
-                frame.prepare(&operands, &results, &context.run)
+                frame.prepare(&operands, &results, run)
             }
         };
         mode.restore();
         done?;
     }
     for nested in context.nested.iter_mut().flatten() {
-        nested.run.set_run_id(context.run.run_id());
-        stage(nested, mode, initialize)?;
+        stage(nested, run, mode, initialize)?;
     }
     Ok(())
 }
@@ -106,6 +107,7 @@ struct Executor<'a> {
     plan: &'a Plan,
     constants: &'a Constants,
     context: &'a mut Context,
+    run: &'a RunContext,
     mode: Mode,
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
@@ -263,7 +265,7 @@ impl<'a> Executor<'a> {
         let context = &mut *self.context;
         // SAFETY: the plan is validated: every leaf has its place, of its size, aligned. Thunks that
         // touch these places finish the call first, and the run ends after it.
-        let done = unsafe { context.frames[number].start(&context.run) };
+        let done = unsafe { context.frames[number].start(self.run) };
         self.mode.restore();
         if done? {
             self.started.push(Started { thunk: t, call });
@@ -295,7 +297,7 @@ impl<'a> Executor<'a> {
         let inputs: Result<Vec<Literal>, RunError> = t.inputs.iter().map(|b| self.literal(b)).collect();
         let (site, constants) = (&self.plan.references[number], &self.constants.nested[number]);
         let contexts = &mut self.context.nested[number];
-        let results = reference::run(self.plan, site, constants, contexts, inputs?);
+        let results = reference::run(self.plan, site, constants, contexts, self.run, inputs?);
         self.mode.restore();
         let results = results?;
         for (literal, output) in results.iter().zip(&t.outputs) {

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use farcall_ir::eval::EvalError;
 use farcall_ir::{Diagnostic, Literal};
 
-use crate::custom_call::CallError;
+use crate::custom_call::{CallError, RunContext};
 use crate::plan::{InvalidPlan, Plan};
 use context::Context;
 pub(crate) use executor::Inputs;
@@ -124,14 +124,27 @@ impl Program {
         &self.plan
     }
 
-    /// Runs with inputs that have been checked.
-    pub(crate) fn run(self: &Arc<Program>, inputs: Inputs<'_>) -> Result<Vec<Literal>, RunError> {
+    /// Runs with inputs that have been checked, as part of `run`, or of a run of its own.
+    pub(crate) fn run(
+        self: &Arc<Program>,
+        inputs: Inputs<'_>,
+        run: Option<&RunContext>,
+    ) -> Result<Vec<Literal>, RunError> {
         let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = match taken {
             Some(context) => context,
             None => Context::new(&self.plan)?,
         };
-        let results = executor::run(&self.plan, &self.constants, &mut context, inputs);
+        let results = match run {
+            Some(run) => executor::run(&self.plan, &self.constants, &mut context, inputs, run),
+            None => {
+                let mut own = context.run.take().unwrap_or_default();
+                own.next_run();
+                let results = executor::run(&self.plan, &self.constants, &mut context, inputs, &own);
+                context.run = Some(own);
+                results
+            }
+        };
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < POOL {
             pool.push(context);

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::executor::Inputs;
 use super::{Constants, RunError, executor};
+use crate::custom_call::RunContext;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
 
 /// Evaluates an instruction. `inputs`: its operands, then what its regions capture.
@@ -20,13 +21,14 @@ pub(super) fn run(
     site: &ReferenceSite,
     constants: &[Constants],
     contexts: &mut [Context],
+    run: &RunContext,
     inputs: Vec<Literal>,
 ) -> Result<Vec<Literal>, RunError> {
     let func = &plan.module.funcs[site.func];
     let mut values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let captured = values.split_off(site.inst.operands.len());
     let around = |id| site.captured.iter().position(|c| *c == id).map(|i| captured[i].clone());
-    let host = Nested { site, constants, contexts: RefCell::new(contexts), failed: RefCell::default() };
+    let host = Nested { site, constants, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
     match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.denormals) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.
@@ -39,6 +41,7 @@ struct Nested<'a> {
     site: &'a ReferenceSite,
     constants: &'a [Constants],
     contexts: RefCell<&'a mut [Context]>,
+    run: &'a RunContext,
     failed: RefCell<Option<RunError>>,
 }
 
@@ -51,8 +54,8 @@ impl Host for Nested<'_> {
         let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
         let mode = Mode::enter(plan.denormals);
         let inputs = Inputs::Owned(tensors(operands));
-        let outputs =
-            executor::thunks(plan, constants, &mut contexts[number], inputs, mode).map_err(|e| {
+        let outputs = executor::thunks(plan, constants, &mut contexts[number], inputs, self.run, mode)
+            .map_err(|e| {
                 let message = e.to_string();
                 *self.failed.borrow_mut() = Some(e);
                 message
