@@ -30,6 +30,7 @@ Examples:
   farcall targets --load libhandlers.so --target rms_norm=RmsNorm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'rand:f32[64]' -a eps=1e-5
   farcall test tests/ --jobs 4
+  farcall new my-ops
 
 Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong.";
 
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Op(OpArgs),
     /// Run self-checking programs and corpus cases
     Test(TestArgs),
+    /// Make a library of ops to start from
+    New(NewArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  farcall completions bash > ~/.local/share/bash-completion/completions/farcall"
@@ -239,6 +242,31 @@ Examples:
   farcall op libmy_ops.so rms_norm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'ones:f32[64]' -a eps=1e-5 -o y.npy
   farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i 'rand:f32[64]' --stats --repeat 100 -q";
+
+#[derive(Args, Debug)]
+#[command(after_help = NEW_HELP)]
+pub(crate) struct NewArgs {
+    /// The crate, a folder that is made; its name is the last part of the path
+    #[arg(value_name = "NAME")]
+    pub path: PathBuf,
+    /// The op's name [default: the crate's, in snake_case]
+    #[arg(long, value_name = "NAME")]
+    pub op: Option<String>,
+    /// Checkout of farcall to build against [default: the one this program was built from, else the released version]
+    #[arg(long, value_name = "PATH")]
+    pub farcall: Option<PathBuf>,
+    /// Print what was made, and what to do next, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const NEW_HELP: &str = "\
+The crate has one op with its gradient, tests, and an example that calls it from NumPy and JAX. It says how to \
+build and run all of that.
+
+Examples:
+  farcall new my-ops
+  farcall new kernels/norms --op rms_norm";
 
 #[derive(Args, Debug, Clone)]
 #[command(after_help = TEST_HELP)]

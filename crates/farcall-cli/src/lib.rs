@@ -8,6 +8,7 @@
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: what all commands share.
 //! - `npy`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `op`, `new`: ops called and explained; libraries of ops to start from.
 //! - `test`: self-checking programs and the corpus, in processes of their own. `compare` and
 //!   `corpus` judge outputs, `check_targets` are the targets with which programs check themselves.
 //!
@@ -31,6 +32,7 @@ mod execute;
 mod inputs;
 mod inspect;
 mod load;
+mod new;
 mod npy;
 mod op;
 mod program;
@@ -64,6 +66,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Run(args) => run::run(&args)?,
         Command::Inspect(args) => inspect::inspect(&args)?,
         Command::Targets(args) => targets::targets(&args)?,
+        Command::New(args) => new::new(&args)?,
         Command::Op(args) => op::op(&args)?,
         Command::Test(args) => return test::test(&args),
         Command::Completions { shell } => {

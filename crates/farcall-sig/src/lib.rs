@@ -12,6 +12,7 @@
 pub mod attr;
 pub mod dtype;
 pub mod nearest;
+pub mod reserved;
 pub mod signature;
 
 pub use attr::{AttrType, AttrValue, Attrs, ScalarType};

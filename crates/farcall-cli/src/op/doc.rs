@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::inputs::count;
 use crate::targets;
-use crate::terminal::{self, BOLD, DIM, GREEN, styled};
+use crate::terminal::{self, BOLD, DIM, GREEN, quoted, styled};
 
 /// Prints a library's ops, each with how it is called from Python, and what it does.
 pub(crate) fn list(ops: &[&Arc<Target>], library: &Path, as_json: bool) -> Result<()> {
@@ -188,13 +188,4 @@ fn make<'s>(
     }
     let dtype = signature.possible_types(&operand.element).into_iter().next()?;
     Some((dtype, dims))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -2,9 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use folder::{Folder, LIBRARY};
-
-mod folder;
+use crate::folder::{Folder, LIBRARY};
 
 /// `farcall op LIBRARY …`
 fn op<'a>(args: &[&'a str]) -> Vec<&'a str> {

@@ -1,10 +1,8 @@
-//! The program as its users see it: what it prints, and how it ends.
+//! Every command but those with a file of their own: outputs, exit codes, messages.
 
 use expect_test::expect;
 
-use folder::{Folder, LIBRARY};
-
-mod folder;
+use crate::folder::{Folder, LIBRARY};
 
 const DOUBLE: &str = "\
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {

@@ -1,0 +1,129 @@
+//! `farcall new`: a library of ops to start from.
+//!
+//! The crate is written beside the place where it is to be, and moved there when it is whole: nothing is left
+//! half made. Its files are those of the folder `template`, with other names in them.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+
+use crate::args::NewArgs;
+use crate::terminal::{self, BOLD, DIM, GREEN, styled};
+
+mod names;
+mod template;
+
+use names::Names;
+use template::Farcall;
+
+/// Makes a crate and says what to do with it.
+pub(crate) fn new(args: &NewArgs) -> Result<()> {
+    let path = &args.path;
+    let Some(name) = path.file_name() else { bail!("{} names no folder to be made", path.display()) };
+    let name = name.to_str().with_context(|| format!("{} cannot be a crate's name", path.display()))?;
+    let names = Names::new(name, args.op.as_deref())?;
+    let farcall = Farcall::find(args.farcall.as_deref())?;
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    ensure!(
+        path.symlink_metadata().is_err(),
+        "{} exists already; farcall new makes a folder and changes none",
+        path.display()
+    );
+    ensure!(parent.is_dir(), "there is no folder {} to make {name} in", parent.display());
+    let files = template::files(&names, &farcall, enclosing_workspace(parent).is_some());
+    write(path, parent, &files)?;
+    let next = next_steps(path, &names, &farcall);
+    let mut out = terminal::stdout();
+    if args.json {
+        let steps: Vec<&str> = next.iter().map(|(command, _)| command.as_str()).collect();
+        let value = json!({
+            "path": path, "crate": names.krate, "op": names.op, "library": names.library(), "next": steps,
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
+        return Ok(());
+    }
+    let made = format!("{}/", path.display());
+    writeln!(out, "Made {} with the op {}.\n", styled(GREEN, made), styled(BOLD, &names.op))?;
+    writeln!(out, "Next:\n")?;
+    for (command, what) in &next {
+        match what.is_empty() {
+            true => writeln!(out, "  {command}")?,
+            false => writeln!(out, "  {command:24}  {}", styled(DIM, format!("# {what}")))?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes the files into a folder beside `path`, which takes that name in the end.
+fn write(path: &Path, parent: &Path, files: &BTreeMap<&'static str, String>) -> Result<()> {
+    let attempt = || -> Result<()> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".farcall-new-");
+        // A temporary folder is for its owner alone; a crate is a folder like any other.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let folder = builder.tempdir_in(parent)?;
+        for (name, text) in files {
+            let file = folder.path().join(name);
+            file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::write(file, text)?;
+        }
+        match std::fs::rename(folder.path(), path) {
+            Ok(()) => {
+                // It is not there any more under the name that would be removed.
+                let _moved = folder.keep();
+                Ok(())
+            }
+            // Somebody was faster.
+            Err(e) if [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory].contains(&e.kind()) => {
+                bail!("it exists already")
+            }
+            Err(e) => Err(e.into()),
+        }
+    };
+    attempt().with_context(|| format!("cannot make {}", path.display()))
+}
+
+/// The manifest of a workspace that a crate in this folder would be taken for a part of.
+fn enclosing_workspace(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    folder.ancestors().map(|f| f.join("Cargo.toml")).find(|manifest| {
+        std::fs::read_to_string(manifest)
+            .is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[workspace")))
+    })
+}
+
+/// Commands to paste, each with what it does.
+fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'static str)> {
+    let quoted = |path: &Path| terminal::quoted(&path.display().to_string());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let library = quoted(&target.join("release").join(names.library()));
+    let program = program();
+    let package = farcall.checkout().map_or_else(|| "farcall".to_owned(), |c| c.display().to_string());
+    let package = terminal::quoted(&format!("{package}[jax]"));
+    vec![
+        (format!("cd {}", quoted(path)), ""),
+        ("cargo test".to_owned(), "values and gradient"),
+        ("cargo build --release".to_owned(), ""),
+        (format!("{program} op {library} {}", names.op), ""),
+        (format!("{program} op {library} {} -i 'rand:f32[2,4]' -i 'ones:f32[4]'", names.op), ""),
+        (format!("pip install {package}"), ""),
+        ("python example.py".to_owned(), "NumPy and JAX"),
+    ]
+}
+
+/// How this program is called: by its name where a shell finds it, else by its path.
+fn program() -> String {
+    let Ok(this) = std::env::current_exe().and_then(|p| p.canonicalize()) else {
+        return "farcall".to_owned();
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&path).map(|folder| folder.join("farcall")).find(|p| p.is_file());
+    match first.and_then(|p| p.canonicalize().ok()) {
+        Some(found) if found == this => "farcall".to_owned(),
+        _ => terminal::quoted(&this.display().to_string()),
+    }
+}

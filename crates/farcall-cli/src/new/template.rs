@@ -1,0 +1,151 @@
+//! The files of a new library: those of the folder `template`, with its names in the place of `my-ops`, `my_ops`
+//! and `my_op`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::names::Names;
+
+/// Paths in the crate, with their texts.
+const FILES: [(&str, &str); 5] = [
+    (".gitignore", include_str!("../../template/gitignore")),
+    ("Cargo.toml", include_str!("../../template/Cargo.toml.in")),
+    ("README.md", include_str!("../../template/README.md")),
+    ("example.py", include_str!("../../template/example.py")),
+    ("src/lib.rs", include_str!("../../template/src/lib.rs")),
+];
+
+/// Where a new crate gets farcall from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Farcall {
+    /// The folder of the crate `farcall-ffi`.
+    Path(PathBuf),
+    /// The registry.
+    Version,
+}
+
+impl Farcall {
+    /// The one in a checkout (or the folder of the crate itself) if given, else the one that this program was
+    /// built with, if that is still there.
+    ///
+    /// # Errors
+    /// If it is not where it is said to be.
+    pub(crate) fn find(given: Option<&Path>) -> Result<Farcall> {
+        let Some(given) = given else {
+            let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ffi");
+            return Ok(is_ffi(&built)
+                .then(|| built.canonicalize().ok())
+                .flatten()
+                .map_or(Farcall::Version, Farcall::Path));
+        };
+        let Some(found) =
+            [given.join("crates/farcall-ffi"), given.to_owned()].into_iter().find(|p| is_ffi(p))
+        else {
+            bail!("{} is no checkout of farcall: there is no crates/farcall-ffi in it", given.display());
+        };
+        let found = found.canonicalize().with_context(|| format!("cannot use {}", found.display()))?;
+        Ok(Farcall::Path(found))
+    }
+
+    /// The checkout, from which the Python package can be installed.
+    pub(crate) fn checkout(&self) -> Option<&Path> {
+        let Farcall::Path(ffi) = self else { return None };
+        ffi.parent()?.parent().filter(|root| root.join("pyproject.toml").is_file())
+    }
+
+    /// The line of a manifest.
+    fn dependency(&self) -> String {
+        match self {
+            Farcall::Path(path) => {
+                format!("farcall-ffi = {{ path = {} }}", toml_string(&path.display().to_string()))
+            }
+            Farcall::Version => format!("farcall-ffi = {:?}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}
+
+/// True for the folder of the crate `farcall-ffi`.
+fn is_ffi(folder: &Path) -> bool {
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml"));
+    manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == "name = \"farcall-ffi\""))
+}
+
+/// A text in quotes.
+fn toml_string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out += &format!("\\u{:04X}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// The crate's files. `own_workspace` makes it a workspace of its own.
+pub(crate) fn files(names: &Names, farcall: &Farcall, own_workspace: bool) -> BTreeMap<&'static str, String> {
+    let dependency = farcall.dependency();
+    let words = [
+        ("my-ops", &names.krate),
+        ("my_ops", &names.lib),
+        ("my_op", &names.op),
+        ("FARCALL_FFI", &dependency),
+    ];
+    let file = |(path, text): (&'static str, &str)| {
+        let mut text = fill(text, &words.map(|(word, with)| (word, with.as_str())));
+        if path == "Cargo.toml" && own_workspace {
+            text += "\n# Not a part of the workspace around it.\n[workspace]\n";
+        }
+        (path, text)
+    };
+    FILES.into_iter().map(file).collect()
+}
+
+/// The text with these words replaced; the first that fits at a place. What is put in is not looked at again.
+fn fill(text: &str, words: &[(&str, &str)]) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    'text: while let Some(c) = rest.chars().next() {
+        for (word, with) in words {
+            if let Some(after) = rest.strip_prefix(word) {
+                out += with;
+                rest = after;
+                continue 'text;
+            }
+        }
+        out.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_of_the_template_is_left() {
+        let names = Names::new("gates", Some("swish")).unwrap();
+        for (path, text) in files(&names, &Farcall::Version, false) {
+            for word in ["my-op", "my_op", "FARCALL"] {
+                assert!(!text.contains(word), "{path} has {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_hold_those_of_the_template_stay() {
+        let names = Names::new("my_ops2", Some("my_op3")).unwrap();
+        let files = files(&names, &Farcall::Version, false);
+        assert!(files["Cargo.toml"].contains("name = \"my_ops2\""), "{}", files["Cargo.toml"]);
+        assert!(files["src/lib.rs"].contains("library!(\"my_ops2\", [my_op3, my_op3_bwd]);"));
+    }
+
+    #[test]
+    fn paths_are_quoted_for_the_manifest() {
+        assert_eq!(toml_string("/a b/\"c\"\\"), r#""/a b/\"c\"\\""#);
+        assert_eq!(toml_string("/\u{7f}"), r#""/\u007F""#);
+    }
+}

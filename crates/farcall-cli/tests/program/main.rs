@@ -1,0 +1,6 @@
+//! The program as its users see it: what it prints, and how it ends.
+
+mod cli;
+mod folder;
+mod new;
+mod op;

@@ -1,0 +1,213 @@
+//! `farcall new`: the library that it makes builds, passes its tests, and has the op that it says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use expect_test::{Expect, expect};
+
+use crate::folder::Folder;
+
+/// The root of the checkout.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What is in a folder and below.
+fn listing(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        match path.is_dir() {
+            true => found.extend(listing(&path).into_iter().map(|inner| format!("{name}/{inner}"))),
+            false => found.push(name),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_new_library_is_whole() {
+    // At a place that stays, so that what it needs is built once.
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
+    let path = place.join("my-gates");
+    let _absent = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&place).unwrap();
+    let folder = Folder::new();
+    let ended = folder.farcall(["new", path.to_str().unwrap(), "--op", "swish"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    expect![[r#"
+        .gitignore
+        Cargo.toml
+        README.md
+        example.py
+        src/lib.rs"#]]
+    .assert_eq(&listing(&path).join("\n"));
+
+    // The versions that this checkout is built with.
+    std::fs::copy(root().join("Cargo.lock"), path.join("Cargo.lock")).unwrap();
+    let target = place.join("target");
+    let cargo = |args: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(args).arg("--offline").current_dir(&path).env("CARGO_TARGET_DIR", &target);
+        let output = cargo.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert!(!text.contains("warning"), "{text}");
+        text.into_owned()
+    };
+    let tests = cargo(&["test"]);
+    assert!(tests.contains("2 passed"), "{tests}");
+    cargo(&["build"]);
+
+    let library = target.join("debug/libmy_gates.so");
+    let library = library.to_str().unwrap();
+    let ended = folder.farcall(["targets", "--load", library]);
+    let declared = ended.stdout.split("targets\n").nth(1).unwrap_or_default();
+    expect![[r#"
+
+        swish(x: f32[*, n], scale: f32[n], beta: f32 = 1.0) -> (y: f32[*, n]) where n: map
+          gradient  vjp swish_bwd
+          batching  native, a loop if scale is batched
+          sharding  ... n, n -> ... n; split ... n
+
+        swish_bwd(x: f32[*, n], scale: f32[n], dy: f32[*, n], beta: f32 = 1.0) -> (dx: f32[*, n], dscale: f32[n]) where n: map; *: sum
+          gradient  –
+          batching  loop: dscale is reduced over * (sum)
+          sharding  ... n, n, ... n -> ... n, n; split n, sum ...
+    "#]].assert_eq(declared);
+    let args = ["op", library, "swish", "-i", "iota:f32[2,2]", "-i", "ones:f32[2]", "-a", "beta=0"];
+    folder.prints(
+        &args,
+        expect![[r#"
+            y  f32[2,2]
+            [[0.0, 0.5],
+             [1.0, 1.5]]
+        "#]],
+    );
+    let args = ["op", library, "swish", "-i", "iota:f32[2,2]", "-i", "ones:f32[3]"];
+    folder.fails(
+        &args,
+        expect![[r#"
+        error: swish: scale has n = 3 but x has n = 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_to_do_next_is_printed() {
+    let folder = Folder::new();
+    let ended = folder.farcall(["new", "my gates/ops", "--json"]);
+    assert_eq!(ended.code, 1);
+    std::fs::create_dir(folder.path("my gates")).unwrap();
+    let ended = folder.farcall(["new", "my gates/ops", "--json"]);
+    let data: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&data["crate"], &data["op"]), (&"ops".into(), &"ops".into()));
+    assert_eq!(data["next"][0], "cd 'my gates/ops'");
+    let ended = folder.farcall(["new", "gates"]);
+    let program = env!("CARGO_BIN_EXE_farcall");
+    let root = root().canonicalize().unwrap().display().to_string();
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    let text = ended.stdout.replace(program, "farcall").replace(&root, "CHECKOUT");
+    let text = text.replace(&format!(" {target}/release"), " target/release");
+    expect![[r#"
+        Made gates/ with the op gates.
+
+        Next:
+
+          cd gates
+          cargo test                # values and gradient
+          cargo build --release
+          farcall op target/release/libgates.so gates
+          farcall op target/release/libgates.so gates -i 'rand:f32[2,4]' -i 'ones:f32[4]'
+          pip install 'CHECKOUT[jax]'
+          python example.py         # NumPy and JAX
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn nothing_is_made_where_it_cannot_be_whole() {
+    let folder = Folder::new().with("file", "").with("crate/Cargo.toml", "[package]\n").with("empty/x/y", "");
+    let fails = |args: &[&str], message: Expect| folder.fails(&[&["new"], args].concat(), message);
+    fails(
+        &["file"],
+        expect![[r#"
+        error: file exists already; farcall new makes a folder and changes none
+    "#]],
+    );
+    fails(
+        &["empty"],
+        expect![[r#"
+        error: empty exists already; farcall new makes a folder and changes none
+    "#]],
+    );
+    fails(
+        &["nowhere/ops"],
+        expect![[r#"
+        error: there is no folder nowhere to make ops in
+    "#]],
+    );
+    fails(
+        &["file/ops"],
+        expect![[r#"
+        error: there is no folder file to make ops in
+    "#]],
+    );
+    fails(
+        &["my ops"],
+        expect![[r#"
+        error: `my ops` cannot be a crate's name: it has ' ' in it, but only letters, digits, - and _ are allowed; how about my-ops?
+    "#]],
+    );
+    fails(
+        &["ops", "--op", "log"],
+        expect![[r#"
+        error: `log` (--op) cannot be an op's name: as a symbol of the library it would replace the C library's function; how about log_op?
+    "#]],
+    );
+    fails(
+        &["ops", "--farcall", "crate"],
+        expect![[r#"
+        error: crate is no checkout of farcall: there is no crates/farcall-ffi in it
+    "#]],
+    );
+    fails(
+        &[".."],
+        expect![[r#"
+        error: .. names no folder to be made
+    "#]],
+    );
+    assert_eq!(listing(&folder.path("")), ["crate/Cargo.toml", "empty/x/y", "file"]);
+}
+
+#[test]
+fn a_crate_in_a_workspace_is_one_of_its_own() {
+    let folder = Folder::new()
+        .with("Cargo.toml", "[workspace]\nmembers = []\n")
+        .with("fork/crates/farcall-ffi/Cargo.toml", "[package]\nname = \"farcall-ffi\"\n");
+    let ended = folder.farcall(["new", "fork/ops", "--farcall", "fork"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let manifest = std::fs::read_to_string(folder.path("fork/ops/Cargo.toml")).unwrap();
+    let fork = folder.path("fork").canonicalize().unwrap().display().to_string();
+    expect![[r#"
+        [package]
+        name = "ops"
+        version = "0.1.0"
+        edition = "2024"
+        rust-version = "1.95"
+        publish = false
+
+        [lib]
+        name = "ops"
+        # The shared library that hosts load; and a Rust one, for tests and for libraries that take these ops in.
+        crate-type = ["cdylib", "rlib"]
+
+        [dependencies]
+        farcall-ffi = { path = "FORK/crates/farcall-ffi" }
+
+        # Not a part of the workspace around it.
+        [workspace]
+    "#]].assert_eq(&manifest.replace(&fork, "FORK"));
+}
