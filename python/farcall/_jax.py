@@ -346,7 +346,7 @@ class OpPrimitive:
             )
         )
         tangents = [
-            next(tangents_out) if _is_continuous(r) else ad.Zero.from_primal_value(r) for r in results
+            next(tangents_out) if _is_continuous(r) else ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results
         ]
         return results, tangents
 
