@@ -3,7 +3,7 @@
 //!
 //! | op | shows | derivatives |
 //! | --- | --- | --- |
-//! | `rms_norm` | a gradient that is summed over `*` | VJP |
+//! | `scaled_rms_norm` | a gradient that is summed over `*` | VJP |
 //! | `normalize` | a forward op that gives residuals | VJP |
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
@@ -31,14 +31,14 @@ mod log_sum_exp;
 mod median;
 mod normalize;
 mod polar;
-mod rms_norm;
+mod scaled_rms_norm;
 mod softmax;
 mod tick;
 mod top_k;
 
 /// The ops of every file.
 pub const TABLES: &[&[&OpDescriptor]] = &[
-    rms_norm::OPS,
+    scaled_rms_norm::OPS,
     normalize::OPS,
     gemm::OPS,
     top_k::OPS,
@@ -56,7 +56,7 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
 farcall_ffi::library!(
     "gallery_ops",
     [
-        ..rms_norm::OPS,
+        ..scaled_rms_norm::OPS,
         ..normalize::OPS,
         ..gemm::OPS,
         ..top_k::OPS,

@@ -3,10 +3,10 @@
 use farcall_ffi::prelude::*;
 
 /// Divides each row of `x` by its root mean square, then multiplies it by `scale`.
-#[handler(name = "rms_norm")]
+#[handler(name = "scaled_rms_norm")]
 #[signature((x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f64)]
-#[vjp(backward = rms_norm_bwd)]
-fn rms_norm<T: Float>(x: &Buffer<T>, scale: &Buffer<T, 1>, eps: f32, y: &mut Buffer<T>) -> Result<()> {
+#[vjp(backward = scaled_rms_norm_bwd)]
+fn scaled_rms_norm<T: Float>(x: &Buffer<T>, scale: &Buffer<T, 1>, eps: f32, y: &mut Buffer<T>) -> Result<()> {
     for (x, y) in x.rows().zip(y.rows_mut()) {
         let r = inverse_rms(x, eps);
         (0..x.len()).for_each(|i| y[i] = x[i] * r * scale[i]);
@@ -15,9 +15,9 @@ fn rms_norm<T: Float>(x: &Buffer<T>, scale: &Buffer<T, 1>, eps: f32, y: &mut Buf
 }
 
 /// Gradients of `x` and `scale` from that of `y`.
-#[handler(name = "rms_norm_bwd")]
+#[handler(name = "scaled_rms_norm_bwd")]
 #[signature((x: T[*, n], scale: T[n], dy: T[*, n], eps: f32) -> (dx: T[*, n], dscale: T[n]) where T: f32 | f64; *: sum)]
-fn rms_norm_bwd<T: Float>(
+fn scaled_rms_norm_bwd<T: Float>(
     x: &Buffer<T>,
     scale: &Buffer<T, 1>,
     dy: &Buffer<T>,
@@ -42,4 +42,4 @@ fn inverse_rms<T: Float>(x: &[T], eps: f32) -> T {
     (mean_square + eps.into()).sqrt().recip()
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![rms_norm, rms_norm_bwd];
+pub(crate) const OPS: &[&OpDescriptor] = ops![scaled_rms_norm, scaled_rms_norm_bwd];

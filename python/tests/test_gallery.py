@@ -1,0 +1,375 @@
+"""The ops of examples/gallery: farcall's engine and jaxlib give the same, under every transformation.
+
+Each op has a row in `CASES`: random operands, and the same function in `jax.numpy`. What runs in jaxlib is the
+function that JAX compiles; what runs in the engine is the op on NumPy arrays, or the program that JAX makes of
+the transformed function.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import example
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+import farcall  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+SEEDS = range(3)
+
+
+@pytest.fixture(scope="module")
+def gallery() -> farcall.Library:
+    return farcall.load(example("gallery_ops"))
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+class Random:
+    """Random shapes and arrays, of one element type."""
+
+    def __init__(self, seed: int, dtype: type) -> None:
+        self.generator = np.random.default_rng(seed)
+        self.dtype = dtype
+
+    def size(self, least: int = 1) -> int:
+        return int(self.generator.integers(least, 6))
+
+    def batch(self, least: int = 1) -> tuple[int, ...]:
+        return tuple(self.size(least) for _ in range(self.generator.integers(0, 3)))
+
+    def array(self, *shape: int) -> np.ndarray:
+        # No two are so close that a finite difference could exchange them.
+        steps = self.generator.permutation(int(np.prod(shape))) + self.generator.uniform(0.3, 0.7, int(np.prod(shape)))
+        return (steps / max(steps.size, 4) * 4 - 2).reshape(shape).astype(self.dtype)
+
+    def mask(self, *shape: int) -> np.ndarray:
+        mask = self.generator.random(shape) < 0.6
+        mask[..., :1] = True
+        return mask
+
+    def choice(self, *of: Any) -> Any:
+        return of[self.generator.integers(len(of))]
+
+
+@dataclasses.dataclass
+class Case:
+    """An op beside the same in `jax.numpy`."""
+
+    operands: Callable[[Random], list[np.ndarray]]
+    reference: Callable[..., Any]
+    #: Attributes that fit the operands.
+    attributes: Callable[[Random, list[np.ndarray]], dict[str, Any]] = lambda random, operands: {}
+    #: Which derivatives the op declares.
+    vjp: bool = True
+    jvp: bool = False
+
+
+def scaled_rms_norm(x, scale, eps=1e-6):
+    return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + eps) * scale
+
+
+def gemm_operands(random):
+    batch, m, k, n = random.batch(), random.size(), random.size(0), random.size()
+    return [random.array(*batch, m, k), random.array(*batch, k, n)]
+
+
+def axpy_operands(random):
+    batch = random.batch()
+    return [random.array(), random.array(*batch), random.array(*batch)]
+
+
+def polar_operands(random):
+    batch = random.batch()
+    return [random.array(*batch), random.array(*batch)]
+
+
+def concat_operands(random):
+    batch, d = random.batch(), random.size()
+    return [random.array(*batch, random.size(0), d) for _ in range(random.choice(1, 2, 3))]
+
+
+def norm_operands(random):
+    x = random.array(*random.batch(), random.size())
+    return [x, random.array(x.shape[-1])]
+
+
+def softmax_operands(random):
+    x = random.array(*random.batch(), random.size())
+    return [x] if random.choice(True, False) else [x, random.mask(*x.shape)]
+
+
+def softmax(x, mask=None):
+    return jax.nn.softmax(x, where=mask)
+
+
+def rows(random):
+    return [random.array(*random.batch(), random.size())]
+
+
+def matrices(random):
+    return [random.array(*random.batch(), random.size(), random.size())]
+
+
+CASES = {
+    "scaled_rms_norm": Case(norm_operands, scaled_rms_norm, lambda random, _: random.choice({}, {"eps": 0.1})),
+    "normalize": Case(rows, lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True)),
+    "gemm": Case(gemm_operands, jnp.matmul),
+    "top_k": Case(rows, lambda x, k: tuple(jax.lax.top_k(x, k)), lambda random, xs: {"k": random.size(0) % (xs[0].shape[-1] + 1)}),
+    "diagonal": Case(matrices, lambda x: jnp.diagonal(x, axis1=-2, axis2=-1), jvp=True),
+    "polar": Case(polar_operands, lambda r, theta: r * jnp.exp(1j * theta), jvp=True),
+    "axpy": Case(axpy_operands, lambda a, x, y: a * x + y, jvp=True),
+    "column_sums": Case(rows, lambda x: x.sum(tuple(range(x.ndim - 1))), jvp=True),
+    "concat": Case(concat_operands, lambda *xs: jnp.concatenate(xs, -2)),
+    "softmax": Case(softmax_operands, softmax),
+    "log_sum_exp": Case(rows, lambda x: jax.nn.logsumexp(x, -1), vjp=False, jvp=True),
+    "median": Case(rows, lambda x: jnp.sort(x)[..., (x.shape[-1] - 1) // 2], vjp=False),
+}
+
+every_case = pytest.mark.parametrize("name", CASES)
+every_seed = pytest.mark.parametrize("seed", SEEDS)
+
+
+def case(gallery, name, seed, dtype=np.float64):
+    """The op and its reference, as functions of operands alone, and operands."""
+    random = Random(seed * 1000 + list(CASES).index(name), dtype)
+    operands = CASES[name].operands(random)
+    attributes = CASES[name].attributes(random, operands)
+    op = functools.partial(gallery[name], **attributes)
+    return op, functools.partial(CASES[name].reference, **attributes), operands, random
+
+
+def same(found, expected, tolerance=1e-9):
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def on_both(function, *operands):
+    """What a function of JAX gives in jaxlib, after the engine was seen to give the same."""
+    compiled = jax.jit(function, keep_unused=True)
+    expected = compiled(*operands)
+    found = farcall.compile(compiled.lower(*operands))(*map(np.asarray, jax.tree.leaves(operands)))
+    same(list(found) if isinstance(found, (list, tuple)) else [found], jax.tree.leaves(expected))
+    return expected
+
+
+def is_moved(array):
+    return np.issubdtype(array.dtype, np.inexact)
+
+
+def of_moved(function, operands):
+    """The function of those operands that have derivatives, with its results that have some."""
+    moved = [i for i, x in enumerate(operands) if is_moved(x)]
+
+    def of(*values):
+        given = list(operands)
+        for i, value in zip(moved, values):
+            given[i] = value
+        return [y for y in jax.tree.leaves(function(*given)) if is_moved(y)]
+
+    return of, [operands[i] for i in moved]
+
+
+def random_like(random, value):
+    parts = [random.generator.normal(size=value.shape) for _ in range(2)]
+    return (parts[0] + 1j * parts[1] if np.iscomplexobj(value) else parts[0]).astype(value.dtype)
+
+
+def test_every_op_is_here(gallery):
+    derivatives = {name for name in dir(gallery) if name.endswith(("_fwd", "_bwd", "_jvp"))}
+    assert set(dir(gallery)) - derivatives == {*CASES, "tick"}
+
+
+@every_case
+@every_seed
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values(gallery, name, seed, dtype):
+    op, reference, operands, _ = case(gallery, name, seed, dtype)
+    expected = reference(*map(jnp.asarray, operands))
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    in_engine = op(*operands)
+    assert all(type(y) is np.ndarray for y in jax.tree.leaves(in_engine))
+    same(in_engine, expected, tolerance)
+    same(op(*map(jnp.asarray, operands)), expected, tolerance)
+    same(jax.jit(op)(*operands), expected, tolerance)
+    shapes = jax.eval_shape(op, *operands)
+    same(jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), shapes), jax.tree.map(np.zeros_like, expected))
+
+
+@every_seed
+@pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.vjp])
+def test_reverse_derivatives(gallery, name, seed):
+    op, reference, operands, random = case(gallery, name, seed)
+    moved, values = of_moved(op, operands)
+    check_grads(moved, values, order=1, modes=["rev"], atol=1e-5, rtol=1e-5)
+    cotangents = [random_like(random, y) for y in moved(*map(jnp.asarray, values))]
+    found = on_both(lambda values, cotangents: jax.vjp(moved, *values)[1](cotangents), values, cotangents)
+    known, _ = of_moved(reference, operands)
+    same(found, jax.vjp(known, *values)[1](list(map(jnp.asarray, cotangents))))
+
+
+@every_seed
+@pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.jvp])
+def test_forward_derivatives(gallery, name, seed):
+    op, reference, operands, random = case(gallery, name, seed)
+    moved, values = of_moved(op, operands)
+    check_grads(moved, values, order=1, modes=["fwd"], atol=1e-5, rtol=1e-5)
+    tangents = [random_like(random, x) for x in values]
+    found = on_both(lambda values, tangents: jax.jvp(moved, values, tangents), values, tangents)
+    known, _ = of_moved(reference, operands)
+    same(found, jax.jvp(known, values, tangents))
+    if CASES[name].vjp:
+        cotangents = [random_like(random, y) for y in found[1]]
+        gradients = jax.vjp(moved, *values)[1](list(map(jnp.asarray, cotangents)))
+        # In JAX's convention both are products without a conjugate, of which the real part counts.
+        along = sum(np.sum(np.real(c * t)) for c, t in zip(cotangents, found[1]))
+        back = sum(np.sum(np.real(g * t)) for g, t in zip(gradients, tangents))
+        np.testing.assert_allclose(along, back, rtol=1e-9, atol=1e-9)
+
+
+def batched(random, operands, size):
+    """Operands of which some have another axis, somewhere; and where."""
+    axes = [random.choice(None, *range(-x.ndim - 1, x.ndim + 1)) for x in operands]
+    if all(axis is None for axis in axes):
+        axes[0] = 0
+    stacks = []
+    for x, axis in zip(operands, axes):
+        if axis is None:
+            stacks.append(x)
+        elif is_moved(x):
+            entries = [random.array(*x.shape) for _ in range(size)]
+            stacks.append(np.stack(entries, axis))
+        else:
+            stacks.append(np.stack([random.mask(*x.shape) for _ in range(size)], axis))
+    return stacks, axes
+
+
+def looped(function, stacks, axes, size):
+    """The function of each entry, one after the other."""
+    entries = []
+    for i in range(size):
+        given = [x if axis is None else np.take(x, i, axis) for x, axis in zip(stacks, axes)]
+        entries.append(function(*map(jnp.asarray, given)))
+    return jax.tree.map(lambda *ys: jnp.stack(ys), *entries)
+
+
+@every_case
+@pytest.mark.parametrize("seed", range(8))
+def test_batches(gallery, name, seed):
+    op, _, operands, random = case(gallery, name, seed)
+    size = random.size()
+    stacks, axes = batched(random, operands, size)
+    expected = looped(op, stacks, axes, size)
+    same(on_both(jax.vmap(op, tuple(axes)), *stacks), expected)
+    # The axis may be anywhere in the results, too.
+    out = -1
+    moved = jax.tree.map(lambda y: jnp.moveaxis(y, 0, out), expected)
+    same(jax.vmap(op, tuple(axes), out_axes=out)(*stacks), moved)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.vjp or c.jvp])
+def test_batches_of_derivatives(gallery, name, seed):
+    op, _, operands, random = case(gallery, name, seed)
+    size = random.size()
+    stacks, axes = batched(random, operands, size)
+
+    def derivatives(*given):
+        moved, values = of_moved(op, given)
+        found = []
+        if CASES[name].vjp:
+            ys, back = jax.vjp(moved, *values)
+            found.append(back([jnp.cos(jnp.arange(y.size, dtype=float)).reshape(y.shape).astype(y.dtype) for y in ys]))
+        if CASES[name].jvp:
+            tangents = [jnp.sin(jnp.arange(x.size, dtype=float) + 1).reshape(x.shape) for x in values]
+            found.append(jax.jvp(moved, values, tangents))
+        return found
+
+    same(on_both(jax.vmap(derivatives, tuple(axes)), *stacks), looped(derivatives, stacks, axes, size))
+
+
+@pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.vjp])
+def test_derivatives_of_batches(gallery, name):
+    op, reference, operands, random = case(gallery, name, 0)
+    stacks, axes = batched(random, operands, 3)
+
+    def loss(function):
+        def of(*values):
+            return sum(jnp.sum(jnp.sin(jnp.real(y)) + jnp.imag(y)) for y in moved(*values))
+
+        moved, values = of_moved(jax.vmap(function, tuple(axes)), stacks)
+        return jax.grad(of, tuple(range(len(values)))), values
+
+    gradient, values = loss(op)
+    same(on_both(gradient, *values), loss(reference)[0](*values))
+
+
+def test_the_same_as_written(gallery):
+    """What the signatures promise, for one op of each kind."""
+    said = {op.__name__: op.batching for op in gallery}
+    assert said["gemm"] == "native"
+    assert said["scaled_rms_norm"] == "native, a loop if scale is batched"
+    assert said["column_sums"] == "loop: y is reduced over * (sum)"
+    assert said["tick"] == "loop: it has a side effect, once for each entry"
+
+
+def test_wrong_operands_in_the_words_of_the_op(gallery):
+    x = np.ones((2, 3))
+    cases = [
+        (ValueError, r"gemm: b has k = 2 but a has k = 3", lambda x: gallery.gemm(x, x)),
+        (ValueError, r"top_k: k <= n does not hold \(k = 4, n = 3\)", lambda x: gallery.top_k(x, k=4)),
+        (TypeError, r"top_k: attribute k is missing", lambda x: gallery.top_k(x)),
+        (TypeError, r"polar: theta is f32 but r is f64", lambda x: gallery.polar(x, x.astype(np.float32))),
+        (TypeError, r"median: x must be f32 or f64, but is s32", lambda x: gallery.median(x.astype(np.int32))),
+        (ValueError, r"concat: xs\[1\] has d = 2 but xs\[0\] has d = 3", lambda x: gallery.concat(x, x[:, :2])),
+    ]
+    for error, message, run in cases:
+        for operand in (x, jnp.asarray(x)):
+            with pytest.raises(error, match=message):
+                run(operand)
+
+
+def test_missing_derivatives(gallery):
+    x = jnp.arange(4.0)
+    with pytest.raises(TypeError, match=r"median .*add #\[vjp\(backward = …\)\]"):
+        jax.grad(gallery.median)(x)
+    with pytest.raises(TypeError, match=r"median .*add #\[jvp\(tangent = …\)\]|median .*add #\[vjp\(backward = …\)\]"):
+        jax.jvp(gallery.median, (x,), (x,))
+    with pytest.raises(TypeError, match=r"log_sum_exp has no reverse derivative.*add #\[vjp\(backward = …\)\]"):
+        jax.grad(gallery.log_sum_exp)(x)
+    with pytest.raises(TypeError, match=r"gemm has no forward derivative.*add #\[jvp\(tangent = …\)\]"):
+        jax.jvp(gallery.gemm, (x[None], x[:, None]), (x[None], x[:, None]))
+    # A mean of values, but not of indices, which have no derivative.
+    assert jax.grad(lambda x: gallery.top_k(x, k=2)[0].sum())(x).tolist() == [0, 0, 1, 1]
+
+
+def test_an_operand_in_place_is_not_overwritten(gallery):
+    x, y = np.ones(3), np.arange(3.0)
+    assert gallery.axpy(np.float64(2), x, y).tolist() == [2, 3, 4] and y.tolist() == [0, 1, 2]
+    y = jnp.asarray(y)
+    twice = jax.jit(lambda y: (gallery.axpy(2.0, x, y), gallery.axpy(3.0, x, y), y))
+    same(list(on_both(twice, y)), [y + 2, y + 3, y])
+
+
+def test_a_side_effect_happens_once_for_each_entry(gallery):
+    start = int(gallery.tick(np.int32(0)))
+    assert int(gallery.tick(np.int32(5))) == start + 5
+    counts = jax.jit(jax.vmap(gallery.tick))(jnp.asarray([1, 2, 3], jnp.int32))
+    assert counts.tolist() == [start + 6, start + 8, start + 11]
+    # Nobody looks at its result.
+    jax.block_until_ready(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1])(1.0))
+    assert int(gallery.tick(np.int32(0))) == start + 15
+    engine = farcall.compile(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1]).lower(1.0))
+    engine(np.float64(1))
+    assert int(gallery.tick(np.int32(0))) == start + 19
