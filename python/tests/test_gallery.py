@@ -265,7 +265,7 @@ def looped(function, stacks, axes, size):
 
 
 @every_case
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_batches(gallery, name, seed):
     op, _, operands, random = case(gallery, name, seed)
     size = random.size()
@@ -278,7 +278,7 @@ def test_batches(gallery, name, seed):
     same(jax.vmap(op, tuple(axes), out_axes=out)(*stacks), moved)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@every_seed
 @pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.vjp or c.jvp])
 def test_batches_of_derivatives(gallery, name, seed):
     op, _, operands, random = case(gallery, name, seed)

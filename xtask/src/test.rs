@@ -139,8 +139,9 @@ impl Tally {
 
     /// Handlers written in Rust in every jaxlib, then jaxlib's own handlers in the engine.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
-        let examples = ["build", "--quiet", "--package", "jax-ffi-ops", "--package", "rms-norm-ops"];
-        self.step("example libraries", &mut cargo(&examples))?;
+        let examples = ["jax-ffi-ops", "rms-norm-ops", "gallery-ops"].map(|name| ["--package", name]);
+        let mut build = cargo(&["build", "--quiet"]);
+        self.step("example libraries", build.args(examples.as_flattened()))?;
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {
             let mut pytest = venv.pytest("crates/farcall-ffi/tests/python");
