@@ -2,8 +2,6 @@
 //! is said of a call that is not as its target wants it. Functions in C++, programs as text.
 #![expect(clippy::print_stdout, reason = "says why nothing ran")]
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::LazyLock;
 
 use expect_test::expect;
@@ -13,6 +11,9 @@ use farcall::ir::{DType, Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
+
+#[path = "cc/plain.rs"]
+mod plain;
 
 #[test]
 fn every_version_of_the_untyped_api() {
@@ -156,20 +157,7 @@ fn calls_that_do_not_fit_their_target() {
 /// The functions of `untyped.cc` and the typed op.
 fn registry() -> Option<Registry> {
     static REGISTRY: LazyLock<Option<Registry>> = LazyLock::new(|| {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("untyped.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/untyped.cc");
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-        let output = Command::new(compiler)
-            .args(["-std=c++17", "-Wall", "-shared", "-fPIC", "-o"])
-            .args([&out, &source])
-            .output();
-        match output {
-            Err(e) => {
-                println!("NOT RUN: no C++ compiler ({e})");
-                return None;
-            }
-            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
-        }
+        let library = plain::build("untyped", "untyped", &[])?;
         let registry = Registry::new();
         let specs = [
             "twice=untyped:Twice",
@@ -178,7 +166,7 @@ fn registry() -> Option<Registry> {
             "opaque=untyped:Opaque",
             "numbers=untyped:Numbers",
         ];
-        registry.load_symbols(&out, &specs.map(|s| s.parse().unwrap())).unwrap();
+        registry.load_symbols(&library, &specs.map(|s| s.parse().unwrap())).unwrap();
         registry.register_ops(OPS).unwrap();
         Some(registry)
     });

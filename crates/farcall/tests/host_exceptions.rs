@@ -2,8 +2,7 @@
 #![cfg(feature = "cxx-exceptions")]
 #![expect(clippy::print_stdout, reason = "says why nothing ran")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use expect_test::expect;
@@ -14,6 +13,9 @@ use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::{Attr, DType, TensorType, Type};
 use farcall::registry::Platform;
 use farcall_ffi::abi::ErrorCode;
+
+#[path = "cc/plain.rs"]
+mod plain;
 
 #[test]
 fn every_stage_and_every_kind() {
@@ -122,7 +124,7 @@ fn a_deleter_that_throws_ends_there() {
 
 #[test]
 fn a_library_that_registers_itself_through_the_cxx_symbol() {
-    let Some(path) = build("throws_self", &["-DSELF_REGISTER"]) else { return };
+    let Some(path) = plain::build("throws", "throws_self", &["-DSELF_REGISTER"]) else { return };
     let registry = Registry::new();
     let report = registry.load(&path).unwrap();
     assert_eq!((report.targets.len(), report.targets[0].name()), (1, "throws"));
@@ -140,7 +142,7 @@ struct Lib {
 
 impl Lib {
     fn get() -> Option<Lib> {
-        static PATH: LazyLock<Option<PathBuf>> = LazyLock::new(|| build("throws", &[]));
+        static PATH: LazyLock<Option<PathBuf>> = LazyLock::new(|| plain::build("throws", "throws", &[]));
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let path = PATH.clone()?;
@@ -190,28 +192,4 @@ fn call(target: &str, kind: i32, stage: i32) -> CustomCall {
     let int = |v: i32| Attr::Int(v.into(), IntKind::Typed(DType::S32));
     let attrs = [("kind".to_owned(), int(kind)), ("stage".to_owned(), int(stage))];
     CustomCall { config: CallConfig::Dict(attrs.into()), ..CustomCall::new(target) }
-}
-
-/// Builds `throws.cc`.
-fn build(name: &str, flags: &[&str]) -> Option<PathBuf> {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/throws.cc");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let output = Command::new(compiler)
-        .args(["-std=c++17", "-Wall", "-shared", "-fPIC"])
-        .args(flags)
-        .arg(&source)
-        .arg("-o")
-        .arg(&out)
-        .output();
-    match output {
-        Err(e) => {
-            println!("NOT RUN: no C++ compiler ({e})");
-            None
-        }
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(out)
-        }
-    }
 }

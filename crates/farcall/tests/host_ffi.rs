@@ -1,12 +1,8 @@
 //! C++ handlers, compiled against XLA's headers of several versions, called by this host.
-//!
-//! `FARCALL_XLA_INCLUDE` lists include directories that hold `xla/ffi/api/ffi.h`, one per version,
-//! separated by `:`.
 #![expect(clippy::print_stdout, reason = "says which versions ran, and why if none did")]
 
 use std::ffi::c_void;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use expect_test::expect;
@@ -17,6 +13,9 @@ use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::{Attr, AttrDict, DType, Literal, TensorType, Type};
 use farcall::registry::{ApiKind, LoadError, Platform, TargetSpec};
 use farcall_ffi::abi::{ErrorCode, TypeId};
+
+#[path = "cc/headers.rs"]
+mod headers;
 
 /// Every handler that `handlers.cc` has in all versions, as plain symbols.
 const SPECS: [&str; 16] = [
@@ -363,7 +362,7 @@ fn handlers_that_this_host_cannot_run_are_refused() {
 
 #[test]
 fn a_state_type_must_be_known_first() {
-    let Some((path, _)) = build("untyped_state", &[]).into_iter().next() else { return };
+    let Some((path, _)) = headers::build("untyped_state", &[], 1).into_iter().next() else { return };
     let registry = Registry::new();
     let spec: TargetSpec = "counter=instantiate:CounterNew,execute:CounterRun".parse().unwrap();
     let e = registry.load_symbols(&path, std::slice::from_ref(&spec)).unwrap_err().to_string();
@@ -373,7 +372,7 @@ fn a_state_type_must_be_known_first() {
 
 #[test]
 fn what_a_library_fails_to_register_is_reported() {
-    let Some((path, _)) = build("refused", &["-DREFUSED"]).into_iter().next() else { return };
+    let Some((path, _)) = headers::build("refused", &["-DREFUSED"], 1).into_iter().next() else { return };
     let e = Registry::new().load(&path).unwrap_err();
     assert!(matches!(&e, LoadError::Refused { errors, .. } if errors.len() == 1), "{e}");
     assert!(e.to_string().contains("`from_the_future` was built for XLA FFI 0.77"), "{e}");
@@ -381,7 +380,7 @@ fn what_a_library_fails_to_register_is_reported() {
 
 #[test]
 fn a_name_that_is_taken_is_a_question_of_the_registry() {
-    let Some((path, _)) = build("taken", &["-DSELF_REGISTER"]).into_iter().next() else { return };
+    let Some((path, _)) = headers::build("taken", &["-DSELF_REGISTER"], 1).into_iter().next() else { return };
     let Some(other) = self_registering() else { return };
     let registry = Registry::new();
     registry.load(&other).unwrap();
@@ -514,7 +513,7 @@ fn ty(dtype: DType, dims: &[usize]) -> Type {
 
 /// Runs a test for each version of the headers.
 fn each_version(test: impl Fn(&Lib)) {
-    static LIBS: LazyLock<Vec<(PathBuf, i32)>> = LazyLock::new(|| build("plain", &[]));
+    static LIBS: LazyLock<Vec<(PathBuf, i32)>> = LazyLock::new(|| headers::build("plain", &[], usize::MAX));
     for (path, minor) in LIBS.iter() {
         println!("XLA FFI 0.{minor}");
         let registry = Registry::new();
@@ -527,47 +526,7 @@ fn each_version(test: impl Fn(&Lib)) {
 
 /// `handlers.cc` of the first version, which registers itself.
 fn self_registering() -> Option<PathBuf> {
-    static LIB: LazyLock<Vec<(PathBuf, i32)>> = LazyLock::new(|| build("self", &["-DSELF_REGISTER"]));
+    static LIB: LazyLock<Vec<(PathBuf, i32)>> =
+        LazyLock::new(|| headers::build("self", &["-DSELF_REGISTER"], 1));
     LIB.first().map(|(path, _)| path.clone())
-}
-
-/// Builds `handlers.cc`: plain, for all versions of the headers; else for the first.
-fn build(name: &str, flags: &[&str]) -> Vec<(PathBuf, i32)> {
-    let Some(dirs) = std::env::var_os("FARCALL_XLA_INCLUDE").filter(|dirs| !dirs.is_empty()) else {
-        println!("NOT RUN: set FARCALL_XLA_INCLUDE to the include directories of one or more jaxlib wheels");
-        return Vec::new();
-    };
-    let all = name == "plain";
-    let dirs = std::env::split_paths(&dirs).take(if all { usize::MAX } else { 1 });
-    dirs.map(|dir| {
-        let minor = header_minor(&dir);
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}_0_{minor}.so"));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/handlers.cc");
-        let age = |p: &Path| std::fs::metadata(p).and_then(|m| m.modified()).ok();
-        let header = dir.join("xla/ffi/api/ffi.h");
-        if age(&out) > age(&source).max(age(&header)) {
-            return (out, minor);
-        }
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-        let output = Command::new(compiler)
-            .args(["-std=c++17", "-w", "-shared", "-fPIC"])
-            .args(flags)
-            .arg("-I")
-            .arg(&dir)
-            .arg(&source)
-            .arg("-o")
-            .arg(&out)
-            .output()
-            .expect("a C++ compiler");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        (out, minor)
-    })
-    .collect()
-}
-
-fn header_minor(dir: &Path) -> i32 {
-    let header = dir.join("xla/ffi/api/c_api.h");
-    let text = std::fs::read_to_string(&header).unwrap_or_else(|e| panic!("{}: {e}", header.display()));
-    let line = text.lines().find_map(|line| line.strip_prefix("#define XLA_FFI_API_MINOR "));
-    line.and_then(|minor| minor.trim().parse().ok()).expect("the header's minor version")
 }

@@ -2,8 +2,6 @@
 //! combine with. On the engine and on the evaluator, with C++ handlers where headers are given.
 #![expect(clippy::print_stdout, reason = "says why nothing ran")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +13,9 @@ use farcall::ir::{Literal, Module, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
+
+#[path = "cc/headers.rs"]
+mod headers;
 
 #[test]
 fn every_operation_that_has_a_region() {
@@ -221,7 +222,7 @@ fn calls_in_regions_of_runs_at_once() {
 /// Handlers built against XLA's headers: state, an error, a layout and an in-place result in a region.
 #[test]
 fn foreign_handlers() {
-    let Some(path) = cxx_handlers() else { return };
+    let Some((path, _)) = headers::build("regions", &[], 1).pop() else { return };
     let registry = Registry::new();
     let specs = [
         "counter=instantiate:CounterNew,execute:CounterRun,type:CounterTypeId/CounterTypeInfo",
@@ -362,25 +363,4 @@ fn both(program: &str, registry: &Registry, inputs: &[Literal]) -> Result<Vec<Li
 
 fn f32s(values: &[f32]) -> Literal {
     Literal::from_slice(farcall::ir::DType::F32, [values.len()], values)
-}
-
-/// `handlers.cc`, built with the first headers that there are.
-fn cxx_handlers() -> Option<PathBuf> {
-    let dirs = std::env::var_os("FARCALL_XLA_INCLUDE").filter(|dirs| !dirs.is_empty());
-    let Some(include) = dirs.and_then(|dirs| std::env::split_paths(&dirs).next()) else {
-        println!("NOT RUN: set FARCALL_XLA_INCLUDE to the include directories of one or more jaxlib wheels");
-        return None;
-    };
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("regions.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/handlers.cc");
-    let mut compiler = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()));
-    compiler
-        .args(["-std=c++17", "-w", "-shared", "-fPIC", "-I"])
-        .arg(include)
-        .arg(&source)
-        .arg("-o")
-        .arg(&out);
-    let output = compiler.output().expect("a C++ compiler");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(out)
 }

@@ -176,6 +176,15 @@ ffi::Error StagesImpl(Counter* initialized, ffi::ResultBufferR0<ffi::S64> out) {
 }
 #endif
 
+#if XLA_FFI_API_MINOR >= 5
+ffi::Error OptionsImpl(ffi::Dictionary options, ffi::ResultBufferR0<ffi::S64> out) {
+  auto limit = options.get<int64_t>("limit");
+  if (limit.has_error()) return limit.error();
+  *out->typed_data() = *limit;
+  return ffi::Error::Success();
+}
+#endif
+
 }  // namespace
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(AddOne, AddOneImpl,
@@ -247,6 +256,12 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Initialize, InitializeImpl,
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
     Stages, StagesImpl,
     ffi::Ffi::Bind().Ctx<ffi::Initialized<Counter>>().Ret<ffi::BufferR0<ffi::S64>>());
+#endif
+
+#if XLA_FFI_API_MINOR >= 5
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    Options, OptionsImpl,
+    ffi::Ffi::Bind().Ctx<ffi::CustomOptions>().Ret<ffi::BufferR0<ffi::S64>>());
 #endif
 
 // ---- Handlers against the C interface ---------------------------------------

@@ -1,0 +1,46 @@
+//! Builds `handlers.cc` against the headers of XLA that `FARCALL_XLA_INCLUDE` names: include
+//! directories that hold `xla/ffi/api/ffi.h`, one per version, separated by `:`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `handlers.cc` with these flags, as libraries of this name: for at most so many of the versions, each
+/// with the version's minor number.
+pub(crate) fn build(name: &str, flags: &[&str], versions: usize) -> Vec<(PathBuf, i32)> {
+    let Some(dirs) = std::env::var_os("FARCALL_XLA_INCLUDE").filter(|dirs| !dirs.is_empty()) else {
+        println!("NOT RUN: set FARCALL_XLA_INCLUDE to the include directories of one or more jaxlib wheels");
+        return Vec::new();
+    };
+    std::env::split_paths(&dirs).take(versions).map(|dir| build_one(&dir, name, flags)).collect()
+}
+
+fn build_one(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
+    let minor = header_minor(dir);
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}_0_{minor}.so"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/handlers.cc");
+    let age = |p: &Path| std::fs::metadata(p).and_then(|m| m.modified()).ok();
+    let header = dir.join("xla/ffi/api/ffi.h");
+    if age(&out) > age(&source).max(age(&header)) {
+        return (out, minor);
+    }
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let output = Command::new(compiler)
+        .args(["-std=c++17", "-w", "-shared", "-fPIC"])
+        .args(flags)
+        .arg("-I")
+        .arg(dir)
+        .arg(&source)
+        .arg("-o")
+        .arg(&out)
+        .output()
+        .expect("a C++ compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (out, minor)
+}
+
+fn header_minor(dir: &Path) -> i32 {
+    let header = dir.join("xla/ffi/api/c_api.h");
+    let text = std::fs::read_to_string(&header).unwrap_or_else(|e| panic!("{}: {e}", header.display()));
+    let line = text.lines().find_map(|line| line.strip_prefix("#define XLA_FFI_API_MINOR "));
+    line.and_then(|minor| minor.trim().parse().ok()).expect("the header's minor version")
+}
