@@ -1,6 +1,7 @@
 //! `farcall targets`: what custom calls can name.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::Result;
 use comfy_table::{Cell, Color};
@@ -8,20 +9,22 @@ use farcall::registry::{ApiKind, Declaration, Target};
 use serde_json::{Value, json};
 
 use crate::args::TargetsArgs;
-use crate::terminal::{self, color};
+use crate::terminal::{self, BOLD, color, styled};
 use crate::{inputs, load};
 
 /// Prints the registry.
 pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     let registry = load::registry(&args.load, &[])?;
-    let targets = registry.targets();
+    let mut targets = registry.targets();
+    // This program's own come last.
+    targets.sort_by_key(|t| t.origin().file.is_none());
     let mut out = terminal::stdout();
     if args.json {
         let list: Vec<Value> = targets.iter().map(|t| describe(t)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
         return Ok(());
     }
-    let mut table = terminal::table(&["target", "platform", "API", "stages", "traits", "rules", "from"]);
+    let mut table = terminal::table(&["target", "platform", "API", "stages", "traits", "declares", "from"]);
     for target in &targets {
         let stages: Vec<&str> = target.stages().iter().map(|s| s.name()).collect();
         table.add_row([
@@ -30,7 +33,7 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
             Cell::new(api(target)),
             Cell::new(stages.join(", ")),
             Cell::new(or_dash(&target.trait_names().join(", "))),
-            Cell::new(or_dash(&target.rules().join(", "))),
+            Cell::new(or_dash(&declares(target).join(", "))),
             Cell::new(origin(target)),
         ]);
     }
@@ -38,8 +41,9 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     writeln!(out, "{}", inputs::count(targets.len(), "target"))?;
     for target in &targets {
         let Some(declaration) = target.declaration() else { continue };
-        writeln!(out, "\n{}{}", target.name(), declaration.signature)?;
-        writeln!(out, "  gradient  {}", gradient(declaration))?;
+        writeln!(out, "\n{}{}", styled(BOLD, target.name()), declaration.signature)?;
+        let role = derivative_of(target, &targets).map(|role| format!("; {role}")).unwrap_or_default();
+        writeln!(out, "  gradient  {}{role}", gradient(declaration))?;
         writeln!(out, "  batching  {}", declaration.batching())?;
         if let Some(partition) = declaration.partition() {
             writeln!(out, "  sharding  {partition}")?;
@@ -57,12 +61,39 @@ pub(crate) fn gradient(declaration: &Declaration) -> String {
     let jvp = declaration.jvp.as_ref().map(|jvp| format!("jvp {}", jvp.tangent));
     let mut text = vjp.into_iter().chain(jvp).collect::<Vec<_>>().join(", ");
     if text.is_empty() {
-        text.push('–');
+        text.push_str("none");
     }
     if !declaration.non_differentiable.is_empty() {
         text.push_str(&format!("; not of {}", declaration.non_differentiable.join(", ")));
     }
     text
+}
+
+/// What an op is to others of its library: `the backward op of rms_norm`.
+pub(crate) fn derivative_of(target: &Target, among: &[Arc<Target>]) -> Option<String> {
+    let is_it = |name: &str| name == target.name();
+    let role = |other: &Arc<Target>| {
+        let same_library = other.platform() == target.platform() && other.origin() == target.origin();
+        let declaration = other.declaration().filter(|_| same_library && !is_it(other.name()))?;
+        let (vjp, jvp) = (declaration.vjp.as_ref(), declaration.jvp.as_ref());
+        let role = if vjp.and_then(|vjp| vjp.forward.as_deref()).is_some_and(is_it) {
+            "forward"
+        } else if vjp.is_some_and(|vjp| is_it(&vjp.backward)) {
+            "backward"
+        } else if jvp.is_some_and(|jvp| is_it(&jvp.tangent)) {
+            "tangent"
+        } else {
+            return None;
+        };
+        Some(format!("it is the {role} op of {}", other.name()))
+    };
+    among.iter().find_map(role)
+}
+
+/// What is declared of a target.
+fn declares(target: &Target) -> Vec<&'static str> {
+    let given = target.rules().into_iter().filter(|rule| ["vjp", "jvp"].contains(rule));
+    target.signature().map(|_| "signature").into_iter().chain(given).collect()
 }
 
 /// A target as JSON.

@@ -154,8 +154,8 @@ fn factors_and_shardy_rules() {
         1,
         2,
         expect![[r#"
-        ... ->; whole ...
-        "b0 b1 ->", need_replication_factors=("b0", "b1")"#]],
+            ... -> (); whole ...
+            "b0 b1 ->", need_replication_factors=("b0", "b1")"#]],
     );
     partition(
         SCATTER,

@@ -17,25 +17,33 @@ use crate::targets;
 use crate::terminal::{self, BOLD, DIM, GREEN, quoted, styled};
 
 /// Prints a library's ops, each with how it is called from Python, and what it does.
-pub(crate) fn list(ops: &[&Arc<Target>], library: &Path, as_json: bool) -> Result<()> {
+pub(crate) fn list(ops: &[Arc<Target>], library: &Path, as_json: bool) -> Result<()> {
     let mut out = terminal::stdout();
     if as_json {
         let list: Vec<Value> = ops.iter().map(|t| data(t, library)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
         return Ok(());
     }
-    let (declared, mute): (Vec<&Arc<Target>>, Vec<_>) = ops.iter().partition(|t| t.signature().is_some());
-    for target in &declared {
-        let Some(signature) = target.signature() else { continue };
+    let (mut derivatives, mut mute) = (Vec::new(), Vec::new());
+    for target in ops {
+        let Some(signature) = target.signature() else {
+            mute.push(target.name());
+            continue;
+        };
+        if targets::derivative_of(target, ops).is_some() {
+            derivatives.push(target.name());
+            continue;
+        }
         let line = signature.call_line("");
         writeln!(out, "{}{line}", styled(GREEN, target.name()))?;
         if let Some(what) = first_paragraph(target.docs()) {
             writeln!(out, "    {what}")?;
         }
     }
-    if !mute.is_empty() {
-        let names: Vec<&str> = mute.iter().map(|t| t.name()).collect();
-        writeln!(out, "{}", styled(DIM, format!("without a signature: {}", names.join(", "))))?;
+    for (what, names) in [("derivatives of these", derivatives), ("without a signature", mute)] {
+        if !names.is_empty() {
+            writeln!(out, "{}", styled(DIM, format!("{what}: {}", names.join(", "))))?;
+        }
     }
     let library = quoted(&library.display().to_string());
     writeln!(out, "\n{}. farcall op {library} NAME explains one.", count(ops.len(), "op"))?;
@@ -66,14 +74,8 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
         writeln!(out, "\n{docs}")?;
     }
     writeln!(out, "\n{}", declaration.signature.markdown(target.name()).trim_end())?;
-    let gradient = if target.rules().iter().any(|rule| ["vjp", "jvp"].contains(rule)) {
-        targets::gradient(declaration)
-    } else {
-        "none".to_owned()
-    };
-    writeln!(out, "gradient: {gradient}.")?;
-    let partition = declaration.partition().filter(|_| !declaration.signature.operands().is_empty());
-    if let Some(partition) = partition {
+    writeln!(out, "gradient: {}.", targets::gradient(declaration))?;
+    if let Some(partition) = declaration.partition() {
         writeln!(out, "sharding: {partition}")?;
     }
     if let Some(example) = example(target, library) {
@@ -109,7 +111,9 @@ fn example(target: &Target, library: &Path) -> Option<String> {
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];
     words.extend(operands.iter().map(|(dtype, dims)| {
         let dims: Vec<String> = dims.iter().map(i64::to_string).collect();
-        format!("-i 'rand:{dtype}[{}]'", dims.join(","))
+        // An integer may be an index.
+        let fill = if dtype.is_integer() { "zeros" } else { "rand" };
+        format!("-i '{fill}:{dtype}[{}]'", dims.join(","))
     }));
     words.extend(attrs.iter().map(|(name, value)| {
         let value = match value {
@@ -183,7 +187,11 @@ fn make<'s>(
         dims.push(match dim {
             Dim::Size(Expr::Literal(size, _)) => *size,
             Dim::Size(Expr::Name(name)) | Dim::Each(name) => *known.entry(&name.text).or_insert(next),
-            Dim::Size(_) => return None,
+            // Where all sizes are the same, most expressions of them are that, too.
+            Dim::Size(_) => match sizes {
+                Sizes::Same(size) => *size,
+                Sizes::Different => return None,
+            },
         });
     }
     let dtype = signature.possible_types(&operand.element).into_iter().next()?;

@@ -33,7 +33,8 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let registry = Registry::new();
     let loaded = stats.take("load", || registry.load(&args.library))?;
     let library = &args.library;
-    let ops: Vec<&Arc<Target>> = loaded.targets.iter().filter(|t| *t.platform() == Platform::Host).collect();
+    let ops: Vec<Arc<Target>> =
+        loaded.targets.iter().filter(|t| *t.platform() == Platform::Host).cloned().collect();
     let Some(name) = &args.name else { return doc::list(&ops, library, args.json) };
     let Some(target) = ops.iter().find(|t| t.name() == name) else {
         bail!(unknown(name, library, &loaded.targets))

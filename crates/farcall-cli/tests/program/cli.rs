@@ -376,14 +376,14 @@ fn targets_are_listed() {
     expect![[r#"
 
         test.power_sum(x: f32[*, n], weight: bf16[n], power: i32, scales: [f32] = [1.0], side: "left" | "right" = "left") -> (sum: f32[*], most: f32[*]) where 1 <= n
-          gradient  –
+          gradient  none
           batching  native, a loop if weight is batched
           sharding  ... n, n -> ..., ...; split ..., whole n
 
         test.say() -> () where side_effect
-          gradient  –
+          gradient  none
           batching  loop: it has a side effect, once for each entry
-          sharding  ->
+          sharding  () -> ()
 
         test.triple(x: f32[*]) -> (y: f32[*])
           gradient  jvp test.triple_jvp
@@ -391,7 +391,7 @@ fn targets_are_listed() {
           sharding  ... -> ...; split ...
 
         test.triple_jvp(dx: f32[*]) -> (dy: f32[*])
-          gradient  –
+          gradient  none; it is the tangent op of test.triple
           batching  native
           sharding  ... -> ...; split ...
     "#]]

@@ -73,7 +73,7 @@ fn a_new_library_is_whole() {
           sharding  ... n, n -> ... n; split ... n
 
         swish_bwd(x: f32[*, n], scale: f32[n], dy: f32[*, n], beta: f32 = 1.0) -> (dx: f32[*, n], dscale: f32[n]) where n: map; *: sum
-          gradient  –
+          gradient  none; it is the backward op of swish
           batching  loop: dscale is reduced over * (sum)
           sharding  ... n, n, ... n -> ... n, n; split n, sum ...
     "#]].assert_eq(declared);

@@ -171,18 +171,17 @@ fn ops_are_listed_and_explained() {
     folder.prints(
         &op(&[]),
         expect![[r#"
-        test.triple(x)
-            Three times `x`.
-        test.triple_jvp(dx)
-            Three times `dx`.
-        test.power_sum(x, weight, *, power, scales=(1.0,), side="left")
-            Weighted sums of powers of `x`, and the largest of each row.
-        test.say()
-            Says something.
-        without a signature: test.refuse, test.panic, test.abort, test.hang
+            test.triple(x)
+                Three times `x`.
+            test.power_sum(x, weight, *, power, scales=(1.0,), side="left")
+                Weighted sums of powers of `x`, and the largest of each row.
+            test.say()
+                Says something.
+            derivatives of these: test.triple_jvp
+            without a signature: test.refuse, test.panic, test.abort, test.hang
 
-        8 ops. farcall op LIBRARY NAME explains one.
-    "#]],
+            8 ops. farcall op LIBRARY NAME explains one.
+        "#]],
     );
     folder.prints(&op(&["test.power_sum"]), expect![[r#"
         test.power_sum(x: f32[*, n], weight: bf16[n], power: i32, scales: [f32] = [1.0], side: "left" | "right" = "left") -> (sum: f32[*], most: f32[*]) where 1 <= n
@@ -238,6 +237,7 @@ fn ops_are_listed_and_explained() {
             vmap: loop: it has a side effect, once for each entry.
             It has a side effect: it is never dropped, repeated or reordered.
             gradient: none.
+            sharding: () -> ()
 
             For example:
 

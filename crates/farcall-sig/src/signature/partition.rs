@@ -224,25 +224,30 @@ impl Partition {
                 }
             }
         }
-        rule.rule = self.tensors(&batch);
+        rule.rule = self.tensors(&batch, "", "");
         rule
     }
 
-    fn tensors(&self, batch: &[String]) -> String {
+    /// Operands, an arrow, results. `scalar` stands for a tensor without dimensions, `nothing` for no tensors.
+    fn tensors(&self, batch: &[String], scalar: &str, nothing: &str) -> String {
         let tensor = |mapping: &Mapping| {
             let batch = if mapping.batch { batch } else { &[] };
             let factors = mapping.factors.iter().map(|f| self.factors[*f].name.as_str());
-            batch.iter().map(String::as_str).chain(factors).collect::<Vec<_>>().join(" ")
+            let all: Vec<&str> = batch.iter().map(String::as_str).chain(factors).collect();
+            if all.is_empty() { scalar.to_string() } else { all.join(" ") }
         };
-        let list = |mappings: &[Mapping]| mappings.iter().map(tensor).collect::<Vec<_>>().join(", ");
+        let list = |mappings: &[Mapping]| match mappings {
+            [] => nothing.to_string(),
+            some => some.iter().map(tensor).collect::<Vec<_>>().join(", "),
+        };
         format!("{} -> {}", list(&self.operands), list(&self.results)).trim().to_string()
     }
 }
 
-/// For a reader: `... m k, ... k n -> ... m n; split ... m n, sum k`.
+/// For a reader: `... m k, ... k n -> ... m n; split ... m n, sum k`. A scalar is `[]`, no tensor at all `()`.
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.tensors(&["...".into()]))?;
+        f.write_str(&self.tensors(&["...".into()], "[]", "()"))?;
         let batch = self.batch.map(|kind| ("...", kind));
         let all: Vec<(&str, FactorKind)> =
             batch.into_iter().chain(self.factors.iter().map(|f| (f.name.as_str(), f.kind))).collect();
