@@ -30,6 +30,9 @@ from farcall._arrays import dtype_name, dtype_of
 if TYPE_CHECKING:
     from farcall._ops import Op
 
+if jax.__version_info__ < (0, 10):
+    raise ImportError(f"farcall's ops are operations of JAX 0.10 and newer; this is JAX {jax.__version__}")
+
 _PLATFORMS = {"Host": "cpu", "CUDA": "cuda", "ROCM": "rocm"}
 
 Types = tuple[tuple[str, tuple[int, ...]], ...]
