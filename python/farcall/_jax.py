@@ -45,14 +45,26 @@ class _Internal:
     from jax._src.interpreters import mlir
 
     class SideEffect(effects.Effect):
-        """Keeps calls of ops that have a side effect from being dropped or repeated."""
+        """Keeps calls of ops that have a side effect from being dropped, repeated or reordered."""
 
         def __str__(self) -> str:
-            return "farcall"
+            return "SideEffect"
 
-    effects.lowerable_effects.add_type(SideEffect)
-    effects.control_flow_allowed_effects.add_type(SideEffect)
-    effects.custom_derivatives_allowed_effects.add_type(SideEffect)
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, type(self))
+
+        def __hash__(self) -> int:
+            return hash(type(self))
+
+    for allowed in (
+        effects.lowerable_effects,
+        effects.ordered_effects,
+        effects.shardable_ordered_effects,
+        effects.control_flow_allowed_effects,
+        effects.custom_derivatives_allowed_effects,
+    ):
+        allowed.add_type(SideEffect)
+    del allowed
     side_effect = SideEffect()
 
     @classmethod
@@ -217,16 +229,28 @@ class OpPrimitive:
             extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(call.batch_rank)})
             if is_partitioned:
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(self._sharding_rule(call, context.avals_in))
+        if self.native.has_side_effect and _Internal.is_partitioned(context):
+            raise NotImplementedError(
+                f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
+                f"jax.shard_map, where it happens once on each device, or on one device"
+            )
+        # Calls with a side effect are a chain of tokens, the last operand and the last result of each.
+        ordered = [context.tokens_in.get(_Internal.side_effect)] if self.native.has_side_effect else []
+        tokens = [_Internal.core.abstract_token for _ in ordered]
         rule = jax.ffi.ffi_lowering(
             self.name,
-            operand_layouts=call.operand_layouts,
-            result_layouts=[layout for _, _, layout in call.results],
+            operand_layouts=[*call.operand_layouts, *([] for _ in ordered)],
+            result_layouts=[*(layout for _, _, layout in call.results), *([] for _ in ordered)],
             backend_config={entry.name: entry.attr for entry in mlir.ir.DictAttr.parse(attributes.text)},
             has_side_effect=self.native.has_side_effect,
             operand_output_aliases={operand: result for result, operand in call.aliases} or None,
             extra_attributes=extra or None,
         )
-        return _Internal.sharded(context, rule(context, *operands))
+        chained = context.replace(avals_in=[*context.avals_in, *tokens], avals_out=[*context.avals_out, *tokens])
+        results = list(rule(chained, *operands, *ordered))
+        if ordered:
+            context.set_tokens_out(mlir.TokenSet({_Internal.side_effect: results.pop()}))
+        return _Internal.sharded(context, results)
 
     # ---- Partitioning ----------------------------------------------------------------------
     #

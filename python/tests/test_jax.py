@@ -10,6 +10,7 @@ jnp = jax.numpy
 P = jax.sharding.PartitionSpec
 
 import farcall  # noqa: E402
+from conftest import example  # noqa: E402
 
 EPS = 1e-3
 
@@ -199,3 +200,49 @@ def test_shard_map(op):
     same(mapped(x, scale), op(x, scale))
     # The scale's gradient is the sum over all devices.
     same(jax.jit(jax.grad(loss(mapped), (0, 1)))(x, scale), jax.grad(loss(op), (0, 1))(x, scale), 1e-4)
+
+
+@pytest.fixture(scope="module")
+def tick():
+    """Adds to a counter of the process, and gives its value: an op with a side effect."""
+    return farcall.load(example("gallery_ops")).tick
+
+
+def four_ticks(tick):
+    def run(x):
+        zero = (jnp.sin(x).sum() * 0).astype(jnp.int32)
+        tick(zero + 10)  # nobody looks at the result
+        return [tick(zero + 1), tick(jnp.int32(2)), tick(zero + 3)][::-1]
+
+    return run
+
+
+def test_side_effects_happen_once_and_in_order(tick):
+    run, x = four_ticks(tick), jnp.ones(3)
+    start = int(tick(0))
+    expected = [start + 16, start + 13, start + 11]
+    assert run(x) == expected
+    assert jax.jit(run)(x) == [value + 16 for value in expected]
+    engine = farcall.compile(jax.jit(run).lower(x))
+    assert engine(np.ones(3, np.float32)) == [value + 32 for value in expected]
+    assert int(tick(0)) == start + 48
+
+
+def test_side_effects_in_control_flow(tick):
+    one = jnp.int32(1)
+    start = int(tick(0))
+    assert list(jax.vmap(tick)(jnp.arange(4, dtype=jnp.int32))) == [start, start + 1, start + 3, start + 6]
+    last, each = jax.jit(lambda: jax.lax.scan(lambda _, x: (tick(x),) * 2, 0, jnp.ones(3, jnp.int32)))()
+    assert (last, list(each)) == (start + 9, [start + 7, start + 8, start + 9])
+    branch = jax.jit(lambda p: jax.lax.cond(p, lambda: tick(one), lambda: jnp.int32(0)))
+    assert (branch(True), branch(False), int(tick(0))) == (start + 10, 0, start + 10)
+
+
+def test_side_effects_on_several_devices(tick):
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    x = jax.device_put(jnp.ones(8, jnp.int32), jax.sharding.NamedSharding(mesh, P("d")))
+    start = int(tick(0))
+    each = jax.shard_map(lambda x: tick(x[0])[None], mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+    assert sorted(jax.jit(each)(x)) == list(range(start + 1, start + 9))
+    with pytest.raises(NotImplementedError, match="tick has a side effect, .* call it in jax.shard_map"):
+        jax.jit(lambda x: tick(x.sum()))(x)

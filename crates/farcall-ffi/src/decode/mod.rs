@@ -298,6 +298,33 @@ fn next_known(attrs: &Dict, mut next: usize, name: &str) -> usize {
 }
 
 impl Buffers {
+    /// The element type of a buffer; none if it is not there, or is not a buffer.
+    #[inline(always)]
+    fn dtype(&self, i: usize) -> Option<abi::DataType> {
+        if i >= self.size {
+            return None;
+        }
+        // SAFETY: `i < size`.
+        let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
+        let buffer: *const abi::Buffer = buffer.cast_const().cast();
+        // SAFETY: if it is a buffer, not null and aligned, `struct_size` comes first, and says what else there is.
+        let is_whole = kind == abi::ArgType::BUFFER.0
+            && !buffer.is_null()
+            && buffer.is_aligned()
+            && unsafe { (*buffer).struct_size } >= abi::Buffer::STRUCT_SIZE;
+        // SAFETY: as above.
+        is_whole.then(|| unsafe { (*buffer).dtype })
+    }
+
+    /// Forgets tokens at the end, of all buffers but the first `least`.
+    #[cold]
+    #[inline(never)]
+    fn leave_out_tokens(&mut self, least: usize) {
+        while self.size > least && self.dtype(self.size - 1) == Some(abi::DataType::TOKEN) {
+            self.size -= 1;
+        }
+    }
+
     /// Reads the next buffer as what `B` asks for.
     #[inline(always)]
     fn next<B: FromView + ?Sized>(
@@ -343,31 +370,34 @@ unsafe fn wrong_buffer(
 }
 
 /// Checks the number of operands and results against the parameters; if not `exact`, more may be there.
+/// Tokens at the end that no parameter is for are left out: they order calls, and hold nothing.
 #[inline(always)]
 pub fn begin<const N: usize>(
-    decoder: &Decoder,
+    decoder: &mut Decoder,
     specs: &[Spec; N],
     names: &[&'static str; N],
     exact: bool,
 ) -> Boxed {
     let Decoder { handler, operands, results, .. } = decoder;
-    count(handler, operands.what, operands.size, specs, names, Role::OPERANDS, exact)?;
-    count(handler, results.what, results.size, specs, names, Role::RESULTS, exact)
+    count(handler, operands, specs, names, Role::OPERANDS, exact)?;
+    count(handler, results, specs, names, Role::RESULTS, exact)
 }
 
 #[inline(always)]
 fn count<const N: usize>(
     handler: &str,
-    what: &str,
-    found: usize,
+    buffers: &mut Buffers,
     specs: &[Spec; N],
     names: &[&'static str; N],
     roles: [Role; 3],
     exact: bool,
 ) -> Boxed {
     let (least, most) = arity(specs, roles);
-    if found < least || (exact && found > most) {
-        return Err(wrong_count(handler, (what, found), specs, names, roles));
+    if buffers.size != least || least != most {
+        buffers.leave_out_tokens(least);
+        if buffers.size < least || (exact && buffers.size > most) {
+            return Err(wrong_count(handler, (buffers.what, buffers.size), specs, names, roles));
+        }
     }
     Ok(())
 }
@@ -448,26 +478,10 @@ pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
 /// is read). [`begin`] has checked the number of operands.
 #[inline(always)]
 pub fn operand_is(decoder: &Decoder, i: usize, dtype: DType) -> bool {
-    match operand_dtype(&decoder.operands, i) {
+    match decoder.operands.dtype(i) {
         Some(found) => found == abi::DataType::from_dtype(dtype),
         None => true,
     }
-}
-
-#[inline(always)]
-fn operand_dtype(operands: &Buffers, i: usize) -> Option<abi::DataType> {
-    if i >= operands.size {
-        return None;
-    }
-    // SAFETY: `i < size`.
-    let (kind, buffer) = unsafe { (*operands.types.add(i), *operands.buffers.add(i)) };
-    let buffer: *const abi::Buffer = buffer.cast_const().cast();
-    // SAFETY: if it is a buffer and not null, `struct_size` comes first, and says what else there is.
-    let is_whole = kind == abi::ArgType::BUFFER.0
-        && !buffer.is_null()
-        && unsafe { (*buffer).struct_size } >= abi::Buffer::STRUCT_SIZE;
-    // SAFETY: as above.
-    is_whole.then(|| unsafe { (*buffer).dtype })
 }
 
 /// The error of a generic handler for element types that it is not for: for each operand that determines
@@ -476,7 +490,7 @@ fn operand_dtype(operands: &Buffers, i: usize) -> Option<abi::DataType> {
 #[inline(never)]
 pub fn no_instance(decoder: &Decoder, operands: &[(usize, &'static str, &[DType])]) -> Boxed {
     let wrong = operands.iter().find_map(|(i, name, types)| {
-        let found = operand_dtype(&decoder.operands, *i)?;
+        let found = decoder.operands.dtype(*i)?;
         let is_one = types.iter().any(|dtype| abi::DataType::from_dtype(*dtype) == found);
         (!is_one).then(|| {
             let types: Vec<_> = types.iter().map(|dtype| dtype.name()).collect();
