@@ -3,21 +3,20 @@
 //! **Invariants.** A function of the host's table is called only if the table's size covers it; the
 //! layout of its arguments follows the version that the host gives there.
 
-use std::any::Any;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::offset_of;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::abi::{self, Api};
 use crate::attr::{Attrs, Dict};
 use crate::error::{Error, ErrorCode, Result};
+use crate::pool::Tasks;
 
 /// The host side of one call, as a parameter `&Context`.
 pub struct Context {
     pub(crate) host: Host,
+    /// Where tasks are noted that the handler may have to wait for.
+    pub(crate) tasks: Option<Tasks>,
 }
 
 /// A type of user data: what the program that runs the graph hands to all of its handlers.
@@ -31,8 +30,8 @@ pub unsafe trait UserData: Send + Sync + 'static {
 }
 
 impl Context {
-    pub(crate) fn new(host: Host) -> Context {
-        Context { host }
+    pub(crate) fn new(host: Host, tasks: Option<Tasks>) -> Context {
+        Context { host, tasks }
     }
 
     /// Version of the interface that the host speaks, major and minor.
@@ -157,152 +156,12 @@ impl Context {
         options.check_names().map_err(Error::internal)?;
         Ok(Attrs::from_dict(options))
     }
-
-    /// Runs a task on the host's pool, or here if it has none. With [`Kept`](crate::Kept) buffers moved
-    /// into it, the call is over when the task is.
-    ///
-    /// A panic in the task is the error of the call if the task keeps buffers, else it is lost.
-    ///
-    /// # Errors
-    /// The host's own error; the task is dropped then.
-    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
-        type Task = Box<dyn FnOnce() + Send>;
-        unsafe extern "C" fn run(task: *mut c_void) {
-            // SAFETY: `spawn` made it for this call.
-            let task = unsafe { Box::from_raw(task.cast::<Task>()) };
-            let _ = catch_unwind(AssertUnwindSafe(task));
-        }
-        let task: Box<Task> = Box::new(Box::new(task));
-        let data: *mut c_void = Box::into_raw(task).cast();
-        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
-            // SAFETY: just made, and run once.
-            unsafe { run(data) };
-            return Ok(());
-        };
-        let mut args = abi::ThreadPoolScheduleArgs {
-            struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            ctx: self.host.ctx,
-            task: Some(run),
-            data,
-        };
-        // SAFETY: a function of the host, with the arguments it takes.
-        let error = unsafe { schedule(&mut args) };
-        self.host.check(error).inspect_err(|_| {
-            // SAFETY: the host refused the task, so that it is still ours.
-            drop(unsafe { Box::from_raw(data.cast::<Task>()) });
-        })
-    }
-
-    /// Number of threads of the host's pool; 1 if it has none.
-    pub fn num_threads(&self) -> usize {
-        let Ok(function) = function!(self.host, thread_pool_num_threads) else { return 1 };
-        let mut threads = 0;
-        let mut args = abi::ThreadPoolNumThreadsArgs {
-            struct_size: abi::ThreadPoolNumThreadsArgs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            ctx: self.host.ctx,
-            num_threads: &mut threads,
-        };
-        // SAFETY: a function of the host, with the arguments it takes.
-        let error = unsafe { function(&mut args) };
-        if self.host.check(error).is_err() { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
-    }
-
-    /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and those of the host's pool, and
-    /// returns when all are done. Without a pool it is a loop.
-    ///
-    /// It cannot deadlock, whatever the size of the pool: this thread does all the work that no other
-    /// has begun. A panic in `work` comes out of this call.
-    pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
-        let helpers = self.num_threads().min(count).saturating_sub(1);
-        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
-            return (0..count).for_each(work);
-        };
-        let work: &(dyn Fn(usize) + Sync) = &work;
-        // SAFETY: only the lifetime changes. `Job::run` calls `work` only for an index below `count`,
-        // and this function returns only after all of those calls have returned.
-        let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
-        let job = Arc::new(Job {
-            work,
-            count,
-            next: AtomicUsize::new(0),
-            done: Mutex::new((0, None)),
-            finished: Condvar::new(),
-        });
-        for _ in 0..helpers {
-            let mut args = abi::ThreadPoolScheduleArgs {
-                struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
-                extension_start: null_mut(),
-                ctx: self.host.ctx,
-                task: Some(run_job),
-                data: Arc::into_raw(Arc::clone(&job)).cast_mut().cast(),
-            };
-            // SAFETY: a function of the host, with the arguments it takes.
-            let error = unsafe { schedule(&mut args) };
-            if self.host.check(error).is_err() {
-                // SAFETY: the host refused the task, so that nobody else has this reference.
-                drop(unsafe { Arc::from_raw(args.data.cast::<Job>()) });
-                break;
-            }
-        }
-        job.run();
-        job.wait();
-    }
 }
 
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context").field("host_version", &self.host.version).finish_non_exhaustive()
     }
-}
-
-/// A loop that several threads share.
-struct Job {
-    work: &'static (dyn Fn(usize) + Sync),
-    count: usize,
-    next: AtomicUsize,
-    /// Number of calls that are over, and the first panic.
-    done: Mutex<(usize, Option<Box<dyn Any + Send>>)>,
-    finished: Condvar,
-}
-
-impl Job {
-    /// Works until no index is left.
-    fn run(&self) {
-        loop {
-            let i = self.next.fetch_add(1, Ordering::Relaxed);
-            if i >= self.count {
-                return;
-            }
-            let panic = catch_unwind(AssertUnwindSafe(|| (self.work)(i))).err();
-            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.0 += 1;
-            done.1 = done.1.take().or(panic);
-            if done.0 == self.count {
-                self.finished.notify_all();
-            }
-        }
-    }
-
-    /// Waits for the calls that others have begun, and passes on a panic.
-    fn wait(&self) {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        while done.0 < self.count {
-            done = self.finished.wait(done).unwrap_or_else(PoisonError::into_inner);
-        }
-        let panic = done.1.take();
-        drop(done);
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
-    }
-}
-
-/// Task of a [`Job`]; `data` is an `Arc` of it. Does not unwind: `run` catches.
-unsafe extern "C" fn run_job(data: *mut c_void) {
-    // SAFETY: `parallel_for` made it with `into_raw` for this call.
-    unsafe { Arc::from_raw(data.cast_const().cast::<Job>()) }.run();
 }
 
 /// A host, as a call frame gives it.

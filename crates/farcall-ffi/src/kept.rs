@@ -7,7 +7,7 @@
 //! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by
 //! the [`Guard`] in its decoder. Whoever drops it last completes the host's future. No way out of a handler
 //! leaves kept buffers behind without a future: where there is none (an old host, a panic), the handler's
-//! return waits for them.
+//! return waits for them, and does what no thread of the pool has begun.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -19,6 +19,8 @@ use crate::abi;
 use crate::buffer::{FromView, View};
 use crate::context::{Host, function};
 use crate::error::{Boxed, Error, Result};
+use crate::panics;
+use crate::pool::Tasks;
 
 /// An operand that may be kept after the handler has returned, as a parameter `x: Kept<Buffer<T>>` or
 /// `x: Kept<AnyBuffer>`. It dereferences to the buffer.
@@ -114,7 +116,7 @@ impl<B: FromView + ?Sized> std::fmt::Debug for KeptMut<B> {
 impl<B: ?Sized> Drop for Kept<B> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.call.fail(Error::internal("panicked after the handler had returned, or in it"));
+            self.call.fail(panics::current());
         }
     }
 }
@@ -202,17 +204,26 @@ impl Drop for Pending {
 
 /// A decoder's share of the call. Dropped on the way out of a panic, it waits for the others.
 #[derive(Debug)]
-pub(crate) struct Guard(Option<Arc<Pending>>);
+pub(crate) struct Guard {
+    call: Option<Arc<Pending>>,
+    tasks: Tasks,
+}
 
 impl Guard {
     pub(crate) fn new(handler: &'static str, host: &Host) -> Guard {
         let host = Host { ctx: null_mut(), ..*host };
-        Guard(Some(Arc::new(Pending { handler, host, progress: Mutex::default() })))
+        let call = Arc::new(Pending { handler, host, progress: Mutex::default() });
+        Guard { call: Some(call), tasks: Tasks::default() }
     }
 
     /// A share for a kept buffer.
     pub(crate) fn share(&self) -> Option<Arc<Pending>> {
-        self.0.clone()
+        self.call.clone()
+    }
+
+    /// Where the call's tasks are noted.
+    pub(crate) fn tasks(&self) -> Tasks {
+        self.tasks.clone()
     }
 
     /// Ends the handler's part of the call, after it returned: gives the frame a future if buffers are
@@ -222,7 +233,7 @@ impl Guard {
     /// `frame` is the call's frame, of a host that offers futures if its table has them.
     #[cold]
     pub(crate) unsafe fn finish(mut self, frame: *mut abi::CallFrame, returned: Boxed) -> Boxed {
-        let Some(call) = self.0.take() else { return returned };
+        let Some(call) = self.call.take() else { return returned };
         let call = match Arc::try_unwrap(call) {
             Ok(mut call) => {
                 let progress = call.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +247,7 @@ impl Guard {
             abi::Stage::EXECUTE => create(&call.host).ok(),
             _ => None,
         };
-        let Some(future) = future else { return returned.and(wait(call)) };
+        let Some(future) = future else { return returned.and(wait(call, || self.tasks.run())) };
         if let Err(error) = returned {
             call.fail(*error);
         }
@@ -249,19 +260,21 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(call) = self.0.take() {
+        if let Some(call) = self.call.take() {
             // Whatever it says, the panic says more.
-            let _ = wait(call);
+            let _ = wait(call, || self.tasks.cancel());
         }
     }
 }
 
-/// Waits until all kept buffers are dropped.
-fn wait(call: Arc<Pending>) -> Boxed {
+/// Waits until all kept buffers are dropped, after seeing to tasks that nobody has begun: the pool may have no
+/// other thread than this one.
+fn wait(call: Arc<Pending>, see_to_tasks: impl FnOnce()) -> Boxed {
     let handler = call.handler;
     let (sender, receiver) = channel();
     call.tell(Waiting::Thread(sender));
     drop(call);
+    see_to_tasks();
     match receiver.recv() {
         Ok(Some(error)) => Err(Box::new(error.context(handler))),
         Ok(None) | Err(_) => Ok(()),

@@ -80,6 +80,8 @@ pub mod descriptor;
 mod element;
 mod error;
 mod kept;
+mod panics;
+mod pool;
 #[cfg(target_os = "linux")]
 mod python;
 #[cfg(target_os = "linux")]

@@ -3,16 +3,14 @@
 //! It checks the frame's size, answers a question for metadata, checks the stage, decodes and calls the
 //! function, catches its panic, and turns an error into the host's own.
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::Once;
 
 use crate::abi;
 use crate::context::Host;
 use crate::decode::{Decoder, malformed};
 use crate::error::{Boxed, Error, Result};
+use crate::panics::{self, Panic};
 
 /// Lowest version of the interface that a handler needs: what newer hosts add is looked at when it is
 /// called, so every handler says this.
@@ -52,7 +50,7 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
     match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame, host) })) {
         Ok(Ok(())) => null_mut(),
         Ok(Err(error)) => fail(&host, &error),
-        Err(panic) => fail(&host, &panicked(E::NAME, panic)),
+        Err(panic) => fail(&host, &Panic::caught(panic).into_error().context(E::NAME)),
     }
 }
 
@@ -72,7 +70,7 @@ unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
 
 #[inline(always)]
 unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
-    note_panics();
+    panics::note();
     // SAFETY: `host_of` saw that the frame is there.
     let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     if !extensions.is_null() {
@@ -91,7 +89,7 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
         return Err(wrong_stage(E::NAME, E::STAGE, stage));
     }
     // SAFETY: a frame of sufficient size, which stays during the call.
-    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host) }?;
+    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host, E::KEEPS) }?;
     if const { !E::KEEPS } {
         return E::call(&mut decoder);
     }
@@ -183,52 +181,4 @@ fn nobody_to_tell(name: &str) -> *mut abi::Error {
         "{name}: called without a call frame or an API table, or at a misaligned address; nothing was done"
     );
     null_mut()
-}
-
-// ---- Panics --------------------------------------------------------------------------------
-
-thread_local! {
-    /// Where this thread last panicked.
-    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Lets panics leave their location behind, which the payload does not have. The hook that was there
-/// before still runs.
-#[inline(always)]
-fn note_panics() {
-    static ONCE: Once = Once::new();
-    if !ONCE.is_completed() {
-        install_hook(&ONCE);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn install_hook(once: &Once) {
-    if std::thread::panicking() {
-        return;
-    }
-    once.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let location = info.location().map(ToString::to_string);
-            // A panic within a panic, or after the thread's end: the location is not that important.
-            let _ = LAST_PANIC.try_with(|last| last.try_borrow_mut().map(|mut last| *last = location));
-            before(info);
-        }));
-    });
-}
-
-#[cold]
-fn panicked(name: &str, panic: Box<dyn Any + Send>) -> Error {
-    let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(message), _) => (*message).to_owned(),
-        (_, Some(message)) => message.clone(),
-        _ => String::from("no message"),
-    };
-    // The payload's destructor may panic too.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    let location = LAST_PANIC.with(|last| last.borrow_mut().take());
-    let at = location.map(|location| format!(" at {location}")).unwrap_or_default();
-    Error::internal(format!("{name}: panicked{at}: {message}"))
 }

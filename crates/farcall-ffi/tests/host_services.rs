@@ -54,7 +54,12 @@ fn a_call_is_over_when_its_buffers_are_dropped() {
         assert_eq!(call("", minor), Ok([2.0, 4.0, 6.0, 8.0]));
         let check = |fault, expected| check(call(fault, minor).map(drop), expected);
         check("fail", expect!["UNAVAILABLE: later: no room for f32[2, 2]"]);
-        check("panic", expect!["INTERNAL: later: panicked after the handler had returned, or in it"]);
+        check(
+            "panic",
+            expect![
+                "INTERNAL: later: panicked at crates/farcall-ffi/tests/host_services.rs:32:24: in the task"
+            ],
+        );
         check("error", expect!["INVALID_ARGUMENT: later: an error beside a task"]);
         check(
             "panic at once",

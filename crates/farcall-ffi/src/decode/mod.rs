@@ -171,6 +171,8 @@ pub struct Decoder {
     attrs: *const abi::Attrs,
     next_attr: usize,
     taken_attrs: usize,
+    /// True if any parameter may be kept after the handler has returned.
+    keeps: bool,
     /// There once a parameter may be kept after the handler has returned. Not dropped with the decoder
     /// (that would keep all of it in memory): the trampoline sees to it for handlers that keep.
     pub(crate) kept: ManuallyDrop<Option<Guard>>,
@@ -195,6 +197,7 @@ impl Decoder {
         frame: *const abi::CallFrame,
         handler: &'static str,
         host: Host,
+        keeps: bool,
     ) -> Boxed<Decoder> {
         // SAFETY: the caller's promise.
         let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
@@ -241,6 +244,7 @@ impl Decoder {
             attrs,
             next_attr: 0,
             taken_attrs: 0,
+            keeps,
             kept: ManuallyDrop::new(None),
         })
     }

@@ -1,8 +1,5 @@
 //! The types that a handler's parameter can have: how each is read, and what memory it gives access to.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use super::{Buffers, Decoder, Memory, Param, Role, Spec, malformed};
 use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
@@ -12,6 +9,7 @@ use crate::element::Element;
 use crate::error::{Boxed, Error};
 use crate::kept::{self, Kept, KeptMut};
 use crate::state::{self, Initialized, Prepared, State};
+use std::marker::PhantomData;
 
 const READ: &str = "a parameter is taken once, after it was read";
 
@@ -405,7 +403,8 @@ impl<'a> Param<'a> for &'a Context {
     const EMPTY: Option<Context> = None;
 
     fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>) -> Boxed {
-        *slot = Some(Context::new(decoder.host));
+        let tasks = decoder.keeps.then(|| guard(decoder).tasks());
+        *slot = Some(Context::new(decoder.host, tasks));
         Ok(())
     }
 
@@ -446,7 +445,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
         decoder.operands.next::<B>(decoder.handler, name, &mut slot.view)?;
-        slot.call = share(decoder);
+        slot.call = guard(decoder).share();
         Ok(())
     }
 
@@ -470,7 +469,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
         decoder.results.next::<B>(decoder.handler, name, &mut slot.view)?;
-        slot.call = share(decoder);
+        slot.call = guard(decoder).share();
         Ok(())
     }
 
@@ -487,7 +486,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
     }
 }
 
-fn share(decoder: &mut Decoder) -> Option<Arc<kept::Pending>> {
+fn guard(decoder: &mut Decoder) -> &kept::Guard {
     let Decoder { kept, handler, host, .. } = decoder;
-    kept.get_or_insert_with(|| kept::Guard::new(handler, host)).share()
+    kept.get_or_insert_with(|| kept::Guard::new(handler, host))
 }

@@ -1,0 +1,98 @@
+//! Panics of handlers and of their tasks, with the place where they happened, which a payload does not have.
+//!
+//! **Invariants.** The hook of the process (that is, of the copy of the standard library which this copy of the
+//! crate is linked with) is replaced once, by one that calls what was there before.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
+use std::sync::Once;
+
+use crate::error::Error;
+
+thread_local! {
+    /// This thread's last panic.
+    static LAST: RefCell<Option<Noted>> = const { RefCell::new(None) };
+}
+
+#[derive(Clone, Debug)]
+struct Noted {
+    location: Option<String>,
+    message: Option<String>,
+}
+
+/// Lets panics leave their location behind.
+#[inline(always)]
+pub(crate) fn note() {
+    static ONCE: Once = Once::new();
+    if !ONCE.is_completed() {
+        install_hook(&ONCE);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn install_hook(once: &Once) {
+    if std::thread::panicking() {
+        return;
+    }
+    once.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            set_last(Some(Noted {
+                location: info.location().map(ToString::to_string),
+                message: info.payload_as_str().map(str::to_owned),
+            }));
+            before(info);
+        }));
+    });
+}
+
+/// Within a panic in a panic, or after the thread's end, nothing is set: the location is not that important.
+fn set_last(noted: Option<Noted>) {
+    let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = noted));
+}
+
+/// A panic that was caught on its way.
+pub(crate) struct Panic {
+    payload: Box<dyn Any + Send>,
+    location: Option<String>,
+}
+
+impl Panic {
+    /// What this thread caught just now.
+    #[cold]
+    pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Panic {
+        let noted = LAST.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten();
+        Panic { payload, location: noted.and_then(|noted| noted.location) }
+    }
+
+    /// Goes on with it on this thread, which may be another one.
+    pub(crate) fn resume(self) -> ! {
+        set_last(Some(Noted { location: self.location, message: None }));
+        resume_unwind(self.payload)
+    }
+
+    pub(crate) fn into_error(self) -> Error {
+        let message = match (self.payload.downcast_ref::<&str>(), self.payload.downcast_ref::<String>()) {
+            (Some(message), _) => Some((*message).to_owned()),
+            (_, Some(message)) => Some(message.clone()),
+            _ => None,
+        };
+        // The payload's destructor may panic too.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(self.payload)));
+        error(self.location, message)
+    }
+}
+
+/// The panic that this thread is unwinding from, as an error; for destructors, which do not have the payload.
+#[cold]
+pub(crate) fn current() -> Error {
+    let noted = LAST.try_with(|last| last.try_borrow().ok()?.clone()).ok().flatten();
+    noted.map_or_else(|| error(None, None), |noted| error(noted.location, noted.message))
+}
+
+fn error(location: Option<String>, message: Option<String>) -> Error {
+    let at = location.map(|location| format!(" at {location}")).unwrap_or_default();
+    Error::internal(format!("panicked{at}: {}", message.as_deref().unwrap_or("no message")))
+}

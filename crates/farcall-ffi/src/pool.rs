@@ -1,0 +1,210 @@
+//! The host's thread pool: single tasks, and loops that several threads share.
+//!
+//! **Invariants.** A handler that waits for its own work does not wait for a thread of the pool: it may be running
+//! on the only one. What no other thread has begun, the waiting one does. No panic leaves a task.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::abi;
+use crate::context::{Context, function};
+use crate::error::Result;
+use crate::panics::Panic;
+
+impl Context {
+    /// Runs a task on the host's pool, or here if it has none. With [`Kept`](crate::Kept) buffers moved
+    /// into it, the call is over when the task is; where the host cannot go on meanwhile, the handler's
+    /// thread does what the pool has not begun.
+    ///
+    /// A panic in the task is the error of the call if the task keeps buffers, else it is only printed. If the
+    /// handler itself panics, tasks that were not begun may be dropped.
+    ///
+    /// Do not wait in the handler for what a task does: the handler may be running on the pool's only thread.
+    /// [`parallel_for`](Self::parallel_for) waits without that danger.
+    ///
+    /// # Errors
+    /// The host's own error; the task is dropped then.
+    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
+        let task = Arc::new(Task(Mutex::new(Some(Box::new(task)))));
+        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
+            task.run();
+            return Ok(());
+        };
+        let mut args = abi::ThreadPoolScheduleArgs {
+            struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            task: Some(run_task),
+            data: Arc::into_raw(Arc::clone(&task)).cast_mut().cast(),
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { schedule(&mut args) };
+        self.host.check(error).inspect_err(|_| {
+            // SAFETY: the host refused the task, so that nobody else has this reference.
+            drop(unsafe { Arc::from_raw(args.data.cast_const().cast::<Task>()) });
+        })?;
+        if let Some(tasks) = &self.tasks {
+            tasks.0.borrow_mut().push(task);
+        }
+        Ok(())
+    }
+
+    /// Number of threads of the host's pool; 1 if it has none.
+    pub fn num_threads(&self) -> usize {
+        let Ok(function) = function!(self.host, thread_pool_num_threads) else { return 1 };
+        let mut threads = 0;
+        let mut args = abi::ThreadPoolNumThreadsArgs {
+            struct_size: abi::ThreadPoolNumThreadsArgs::STRUCT_SIZE,
+            extension_start: null_mut(),
+            ctx: self.host.ctx,
+            num_threads: &mut threads,
+        };
+        // SAFETY: a function of the host, with the arguments it takes.
+        let error = unsafe { function(&mut args) };
+        if self.host.check(error).is_err() { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
+    }
+
+    /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and those of the host's pool, and
+    /// returns when all are done. Without a pool it is a loop.
+    ///
+    /// It cannot deadlock, whatever the size of the pool: this thread does all the work that no other
+    /// has begun. A panic in `work` comes out of this call.
+    pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
+        let helpers = self.num_threads().min(count).saturating_sub(1);
+        let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
+            return (0..count).for_each(work);
+        };
+        let work: &(dyn Fn(usize) + Sync) = &work;
+        // SAFETY: only the lifetime changes. `Job::run` calls `work` only for an index below `count`,
+        // and this function returns only after all of those calls have returned.
+        let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+        let job = Arc::new(Job {
+            work,
+            count,
+            next: AtomicUsize::new(0),
+            done: Mutex::new((0, None)),
+            finished: Condvar::new(),
+        });
+        for _ in 0..helpers {
+            let mut args = abi::ThreadPoolScheduleArgs {
+                struct_size: abi::ThreadPoolScheduleArgs::STRUCT_SIZE,
+                extension_start: null_mut(),
+                ctx: self.host.ctx,
+                task: Some(run_job),
+                data: Arc::into_raw(Arc::clone(&job)).cast_mut().cast(),
+            };
+            // SAFETY: a function of the host, with the arguments it takes.
+            let error = unsafe { schedule(&mut args) };
+            if self.host.check(error).is_err() {
+                // SAFETY: the host refused the task, so that nobody else has this reference.
+                drop(unsafe { Arc::from_raw(args.data.cast::<Job>()) });
+                break;
+            }
+        }
+        job.run();
+        job.wait();
+    }
+}
+
+/// The tasks that a handler scheduled in a call, on its thread.
+#[derive(Clone, Default)]
+pub(crate) struct Tasks(Rc<RefCell<Vec<Arc<Task>>>>);
+
+impl Tasks {
+    /// Does what nobody has begun.
+    pub(crate) fn run(&self) {
+        for task in self.0.take() {
+            task.run();
+        }
+    }
+
+    /// Drops what nobody has begun.
+    pub(crate) fn cancel(&self) {
+        for task in self.0.take() {
+            let work = task.claim();
+            // A destructor may panic.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
+        }
+    }
+}
+
+impl std::fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tasks({})", self.0.borrow().len())
+    }
+}
+
+/// A task, done by whoever claims it first.
+struct Task(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Task {
+    fn claim(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn run(&self) {
+        if let Some(work) = self.claim() {
+            // Kept buffers saw the panic.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
+    }
+}
+
+/// What a pool calls for a [`Task`]; `data` is an `Arc` of it. Does not unwind: `run` catches.
+unsafe extern "C" fn run_task(data: *mut c_void) {
+    // SAFETY: `spawn` made it with `into_raw` for this call.
+    unsafe { Arc::from_raw(data.cast_const().cast::<Task>()) }.run();
+}
+
+/// A loop that several threads share.
+struct Job {
+    work: &'static (dyn Fn(usize) + Sync),
+    count: usize,
+    next: AtomicUsize,
+    /// Number of calls that are over, and the first panic.
+    done: Mutex<(usize, Option<Panic>)>,
+    finished: Condvar,
+}
+
+impl Job {
+    /// Works until no index is left.
+    fn run(&self) {
+        loop {
+            let i = self.next.fetch_add(1, Ordering::Relaxed);
+            if i >= self.count {
+                return;
+            }
+            let panic = catch_unwind(AssertUnwindSafe(|| (self.work)(i))).err().map(Panic::caught);
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0 += 1;
+            done.1 = done.1.take().or(panic);
+            if done.0 == self.count {
+                self.finished.notify_all();
+            }
+        }
+    }
+
+    /// Waits for the calls that others have begun, and passes on a panic.
+    fn wait(&self) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        while done.0 < self.count {
+            done = self.finished.wait(done).unwrap_or_else(PoisonError::into_inner);
+        }
+        let panic = done.1.take();
+        drop(done);
+        if let Some(panic) = panic {
+            panic.resume();
+        }
+    }
+}
+
+/// Task of a [`Job`]; `data` is an `Arc` of it. Does not unwind: `run` catches.
+unsafe extern "C" fn run_job(data: *mut c_void) {
+    // SAFETY: `parallel_for` made it with `into_raw` for this call.
+    unsafe { Arc::from_raw(data.cast_const().cast::<Job>()) }.run();
+}

@@ -1,0 +1,176 @@
+//! Work on the host's pool: hosts whose pool has one thread, which the handler is running on, and panics on other
+//! threads than the handler's.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use expect_test::{Expect, expect};
+use farcall_ffi::abi::{self, Api};
+use farcall_ffi::prelude::*;
+use farcall_ffi::testing::Call;
+
+#[track_caller]
+fn check(result: Result<()>, expected: Expect) {
+    let text = match result {
+        Ok(()) => String::from("ok"),
+        Err(error) => format!("{error:?}"),
+    };
+    expected.assert_eq(&text);
+}
+
+// ---- A pool of one thread -----------------------------------------------------------------------
+
+thread_local! {
+    /// What this thread, a pool's only one, is going to do when the handler has returned.
+    static QUEUE: RefCell<Vec<(abi::Task, *mut c_void)>> = const { RefCell::new(Vec::new()) };
+}
+
+unsafe extern "C" fn schedule(args: *mut abi::ThreadPoolScheduleArgs) -> *mut abi::Error {
+    // SAFETY: the caller's arguments.
+    let (task, data) = unsafe { ((*args).task, (*args).data) };
+    QUEUE.with_borrow_mut(|queue| queue.extend(task.map(|task| (task, data))));
+    std::ptr::null_mut()
+}
+
+/// Runs a call in a host whose pool's only thread is this one.
+fn run_on_only_thread(call: Call<'_>, futures: bool) -> Result<()> {
+    let mut table: Option<Box<Api>> = None;
+    let outcome = call.run_changed(|frame| {
+        // SAFETY: the host's table, which is complete.
+        let mut api = Box::new(unsafe { frame.api.read() });
+        api.thread_pool_schedule = Some(schedule);
+        if !futures {
+            api.future_create = None;
+        }
+        frame.api = &raw const **table.insert(api);
+    });
+    for (task, data) in QUEUE.take() {
+        // SAFETY: a task that was scheduled, once.
+        unsafe { task(data) };
+    }
+    outcome
+}
+
+/// What `work` gives; fails where that takes too long.
+fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = channel();
+    std::thread::spawn(move || send.send(work()).expect("somebody waits"));
+    receive.recv_timeout(Duration::from_secs(20)).expect("it does not take that long")
+}
+
+static TASKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Tasks that keep a buffer, and one that does not.
+#[handler(name = "in_tasks")]
+fn in_tasks(mut y: KeptMut<Buffer<i32>>, x: Kept<Buffer<i32>>, fault: &str, host: &Context) -> Result<()> {
+    let fault = fault.to_owned();
+    let at_once = fault == "at once";
+    host.spawn(|| {
+        TASKS.fetch_add(1, Ordering::Relaxed);
+    })?;
+    host.spawn(move || {
+        TASKS.fetch_add(1, Ordering::Relaxed);
+        assert!(fault != "task", "x is {x:?}");
+        y.copy_from_slice(&x);
+    })?;
+    assert!(!at_once, "beside tasks");
+    Ok(())
+}
+
+#[test]
+fn a_handler_on_the_only_thread_does_not_wait_for_it() {
+    let call = |fault: &'static str| {
+        in_time(move || {
+            let mut y = [0, 0];
+            let call = Call::to::<in_tasks>().operand(&[3, 4], &[2]).result(&mut y, &[2]);
+            let outcome = run_on_only_thread(call.attr("fault", fault), fault == "at once");
+            (outcome, y, TASKS.swap(0, Ordering::Relaxed))
+        })
+    };
+    assert_eq!(call(""), (Ok(()), [3, 4], 2), "each task is done once");
+    let (outcome, _, tasks) = call("task");
+    check(
+        outcome,
+        expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:77:9: x is s32[2]"],
+    );
+    assert_eq!(tasks, 2);
+    // With a future nobody would wait, but a panic does; what was not begun is dropped then.
+    let (outcome, y, tasks) = call("at once");
+    check(
+        outcome,
+        expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:80:5: beside tasks"],
+    );
+    assert_eq!((y, tasks), ([0, 0], 0));
+}
+
+/// A loop on the only thread.
+#[handler(name = "sums")]
+fn sums(y: &mut Buffer<u64, 0>, host: &Context) -> Result<()> {
+    let sum = AtomicUsize::new(0);
+    host.parallel_for(100, |i| {
+        sum.fetch_add(i, Ordering::Relaxed);
+    });
+    ensure!(sum.into_inner() == 4950, "not every index was taken once");
+    y[0] = 1;
+    Ok(())
+}
+
+#[test]
+fn a_loop_on_the_only_thread_is_done_there() {
+    let outcome = in_time(|| run_on_only_thread(Call::to::<sums>().result(&mut [0u64], &[]), true));
+    check(outcome, expect!["ok"]);
+}
+
+// ---- Panics on other threads --------------------------------------------------------------------
+
+/// Two parts on two threads; the one that is not the handler's panics.
+#[handler(name = "parts")]
+fn parts(host: &Context) -> Result<()> {
+    let (both, handlers) = (Barrier::new(2), std::thread::current().id());
+    host.parallel_for(2, |_| {
+        both.wait();
+        assert!(std::thread::current().id() == handlers, "the thread is not the handler's");
+    });
+    Ok(())
+}
+
+#[test]
+fn a_panic_on_another_thread_says_where() {
+    check(
+        Call::to::<parts>().run(),
+        expect![
+            "INTERNAL: parts: panicked at crates/farcall-ffi/tests/pool.rs:136:9: the thread is not the handler's"
+        ],
+    );
+}
+
+/// Panics in a task, after the handler has returned.
+#[handler(name = "in_task")]
+fn in_task(y: KeptMut<Buffer<f32>>, text: bool, host: &Context) -> Result<()> {
+    let returned = Arc::new(Barrier::new(2));
+    let here = Arc::clone(&returned);
+    host.spawn(move || {
+        let _y = y;
+        here.wait();
+        if text { panic!("no {}", 1) } else { std::panic::panic_any(7) }
+    })?;
+    returned.wait();
+    Ok(())
+}
+
+#[test]
+fn a_panic_in_a_task_says_where() {
+    let call = |text: bool| Call::to::<in_task>().attr("text", text).result(&mut [0f32], &[1]).run();
+    check(
+        call(true),
+        expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:159:19: no 1"],
+    );
+    check(
+        call(false),
+        expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:159:47: no message"],
+    );
+}
