@@ -59,7 +59,8 @@ class Library:
         return sorted(self.__ops)
 
     def __repr__(self) -> str:
-        return f"<farcall.Library {self.__path}: {', '.join(self.__ops)}>"
+        derivatives = {name for op in self for name in op.derivatives}
+        return f"<farcall.Library {self.__path}: {', '.join(name for name in self.__ops if name not in derivatives)}>"
 
 
 class Op:
@@ -95,6 +96,13 @@ class Op:
     def batching(self) -> str:
         """What `jax.vmap` makes of it, in words: `native`, or a loop and why."""
         return self._native.batching
+
+    @property
+    def derivatives(self) -> list[str]:
+        """The ops of its library that are its derivatives."""
+        forward, backward = self._native.vjp[:2] if self._native.vjp else (None, None)
+        tangent = self._native.jvp[0] if self._native.jvp else None
+        return [name for name in (forward, backward, tangent) if name is not None]
 
     @property
     def platforms(self) -> list[str]:

@@ -54,6 +54,8 @@ TRANSFORMED = {
     "jacrev": lambda f: jax.jacrev(f, (0, 1)),
     "vmap": lambda f: jax.vmap(f, (1, None)),
     "vmap, axes at the end": lambda f: jax.vmap(f, (1, None), out_axes=2),
+    "vmap over nothing": lambda f: lambda x, scale: jax.vmap(f, (0, None))(x[:0], scale),
+    "vmap over nothing, a loop": lambda f: lambda x, scale: jax.vmap(f, (None, 0))(x, jnp.outer(scale[:0], scale)),
     "vmap twice": lambda f: jax.vmap(jax.vmap(f, (0, None)), (1, None)),
     "scale batched": lambda f: lambda x, scale: jax.vmap(f, (None, 0))(x, jnp.outer(jnp.arange(4, dtype=x.dtype), scale)),
     "both batched": lambda f: lambda x, scale: jax.vmap(f, (1, 1))(x, jnp.outer(scale, jnp.arange(3, dtype=x.dtype))),
@@ -102,6 +104,8 @@ def test_a_function_as_python_knows_it(norm):
     assert op.__doc__.startswith("Divides each row of `x` by its root mean square")
     assert "- `eps`: `f32`, 1e-6 by default" in op.__doc__
     assert op.batching == "native, a loop if scale is batched"
+    assert op.derivatives == ["rms_norm_fwd", "rms_norm_bwd"]
+    assert repr(norm).endswith("librms_norm_ops.so: rms_norm>")
     assert dir(norm) == ["rms_norm", "rms_norm_bwd", "rms_norm_fwd"]
     assert repr(op) == "<farcall.Op rms_norm(x: f32[*, n], scale: f32[n], eps: f32 = 1e-6) -> (y: f32[*, n])>"
 
