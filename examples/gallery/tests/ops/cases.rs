@@ -1,0 +1,226 @@
+//! Each op's operands, at random, and what it gives, by a formula that is plain.
+
+use farcall::ir::{DType, Literal};
+use farcall_sig::{AttrValue, Attrs};
+
+use crate::engine::{f64s, literal, numbers};
+use crate::random::Random;
+
+/// An op of the gallery.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) operands: fn(&mut Random) -> (Vec<Literal>, Attrs),
+    /// Results for operands of type `f64`.
+    pub(crate) plain: fn(&[Literal], &Attrs) -> Vec<Literal>,
+}
+
+pub(crate) const CASES: &[Case] = &[
+    Case { name: "scaled_rms_norm", operands: normed, plain: scaled_rms_norm },
+    Case { name: "normalize", operands: rows, plain: normalize },
+    Case { name: "gemm", operands: factors, plain: gemm },
+    Case { name: "top_k", operands: ranked, plain: top_k },
+    Case { name: "diagonal", operands: matrices, plain: diagonal },
+    Case { name: "polar", operands: two_alike, plain: polar },
+    Case { name: "axpy", operands: scaled, plain: axpy },
+    Case { name: "column_sums", operands: rows, plain: column_sums },
+    Case { name: "concat", operands: several, plain: concat },
+    Case { name: "softmax", operands: masked, plain: softmax },
+    Case { name: "log_sum_exp", operands: rows, plain: log_sum_exp },
+    Case { name: "median", operands: rows, plain: median },
+];
+
+// ---- Operands ------------------------------------------------------------------------------
+
+fn rows(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let dims = [random.batch(), vec![random.size(1)]].concat();
+    (vec![random.array(&dims)], Attrs::new())
+}
+
+fn matrices(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let dims = [random.batch(), vec![random.size(0), random.size(0)]].concat();
+    (vec![random.array(&dims)], Attrs::new())
+}
+
+fn normed(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (mut operands, mut attrs) = rows(random);
+    let n = *operands[0].dims().last().unwrap();
+    operands.push(random.array(&[n]));
+    if random.below(2) == 0 {
+        attrs.insert("eps", AttrValue::f32(0.25));
+    }
+    (operands, attrs)
+}
+
+fn factors(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (batch, m, k, n) = (random.batch(), random.size(0), random.size(0), random.size(0));
+    let [a, b] = [[m, k], [k, n]].map(|last| [batch.as_slice(), &last].concat());
+    (vec![random.array(&a), random.array(&b)], Attrs::new())
+}
+
+fn ranked(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (operands, mut attrs) = rows(random);
+    let n = *operands[0].dims().last().unwrap();
+    attrs.insert("k", AttrValue::i64(random.below(n + 1) as i64));
+    (operands, attrs)
+}
+
+fn two_alike(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let dims = random.batch();
+    (vec![random.array(&dims), random.array(&dims)], Attrs::new())
+}
+
+fn scaled(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (operands, attrs) = two_alike(random);
+    ([vec![random.array(&[])], operands].concat(), attrs)
+}
+
+fn several(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (batch, d) = (random.batch(), random.size(0));
+    let count = random.size(1);
+    let mut operands = Vec::new();
+    for _ in 0..count {
+        let dims = [batch.as_slice(), &[random.size(0), d]].concat();
+        operands.push(random.array(&dims));
+    }
+    (operands, Attrs::new())
+}
+
+fn masked(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (mut operands, attrs) = rows(random);
+    if random.below(2) == 0 {
+        let dims = operands[0].dims().to_vec();
+        let n = *dims.last().unwrap();
+        let passes =
+            |i: usize, random: &mut Random| f64::from(u8::from(i.is_multiple_of(n) || random.below(3) > 0));
+        let mask: Vec<f64> = (0..dims.iter().product()).map(|i| passes(i, random)).collect();
+        operands.push(literal(DType::Pred, &dims, &mask));
+    }
+    (operands, attrs)
+}
+
+// ---- Formulas ------------------------------------------------------------------------------
+
+/// Applies a function of the last `rank` dimensions to each batch entry; it gives sizes and numbers. If there is
+/// no entry, one of zeros gives the sizes.
+fn each(x: &Literal, rank: usize, f: impl Fn(usize, &[usize], &[f64]) -> (Vec<usize>, Vec<f64>)) -> Literal {
+    let (batch, inner) = x.dims().split_at(x.dims().len() - rank);
+    let (count, size) = (batch.iter().product::<usize>(), inner.iter().product::<usize>());
+    let values = numbers(x);
+    let (mut dims, mut all) = (f(0, inner, &vec![0.0; size]).0, Vec::new());
+    for i in 0..count {
+        let (own, numbers) = f(i, inner, &values[i * size..(i + 1) * size]);
+        dims = own;
+        all.extend(numbers);
+    }
+    f64s(&[batch, dims.as_slice()].concat(), &all)
+}
+
+fn each_row(x: &Literal, f: impl Fn(usize, &[f64]) -> Vec<f64>) -> Vec<Literal> {
+    vec![each(x, 1, |i, _, row| {
+        let y = f(i, row);
+        (vec![y.len()], y)
+    })]
+}
+
+fn scaled_rms_norm(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+    let scale = numbers(&operands[1]);
+    let eps = if attrs.is_empty() { f64::from(1e-6f32) } else { 0.25 };
+    each_row(&operands[0], |_, x| {
+        let rms = (x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64 + eps).sqrt();
+        x.iter().zip(&scale).map(|(x, scale)| x / rms * scale).collect()
+    })
+}
+
+fn normalize(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    each_row(&operands[0], |_, x| {
+        let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        x.iter().map(|x| x / length).collect()
+    })
+}
+
+fn gemm(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let [k, n] = *operands[1].dims().last_chunk().unwrap();
+    let b = numbers(&operands[1]);
+    vec![each(&operands[0], 2, |batch, inner, a| {
+        let b = |l: usize, j: usize| b.get((batch * k + l) * n + j).unwrap_or(&0.0);
+        let entry = |i: usize, j: usize| (0..k).fold(0.0, |sum, l| sum + a[i * k + l] * b(l, j));
+        let m = inner[0];
+        (vec![m, n], (0..m * n).map(|c| entry(c / n, c % n)).collect())
+    })]
+}
+
+/// Indices of a row, from its largest entry to its smallest.
+fn descending(x: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by(|i, j| x[*j].total_cmp(&x[*i]));
+    order
+}
+
+fn top_k(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+    let Some(AttrValue::Int(k, _)) = attrs.get("k") else { panic!("no k") };
+    let k = *k as usize;
+    let values = each_row(&operands[0], |_, x| descending(x)[..k].iter().map(|i| x[*i]).collect());
+    let places = each_row(&operands[0], |_, x| descending(x)[..k].iter().map(|i| *i as f64).collect());
+    vec![values[0].clone(), literal(DType::S32, places[0].dims(), &numbers(&places[0]))]
+}
+
+fn diagonal(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    vec![each(&operands[0], 2, |_, inner, x| {
+        let size = inner[0].min(inner[1]);
+        (vec![size], (0..size).map(|i| x[i * inner[1] + i]).collect())
+    })]
+}
+
+fn polar(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let (r, theta) = (numbers(&operands[0]), numbers(&operands[1]));
+    let parts: Vec<f64> = r.iter().zip(theta).flat_map(|(r, t)| [r * t.cos(), r * t.sin()]).collect();
+    vec![literal(DType::C128, operands[0].dims(), &parts)]
+}
+
+fn axpy(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let [a, x, y] = [0, 1, 2].map(|i| numbers(&operands[i]));
+    let sum: Vec<f64> = x.iter().zip(y).map(|(x, y)| a[0] * x + y).collect();
+    vec![f64s(operands[1].dims(), &sum)]
+}
+
+fn column_sums(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let n = *operands[0].dims().last().unwrap();
+    let mut sums = vec![0.0; n];
+    numbers(&operands[0]).iter().enumerate().for_each(|(i, x)| sums[i % n] += x);
+    vec![f64s(&[n], &sums)]
+}
+
+fn concat(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let all: Vec<Vec<f64>> = operands.iter().map(numbers).collect();
+    let d = *operands[0].dims().last().unwrap();
+    vec![each(&operands[0], 2, |batch, _, _| {
+        let parts = operands.iter().zip(&all).flat_map(|(x, values)| {
+            let size = x.dims().last_chunk::<2>().unwrap().iter().product::<usize>();
+            values.get(batch * size..(batch + 1) * size).unwrap_or_default().to_vec()
+        });
+        let rows = operands.iter().map(|x| x.dims()[x.dims().len() - 2]).sum();
+        (vec![rows, d], parts.collect())
+    })]
+}
+
+fn softmax(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let mask = operands.get(1).map(numbers);
+    each_row(&operands[0], |row, x| {
+        let weight = |i: usize| mask.as_ref().and_then(|mask| mask.get(row * x.len() + i)).unwrap_or(&1.0);
+        let sum: f64 = (0..x.len()).map(|i| weight(i) * x[i].exp()).sum();
+        (0..x.len()).map(|i| weight(i) * x[i].exp() / sum).collect()
+    })
+}
+
+/// One number for each row.
+fn reduced(x: &Literal, f: impl Fn(&[f64]) -> f64) -> Vec<Literal> {
+    vec![each(x, 1, |_, _, row| (vec![], vec![f(row)]))]
+}
+
+fn log_sum_exp(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    reduced(&operands[0], |x| x.iter().map(|x| x.exp()).sum::<f64>().ln())
+}
+
+fn median(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    reduced(&operands[0], |x| x[descending(x)[x.len() / 2]])
+}
