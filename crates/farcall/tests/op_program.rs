@@ -33,6 +33,23 @@ fn in_memory(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+/// Each vector twice, and a matrix of ones.
+#[handler(name = "ones")]
+#[signature((xs: f32[n...]..., rows: i64) -> (all: f32[rows, sum(n)], ys: f32[n...]...))]
+fn ones(
+    xs: &RestOperands<Buffer<f32>>,
+    rows: i64,
+    all: &mut Buffer<f32>,
+    ys: &mut RestResults<Buffer<f32>>,
+) -> Result<()> {
+    ensure!(all.dims()[0] as i64 == rows, "{all:?} has not {rows} rows");
+    all.fill(1.0);
+    for (x, y) in xs.iter().zip(ys.iter_mut()) {
+        y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = 2.0 * x);
+    }
+    Ok(())
+}
+
 /// Says nothing of itself.
 #[handler(name = "mute")]
 fn mute() -> Result<()> {
@@ -41,7 +58,7 @@ fn mute() -> Result<()> {
 
 fn registry() -> Registry {
     let registry = Registry::new();
-    registry.register_ops(farcall_ffi::ops![scaled, accumulate, in_memory, mute]).unwrap();
+    registry.register_ops(farcall_ffi::ops![scaled, accumulate, in_memory, ones, mute]).unwrap();
     registry
 }
 
@@ -87,6 +104,47 @@ fn aliases_leave_the_caller_s_array_as_it_is() {
 fn layouts_are_those_of_the_signature() {
     let y = call("in_memory", &[f32s(&[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])], &[]).unwrap();
     assert_eq!(y[0].as_slice::<f32>(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+}
+
+#[test]
+fn variadic_operands_and_results_have_numbers() {
+    let (registry, rows) = (registry(), ("rows", AttrValue::i64(2)));
+    let xs = [f32s(&[1], &[1.0]), f32s(&[2], &[2.0, 3.0])];
+    let results = call("ones", &xs, std::slice::from_ref(&rows)).unwrap();
+    assert_eq!(results, [f32s(&[2, 3], &[1.0; 6]), f32s(&[1], &[2.0]), f32s(&[2], &[4.0, 6.0])]);
+    assert_eq!(call("ones", &[], std::slice::from_ref(&rows)).unwrap(), [f32s(&[2, 0], &[])]);
+    let target = registry.lookup("ones", &Platform::Host).unwrap();
+    let module = op_program(&target, &xs.map(|x| x.ty()), &[rows].into_iter().collect()).unwrap();
+    let main = &module.funcs[0];
+    let names = main.param_attrs.iter().chain(&main.result_attrs).flat_map(|attrs| attrs.values());
+    let names: Vec<&str> = names.filter_map(|name| name.as_str()).collect();
+    assert_eq!(names, ["xs[0]", "xs[1]", "all", "ys[0]", "ys[1]"]);
+}
+
+#[test]
+fn sizes_that_cannot_be_are_errors() {
+    let x = f32s(&[2], &[1.0, 2.0]);
+    let rows = |rows: i64| [("rows", AttrValue::i64(rows))];
+    fails(
+        "ones",
+        std::slice::from_ref(&x),
+        &rows(-1),
+        expect!["ones: all would have the size rows = -1 (rows = -1)"],
+    );
+    fails(
+        "ones",
+        std::slice::from_ref(&x),
+        &rows(1 << 50),
+        expect!["9007199254741056 bytes for the arena cannot be allocated"],
+    );
+    fails(
+        "ones",
+        std::slice::from_ref(&x),
+        &rows(i64::MAX),
+        expect![
+            "error: [tensor-too-large] result 0 of stablehlo.custom_call, tensor<9223372036854775807x2xf32>, is larger than memory can be"
+        ],
+    );
 }
 
 #[test]

@@ -31,6 +31,7 @@ impl Names {
         );
         let taken = |why: &str| format!("`{op}` ({from}) cannot be an op's name: {why}; how about {op}_op?");
         ensure!(!KEYWORDS.contains(&op.as_str()), taken("it is a keyword of Rust"));
+        ensure!(!PYTHON_KEYWORDS.contains(&op.as_str()), taken("it is a keyword of Python"));
         ensure!(
             !TYPES.contains(&op.as_str()),
             taken("the kernel's source has a type or module of this name")
@@ -109,6 +110,13 @@ const KEYWORDS: &[&str] = &[
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
+/// Those of Python that Rust has not: `ops.lambda(x)` is no call.
+#[rustfmt::skip]
+const PYTHON_KEYWORDS: &[&str] = &[
+    "and", "assert", "class", "def", "del", "elif", "except", "finally", "from", "global", "import", "is", "lambda",
+    "nonlocal", "not", "or", "pass", "raise", "with",
+];
+
 /// What the template's source means by these names.
 #[rustfmt::skip]
 const TYPES: &[&str] = &[
@@ -153,6 +161,7 @@ mod tests {
             why("log", None),
             why("f32", None),
             why("tests", None),
+            why("ops", Some("lambda")),
             why("ops", Some("match")),
             why("ops", Some("3d")),
             why("ops", Some("é")),
@@ -170,6 +179,7 @@ mod tests {
             `log` (the crate's name) cannot be an op's name: as a symbol of the library it would replace the C library's function; how about log_op?
             `f32` (the crate's name) cannot be an op's name: the kernel's source has a type or module of this name; how about f32_op?
             `tests` (the crate's name) cannot be an op's name: the kernel's source has a type or module of this name; how about tests_op?
+            `lambda` (--op) cannot be an op's name: it is a keyword of Python; how about lambda_op?
             `match` (--op) cannot be an op's name: it is a keyword of Rust; how about match_op?
             `3d` (--op) cannot be an op's name: that is made of letters, digits and _, and begins with a letter
             `é` (--op) cannot be an op's name: that is made of letters, digits and _, and begins with a letter"#]].assert_eq(&messages.join("\n"));
