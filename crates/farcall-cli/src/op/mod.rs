@@ -7,9 +7,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
+use farcall::custom_call::CallError;
 use farcall::registry::{Platform, Target};
-use farcall::{Registry, op_program};
+use farcall::{Registry, RunError, op_program};
+use farcall_ffi::abi::Stage;
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::types::TensorType;
@@ -53,7 +55,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     ensure!(given <= gives, "{name} gives {}, but --output is given {given} times", count(gives, "result"));
     let ready =
         stats.take("compile", || Ready::new(&module, func, &registry, args.denormals.into(), false))?;
-    let results = results::of(&ready, &operands, args.repeat, &mut stats)?;
+    let results = results::of(&ready, &operands, args.repeat, &mut stats).map_err(in_its_words)?;
     if !args.outputs.is_empty() {
         stats.take("write", || {
             args.outputs.iter().zip(&results).try_for_each(|(path, result)| npy::write(path, result))
@@ -77,6 +79,20 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         stats.print(&ready)?;
     }
     Ok(())
+}
+
+/// A failure of the call as the op tells it: there is no program in which it has a place.
+fn in_its_words(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(RunError::CustomCall(CallError { target, stage, code, message, .. })) => {
+            let stage = match *stage {
+                Stage::EXECUTE => String::new(),
+                stage => format!(" in its {} stage", stage.name()),
+            };
+            anyhow!("{target}: {message} ({code:?}{stage})")
+        }
+        _ => error,
+    }
 }
 
 /// The name that the signature has for a result.

@@ -155,8 +155,8 @@ fn mistakes_are_told_in_the_op_s_words() {
     fails(
         &["-i", "ones:bf16[3]", "-a", "power=1", "-a", "side=right"],
         expect![[r#"
-        error: custom call `test.power_sum` failed in its execute stage: INVALID_ARGUMENT: the right side is not my business
-    "#]],
+            error: test.power_sum: the right side is not my business (INVALID_ARGUMENT)
+        "#]],
     );
     let ended = folder.farcall(op(&["test.triple", "-i", "rand:fp32[3]"]));
     assert_eq!(ended.code, 2);
