@@ -308,8 +308,12 @@ class OpPrimitive:
     ) -> tuple[list[Any], list[int | None]]:
         batched = [axis is not None for axis in axes]
         [size] = {x.shape[axis] for x, axis, b in zip(operands, axes, batched) if b}
-        single = [jax.ShapeDtypeStruct(_without(x.shape, axis), x.dtype) for x, axis in zip(operands, axes)]
-        kind, *rule = self.native.batch_rule(self.types(single), batched, attributes)
+        # The rule wants the axis in front.
+        types = [
+            (dtype, dims if axis is None else (size, *_without(dims, axis)))
+            for (dtype, dims), axis in zip(self.types(operands), axes)
+        ]
+        kind, *rule = self.native.batch_rule(types, batched, attributes)
         if kind == "native":
             operands = [
                 _at(x, axis, 0, size) if b or i in rule[0] else x
@@ -553,7 +557,8 @@ class _Linear:
                 flags[i] = True
         forward = self.native.vjp[0] if self.native.vjp else None
         ops = [self, *([self.of.derivative(forward)] if forward else [])]
-        if all(op.native.batch_rule(types, flags, op.native.select(attributes))[0] == "native" for op in ops):
+        front = [(dtype, (size, *dims) if b else dims) for (dtype, dims), b in zip(types, flags)]
+        if all(op.native.batch_rule(front, flags, op.native.select(attributes))[0] == "native" for op in ops):
             operands = [
                 _at(x, axis, 0, size) if kind in ("result", "residual") or has_batch[i] else x
                 for x, axis, (kind, i) in zip(values, axes, sources)

@@ -13,7 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use farcall_sig::DType;
+use farcall_sig::{AttrValue, DType, ScalarType};
 
 use crate::abi;
 use crate::element::{Complex, Element, Pred};
@@ -135,6 +135,37 @@ impl<'a> Attr<'a> {
         }
         // SAFETY: an array's data hold `size` elements of its type; not null and aligned.
         Some(unsafe { std::slice::from_raw_parts(data, size) })
+    }
+
+    /// As signatures have it, if it has a form there.
+    pub(crate) fn to_value(self) -> Option<AttrValue> {
+        macro_rules! first_of {
+            ($($ty:ty => $scalar:ident as $make:expr,)*) => {
+                $(
+                    if let Some(value) = self.scalar::<$ty>() {
+                        return Some($make(value));
+                    }
+                    if let Some(values) = self.array::<$ty>() {
+                        return Some(AttrValue::Array(ScalarType::$scalar, values.iter().copied().map($make).collect()));
+                    }
+                )*
+            };
+        }
+        first_of! {
+            i64 => I64 as |v: i64| AttrValue::Int(v.into(), ScalarType::I64),
+            i32 => I32 as |v: i32| AttrValue::Int(v.into(), ScalarType::I32),
+            i16 => I16 as |v: i16| AttrValue::Int(v.into(), ScalarType::I16),
+            i8 => I8 as |v: i8| AttrValue::Int(v.into(), ScalarType::I8),
+            u64 => U64 as |v: u64| AttrValue::Int(v.into(), ScalarType::U64),
+            u32 => U32 as |v: u32| AttrValue::Int(v.into(), ScalarType::U32),
+            u16 => U16 as |v: u16| AttrValue::Int(v.into(), ScalarType::U16),
+            u8 => U8 as |v: u8| AttrValue::Int(v.into(), ScalarType::U8),
+            f64 => F64 as |v: f64| AttrValue::Float(v, ScalarType::F64),
+            f32 => F32 as |v: f32| AttrValue::Float(v.into(), ScalarType::F32),
+            Pred => Bool as |v: Pred| AttrValue::Bool(v.get()),
+        }
+        let text = std::str::from_utf8(self.bytes()?).ok()?;
+        Some(AttrValue::Str(text.to_owned()))
     }
 
     fn bytes(self) -> Option<&'a [u8]> {

@@ -3,7 +3,7 @@
 //! A library that is built with [`library!`](crate::library) exports the C function [`SYMBOL`], which
 //! returns a [`LibraryDescriptor`]: a table of ops, each with its name, platform, functions by stage,
 //! parameters, documentation and place in the source, and what its author declared about it: its
-//! signature and the targets that are its derivatives. A host calls the function and reads the result
+//! signature, the targets that are its derivatives, and its [`rules`](crate::rules) that are functions. A host calls the function and reads the result
 //! through [`Library`].
 //!
 //! # Compatibility
@@ -21,6 +21,7 @@ use std::marker::PhantomData;
 
 use crate::abi::{self, ByteSpan, HandlerBundle};
 use crate::decode::{Role, Spec};
+use crate::rules::abi::RuleFn;
 
 /// Name of the exported function, of type [`LibraryFn`].
 pub const SYMBOL: &str = "farcall_library_v1";
@@ -118,6 +119,10 @@ pub struct OpDescriptor {
     pub jvp_tangent: ByteSpan,
     /// Names of operands that are not differentiable, separated by commas.
     pub non_differentiable: ByteSpan,
+    /// Shape function, or null.
+    pub shape: Option<RuleFn>,
+    /// Batching function, or null.
+    pub batch: Option<RuleFn>,
 }
 
 /// A parameter of an op.
@@ -199,6 +204,8 @@ pub struct Declaration {
     pub vjp_backward: &'static str,
     pub jvp_tangent: &'static str,
     pub non_differentiable: &'static str,
+    pub shape: Option<RuleFn>,
+    pub batch: Option<RuleFn>,
 }
 
 impl Declaration {
@@ -208,6 +215,8 @@ impl Declaration {
         vjp_backward: "",
         jvp_tangent: "",
         non_differentiable: "",
+        shape: None,
+        batch: None,
     };
 }
 
@@ -232,6 +241,8 @@ impl OpDescriptor {
             vjp_backward: ByteSpan::new(parts.declaration.vjp_backward.as_bytes()),
             jvp_tangent: ByteSpan::new(parts.declaration.jvp_tangent.as_bytes()),
             non_differentiable: ByteSpan::new(parts.declaration.non_differentiable.as_bytes()),
+            shape: parts.declaration.shape,
+            batch: parts.declaration.batch,
         }
     }
 }
@@ -496,6 +507,16 @@ impl<'a> Op<'a> {
     /// Names of its operands that have no derivatives.
     pub fn non_differentiable(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         given(self.descriptor.non_differentiable).into_iter().flat_map(|names| names.split(','))
+    }
+
+    /// Says the dimensions of results that are written `[..]`.
+    pub fn shape(&self) -> Option<RuleFn> {
+        self.descriptor.shape
+    }
+
+    /// Says how calls are vmapped.
+    pub fn batch(&self) -> Option<RuleFn> {
+        self.descriptor.batch
     }
 
     /// Its parameters, in the order of the function's.

@@ -65,7 +65,8 @@
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
-//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`]: what is declared of an op below its `#[handler]`.
+//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`], [`macro@shape`], [`macro@batch`]: what is declared of an op below its `#[handler]`.
+//! - [`rules`]: shape functions and batching functions.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`abi`]: mirror of the C interface.
@@ -86,10 +87,12 @@ mod pool;
 mod python;
 #[cfg(target_os = "linux")]
 mod registration;
+pub mod rules;
 mod scratch;
 mod state;
 pub mod testing;
 mod trampoline;
+mod value;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};
 pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
@@ -97,9 +100,12 @@ pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{FromAttr, handler, jvp, library, nondiff, ops, signature, stage, vjp};
+pub use farcall_macros::{
+    FromAttr, batch, handler, jvp, library, nondiff, ops, shape, signature, stage, vjp,
+};
 pub use farcall_sig::DType;
 pub use kept::{Kept, KeptMut};
+pub use rules::{Batch, BatchCall, ShapeCall};
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};
 
@@ -107,9 +113,9 @@ pub use state::{Initialized, Prepared, State};
 pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
-        AnyBuffer, Attrs, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode, Float, FromAttr,
-        InOut, Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, State, dispatch, ensure,
-        handler, jvp, nondiff, ops, signature, stage, vjp,
+        AnyBuffer, Attrs, Batch, BatchCall, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode,
+        Float, FromAttr, InOut, Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, ShapeCall,
+        State, batch, dispatch, ensure, handler, jvp, nondiff, ops, shape, signature, stage, vjp,
     };
 }
 
@@ -128,6 +134,7 @@ pub mod __private {
     };
     pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
     pub use crate::error::Boxed;
+    pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::trampoline::{Entry, enter};
 
     /// The crate whose types are `f16` and `bf16`.

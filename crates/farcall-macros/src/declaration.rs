@@ -1,4 +1,4 @@
-//! `#[signature]`, `#[vjp]`, `#[jvp]` and `#[nondiff]` under a `#[handler]`: what an op's author says
+//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[nondiff]`, `#[shape]` and `#[batch]` under a `#[handler]`: what an op's author says
 //! about it beside the function.
 //!
 //! A signature is Rust tokens (or one string). Its text is put together again, with a table from bytes
@@ -30,6 +30,8 @@ pub(crate) struct Declaration {
     backward: Option<Path>,
     tangent: Option<Path>,
     non_differentiable: Vec<String>,
+    shape: Option<Path>,
+    batch: Option<Path>,
 }
 
 impl Declaration {
@@ -57,6 +59,10 @@ impl Declaration {
                 let [tangent] = paths(attr, ["tangent"])?;
                 let message = "say which op takes the tangents: #[jvp(tangent = f)]";
                 declaration.tangent = Some(tangent.ok_or_else(|| Error::new(attr.span(), message))?);
+            } else if attr.path().is_ident("shape") {
+                declaration.shape = Some(attr.parse_args()?);
+            } else if attr.path().is_ident("batch") {
+                declaration.batch = Some(attr.parse_args()?);
             } else {
                 let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
                 names = attr.parse_args_with(parser)?.into_iter().collect();
@@ -65,13 +71,19 @@ impl Declaration {
         let Some((signature, _)) = &declaration.signature else {
             return match ours.first() {
                 Some(attr) => {
+                    let of = match attr.path() {
+                        path if path.is_ident("shape") => "a shape function is",
+                        path if path.is_ident("batch") => "a batching function is",
+                        _ => "derivatives are",
+                    };
                     let message =
-                        "derivatives are declared of an op with a signature: add #[signature((…) -> (…))]";
+                        format!("{of} declared of an op with a signature: add #[signature((…) -> (…))]");
                     Err(Error::new(attr.path().span(), message))
                 }
                 None => Ok(declaration),
             };
         };
+        declaration.check_shape()?;
         let operands: Vec<&str> = signature.operands().iter().map(|o| o.name.text.as_str()).collect();
         if let Some(unknown) = names.iter().find(|name| !operands.contains(&name.to_string().as_str())) {
             let message = format!(
@@ -82,6 +94,27 @@ impl Declaration {
         }
         declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
         Ok(declaration)
+    }
+
+    /// There is a shape function exactly if the signature needs one.
+    fn check_shape(&self) -> Result<()> {
+        let Some((signature, source)) = &self.signature else { return Ok(()) };
+        match (signature.needs_shape_function(), &self.shape) {
+            (Some(result), None) => {
+                let bytes = result.shape.any.unwrap_or(result.shape.span);
+                let name = &result.name;
+                let message = format!(
+                    "the dimensions of `{name}` are said by a shape function: add #[shape(f)], with \
+                     `fn f(call: &ShapeCall<'_>) -> Result<Vec<i64>>`"
+                );
+                Err(source.error(bytes, message))
+            }
+            (None, Some(path)) => {
+                let message = "no result needs a shape function: one that does is written `y: T[..]`, and aliases no operand";
+                Err(Error::new(path.span(), message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What was declared of the op's parameters.
@@ -98,6 +131,8 @@ impl Declaration {
         let signature = self.signature.as_ref().map(|(s, _)| s.to_string()).unwrap_or_default();
         let [forward, backward, tangent] = [&self.forward, &self.backward, &self.tangent].map(derivative);
         let non_differentiable = self.non_differentiable.join(",");
+        let shape = self.rule(self.shape.as_ref(), &SHAPE);
+        let batch = self.rule(self.batch.as_ref(), &BATCH);
         quote! {
             __ffi::__private::Declaration {
                 signature: #signature,
@@ -105,8 +140,50 @@ impl Declaration {
                 vjp_backward: #backward,
                 jvp_tangent: #tangent,
                 non_differentiable: #non_differentiable,
+                shape: #shape,
+                batch: #batch,
             }
         }
+    }
+
+    /// The address of a rule, or none.
+    fn rule(&self, path: Option<&Path>, rule: &RuleKind) -> TokenStream {
+        let (Some(path), Some((signature, _))) = (path, &self.signature) else { return option(None) };
+        let operands = signature.operands();
+        let names = operands.iter().map(|o| &o.name.text);
+        let variadic = operands.last().is_some_and(|o| o.arity == Arity::Variadic);
+        let [implements, method, call, entry] = [rule.implements, rule.method, rule.call, rule.entry]
+            .map(|name| Ident::new(name, Span::call_site()));
+        let (returns, finish): (TokenStream, TokenStream) = if rule.method == "shapes" {
+            (
+                quote!(::std::vec::Vec<::std::vec::Vec<i64>>),
+                quote_spanned! { path.span()=> .map(__ffi::__private::Shapes::into_shapes) },
+            )
+        } else {
+            (quote!(__ffi::Batch), quote!())
+        };
+        let returned = if rule.method == "shapes" { quote!(_) } else { returns.clone() };
+        let function = quote_spanned! { path.span()=>
+            let __function: fn(&__ffi::#call<'_>) -> __ffi::Result<#returned> = #path;
+            __function(__call)#finish
+        };
+        let address = quote! {{
+            enum __Rule {}
+
+            impl __ffi::__private::Rule for __Rule {
+                const OPERANDS: &'static [&'static str] = &[#(#names),*];
+                const VARIADIC: bool = #variadic;
+            }
+
+            impl __ffi::__private::#implements for __Rule {
+                fn #method(__call: &__ffi::#call<'_>) -> __ffi::Result<#returns> {
+                    #function
+                }
+            }
+
+            __ffi::__private::#entry::<__Rule>
+        }};
+        option(Some(address))
     }
 
     /// Compares the parameters with the signature. `has_stages`: other functions get the same
@@ -135,6 +212,19 @@ impl Declaration {
     }
 }
 
+/// How a kind of rule is named in `farcall-ffi`.
+struct RuleKind {
+    implements: &'static str,
+    method: &'static str,
+    call: &'static str,
+    entry: &'static str,
+}
+
+const SHAPE: RuleKind =
+    RuleKind { implements: "ShapeRule", method: "shapes", call: "ShapeCall", entry: "shape_rule" };
+const BATCH: RuleKind =
+    RuleKind { implements: "BatchRule", method: "batch", call: "BatchCall", entry: "batch_rule" };
+
 /// One of our attributes that no handler took off its function.
 pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
     let message = format!("#[{name}] belongs below the #[handler(…)] of a function");
@@ -143,7 +233,7 @@ pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
 }
 
 /// The attributes that belong to a handler.
-const NAMES: [&str; 4] = ["signature", "vjp", "jvp", "nondiff"];
+const NAMES: [&str; 6] = ["signature", "vjp", "jvp", "nondiff", "shape", "batch"];
 
 /// `(key = path, …)`
 fn paths<const N: usize>(attr: &Attribute, keys: [&str; N]) -> Result<[Option<Path>; N]> {

@@ -56,6 +56,8 @@ mod options;
 /// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | handlers that are the op's reverse derivative |
 /// | `#[jvp(tangent = t)]` | the handler that is its forward derivative |
 /// | `#[nondiff(labels)]` | operands that have no derivative |
+/// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
+/// | `#[batch(f)]` | the function that says how calls are vmapped |
 ///
 /// A mistake in the signature is a compile error where it was made. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
@@ -88,6 +90,19 @@ pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn signature(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("signature", item.into()).into()
+}
+
+/// The function that says the dimensions of an op's results, where the signature has `[..]`; see
+/// [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn shape(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("shape", item.into()).into()
+}
+
+/// The function that says how calls of an op are vmapped; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn batch(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("batch", item.into()).into()
 }
 
 /// The handlers that are an op's reverse derivative; see [`macro@handler`], below which it stands.

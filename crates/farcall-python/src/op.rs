@@ -117,7 +117,7 @@ impl Op {
     /// The signature explained.
     #[getter]
     fn markdown(&self) -> PyResult<String> {
-        Ok(self.declared()?.markdown(self.target.name()))
+        Ok(self.declaration()?.markdown(self.target.name()))
     }
 
     /// How calls are vmapped, in words.
@@ -219,7 +219,7 @@ impl Op {
         Ok(Call::from(inference.map_err(|e| self.mismatch(&e))?))
     }
 
-    /// How a call is vmapped, where some operands have the mapped axis (which their shapes leave out):
+    /// How a call is vmapped, where some operands have the mapped axis, in front:
     ///
     /// - `("unbatched",)`
     /// - `("native", operands to be broadcast)`

@@ -13,7 +13,7 @@ use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Pla
 use farcall_sig::{Attrs, Signature};
 
 use crate::attributes;
-use crate::registry::Target;
+use crate::registry::{Declaration, Target};
 
 /// Why an op cannot be called on these operands with these attributes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -62,14 +62,16 @@ pub enum OpError {
 /// If the target has no signature, or the call does not fit it: `rms_norm: scale has n = 64 but x has n = 128`.
 pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Result<Module, OpError> {
     let op = || target.name().to_owned();
-    let Some(signature) = target.signature() else { return Err(OpError::NoSignature { op: op() }) };
+    let Some(declaration) = target.declaration() else { return Err(OpError::NoSignature { op: op() }) };
+    let signature = &declaration.signature;
     let inference =
-        infer(signature, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
+        infer(declaration, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
     let names = signature.operand_names(operands.len()).unwrap_or_default();
     Ok(program(call(target, signature, &inference), &names, operands, signature, &inference))
 }
 
-fn infer(signature: &Signature, operands: &[TensorType], attrs: &Attrs) -> Result<Inference, Mismatch> {
+fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> Result<Inference, Mismatch> {
+    let signature = &declaration.signature;
     let attrs = signature.convert_attrs(attrs)?;
     let names = signature.operand_names(operands.len())?;
     let mut dims: Vec<Vec<i64>> = Vec::with_capacity(operands.len());
@@ -86,7 +88,7 @@ fn infer(signature: &Signature, operands: &[TensorType], attrs: &Attrs) -> Resul
         dims.push(sizes.map_err(|_| wrong(MismatchKind::Shape, "its sizes must be known"))?);
     }
     let types = operands.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims });
-    signature.infer(&types.collect::<Vec<_>>(), &attrs)
+    declaration.infer(&types.collect::<Vec<_>>(), &attrs)
 }
 
 /// The call, with all that the signature says about it.

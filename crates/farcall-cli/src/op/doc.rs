@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use farcall::registry::Target;
+use farcall::registry::{Declaration, Target};
 use farcall_sig::attr::AttrType;
 use farcall_sig::signature::{Arity, Dim, Expr, Operand, OperandType};
 use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
@@ -73,7 +73,7 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
     if !docs.is_empty() {
         writeln!(out, "\n{docs}")?;
     }
-    writeln!(out, "\n{}", declaration.signature.markdown(target.name()).trim_end())?;
+    writeln!(out, "\n{}", declaration.markdown(target.name()).trim_end())?;
     writeln!(out, "gradient: {}.", targets::gradient(declaration))?;
     if let Some(partition) = declaration.partition() {
         writeln!(out, "sharding: {partition}")?;
@@ -88,7 +88,8 @@ fn data(target: &Target, library: &Path) -> Value {
     let mut value = targets::describe(target);
     if let Some(signature) = target.signature() {
         value["call"] = json!(signature.call_line(target.name()));
-        value["markdown"] = json!(signature.markdown(target.name()));
+        value["markdown"] =
+            json!(target.declaration().map(|declaration| declaration.markdown(target.name())));
         value["example"] = json!(example(target, library));
     }
     value
@@ -102,11 +103,11 @@ fn first_paragraph(docs: &str) -> Option<String> {
 
 /// A command that calls the op on made operands of a small size; none where sizes that fit are not found.
 fn example(target: &Target, library: &Path) -> Option<String> {
-    let signature = target.signature()?;
+    let declaration = target.declaration()?;
     let tries = [Sizes::Different, Sizes::Same(4), Sizes::Same(1), Sizes::Same(16)];
     let attrs = [2, 1, 0, 4];
     let fits = tries.iter().flat_map(|sizes| attrs.iter().map(move |attr| (sizes, *attr)));
-    let (operands, attrs) = fits.filter_map(|(sizes, attr)| try_call(signature, sizes, attr)).next()?;
+    let (operands, attrs) = fits.filter_map(|(sizes, attr)| try_call(declaration, sizes, attr)).next()?;
     let mut words =
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];
     words.extend(operands.iter().map(|(dtype, dims)| {
@@ -139,7 +140,8 @@ enum Sizes {
 type Made = (DType, Vec<i64>);
 
 /// Operands of these sizes with the attributes that must be given, if the op can be called on them.
-fn try_call(signature: &Signature, sizes: &Sizes, number: i64) -> Option<(Vec<Made>, Attrs)> {
+fn try_call(declaration: &Declaration, sizes: &Sizes, number: i64) -> Option<(Vec<Made>, Attrs)> {
+    let signature = &declaration.signature;
     let mut known: HashMap<&str, i64> = HashMap::new();
     let mut attrs = Attrs::new();
     for attr in signature.attrs().iter().filter(|a| a.default.is_none() && !a.optional) {
@@ -167,7 +169,7 @@ fn try_call(signature: &Signature, sizes: &Sizes, number: i64) -> Option<(Vec<Ma
     let converted = signature.convert_attrs(&attrs).ok()?;
     let types: Vec<OperandType<'_>> =
         operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
-    signature.infer(&types, &converted).ok()?;
+    declaration.infer(&types, &converted).ok()?;
     Some((operands, attrs))
 }
 
@@ -178,7 +180,11 @@ fn make<'s>(
     sizes: &Sizes,
     known: &mut HashMap<&'s str, i64>,
 ) -> Option<Made> {
-    let mut dims: Vec<i64> = operand.shape.batch.map(|_| 2).into_iter().collect();
+    let mut dims: Vec<i64> = match (operand.shape.any, operand.shape.batch) {
+        (Some(_), _) => vec![2, 3],
+        (None, Some(_)) => vec![2],
+        (None, None) => Vec::new(),
+    };
     for dim in &operand.shape.dims {
         let next = match sizes {
             Sizes::Different => 3 + i64::try_from(known.len()).ok()?,

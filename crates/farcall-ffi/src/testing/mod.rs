@@ -21,7 +21,7 @@
 //! The frame goes through the same entry that a host calls, so that decoding, the check of shared memory
 //! and the handling of panics are part of the test.
 //!
-//! **Invariants.** Everything that a frame points to lives in its `frame::Arena`, or is borrowed for the
+//! **Invariants.** Everything that a frame points to lives in its `value::Arena`, or is borrowed for the
 //! lifetime of the [`Call`].
 
 use std::collections::BTreeMap;
@@ -31,12 +31,13 @@ use std::marker::PhantomData;
 use crate::abi;
 use crate::context::UserData;
 use crate::descriptor::OpDescriptor;
-use crate::element::{Complex, Element, Pred};
+use crate::element::Element;
 use crate::error::Result;
 
 mod frame;
 mod host;
 
+pub use crate::value::Value;
 pub use host::Instance;
 
 /// A call to be made.
@@ -60,20 +61,6 @@ struct Tensor {
     dtype: abi::DataType,
     data: *mut u8,
     dims: Vec<i64>,
-}
-
-/// The value of an attribute. Made with `into()` from a number, a `bool`, a string, a slice, or with
-/// [`Value::dict`].
-#[derive(Clone, Debug)]
-pub struct Value(Kind);
-
-#[derive(Clone, Debug)]
-enum Kind {
-    Scalar(abi::DataType, Vec<u8>),
-    /// The elements' bytes, and how many elements.
-    Array(abi::DataType, Vec<u8>, usize),
-    String(Vec<u8>),
-    Dict(BTreeMap<String, Value>),
 }
 
 impl<'a> Call<'a> {
@@ -233,49 +220,3 @@ impl Tensor {
         Tensor { dtype: abi::DataType::from_dtype(T::DTYPE), data: data.cast(), dims }
     }
 }
-
-impl Value {
-    /// A dictionary.
-    pub fn dict<'k>(entries: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
-        Value(Kind::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
-    }
-
-    /// A string that need not be UTF-8.
-    pub fn bytes(bytes: &[u8]) -> Value {
-        Value(Kind::String(bytes.to_vec()))
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::bytes(text.as_bytes())
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Value {
-        Pred::from(value).into()
-    }
-}
-
-macro_rules! values {
-    ($($ty:ty),*) => {
-        $(
-            impl From<$ty> for Value {
-                fn from(value: $ty) -> Value {
-                    let bytes = frame::bytes_of(std::slice::from_ref(&value));
-                    Value(Kind::Scalar(abi::DataType::from_dtype(<$ty>::DTYPE), bytes))
-                }
-            }
-
-            impl From<&[$ty]> for Value {
-                fn from(values: &[$ty]) -> Value {
-                    let dtype = abi::DataType::from_dtype(<$ty>::DTYPE);
-                    Value(Kind::Array(dtype, frame::bytes_of(values), values.len()))
-                }
-            }
-        )*
-    };
-}
-
-values!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, Pred, Complex<f32>, Complex<f64>);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Signature;
 use super::ast::*;
+use super::batching::BatchSummary;
 use crate::attr::{AttrType, AttrValue};
 
 impl Signature {
@@ -35,6 +36,11 @@ impl Signature {
 
     /// The signature explained, as Markdown that also reads well as plain text.
     pub fn markdown(&self, op: &str) -> String {
+        self.markdown_with(op, &self.batching())
+    }
+
+    /// The same, of an op that is vmapped otherwise than its signature says.
+    pub fn markdown_with(&self, op: &str, batching: &BatchSummary) -> String {
         let mut out = format!("    {}\n", self.call_line(op));
         let sizes = |operand: &Operand| match operand.arity {
             Arity::Required => "",
@@ -84,7 +90,7 @@ impl Signature {
         }
         section(&mut out, "Where", where_);
         section(&mut out, "Dimensions", self.dim_lines());
-        let _ = write!(out, "\nvmap: {}.\n", self.batching());
+        let _ = write!(out, "\nvmap: {batching}.\n");
         if self.has_side_effect() {
             out.push_str("It has a side effect: it is never dropped, repeated or reordered.\n");
         }

@@ -43,6 +43,7 @@ mod guard;
 mod handles;
 pub(crate) mod metadata;
 mod pool;
+pub(crate) mod rule;
 mod site;
 mod untyped;
 

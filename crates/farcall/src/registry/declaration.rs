@@ -9,13 +9,18 @@
 use std::collections::HashMap;
 
 use farcall_ffi::descriptor::Op;
+use farcall_ffi::rules::abi::RuleFn;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    BatchSummary, Batching, Inference, Jvp, Mismatch, OperandType, Part, Partition, Vjp,
+    BatchSummary, Batching, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part, Partition, Place, Vjp,
 };
 use farcall_sig::{Attrs, Signature};
 
+use self::by_hand::ByHand;
 use super::Platform;
+use crate::custom_call::rule;
+
+mod by_hand;
 
 /// What is declared about an op.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,6 +33,22 @@ pub struct Declaration {
     pub jvp: Option<JvpTargets>,
     /// Operands that have no derivatives.
     pub non_differentiable: Vec<String>,
+    /// Functions for what the signature does not say.
+    rules: Rules,
+}
+
+/// Functions of the op's library, which stays loaded.
+#[derive(Clone, Copy, Default, Debug)]
+struct Rules {
+    shape: Option<RuleFn>,
+    batch: Option<RuleFn>,
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, other: &Rules) -> bool {
+        let addresses = |rules: &Rules| [rules.shape, rules.batch].map(|rule| rule.map(|rule| rule as usize));
+        addresses(self) == addresses(other)
+    }
 }
 
 /// The targets of a reverse derivative, of the op's library and platform.
@@ -51,33 +72,56 @@ pub struct JvpTargets {
 }
 
 impl Declaration {
-    /// The types of the results of a call, and what the signature's names stand for. Attributes are of exactly the
-    /// declared types ([`Signature::convert_attrs`]).
+    /// The types of the results of a call, and what the signature's names stand for; the op's shape function is
+    /// asked if it has one. Attributes are of exactly the declared types ([`Signature::convert_attrs`]).
     ///
     /// # Errors
     /// What does not fit, in the op's words.
     pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference, Mismatch> {
-        self.signature.infer(operands, attrs)
+        let Some(shape) = self.rules.shape else { return self.signature.infer(operands, attrs) };
+        // SAFETY: a shape function of a library that stays loaded.
+        self.signature.infer_with(operands, attrs, |attrs, _| unsafe { rule::shapes(shape, operands, attrs) })
     }
 
-    /// How one call is vmapped. `batched` says which operands have the mapped axis; it is the first
-    /// dimension of those in `operands`. Attributes are those of [`infer`](Self::infer).
+    /// How one call is vmapped: as the op's batching function says, if it has one, else as follows from the
+    /// signature. `batched` says which operands have the mapped axis; it is the first dimension of those in
+    /// `operands`. Attributes are those of [`infer`](Self::infer).
     ///
     /// # Errors
-    /// If a call cannot be of these operands.
+    /// If a call cannot be of these operands, or what the batching function says cannot be.
     pub fn batch_rule(
         &self,
         operands: &[OperandType<'_>],
         batched: &[bool],
         attrs: &Attrs,
     ) -> Result<Batching, Mismatch> {
-        let _ = (operands, attrs);
-        self.signature.batch_rule(batched)
+        if operands.len() != batched.len() {
+            let message = format!(
+                "{} operands, but {} flags that say which are batched",
+                operands.len(),
+                batched.len()
+            );
+            return Err(Mismatch { kind: MismatchKind::Count, place: Place::Call, message });
+        }
+        match self.rules.batch {
+            Some(function) if batched.contains(&true) => {
+                ByHand { declaration: self, function, operands, batched }.rule(attrs)
+            }
+            _ => self.signature.batch_rule(batched),
+        }
     }
 
     /// How the op is vmapped.
     pub fn batching(&self) -> BatchSummary {
-        self.signature.batching()
+        match self.rules.batch {
+            Some(_) => BatchSummary::ByHand,
+            None => self.signature.batching(),
+        }
+    }
+
+    /// The op's documentation; see [`Signature::markdown`].
+    pub fn markdown(&self, op: &str) -> String {
+        self.signature.markdown_with(op, &self.batching())
     }
 
     /// How the op may be partitioned, where all optional operands are given, and one variadic one.
@@ -121,12 +165,17 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
                 None => Ok(None),
             };
         };
+        if let (Some(result), None) = (signature.needs_shape_function(), op.shape()) {
+            let name = op.name();
+            return Err(format!("`{name}` gives `{result}`, but has no function that says its shape"));
+        }
         let family = Family { op, platform: key.1, signature, ops, signatures: &signatures };
         Ok(Some(Declaration {
             signature: signature.clone(),
             vjp: family.vjp()?,
             jvp: family.jvp()?,
             non_differentiable: op.non_differentiable().map(str::to_owned).collect(),
+            rules: Rules { shape: op.shape(), batch: op.batch() },
         }))
     };
     ops.iter().map(declare).collect()

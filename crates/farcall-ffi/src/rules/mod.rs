@@ -1,0 +1,415 @@
+//! What a signature cannot say, said by hand: shape functions and batching functions.
+//!
+//! ```
+//! use farcall_ffi::prelude::*;
+//!
+//! /// Reverses the order of dimension `axis`.
+//! #[handler(name = "flip")]
+//! #[signature((x: f32[..], axis: i64) -> (y: f32[..]))]
+//! #[shape(flip_shape)]
+//! #[batch(flip_batch)]
+//! fn flip(x: &Buffer<f32>, axis: i64, y: &mut Buffer<f32>) -> Result<()> {
+//! #   let _ = (x, axis, y);
+//!     // …
+//!     Ok(())
+//! }
+//!
+//! fn flip_shape(call: &ShapeCall<'_>) -> Result<Vec<i64>> {
+//!     let (x, axis) = (call.operand("x")?, call.attr::<i64>("axis")?);
+//!     ensure!((0..x.dims.len() as i64).contains(&axis), "x has no dimension {axis}");
+//!     Ok(x.dims.to_vec())
+//! }
+//!
+//! /// One call: the mapped axis stays in front.
+//! fn flip_batch(call: &BatchCall<'_>) -> Result<Batch> {
+//!     Ok(Batch::once([Some(0)], [0]).attr("axis", call.attr::<i64>("axis")? + 1))
+//! }
+//! ```
+//!
+//! A shape function says the dimensions of every result that is written `[..]`, except those that alias an
+//! operand; element types come from the signature, which the call was compared with before. A batching function
+//! is asked when at least one operand of a call has a mapped axis.
+//!
+//! Rules are asked whenever a program is traced or compiled, and never while it runs. They depend on
+//! nothing but what they are asked.
+//!
+//! **Invariants.** What a host hands over is checked like a call frame. A panic becomes an error.
+
+use std::ffi::c_void;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use farcall_sig::signature::OperandType;
+
+use crate::abi as c;
+use crate::attr::{Attrs, Dict, FromAttr};
+use crate::error::{Error, Result};
+use crate::panics::{self, Panic};
+use crate::value::{Arena, Value, attrs};
+
+pub mod abi;
+
+use abi::{RuleCall, RuleOnce, RuleOperand};
+
+/// A call whose result shapes are asked for.
+#[derive(Debug)]
+pub struct ShapeCall<'a> {
+    names: &'static [&'static str],
+    variadic: bool,
+    operands: Vec<OperandType<'a>>,
+    attrs: &'a Attrs,
+}
+
+impl<'a> ShapeCall<'a> {
+    /// The types of all operands of the call.
+    pub fn operands(&self) -> &[OperandType<'a>] {
+        &self.operands
+    }
+
+    /// The type of the operand of this name: its dtype and dimensions.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the signature has no such operand, or the call was not given it.
+    pub fn operand(&self, name: &str) -> Result<OperandType<'a>> {
+        let missing = || Error::invalid_argument(format!("{name} is not given"));
+        self.operand_opt(name)?.ok_or_else(missing)
+    }
+
+    /// The type of an operand that may be missing.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the signature has no such operand.
+    pub fn operand_opt(&self, name: &str) -> Result<Option<OperandType<'a>>> {
+        Ok(self.operands.get(self.position(name)?).copied())
+    }
+
+    /// The types of the variadic operands of this name.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the signature has no such operands.
+    pub fn variadic(&self, name: &str) -> Result<&[OperandType<'a>]> {
+        let at = self.position(name)?;
+        if !self.variadic || at + 1 < self.names.len() {
+            return Err(Error::invalid_argument(format!("{name} is one operand, not several")));
+        }
+        Ok(self.operands.get(at..).unwrap_or_default())
+    }
+
+    /// The attribute of this name, which may come from the signature's default.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the signature has none of this name and type.
+    pub fn attr<T: FromAttr<'a>>(&self, name: &str) -> Result<T> {
+        self.attrs.get(name)
+    }
+
+    /// An attribute that may be missing.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if it is of another type.
+    pub fn attr_opt<T: FromAttr<'a>>(&self, name: &str) -> Result<Option<T>> {
+        self.attrs.get_opt(name)
+    }
+
+    /// All attributes.
+    pub fn attrs(&self) -> &'a Attrs {
+        self.attrs
+    }
+
+    fn position(&self, name: &str) -> Result<usize> {
+        let none = || Error::invalid_argument(format!("the signature has no operand `{name}`"));
+        self.names.iter().position(|known| *known == name).ok_or_else(none)
+    }
+}
+
+/// A call that is vmapped. The types of its operands are those of one entry, without the mapped axis.
+#[derive(Debug)]
+pub struct BatchCall<'a> {
+    call: ShapeCall<'a>,
+    batched: Vec<bool>,
+    axis_size: i64,
+}
+
+impl BatchCall<'_> {
+    /// For each operand of the call, whether it has the mapped axis; at least one has.
+    pub fn batched(&self) -> &[bool] {
+        &self.batched
+    }
+
+    /// Whether the operand of this name is given and has the mapped axis.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if the signature has no such operand.
+    pub fn is_batched(&self, name: &str) -> Result<bool> {
+        Ok(self.batched.get(self.call.position(name)?).copied().unwrap_or(false))
+    }
+
+    /// Size of the mapped axis.
+    pub fn axis_size(&self) -> i64 {
+        self.axis_size
+    }
+}
+
+impl<'a> Deref for BatchCall<'a> {
+    type Target = ShapeCall<'a>;
+
+    fn deref(&self) -> &ShapeCall<'a> {
+        &self.call
+    }
+}
+
+/// How a call is vmapped.
+#[derive(Clone, Debug)]
+pub struct Batch(Answer);
+
+#[derive(Clone, Debug)]
+enum Answer {
+    Each(String),
+    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: Vec<(String, Value)> },
+}
+
+impl Batch {
+    /// One call for each index of the axis; `reason` says why, for people.
+    pub fn each(reason: impl Into<String>) -> Batch {
+        Batch(Answer::Each(reason.into()))
+    }
+
+    /// One call. For each operand, which dimension the mapped axis becomes; operands that do not have the axis are
+    /// broadcast along it, or left as they are where it is `None`. For each result, which of its dimensions the
+    /// axis is. Dimensions are counted with the axis.
+    pub fn once(
+        operands: impl IntoIterator<Item = Option<usize>>,
+        results: impl IntoIterator<Item = usize>,
+    ) -> Batch {
+        let (operands, results) = (operands.into_iter().collect(), results.into_iter().collect());
+        Batch(Answer::Once { operands, results, attrs: Vec::new() })
+    }
+
+    /// Changes an attribute of the one call. It must be of exactly the declared type.
+    #[must_use]
+    pub fn attr(mut self, name: &str, value: impl Into<Value>) -> Batch {
+        if let Answer::Once { attrs, .. } = &mut self.0 {
+            attrs.push((name.to_owned(), value.into()));
+        }
+        self
+    }
+}
+
+/// What a shape function returns: the dimensions of one result, or of several.
+#[diagnostic::on_unimplemented(
+    message = "a shape function does not return `Result<{Self}>`",
+    label = "not the dimensions of results",
+    note = "it returns `Result<Vec<i64>>` for one result that is written `[..]`, `Result<[Vec<i64>; N]>` or \
+            `Result<Vec<Vec<i64>>>` for several"
+)]
+pub trait Shapes {
+    /// The dimensions of each result.
+    fn into_shapes(self) -> Vec<Vec<i64>>;
+}
+
+impl Shapes for Vec<i64> {
+    fn into_shapes(self) -> Vec<Vec<i64>> {
+        vec![self]
+    }
+}
+
+impl Shapes for Vec<Vec<i64>> {
+    fn into_shapes(self) -> Vec<Vec<i64>> {
+        self
+    }
+}
+
+impl<const N: usize> Shapes for [Vec<i64>; N] {
+    fn into_shapes(self) -> Vec<Vec<i64>> {
+        self.into()
+    }
+}
+
+// ---- Called by a host ----------------------------------------------------------------------
+
+/// A rule, as the macro names it.
+#[doc(hidden)]
+pub trait Rule {
+    /// Names of the signature's operands.
+    const OPERANDS: &'static [&'static str];
+    /// Whether the last of them is any number of operands.
+    const VARIADIC: bool;
+}
+
+/// A shape function.
+#[doc(hidden)]
+pub trait ShapeRule: Rule {
+    fn shapes(call: &ShapeCall<'_>) -> Result<Vec<Vec<i64>>>;
+}
+
+/// A batching function.
+#[doc(hidden)]
+pub trait BatchRule: Rule {
+    fn batch(call: &BatchCall<'_>) -> Result<Batch>;
+}
+
+/// A shape function's address in the C interface.
+///
+/// # Safety
+/// `call` is null or a [`RuleCall`].
+#[doc(hidden)]
+pub unsafe extern "C" fn shape_rule<R: ShapeRule>(call: *mut c_void) {
+    // SAFETY: the caller's promise.
+    let Some(question) = (unsafe { question(call) }) else { return };
+    let Some(say) = question.shape else { return };
+    answer(&question, "the shape function", || {
+        // SAFETY: the caller's promise.
+        let call = unsafe { ShapeCall::read::<R>(&question) }?;
+        for dims in R::shapes(&call)? {
+            // SAFETY: a function of the host, for its own argument.
+            unsafe { say(question.host, dims.as_ptr(), dims.len()) };
+        }
+        Ok(())
+    });
+}
+
+/// A batching function's address in the C interface.
+///
+/// # Safety
+/// `call` is null or a [`RuleCall`].
+#[doc(hidden)]
+pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
+    // SAFETY: the caller's promise.
+    let Some(question) = (unsafe { question(call) }) else { return };
+    let (Some(each), Some(once)) = (question.each, question.once) else { return };
+    answer(&question, "the batching function", || {
+        // SAFETY: the caller's promise.
+        let call = unsafe { ShapeCall::read::<R>(&question) }?;
+        // SAFETY: `read` has checked the operands.
+        let batched = (0..question.operand_count).map(|i| unsafe { operand(&question, i) }.batched != 0);
+        let call = BatchCall { batched: batched.collect(), call, axis_size: question.axis_size };
+        match R::batch(&call)?.0 {
+            Answer::Each(reason) => {
+                // SAFETY: a function of the host, for its own argument.
+                unsafe { each(question.host, span(&reason)) };
+            }
+            Answer::Once { operands, results, attrs: changed } => {
+                let position = |at: usize| i64::try_from(at).unwrap_or(i64::MAX);
+                let operands: Vec<i64> = operands.iter().map(|at| at.map_or(-1, position)).collect();
+                let results: Vec<i64> = results.into_iter().map(position).collect();
+                let mut arena = Arena::default();
+                let changed = attrs(&mut arena, &changed.into_iter().collect());
+                let call = RuleOnce {
+                    struct_size: size_of::<RuleOnce>(),
+                    operands: operands.as_ptr(),
+                    operand_count: operands.len(),
+                    results: results.as_ptr(),
+                    result_count: results.len(),
+                    attrs: &raw const changed,
+                };
+                // SAFETY: as above.
+                unsafe { once(question.host, &raw const call) };
+            }
+        }
+        Ok(())
+    });
+}
+
+/// The question, if it is one.
+///
+/// # Safety
+/// `call` is null or a [`RuleCall`].
+unsafe fn question(call: *mut c_void) -> Option<RuleCall> {
+    let call = call.cast::<RuleCall>();
+    // SAFETY: not null and aligned; the size comes first.
+    if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<RuleCall>() {
+        return None;
+    }
+    // SAFETY: the size covers all members.
+    Some(unsafe { call.read() })
+}
+
+fn answer(question: &RuleCall, name: &'static str, rule: impl FnOnce() -> Result<()>) {
+    panics::note();
+    let error = match catch_unwind(AssertUnwindSafe(rule)) {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error,
+        Err(panic) => Panic::caught(panic).into_error().context(name),
+    };
+    if let Some(fail) = question.fail {
+        // SAFETY: a function of the host, for its own argument.
+        unsafe { fail(question.host, span(error.message())) };
+    }
+}
+
+impl<'a> ShapeCall<'a> {
+    /// # Safety
+    /// All that the question leads to stays during `'a`, and is what its counts say.
+    unsafe fn read<R: Rule>(question: &RuleCall) -> Result<ShapeCall<'a>> {
+        let malformed =
+            |what: &str| Error::invalid_argument(format!("the host's question is malformed: {what}"));
+        let RuleCall { attrs, operands, operand_count, operand_stride, .. } = *question;
+        if attrs.is_null() || !attrs.is_aligned() {
+            return Err(malformed("there are no attributes"));
+        }
+        let strides = operand_stride >= size_of::<RuleOperand>()
+            && operand_stride.is_multiple_of(align_of::<RuleOperand>());
+        if operand_count > 0 && (operands.is_null() || !operands.is_aligned() || !strides) {
+            return Err(malformed("its table of operands"));
+        }
+        let mut types = Vec::new();
+        for i in 0..operand_count {
+            // SAFETY: the table has `operand_count` members, `operand_stride` bytes apart.
+            let RuleOperand { dtype, rank, dims, .. } = unsafe { operand(question, i) };
+            let dtype = dtype.dtype().ok_or_else(|| malformed("the element type of an operand"))?;
+            let dims = match rank {
+                0 => &[][..],
+                _ if dims.is_null()
+                    || !dims.is_aligned()
+                    || rank > isize::MAX as usize / size_of::<i64>() =>
+                {
+                    return Err(malformed("the dimensions of an operand"));
+                }
+                // SAFETY: not null and aligned; `rank` sizes that stay.
+                _ => unsafe { std::slice::from_raw_parts(dims, rank) },
+            };
+            types.push(OperandType { dtype, dims });
+        }
+        // SAFETY: not null and aligned; stays.
+        let attrs = unsafe { Dict::check(attrs) }.and_then(|dict| dict.check_names().map(|()| dict));
+        let attrs = Attrs::from_dict(attrs.map_err(malformed)?);
+        Ok(ShapeCall { names: R::OPERANDS, variadic: R::VARIADIC, operands: types, attrs })
+    }
+}
+
+/// # Safety
+/// The question's table has more than `i` operands.
+unsafe fn operand(question: &RuleCall, i: usize) -> RuleOperand {
+    // SAFETY: the caller's promise.
+    unsafe { question.operands.byte_add(i * question.operand_stride).read() }
+}
+
+fn span(text: &str) -> c::ByteSpan {
+    c::ByteSpan { ptr: text.as_ptr().cast(), len: text.len() }
+}
+
+// ---- For hosts -----------------------------------------------------------------------------
+
+/// Attributes that a rule gave, as signatures have them.
+///
+/// # Errors
+/// What is wrong with them.
+///
+/// # Safety
+/// `attrs` is null, or points to as many bytes as its `struct_size` says, and all that it leads to is there.
+pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::Attrs, String> {
+    if attrs.is_null() {
+        return Ok(farcall_sig::Attrs::new());
+    }
+    if !attrs.is_aligned() {
+        return Err("its attributes are misaligned".into());
+    }
+    // SAFETY: not null and aligned; the caller's promise.
+    let dict = unsafe { Dict::check(attrs) }?;
+    dict.check_names()?;
+    let value = |(name, attr): (std::borrow::Cow<'_, str>, crate::attr::Attr<'_>)| match attr.to_value() {
+        Some(value) => Ok((name.into_owned(), value)),
+        None => Err(format!("its attribute {name} ({attr:?}) has no form in a signature")),
+    };
+    dict.iter().map(value).collect()
+}

@@ -1,0 +1,218 @@
+//! The host's side of rules: asks an op's shape function or batching function, and collects what it says.
+//!
+//! **Invariants.** A rule is foreign code, and is entered through `guard`. What it hands over is checked and
+//! copied before the function it was handed to returns; whether it makes sense is for the caller to see.
+
+use std::ffi::c_void;
+
+use farcall_ffi::abi::{ByteSpan, DataType};
+use farcall_ffi::rules::abi::{RuleCall, RuleFn, RuleOnce, RuleOperand};
+use farcall_ffi::rules::read_attrs;
+use farcall_ir::AttrDict;
+use farcall_sig::Attrs;
+use farcall_sig::signature::OperandType;
+
+use super::attrs::EncodedAttrs;
+use super::{api, guard};
+use crate::attributes;
+
+/// What a batching function says of a call.
+#[derive(Debug)]
+pub(crate) enum Batched {
+    /// One call for each index, for this reason.
+    Each(String),
+    /// One call: where each operand and each result has the axis, and the attributes that change.
+    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: Attrs },
+}
+
+/// Numbers that a rule hands over at once, at most.
+const MOST: usize = 1 << 16;
+
+/// Dimensions of results, as a shape function says them.
+///
+/// # Errors
+/// The function's own, or that it did not answer.
+///
+/// # Safety
+/// `rule` is a shape function.
+pub(crate) unsafe fn shapes(
+    rule: RuleFn,
+    operands: &[OperandType<'_>],
+    attrs: &Attrs,
+) -> Result<Vec<Vec<i64>>, String> {
+    // SAFETY: the caller's promise.
+    let answer = unsafe { ask(rule, operands, None, attrs) }?;
+    Ok(answer.shapes)
+}
+
+/// What a batching function says. The operands are those of one entry; the flags say which have the axis.
+///
+/// # Errors
+/// The function's own, or that it did not answer.
+///
+/// # Safety
+/// `rule` is a batching function.
+pub(crate) unsafe fn batching(
+    rule: RuleFn,
+    operands: &[OperandType<'_>],
+    batched: &[bool],
+    axis_size: i64,
+    attrs: &Attrs,
+) -> Result<Batched, String> {
+    // SAFETY: the caller's promise.
+    let answer = unsafe { ask(rule, operands, Some((batched, axis_size)), attrs) }?;
+    answer.batched.ok_or_else(|| "the batching function says nothing".into())
+}
+
+/// What a rule has said so far.
+#[derive(Default)]
+struct Answer {
+    shapes: Vec<Vec<i64>>,
+    batched: Option<Batched>,
+    error: Option<String>,
+}
+
+/// # Safety
+/// `rule` is a rule.
+unsafe fn ask(
+    rule: RuleFn,
+    operands: &[OperandType<'_>],
+    batched: Option<(&[bool], i64)>,
+    attrs: &Attrs,
+) -> Result<Answer, String> {
+    let dict: AttrDict =
+        attrs.iter().map(|(name, value)| (name.to_owned(), attributes::attr(value))).collect();
+    let encoded = EncodedAttrs::new(&dict).map_err(|e| e.to_string())?;
+    let table: Vec<RuleOperand> = operands
+        .iter()
+        .enumerate()
+        .map(|(i, operand)| RuleOperand {
+            dtype: DataType::from_dtype(operand.dtype),
+            batched: batched.is_some_and(|(flags, _)| flags.get(i) == Some(&true)).into(),
+            rank: operand.dims.len(),
+            dims: operand.dims.as_ptr(),
+        })
+        .collect();
+    let mut answer = Answer::default();
+    let mut call = RuleCall {
+        struct_size: size_of::<RuleCall>(),
+        attrs: encoded.as_ptr(),
+        operands: table.as_ptr(),
+        operand_count: table.len(),
+        operand_stride: size_of::<RuleOperand>(),
+        axis_size: batched.map_or(-1, |(_, size)| size),
+        host: (&raw mut answer).cast(),
+        fail: Some(fail),
+        shape: Some(shape),
+        each: Some(each),
+        once: Some(once),
+    };
+    // SAFETY: a rule, and a question whose parts live here.
+    let error = unsafe { guard::task(rule, (&raw mut call).cast()) };
+    match (api::take_error(error), answer.error.take()) {
+        (Some(failure), _) => Err(failure.message),
+        (None, Some(message)) => Err(message),
+        (None, None) => Ok(answer),
+    }
+}
+
+// ---- Called by a rule ----------------------------------------------------------------------
+
+/// # Safety
+/// As `answer_at`; the span is of text that is there.
+unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
+    // SAFETY: the caller's promise.
+    if let Some(answer) = unsafe { answer_at(host) } {
+        // SAFETY: the caller's promise.
+        let message = unsafe { text(message) };
+        answer.error.get_or_insert(message);
+    }
+}
+
+/// # Safety
+/// As `answer_at`; `dims` is null or points to `rank` sizes.
+unsafe extern "C" fn shape(host: *mut c_void, dims: *const i64, rank: usize) {
+    // SAFETY: the caller's promise.
+    let Some(answer) = (unsafe { answer_at(host) }) else { return };
+    // SAFETY: the caller's promise.
+    match unsafe { numbers(dims, rank) } {
+        Some(_) if answer.shapes.len() == MOST => answer.complain("the shape function gives too many shapes"),
+        Some(dims) => answer.shapes.push(dims),
+        None => answer.complain("the shape function gives dimensions that cannot be read"),
+    }
+}
+
+/// # Safety
+/// As `answer_at`; the span is of text that is there.
+unsafe extern "C" fn each(host: *mut c_void, reason: ByteSpan) {
+    // SAFETY: the caller's promise.
+    if let Some(answer) = unsafe { answer_at(host) } {
+        // SAFETY: the caller's promise.
+        answer.batched = Some(Batched::Each(unsafe { text(reason) }));
+    }
+}
+
+/// # Safety
+/// As `answer_at`; `call` is null or as its `struct_size` and counts say.
+unsafe extern "C" fn once(host: *mut c_void, call: *const RuleOnce) {
+    // SAFETY: the caller's promise.
+    let Some(answer) = (unsafe { answer_at(host) }) else { return };
+    // SAFETY: not null and aligned; the size comes first.
+    if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<RuleOnce>() {
+        return answer.complain("the batching function gives a call that cannot be read");
+    }
+    // SAFETY: the size covers all members.
+    let call = unsafe { call.read() };
+    // SAFETY: the caller's promise.
+    let (operands, results, attrs) = unsafe {
+        (
+            numbers(call.operands, call.operand_count),
+            numbers(call.results, call.result_count),
+            read_attrs(call.attrs),
+        )
+    };
+    let (Some(operands), Some(results)) = (operands, results) else {
+        return answer.complain("the batching function gives positions that cannot be read");
+    };
+    let attrs = match attrs {
+        Ok(attrs) => attrs,
+        Err(what) => return answer.complain(&format!("the batching function gives a call, but {what}")),
+    };
+    let results: Result<_, _> = results.into_iter().map(usize::try_from).collect();
+    let Ok(results) = results else {
+        return answer.complain("the batching function gives a negative position");
+    };
+    let operands = operands.into_iter().map(|at| usize::try_from(at).ok()).collect();
+    answer.batched = Some(Batched::Once { operands, results, attrs });
+}
+
+impl Answer {
+    fn complain(&mut self, what: &str) {
+        self.error.get_or_insert_with(|| what.to_owned());
+    }
+}
+
+/// # Safety
+/// `host` is null or what the question said, and the question's answer is awaited.
+unsafe fn answer_at<'a>(host: *mut c_void) -> Option<&'a mut Answer> {
+    // SAFETY: the caller's promise; `ask` does not look at the answer meanwhile.
+    unsafe { host.cast::<Answer>().as_mut() }
+}
+
+/// # Safety
+/// `data` is null or misaligned, or points to `count` numbers.
+unsafe fn numbers(data: *const i64, count: usize) -> Option<Vec<i64>> {
+    match count {
+        0 => Some(Vec::new()),
+        _ if data.is_null() || !data.is_aligned() || count > MOST => None,
+        // SAFETY: the caller's promise.
+        _ => Some(unsafe { std::slice::from_raw_parts(data, count) }.to_vec()),
+    }
+}
+
+/// # Safety
+/// The span is of text that is there.
+unsafe fn text(span: ByteSpan) -> String {
+    // SAFETY: the caller's promise.
+    String::from_utf8_lossy(unsafe { span.as_bytes() }).into_owned()
+}
