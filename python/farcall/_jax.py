@@ -223,10 +223,12 @@ class OpPrimitive:
         extra = {}
         if self.native.batch_partitionable:
             is_partitioned = _Internal.is_partitioned(context)
-            if is_partitioned and (missing := self._missing_batch_dims(call)):
+            if is_partitioned and (missing := self._missing_batch_dims(call, context.avals_in)):
                 rule = mlir.lower_fun(functools.partial(self._padded, call, missing), multiple_results=True)
                 return rule(context, *operands, attributes=attributes)
-            extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(call.batch_rank)})
+            extra["mhlo.frontend_attributes"] = mlir.ir_attribute(
+                {"num_batch_dims": str(call.batch_rank - self._has_bare_batch(call))}
+            )
             if is_partitioned:
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(self._sharding_rule(call, context.avals_in))
         if self.native.has_side_effect and _Internal.is_partitioned(context):
@@ -255,16 +257,27 @@ class OpPrimitive:
     # ---- Partitioning ----------------------------------------------------------------------
     #
     # XLA's partitioner for such calls splits the first `num_batch_dims` dimensions of every operand that has as many,
-    # and leaves the others whole. So that an operand without batch dimensions counts among these, the batch gets
-    # dimensions of size 1. How the batch is split is known to Shardy by a rule.
+    # and leaves the others whole; it gathers everything if an operand has no other dimensions. So the batch gets
+    # dimensions of size 1: until an operand without batch dimensions counts among those that are left whole; and one
+    # that is not counted where an operand has nothing but batch dimensions. How the batch is split is known to Shardy
+    # by a rule.
 
-    def _missing_batch_dims(self, call: _farcall.Call) -> int:
+    def _has_bare_batch(self, call: _farcall.Call) -> bool:
+        return any(
+            self.native.operands[slot][2] and len(layout) == call.batch_rank > 0
+            for slot, layout in zip(call.operand_slots, call.operand_layouts)
+        )
+
+    def _missing_batch_dims(self, call: _farcall.Call, operands: Sequence[Any]) -> int:
         whole = [
             len(layout)
             for slot, layout in zip(call.operand_slots, call.operand_layouts)
             if not self.native.operands[slot][2]
         ]
-        return max(0, max(whole, default=-1) + 1 - call.batch_rank)
+        bare = self._has_bare_batch(call)
+        batch = next(x.shape for x, slot in zip(operands, call.operand_slots) if self.native.operands[slot][2])
+        uncounted = bare and batch[call.batch_rank - 1] != 1
+        return max(uncounted, max(whole, default=-1) + 1 + bare - call.batch_rank)
 
     def _padded(self, call: _farcall.Call, missing: int, *operands: Any, attributes: _farcall.Attributes) -> list[Any]:
         at = call.batch_rank
