@@ -5,13 +5,14 @@ use expect_test::{Expect, expect};
 use farcall::ir::{DType, Literal, Source, TensorType, text};
 use farcall::registry::{Platform, Target};
 use farcall::{CompileOptions, Executable, Registry, op_program};
+use farcall_ffi::prelude::{Batch, BatchCall, Buffer, Error, Result, ShapeCall, handler};
 use farcall_sig::signature::{Batching, OperandType};
 use farcall_sig::{AttrValue, Attrs, ScalarType};
 
 #[path = "plugin/by_hand.rs"]
 mod ops;
 
-use ops::{stack, transpose, transpose_bwd, transpose_jvp, wrong};
+use ops::{stack, transpose, transpose_bwd, transpose_jvp};
 
 fn registry() -> Registry {
     let registry = Registry::new();
@@ -225,4 +226,46 @@ fn one_call_is_all_of_them() {
     let whole = call(&Literal::from_slice(DType::F32, [5, 2, 3, 4], &all), &changed);
     let each = all.chunks(24).map(|entry| call(&Literal::from_slice(DType::F32, [2, 3, 4], entry), &attrs));
     assert_eq!(whole.bytes(), each.flat_map(|y| y.bytes().to_vec()).collect::<Vec<u8>>());
+}
+
+/// Its functions do what they should not.
+#[handler(name = "wrong")]
+#[signature((x: f32[..], how: str, k: i64 = 0) -> (y: f32[..], z: f32[..]))]
+#[shape(wrong_shape)]
+#[batch(wrong_batch)]
+fn wrong(x: &Buffer<f32>, how: &str, k: i64, y: &mut Buffer<f32>, z: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, how, k, y, z);
+    Ok(())
+}
+
+fn wrong_shape(call: &ShapeCall<'_>) -> Result<Vec<Vec<i64>>> {
+    let dims = call.operand("x")?.dims.to_vec();
+    match call.attr("how")? {
+        "panics" => panic!("no shape for you"),
+        "too few" => Ok(vec![dims]),
+        "negative" => Ok(vec![dims, vec![-1]]),
+        "too many dimensions" => Ok(vec![dims, vec![1; 70]]),
+        "no operand" => Ok(vec![call.operand("w")?.dims.to_vec()]),
+        "no attribute" => Ok(vec![vec![call.attr("w")?]]),
+        "another type" => Ok(vec![vec![i64::from(call.attr::<i32>("k")?)]]),
+        _ => Ok(vec![dims.clone(), dims]),
+    }
+}
+
+fn wrong_batch(call: &BatchCall<'_>) -> Result<Batch> {
+    let fine = || Batch::once([Some(0)], [0, 0]);
+    Ok(match call.attr("how")? {
+        "batch panics" => panic!("no batch for you"),
+        "batch fails" => return Err(Error::unimplemented("not yet")),
+        "not moved" => Batch::once([None], [0, 0]),
+        "elsewhere" => Batch::once([Some(0)], [0, 1]),
+        "too far" => Batch::once([Some(7)], [0, 0]),
+        "result too far" => Batch::once([Some(0)], [0, 7]),
+        "operands" => Batch::once([Some(0), None], [0, 0]),
+        "results" => Batch::once([Some(0)], [0]),
+        "unknown" => fine().attr("who", 1i64),
+        "type" => fine().attr("k", 1.0f32),
+        "refused" => fine().attr("how", "negative"),
+        _ => fine(),
+    })
 }

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+#[path = "plugin/by_hand.rs"]
+mod by_hand;
 #[path = "fuzz/guest.rs"]
 mod guest;
 #[path = "fuzz/host.rs"]
@@ -19,6 +21,8 @@ mod host;
 mod ops;
 #[path = "fuzz/random.rs"]
 mod random;
+#[path = "fuzz/rules.rs"]
+mod rules;
 
 use random::Random;
 
@@ -32,6 +36,12 @@ fn the_host_takes_anything() {
 #[test]
 fn handlers_take_anything() {
     fuzz("guest", guest::run);
+}
+
+/// Shape functions and batching functions, asked by any host; and the engine, answered by any of them.
+#[test]
+fn rules_take_anything() {
+    fuzz("rules", rules::run);
 }
 
 fn fuzz(what: &str, run: fn(&mut Random, usize) -> String) {
