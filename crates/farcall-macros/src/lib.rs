@@ -61,7 +61,8 @@ mod options;
 ///
 /// A mistake in the signature is a compile error where it was made. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
-/// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Whether
+/// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Handlers of one
+/// name for several platforms declare the same. Whether
 /// derivatives fit the op is checked when the library is loaded.
 ///
 /// # Several element types

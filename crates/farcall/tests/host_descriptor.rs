@@ -34,7 +34,7 @@ fn ops_of_the_program_itself() {
 
 #[test]
 fn a_library_with_a_descriptor() {
-    let path = build_library();
+    let path = build_library("host_test_ops");
     let registry = Registry::new();
     let report = registry.load(&path).unwrap();
     assert_eq!(report.targets.len(), 3);
@@ -47,6 +47,37 @@ fn a_library_with_a_descriptor() {
     let e = registry.register_ops(OPS).unwrap_err().to_string();
     assert!(e.starts_with("`scale` is registered for Host already, by /"), "{e}");
     assert!(e.contains("this program has other functions for it"), "{e}");
+}
+
+/// Ops of two crates, one of which is the other's derivative, and ops for two platforms.
+#[test]
+fn a_library_of_two_crates() {
+    let registry = Registry::new();
+    registry.load(build_library("linked_test_ops")).unwrap();
+    let targets = registry.targets();
+    let lines = targets.iter().map(|t| {
+        let declaration = t.declaration().unwrap();
+        let vjp = declaration.vjp.as_ref().map_or("none", |vjp| vjp.backward.as_str());
+        format!("{} for {}: {} vjp {vjp}", t.name(), t.platform(), declaration.signature)
+    });
+    expect![[r#"
+        double for Host: (x: f32[*]) -> (y: f32[*]) vjp double_bwd
+        double for CUDA: (x: f32[*]) -> (y: f32[*]) vjp double_bwd
+        double_bwd for Host: (dy: f32[*]) -> (dx: f32[*]) vjp none
+        double_bwd for CUDA: (dy: f32[*]) -> (dx: f32[*]) vjp none
+        thrice for Host: (x: f32[*]) -> (y: f32[*]) vjp none"#]]
+    .assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+
+    let f32x2 = || Type::from(TensorType::new(DType::F32, [2]));
+    for (name, expected) in [("double", [2.0, -4.0]), ("double_bwd", [2.0, -4.0]), ("thrice", [3.0, -6.0])] {
+        let site = site_of(&registry, &CustomCall::new(name), &[f32x2()], &[f32x2()]).unwrap();
+        let (mut x, mut y) = ([1.0f32, -2.0], [0.0f32; 2]);
+        let mut frame = CallFrame::new(&site);
+        // SAFETY: both are two floats.
+        unsafe { frame.execute(&[x.as_mut_ptr().cast()], &[y.as_mut_ptr().cast()], &RunContext::new()) }
+            .unwrap();
+        assert_eq!(y, expected, "{name}");
+    }
 }
 
 fn check_calls(registry: &Registry) {
@@ -114,16 +145,16 @@ fn describe(registry: &Registry) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Builds `plugin/library.rs`; where it is.
-fn build_library() -> PathBuf {
+/// Builds an example; where it is.
+fn build_library(name: &str) -> PathBuf {
     let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--example", "host_test_ops", "--manifest-path"])
+        .args(["build", "--quiet", "--example", name, "--manifest-path"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
         .arg("--target-dir")
         .arg(target_dir)
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    target_dir.join("debug/examples/libhost_test_ops.so")
+    target_dir.join(format!("debug/examples/lib{name}.so"))
 }

@@ -309,6 +309,20 @@ impl Signature {
         self.results.iter().find(|r| r.shape.any.is_some() && r.aliases.is_none())
     }
 
+    /// The first part in which two signatures differ, as each of them has it: `x: f32[*, n]` and `x: f32[n]`.
+    pub fn difference(&self, other: &Signature) -> Option<(Option<String>, Option<String>)> {
+        fn print<T: fmt::Display>(items: &[T]) -> Vec<String> {
+            items.iter().map(T::to_string).collect()
+        }
+        let parts =
+            |s: &Signature| [print(&s.operands), print(&s.attrs), print(&s.results), print(&s.clauses)];
+        let pairs = parts(self).into_iter().zip(parts(other)).flat_map(|(ours, theirs)| {
+            let count = ours.len().max(theirs.len());
+            (0..count).map(move |i| (ours.get(i).cloned(), theirs.get(i).cloned())).collect::<Vec<_>>()
+        });
+        pairs.into_iter().find(|(ours, theirs)| ours != theirs)
+    }
+
     fn attr(&self, name: &str) -> Option<&Attr> {
         self.attrs.iter().find(|a| a.name.text == name)
     }

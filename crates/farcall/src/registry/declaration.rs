@@ -129,9 +129,11 @@ impl Declaration {
         self.signature.partition(self.signature.operands().len()).ok()
     }
 
-    /// What follows from the declaration: `infer`, `batch`, `partition`, and `vjp`, `jvp` where given.
+    /// What follows from the declaration: `infer`, `batch`, `partition` unless tensors have any dimensions, and
+    /// `vjp`, `jvp` where given.
     pub fn rules(&self) -> Vec<&'static str> {
-        let mut rules = vec!["infer", "batch", "partition"];
+        let mut rules = vec!["infer", "batch"];
+        rules.extend(self.partition().map(|_| "partition"));
         rules.extend(self.vjp.as_ref().map(|_| "vjp"));
         rules.extend(self.jvp.as_ref().map(|_| "jvp"));
         rules
@@ -169,6 +171,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
             let name = op.name();
             return Err(format!("`{name}` gives `{result}`, but has no function that says its shape"));
         }
+        agree(op, signature, ops, &signatures)?;
         let family = Family { op, platform: key.1, signature, ops, signatures: &signatures };
         Ok(Some(Declaration {
             signature: signature.clone(),
@@ -179,6 +182,56 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
         }))
     };
     ops.iter().map(declare).collect()
+}
+
+/// An op of several platforms is one op: those for which anything is declared have the same declared.
+fn agree(
+    op: &Op<'_>,
+    signature: &Signature,
+    ops: &[Op<'_>],
+    signatures: &HashMap<(&str, Platform), Signature>,
+) -> Result<(), String> {
+    let name = op.name();
+    let platform = |op: &Op<'_>| Platform::parse(op.platform());
+    let same_name = ops.iter().filter(|other| other.name() == name);
+    let first = same_name.filter_map(|other| Some((other, signatures.get(&(name, platform(other)))?))).next();
+    let Some((first, first_signature)) = first else { return Ok(()) };
+    let in_signature = first_signature.difference(signature).map(|parts| {
+        <[Option<String>; 2]>::from(parts)
+            .map(|part| part.map_or("nothing in its place".into(), |p| format!("`{p}`")))
+    });
+    let beside = || {
+        let mut both = declared(first).into_iter().zip(declared(op));
+        both.find(|(theirs, own)| theirs != own).map(<[String; 2]>::from)
+    };
+    match in_signature.or_else(beside) {
+        None => Ok(()),
+        Some([theirs, own]) => Err(format!(
+            "`{name}` is one op, but is declared with {theirs} for {} and with {own} for {}",
+            platform(first),
+            platform(op)
+        )),
+    }
+}
+
+/// What is declared beside the signature, in words.
+fn declared(op: &Op<'_>) -> [String; 6] {
+    let named = |what, name: Option<&str>| {
+        name.map_or_else(|| format!("no {what}"), |name| format!("the {what} `{name}`"))
+    };
+    let given = |what, rule: Option<RuleFn>| format!("{} {what}", if rule.is_some() { "a" } else { "no" });
+    let constants: Vec<&str> = op.non_differentiable().collect();
+    [
+        named("forward op", op.vjp_forward()),
+        named("backward op", op.vjp_backward()),
+        named("tangent op", op.jvp_tangent()),
+        match constants.as_slice() {
+            [] => "all operands differentiable".into(),
+            constants => format!("`{}` not differentiable", constants.join(", ")),
+        },
+        given("shape function", op.shape()),
+        given("batching function", op.batch()),
+    ]
 }
 
 /// An op among those that can be its derivatives.
@@ -251,11 +304,14 @@ mod tests {
     use farcall_ffi::descriptor::OpDescriptor;
 
     fn op(name: &'static str, declaration: Given) -> Op<'static> {
+        op_on(name, "Host", declaration)
+    }
+
+    fn op_on(name: &'static str, platform: &'static str, declaration: Given) -> Op<'static> {
         let bundle =
             HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
         let (doc, file, params) = ("", "", [].as_slice());
-        let parts =
-            OpParts { name, platform: "Host", bundle, traits: 0, doc, file, line: 0, params, declaration };
+        let parts = OpParts { name, platform, bundle, traits: 0, doc, file, line: 0, params, declaration };
         Op::of(Box::leak(Box::new(OpDescriptor::new(parts))))
     }
 
@@ -280,6 +336,39 @@ mod tests {
         let declared = declarations(&ops).remove(0).unwrap().unwrap();
         assert_eq!(declared.rules(), ["infer", "batch", "partition", "vjp"]);
         assert_eq!(declared.vjp.unwrap().rule.cotangents, [Some(0), None]);
+    }
+
+    #[test]
+    fn platforms_agree() {
+        let on = |platform: &'static str, signature: &'static str, vjp_backward: &'static str| {
+            let declaration = Given { signature, vjp_backward, ..Given::NONE };
+            op_on("norm", platform, declaration)
+        };
+        let bwd = |platform| {
+            let signature = "(dy: f32[*, n]) -> (dx: f32[*, n])";
+            op_on("bwd", platform, Given { signature, ..Given::NONE })
+        };
+        const NORM: &str = "(x: f32[*, n], k: i64 = 1) -> (y: f32[*, n])";
+        let pair = |host: [&'static str; 2], cuda: [&'static str; 2]| {
+            mistake(&[on("Host", host[0], host[1]), on("CUDA", cuda[0], cuda[1]), bwd("Host"), bwd("CUDA")])
+        };
+        expect_test::expect![[r#"
+
+
+            `norm` is one op, but is declared with `x: f32[*, n]` for Host and with `x: f32[*, 3]` for CUDA
+            `norm` is one op, but is declared with `k: i64 = 1` for Host and with nothing in its place for CUDA
+            `norm` is one op, but is declared with the backward op `bwd` for Host and with no backward op for CUDA
+            `bwd`, the backward op of `norm`, is not listed by the library; add it to the list of `library!` or `ops!`, for the platform CUDA"#]].assert_eq(
+            &[
+                pair([NORM, "bwd"], [NORM, "bwd"]),
+                pair([NORM, ""], ["", ""]),
+                pair([NORM, ""], ["(x: f32[*, 3], k: i64 = 1) -> (y: f32[*, 3])", ""]),
+                pair([NORM, ""], ["(x: f32[*, n]) -> (y: f32[*, n])", ""]),
+                pair([NORM, "bwd"], [NORM, ""]),
+                mistake(&[on("Host", NORM, "bwd"), on("CUDA", NORM, "bwd"), bwd("Host")]),
+            ]
+            .join("\n"),
+        );
     }
 
     #[test]
