@@ -162,7 +162,9 @@ class OpPrimitive:
     def infer(self, operands: Sequence[Any], attributes: _farcall.Attributes) -> _farcall.Call:
         return self.native.infer(self.types(operands), attributes)
 
-    def _abstract(self, *operands: Any, attributes: _farcall.Attributes) -> tuple[list[Any], set[Any]]:
+    def _abstract(
+        self, *operands: Any, attributes: _farcall.Attributes, num_batch_dims: int | None = None
+    ) -> tuple[list[Any], set[Any]]:
         call = self.infer(operands, attributes)
         spec = self._batch_spec(call, operands) if self.native.batch_partitionable else ()
         avals = [
@@ -213,22 +215,32 @@ class OpPrimitive:
         """Tells XLA of the handlers, and JAX how a call is written."""
         for platform, native in self.op._platforms.items():
             known = _PLATFORMS.get(platform, platform.lower())
+            try:
+                mlir.register_lowering(self.primitive, self._lower, platform=known)
+            except NotImplementedError:
+                continue  # this JAX knows of no such platform
             jax.ffi.register_ffi_target(self.name, native.capsules(), platform=known)
-            mlir.register_lowering(self.primitive, self._lower, platform=known)
         if self.native.batch_partitionable:
             jax.ffi.register_ffi_target_as_batch_partitionable(self.name)
 
-    def _lower(self, context: mlir.LoweringRuleContext, *operands: Any, attributes: _farcall.Attributes) -> Any:
+    def _lower(
+        self,
+        context: mlir.LoweringRuleContext,
+        *operands: Any,
+        attributes: _farcall.Attributes,
+        num_batch_dims: int | None = None,
+    ) -> Any:
         call = self.infer(context.avals_in, attributes)
         extra = {}
         if self.native.batch_partitionable:
             is_partitioned = _Internal.is_partitioned(context)
-            if is_partitioned and (missing := self._missing_batch_dims(call, context.avals_in)):
-                rule = mlir.lower_fun(functools.partial(self._padded, call, missing), multiple_results=True)
-                return rule(context, *operands, attributes=attributes)
-            extra["mhlo.frontend_attributes"] = mlir.ir_attribute(
-                {"num_batch_dims": str(call.batch_rank - self._has_bare_batch(call))}
-            )
+            if num_batch_dims is None:
+                num_batch_dims, added = self._batch_dims(call) if is_partitioned else (call.batch_rank, 0)
+                if added:
+                    rule = functools.partial(self._widened, call, added)
+                    params = {"attributes": attributes, "num_batch_dims": num_batch_dims}
+                    return mlir.lower_fun(rule, multiple_results=True)(context, *operands, **params)
+            extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(num_batch_dims)})
             if is_partitioned:
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(self._sharding_rule(call, context.avals_in))
         if self.native.has_side_effect and _Internal.is_partitioned(context):
@@ -257,35 +269,25 @@ class OpPrimitive:
     # ---- Partitioning ----------------------------------------------------------------------
     #
     # XLA's partitioner for such calls splits the first `num_batch_dims` dimensions of every operand that has as many,
-    # and leaves the others whole; it gathers everything if an operand has no other dimensions. So the batch gets
-    # dimensions of size 1: until an operand without batch dimensions counts among those that are left whole; and one
-    # that is not counted where an operand has nothing but batch dimensions. How the batch is split is known to Shardy
-    # by a rule.
+    # leaves operands with fewer whole, and gives up where a first operand has no others. An op's batch can have any
+    # number of dimensions, so it gets some of size 1 until this fits. How the batch is split is known to Shardy by a rule.
 
-    def _has_bare_batch(self, call: _farcall.Call) -> bool:
-        return any(
-            self.native.operands[slot][2] and len(layout) == call.batch_rank > 0
-            for slot, layout in zip(call.operand_slots, call.operand_layouts)
-        )
+    def _batch_dims(self, call: _farcall.Call) -> tuple[int, int]:
+        """How many dimensions count as batch, and how many of size 1 have to be added to have that."""
+        ranks = [(len(layout), self.native.operands[slot][2]) for slot, layout in zip(call.operand_slots, call.operand_layouts)]
+        whole = max((rank for rank, has_batch in ranks if not has_batch), default=-1)
+        count = max(call.batch_rank, whole + 1)
+        only_batch = (call.batch_rank, True) in ranks
+        return count, count - call.batch_rank + only_batch
 
-    def _missing_batch_dims(self, call: _farcall.Call, operands: Sequence[Any]) -> int:
-        whole = [
-            len(layout)
-            for slot, layout in zip(call.operand_slots, call.operand_layouts)
-            if not self.native.operands[slot][2]
-        ]
-        bare = self._has_bare_batch(call)
-        batch = next(x.shape for x, slot in zip(operands, call.operand_slots) if self.native.operands[slot][2])
-        uncounted = bare and batch[call.batch_rank - 1] != 1
-        return max(uncounted, max(whole, default=-1) + 1 + bare - call.batch_rank)
-
-    def _padded(self, call: _farcall.Call, missing: int, *operands: Any, attributes: _farcall.Attributes) -> list[Any]:
+    def _widened(self, call: _farcall.Call, added: int, *operands: Any, **params: Any) -> list[Any]:
+        """The same call with more batch dimensions."""
         at = call.batch_rank
         operands = [
-            x.reshape(*x.shape[:at], *[1] * missing, *x.shape[at:]) if self.native.operands[slot][2] else x
+            x.reshape(*x.shape[:at], *[1] * added, *x.shape[at:]) if self.native.operands[slot][2] else x
             for x, slot in zip(operands, call.operand_slots)
         ]
-        results = self(operands, attributes)
+        results = self.primitive.bind(*operands, **params)
         return [x.reshape(dims) for x, (_, dims, _) in zip(results, call.results)]
 
     def _sharding_rule(self, call: _farcall.Call, operands: Sequence[Any]) -> str:

@@ -315,13 +315,14 @@ def test_derivatives_of_batches(gallery, name):
     same(on_both(gradient, *values), loss(reference)[0](*values))
 
 
+@pytest.mark.parametrize("axis", ["Auto", "Explicit"])
 @every_seed
 @pytest.mark.parametrize("name", [name for name in CASES if name != "column_sums"])
-def test_batch_dimensions_are_sharded(gallery, name, seed):
+def test_batch_dimensions_are_sharded(gallery, name, seed, axis):
     op, _, operands, _ = case(gallery, name, seed)
     shared = {"scaled_rms_norm": [1], "axpy": [0]}.get(name, [])
     stacks = [jnp.asarray(x) if i in shared else jnp.stack([x] * 16) for i, x in enumerate(operands)]
-    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType[axis],))
     specs = [jax.sharding.PartitionSpec(*[] if i in shared else ["d"]) for i in range(len(stacks))]
     split = [jax.device_put(x, jax.sharding.NamedSharding(mesh, spec)) for x, spec in zip(stacks, specs)]
     compiled = jax.jit(op).lower(*split).compile()

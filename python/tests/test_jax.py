@@ -207,9 +207,15 @@ def test_shard_map(op):
 
 
 @pytest.fixture(scope="module")
-def tick():
+def gallery():
+    """The ops of examples/gallery."""
+    return farcall.load(example("gallery_ops"))
+
+
+@pytest.fixture(scope="module")
+def tick(gallery):
     """Adds to a counter of the process, and gives its value: an op with a side effect."""
-    return farcall.load(example("gallery_ops")).tick
+    return gallery.tick
 
 
 def four_ticks(tick):
