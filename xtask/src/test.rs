@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, program, shared, show, target};
@@ -66,13 +66,29 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     Ok(tally.failed == 0)
 }
 
-/// The handlers' Python tests in a jaxlib that this machine's Python is too old for.
+/// The Python tests in a jaxlib that this machine's Python is too old for, then the tests of handlers
+/// in C++ with its headers.
 pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
-    must(&mut cargo(&["build", "--quiet", "--package", "jax-ffi-ops"]))?;
-    let mut script = program("crates/farcall-ffi/tests/by_hand/newest_jaxlib.sh", &[]);
-    script.arg(target().join("debug/libjax_ffi_ops.so")).arg(target().join("trixie"));
-    must(script.args(mirror))?;
+    must(&mut examples())?;
+    let folder = target().join("trixie");
+    let mut script = program("xtask/newest_jaxlib.sh", &[]);
+    script.arg(target().join("debug")).arg(python::package()?).arg(&folder).args(mirror);
+    must(&mut script)?;
+    let found = std::fs::read_dir(folder.join("venv/lib"))?;
+    let includes = found.filter_map(|entry| Some(entry.ok()?.path().join("site-packages/jaxlib/include")));
+    let include = includes.into_iter().find(|dir| dir.is_dir()).context("the new jaxlib has no headers")?;
+    let mut tests = cargo(&["test", "--package", "farcall", "--package", "farcall-ffi"]);
+    tests.args(["--features", "farcall/cxx-exceptions", "--test", "host_*", "--test", "abi_layout"]);
+    must(tests.env("FARCALL_XLA_INCLUDE", include))?;
     Ok(true)
+}
+
+/// Builds the libraries that Python tests load.
+fn examples() -> Command {
+    let packages = ["jax-ffi-ops", "rms-norm-ops", "gallery-ops"].map(|name| ["--package", name]);
+    let mut build = cargo(&["build", "--quiet"]);
+    build.args(packages.as_flattened());
+    build
 }
 
 impl Tally {
@@ -139,9 +155,7 @@ impl Tally {
 
     /// Handlers written in Rust in every jaxlib, then jaxlib's own handlers in the engine.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
-        let examples = ["jax-ffi-ops", "rms-norm-ops", "gallery-ops"].map(|name| ["--package", name]);
-        let mut build = cargo(&["build", "--quiet"]);
-        self.step("example libraries", build.args(examples.as_flattened()))?;
+        self.step("example libraries", &mut examples())?;
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {
             let mut pytest = venv.pytest("crates/farcall-ffi/tests/python");

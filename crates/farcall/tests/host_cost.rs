@@ -1,4 +1,4 @@
-//! What it costs to enter and leave a handler: a measurement, for people to run.
+//! What it costs to enter and leave a handler, and to run a program: measurements, for people to run.
 //!
 //! ```text
 //! cargo test --release -p farcall --test host_cost -- --ignored --nocapture
@@ -11,8 +11,9 @@ use std::time::Instant;
 
 use farcall::custom_call::{CallFrame, CallSite, RunContext};
 use farcall::ir::op::{CallConfig, CustomCall};
-use farcall::ir::{DType, TensorType, Type};
+use farcall::ir::{DType, Literal, Source, TensorType, Type, text};
 use farcall::registry::{Origin, Platform, Target};
+use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::abi::{self, HandlerBundle, MetadataExtension};
 
 /// Does nothing.
@@ -49,6 +50,44 @@ fn a_chain_of_no_ops() {
     println!("exceptions caught: {}", cfg!(feature = "cxx-exceptions"));
     measure("typed", typed, CallConfig::Dict(Default::default()));
     measure("untyped", untyped, CallConfig::Absent);
+}
+
+#[test]
+#[ignore = "a measurement, not a check"]
+fn programs_that_do_little() {
+    let mut calls = String::new();
+    for i in 0..CHAIN {
+        calls += &format!(
+            "%v{} = stablehlo.custom_call @no_op(%v{i}) : (tensor<8xf32>) -> tensor<8xf32>\n",
+            i + 1
+        );
+    }
+    let registry = Registry::new();
+    // SAFETY: a function that looks at no parameter.
+    let target = unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, Origin::program()) };
+    registry.register(target.unwrap()).unwrap();
+    for (what, body, runs) in [
+        ("nothing", "return %v0 : tensor<8xf32>".to_owned(), 100_001),
+        (
+            "one addition",
+            "%y = stablehlo.add %v0, %v0 : tensor<8xf32>\nreturn %y : tensor<8xf32>".to_owned(),
+            100_001,
+        ),
+        ("a thousand calls", format!("{calls}return %v{CHAIN} : tensor<8xf32>"), 2001),
+    ] {
+        let program = format!("func.func @main(%v0: tensor<8xf32>) -> tensor<8xf32> {{\n{body}\n}}");
+        let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+        let executable = Executable::compile(&module, &registry, &CompileOptions::default()).unwrap();
+        let inputs = [Literal::zeros(DType::F32, [8])];
+        let times = (0..runs).map(|_| {
+            let start = Instant::now();
+            std::hint::black_box(executable.run(&inputs).unwrap());
+            start.elapsed().as_secs_f64() * 1e9
+        });
+        let mut times: Vec<f64> = times.collect();
+        times.sort_by(f64::total_cmp);
+        println!("a program of {what}: {:.0} ns a run (least {:.0})", times[times.len() / 2], times[0]);
+    }
 }
 
 /// The median time of a call in a chain of a thousand.

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Runs the Python tests in jaxlib 0.12 (FFI 0.5), which needs Python 3.12 or later, in a Debian of its own, with
+# what was built here: handlers of ours in that jaxlib, and its compiled handlers, and C++ ones built with its
+# headers, in the engine. `cargo xtask test-newest` calls it, as root, with debootstrap installed:
+#
+#   newest_jaxlib.sh EXAMPLES PACKAGE FOLDER [MIRROR]
+#
+# EXAMPLES has the examples' libraries, PACKAGE the Python package. FOLDER is kept for the next time. This
+# machine's certificates and pip settings (PIP_* variables) are used inside.
+set -eu
+examples=$(realpath "$1")
+package=$(realpath "$2")
+folder=$3
+mirror=${4:-http://deb.debian.org/debian}
+checkout=$(realpath "$(dirname "$0")/..")
+certificates=/etc/ssl/certs/ca-certificates.crt
+# Changes with what is installed.
+complete=$folder/complete-2
+
+inside() {
+    env -i $(env | grep -E '^(PIP_[A-Z_]*|[a-zA-Z]*_(proxy|PROXY))=' | grep -v -E '^PIP_(FIND_LINKS|CERT)=') \
+        HOME=/root PATH=/usr/bin:/bin PIP_CERT=$certificates SSL_CERT_FILE=$certificates \
+        "$(command -v chroot)" "$folder" "$@"
+}
+
+if [ ! -e "$complete" ]; then
+    rm -rf "$folder"
+    debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates,g++ trixie "$folder" "$mirror"
+    cp "$certificates" "$folder$certificates"
+    cp /etc/resolv.conf "$folder/etc/resolv.conf"
+    cp /etc/hosts "$folder/etc/hosts"
+    inside python3 -m venv /venv
+    inside /venv/bin/pip install --quiet jax==0.12.0 jaxlib==0.12.0 numpy scipy flatbuffers pytest
+    touch "$complete"
+fi
+
+rm -rf "$folder/work"
+mkdir -p "$folder/work/examples" "$folder/work/checkout/crates/farcall-ffi/tests" "$folder/work/checkout/python"
+cp "$examples"/lib*_ops.so "$folder/work/examples"
+cp -r "$package" "$folder/work/package"
+cp -r "$checkout/crates/farcall-ffi/tests/python" "$folder/work/checkout/crates/farcall-ffi/tests/python"
+cp -r "$checkout/python/tests" "$folder/work/checkout/python/tests"
+
+tests() {
+    echo "## $1"
+    inside /usr/bin/env PYTHONPATH=/work/package FARCALL_EXAMPLES=/work/examples JAX_PLATFORMS=cpu \
+        FARCALL_JAX_FFI_LIB=/work/examples/libjax_ffi_ops.so PYTHONDONTWRITEBYTECODE=1 \
+        /venv/bin/python -m pytest -q -p no:cacheprovider "/work/checkout/$1" || failed=1
+}
+failed=0
+tests crates/farcall-ffi/tests/python
+# What needs the program `farcall` and Cargo is tested outside.
+rm "$folder/work/checkout/python/tests/test_new.py"
+tests python/tests
+exit $failed
