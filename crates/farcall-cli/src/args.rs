@@ -200,7 +200,8 @@ pub(crate) struct OpArgs {
     pub name: Option<String>,
     /// Next operand: a .npy file, or `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]
     ///
-    /// Without any (and without --attr and --call), the op is explained. Types that NumPy lacks are
+    /// The type may be left out where the other operands say it. Without any (and without --attr and
+    /// --call), the op is explained. Types that NumPy lacks are
     /// given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
     /// narrower than a byte as int8 or uint8. May be repeated.
     #[arg(short, long = "input", value_name = "FILE|rand:TYPE|…", requires = "name")]
@@ -241,7 +242,7 @@ Examples:
   farcall op libmy_ops.so
   farcall op libmy_ops.so rms_norm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'ones:f32[64]' -a eps=1e-5 -o y.npy
-  farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i 'rand:f32[64]' --stats --repeat 100 -q";
+  farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i rand --stats --repeat 100 -q";
 
 #[derive(Args, Debug)]
 #[command(after_help = NEW_HELP)]

@@ -109,7 +109,7 @@ fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'s
         ("cargo test".to_owned(), "values and gradient"),
         ("cargo build --release".to_owned(), ""),
         (format!("{program} op {library} {}", names.op), ""),
-        (format!("{program} op {library} {} -i 'rand:f32[2,4]' -i 'ones:f32[4]'", names.op), ""),
+        (format!("{program} op {library} {} -i 'rand:f32[2,4]' -i ones", names.op), ""),
         (format!("pip install {package}"), ""),
         ("python example.py".to_owned(), "NumPy and JAX"),
     ]

@@ -8,6 +8,7 @@ use farcall_ir::literal::Literal;
 use farcall_sig::attr::AttrType;
 use farcall_sig::{AttrValue, Attrs, ScalarType};
 
+use super::known::Known;
 use crate::inputs::{self, InputSpec};
 use crate::npy;
 
@@ -31,36 +32,57 @@ impl FromStr for AttrSpec {
     }
 }
 
-/// One tensor per `--input`, in the order of the op's operands.
+/// One tensor per `--input`, in the order of the op's operands. The type of one that is only a word follows from
+/// the others, where they say all of it.
 ///
 /// # Errors
 /// If one cannot be read or made. Whether they fit the op is not asked here, as the op says that better.
-pub(crate) fn operands(target: &Target, inputs: &[InputSpec], seed: u64) -> Result<Vec<Literal>> {
+pub(crate) fn operands(
+    target: &Target,
+    inputs: &[InputSpec],
+    attrs: &Attrs,
+    seed: u64,
+) -> Result<Vec<Literal>> {
     let signature = target.signature();
     let declared = |i: usize| {
         let slot = *signature?.operand_slots(inputs.len()).ok()?.get(i)?;
         signature?.operands().get(slot)
     };
-    let operand = |(i, spec): (usize, &InputSpec)| {
-        let operand = declared(i);
-        let made = match spec {
+    let seed = |i: usize| seed.wrapping_add(i as u64);
+    let named = |i: usize| match declared(i) {
+        Some(operand) => format!("{} of {}", operand.name, target.name()),
+        None => format!("operand {i} of {}", target.name()),
+    };
+    let mut known = signature.map(|s| Known::new(s, attrs)).unwrap_or_default();
+    let mut made: Vec<Option<Literal>> = vec![None; inputs.len()];
+    for (i, spec) in inputs.iter().enumerate() {
+        let literal = match spec {
             InputSpec::File(path) => {
-                let possible = operand.zip(signature).map(|(o, s)| s.possible_types(&o.element));
+                let possible = declared(i).zip(signature).map(|(o, s)| s.possible_types(&o.element));
                 npy::read_as_one_of(path, &possible.unwrap_or_default())
             }
-            InputSpec::Fill(fill, Some(ty)) => inputs::make(*fill, ty, seed.wrapping_add(i as u64)),
-            InputSpec::Fill(fill, None) => {
-                let word = inputs::word(*fill);
-                let is = operand.map(|o| format!(" ({o})")).unwrap_or_default();
-                bail!("operand {i}{is}: say what to make, for example {word}:f32[4,8]")
-            }
+            InputSpec::Fill(fill, Some(ty)) => inputs::make(*fill, ty, seed(i)),
+            InputSpec::Fill(_, None) => continue,
         };
-        made.with_context(|| match operand {
-            Some(operand) => format!("{} of {}", operand.name, target.name()),
-            None => format!("operand {i} of {}", target.name()),
-        })
-    };
-    inputs.iter().enumerate().map(operand).collect()
+        let literal = literal.with_context(|| named(i))?;
+        if let Some(operand) = declared(i) {
+            known.learn(operand, &literal.ty());
+        }
+        made[i] = Some(literal);
+    }
+    let rest = inputs.iter().zip(made).enumerate().map(|(i, (spec, made))| match (spec, made) {
+        (_, Some(literal)) => Ok(literal),
+        (InputSpec::Fill(fill, _), None) => {
+            let Some(ty) = declared(i).and_then(|operand| known.ty(operand)) else {
+                let is = declared(i).map(|o| format!(" ({o})")).unwrap_or_default();
+                let word = inputs::word(*fill);
+                bail!("operand {i}{is}: the others do not say its type; give it, as in {word}:f32[4,8]")
+            };
+            inputs::make(*fill, &ty, seed(i)).with_context(|| named(i))
+        }
+        (InputSpec::File(path), None) => bail!("{} was not read", path.display()),
+    });
+    rest.collect()
 }
 
 /// The attributes, read as what the op declares them to be. What the op does not declare is kept as a

@@ -26,6 +26,7 @@ use crate::{npy, results, terminal};
 
 mod doc;
 mod given;
+mod known;
 
 pub(crate) use given::AttrSpec;
 
@@ -45,9 +46,9 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         return doc::explain(target, library, args.json);
     }
 
-    let operands = stats.take("inputs", || given::operands(target, &args.inputs, args.seed))?;
-    let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
     let attrs = given::attrs(target, &args.attrs);
+    let operands = stats.take("inputs", || given::operands(target, &args.inputs, &attrs, args.seed))?;
+    let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
     let module = op_program(target, &types, &attrs)?;
     let [func] = module.funcs.as_slice() else { bail!("a call of {name} is more than one function") };
     let given = args.outputs.len();

@@ -120,7 +120,7 @@ fn what_to_do_next_is_printed() {
           cargo test                # values and gradient
           cargo build --release
           farcall op target/release/libgates.so gates
-          farcall op target/release/libgates.so gates -i 'rand:f32[2,4]' -i 'ones:f32[4]'
+          farcall op target/release/libgates.so gates -i 'rand:f32[2,4]' -i ones
           pip install 'CHECKOUT[jax]'
           python example.py         # NumPy and JAX
     "#]]

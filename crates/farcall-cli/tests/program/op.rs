@@ -61,6 +61,23 @@ fn an_op_runs_on_made_and_given_operands() {
         }
     "#]],
     );
+    // What the others say need not be said, wherever it stands.
+    let inputs = ["-i", "iota", "-i", "weight.npy", "-a", "power=1"];
+    let ended = folder.farcall(op(&[&["test.power_sum"], &inputs[..]].concat()));
+    assert!(
+        ended.stderr.contains("operand 0 (x: f32[*, n]): the others do not say its type"),
+        "{}",
+        ended.stderr
+    );
+    folder.prints(
+        &power_sum(&["-i", "ones", "-a", "power=1"]),
+        expect![[r#"
+        sum  f32[2]
+        [ 3.0, 12.0]
+        most  f32[2]
+        [2.0, 5.0]
+    "#]],
+    );
     let ended = folder.farcall(op(&["test.triple", "-i", "rand:f32[9]", "--stats", "--repeat", "3", "-q"]));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     for word in ["compile", "run, median of 3", "custom_call thunks"] {
@@ -93,8 +110,8 @@ fn mistakes_are_told_in_the_op_s_words() {
     fails(
         &["test.triple", "-i", "rand"],
         expect![[r#"
-        error: operand 0 (x: f32[*]): say what to make, for example rand:f32[4,8]
-    "#]],
+            error: operand 0 (x: f32[*]): the others do not say its type; give it, as in rand:f32[4,8]
+        "#]],
     );
     fails(
         &["test.triple", "-i", "f64.npy"],

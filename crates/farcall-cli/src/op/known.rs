@@ -1,0 +1,73 @@
+//! What the operands that are given say about one of which only a word is: `-i x.npy -i rand`.
+
+use std::collections::HashMap;
+
+use farcall_ir::types::TensorType;
+use farcall_sig::signature::{Dim, Expr, Operand};
+use farcall_sig::{AttrValue, Attrs, DType, Signature};
+
+/// What a signature's names stand for, as far as it is known. Contradictions are not looked for: the op
+/// finds them when it is called.
+#[derive(Default)]
+pub(crate) struct Known<'s> {
+    batch: Option<Vec<usize>>,
+    dims: HashMap<&'s str, usize>,
+    types: HashMap<&'s str, DType>,
+}
+
+impl<'s> Known<'s> {
+    /// What the attributes say: those that are sizes.
+    pub(crate) fn new(signature: &'s Signature, attrs: &Attrs) -> Known<'s> {
+        let attrs = signature.convert_attrs(attrs).unwrap_or_else(|_| attrs.clone());
+        let size = |name: &'s str| match attrs.get(name) {
+            Some(AttrValue::Int(value, _)) => Some((name, usize::try_from(*value).ok()?)),
+            _ => None,
+        };
+        let dims = signature.attrs().iter().filter_map(|a| size(&a.name.text)).collect();
+        Known { dims, ..Known::default() }
+    }
+
+    /// Learns from an operand and its type.
+    pub(crate) fn learn(&mut self, operand: &'s Operand, ty: &TensorType) {
+        if let Some(variable) = operand.element.variable()
+            && operand.element.functions.is_empty()
+        {
+            self.types.entry(&variable.text).or_insert(ty.dtype);
+        }
+        let Some(batch) = ty.rank().checked_sub(operand.shape.dims.len()) else { return };
+        match operand.shape.batch {
+            None if batch > 0 => return,
+            None => {}
+            Some(_) if self.batch.is_some() => {}
+            Some(_) => self.batch = Some(ty.dims[..batch].to_vec()),
+        }
+        for (dim, size) in operand.shape.dims.iter().zip(&ty.dims[batch..]) {
+            if let Dim::Size(Expr::Name(name)) = dim {
+                self.dims.entry(&name.text).or_insert(*size);
+            }
+        }
+    }
+
+    /// The type of an operand, if all of it is known.
+    pub(crate) fn ty(&self, operand: &Operand) -> Option<TensorType> {
+        // A type that is fixed needs no base.
+        let base = match operand.element.variable() {
+            Some(variable) => *self.types.get(variable.text.as_str())?,
+            None => DType::F32,
+        };
+        if operand.shape.any.is_some() {
+            return None;
+        }
+        let batch = match operand.shape.batch {
+            Some(_) => self.batch.clone()?,
+            None => Vec::new(),
+        };
+        let size = |dim: &Dim| match dim {
+            Dim::Size(Expr::Name(name)) => self.dims.get(name.text.as_str()).copied(),
+            Dim::Size(Expr::Literal(size, _)) => usize::try_from(*size).ok(),
+            Dim::Size(_) | Dim::Each(_) => None,
+        };
+        let dims: Option<Vec<usize>> = operand.shape.dims.iter().map(size).collect();
+        Some(TensorType::new(operand.element.apply(base)?, [batch, dims?].concat()))
+    }
+}
