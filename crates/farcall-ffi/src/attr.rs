@@ -18,6 +18,7 @@ use farcall_sig::{AttrValue, DType, ScalarType};
 use crate::abi;
 use crate::element::{Complex, Element, Pred};
 use crate::error::{Error, Result};
+use crate::pointer::unusable;
 
 /// A type that an attribute can be read as.
 ///
@@ -309,14 +310,10 @@ impl Dict {
         }
         // SAFETY: the size covers all members.
         let attrs = unsafe { &*attrs };
-        let nulls = || attrs.types.is_null() || attrs.names.is_null() || attrs.attrs.is_null();
-        if attrs.size < 0 || (attrs.size > 0 && nulls()) {
-            return Err("attributes without a table of names, types or values");
-        }
-        let misaligned = (attrs.names.addr() | attrs.attrs.addr()) & (align_of::<*mut c_void>() - 1)
-            | attrs.types.addr() & (align_of::<abi::AttrType>() - 1);
-        if misaligned != 0 {
-            misaligned_table(attrs)?;
+        // Tables without members may be anywhere.
+        let tables = || unusable(attrs.types) | unusable(attrs.names) | unusable(attrs.attrs);
+        if attrs.size < 0 || (attrs.size > 0 && tables() != 0) {
+            return Err(unusable_table(attrs));
         }
         // SAFETY: `repr(transparent)`.
         Ok(unsafe { &*std::ptr::from_ref(attrs).cast::<Dict>() })
@@ -394,7 +391,7 @@ impl Dict {
         // SAFETY: as in `name`; a span whose pointer is null has no bytes.
         unsafe {
             let span = *self.0.names.add(i);
-            if span.is_null() || !span.is_aligned() || (*span).len != name.len() {
+            if unusable(span) != 0 || (*span).len != name.len() {
                 return false;
             }
             (*span).as_bytes() == name.as_bytes()
@@ -445,16 +442,15 @@ impl fmt::Debug for Attrs {
     }
 }
 
-/// The error for tables of attributes, some of which are misaligned; those that have no members may be
-/// anywhere.
+/// The error for tables of attributes, one of which is misaligned or null, or whose size is negative.
 #[cold]
 #[inline(never)]
-fn misaligned_table(attrs: &abi::Attrs) -> Result<(), &'static str> {
-    match attrs.size {
-        0 => Ok(()),
-        _ if !attrs.types.is_aligned() => Err("attrs.types is misaligned"),
-        _ if !attrs.names.is_aligned() => Err("attrs.names is misaligned"),
-        _ => Err("attrs.attrs is misaligned"),
+fn unusable_table(attrs: &abi::Attrs) -> &'static str {
+    match attrs {
+        attrs if !attrs.types.is_aligned() => "attrs.types is misaligned",
+        attrs if !attrs.names.is_aligned() => "attrs.names is misaligned",
+        attrs if !attrs.attrs.is_aligned() => "attrs.attrs is misaligned",
+        _ => "attributes without a table of names, types or values",
     }
 }
 

@@ -18,6 +18,7 @@ use farcall_sig::DType;
 use crate::abi;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::pointer::unusable;
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("farcall-ffi reads the ABI's 64-bit dimensions as usize, and so needs a 64-bit target");
@@ -348,12 +349,12 @@ impl View {
     /// `self`. False if anything is wrong with it; [`what_is_wrong`] says what.
     ///
     /// # Safety
-    /// `buffer` points to a struct of at least as many bytes as its `struct_size` says. If that is
+    /// `buffer` is aligned and points to a struct of at least as many bytes as its `struct_size` says. If that is
     /// consistent in itself, its memory stays valid for as long as references to the view are used.
     #[inline(always)]
     pub(crate) unsafe fn read<B: FromView + ?Sized>(&mut self, buffer: *const abi::Buffer) -> bool {
         // SAFETY: `struct_size` comes first.
-        if !buffer.is_aligned() || unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
+        if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
             return false;
         }
         // SAFETY: the size covers all members.
@@ -374,7 +375,7 @@ impl View {
         let mut signs = 0;
         let mut overflow = false;
         if rank > 0 {
-            if dims.is_null() || !dims.is_aligned() {
+            if unusable(dims) != 0 {
                 return false;
             }
             for i in 0..rank {

@@ -10,6 +10,7 @@ use std::ptr::null_mut;
 use crate::abi::{self, Api};
 use crate::attr::{Attrs, Dict};
 use crate::error::{Error, ErrorCode, Result};
+use crate::pointer::unusable;
 use crate::pool::Tasks;
 
 /// The host side of one call, as a parameter `&Context`.
@@ -199,8 +200,7 @@ impl Host {
     #[inline(always)]
     pub(crate) unsafe fn new(api: *const Api, ctx: *mut abi::InvokeContext) -> Option<Host> {
         // SAFETY: `struct_size` comes first.
-        if api.is_null() || !api.is_aligned() || unsafe { (*api).struct_size } < offset_of!(Api, internal_api)
-        {
+        if unusable(api) != 0 || unsafe { (*api).struct_size } < offset_of!(Api, internal_api) {
             return None;
         }
         // SAFETY: the size covers the version.

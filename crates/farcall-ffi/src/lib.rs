@@ -82,6 +82,7 @@ mod element;
 mod error;
 mod kept;
 mod panics;
+mod pointer;
 mod pool;
 #[cfg(target_os = "linux")]
 mod python;

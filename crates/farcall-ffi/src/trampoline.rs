@@ -3,6 +3,7 @@
 //! It checks the frame's size, answers a question for metadata, checks the stage, decodes and calls the
 //! function, catches its panic, and turns an error into the host's own.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -10,7 +11,9 @@ use crate::abi;
 use crate::context::Host;
 use crate::decode::{Decoder, malformed};
 use crate::error::{Boxed, Error, Result};
+use crate::kept::Guard;
 use crate::panics::{self, Panic};
+use crate::pointer::unusable;
 
 /// Lowest version of the interface that a handler needs: what newer hosts add is looked at when it is
 /// called, so every handler says this.
@@ -50,7 +53,7 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
     match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame, host) })) {
         Ok(Ok(())) => null_mut(),
         Ok(Err(error)) => fail(&host, &error),
-        Err(panic) => fail(&host, &Panic::caught(panic).into_error().context(E::NAME)),
+        Err(panic) => fail(&host, &panicked(E::NAME, panic)),
     }
 }
 
@@ -60,7 +63,7 @@ unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
     const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
     // SAFETY: if not null, `struct_size` comes first, and the size covers the two members.
     unsafe {
-        if frame.is_null() || !frame.is_aligned() || (*frame).struct_size < END {
+        if unusable(frame) != 0 || (*frame).struct_size < END {
             None
         } else {
             Host::new((*frame).api, (*frame).ctx)
@@ -89,26 +92,16 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
         return Err(wrong_stage(E::NAME, E::STAGE, stage));
     }
     // SAFETY: a frame of sufficient size, which stays during the call.
-    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host, E::KEEPS) }?;
+    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host) }?;
     if const { !E::KEEPS } {
         return E::call(&mut decoder);
     }
-    let mut decoder = Keeping(decoder);
-    let returned = E::call(&mut decoder.0);
-    match decoder.0.kept.take() {
-        None => returned,
-        // SAFETY: the call's frame.
-        Some(kept) => unsafe { kept.finish(frame, returned) },
-    }
-}
-
-/// Decoder of a handler that may keep buffers: waits for them on the way out of a panic.
-struct Keeping(Decoder);
-
-impl Drop for Keeping {
-    fn drop(&mut self) {
-        drop(self.0.kept.take());
-    }
+    // On the way out of a panic, it waits for what is kept.
+    let guard = Guard::new(E::NAME, &host);
+    decoder.kept = &raw const guard;
+    let returned = E::call(&mut decoder);
+    // SAFETY: the call's frame.
+    unsafe { guard.finish(frame, returned) }
 }
 
 #[cold]
@@ -172,6 +165,12 @@ fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Box<Error
 #[cold]
 fn fail(host: &Host, error: &Error) -> *mut abi::Error {
     host.error(error)
+}
+
+#[cold]
+#[inline(never)]
+fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Error {
+    Panic::caught(payload).into_error().context(name)
 }
 
 /// A frame without a host cannot be answered, not even with an error.

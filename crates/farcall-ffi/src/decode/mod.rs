@@ -15,8 +15,6 @@
 
 use std::ffi::c_void;
 
-use std::mem::ManuallyDrop;
-
 use farcall_sig::DType;
 
 use crate::abi;
@@ -25,6 +23,7 @@ use crate::buffer::{self, ANY_RANK, FromView, View};
 use crate::context::Host;
 use crate::error::{Boxed, Error};
 use crate::kept::Guard;
+use crate::pointer::unusable;
 
 mod params;
 
@@ -52,11 +51,29 @@ pub enum Role {
     Context = 8,
 }
 
-impl Role {
-    /// Roles that take operands; the last one takes all that are left.
-    const OPERANDS: [Role; 3] = [Role::Operand, Role::InOut, Role::RestOperands];
-    /// Roles that take results; the last one takes all that are left.
-    const RESULTS: [Role; 3] = [Role::Result, Role::InOut, Role::RestResults];
+/// One of the two lists of buffers that a frame has.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Operands,
+    Results,
+}
+
+impl Side {
+    /// Roles that take its buffers; the last one takes all that are left.
+    const fn roles(self) -> [Role; 3] {
+        match self {
+            Side::Operands => [Role::Operand, Role::InOut, Role::RestOperands],
+            Side::Results => [Role::Result, Role::InOut, Role::RestResults],
+        }
+    }
+
+    /// What messages call one of its buffers.
+    const fn name(self) -> &'static str {
+        match self {
+            Side::Operands => "operand",
+            Side::Results => "result",
+        }
+    }
 }
 
 /// What a parameter's type says about it.
@@ -171,14 +188,12 @@ pub struct Decoder {
     attrs: *const abi::Attrs,
     next_attr: usize,
     taken_attrs: usize,
-    /// True if any parameter may be kept after the handler has returned.
-    keeps: bool,
-    /// There once a parameter may be kept after the handler has returned. Not dropped with the decoder
-    /// (that would keep all of it in memory): the trampoline sees to it for handlers that keep.
-    pub(crate) kept: ManuallyDrop<Option<Guard>>,
+    /// Null unless parameters may be kept after the handler has returned: then it outlives the decoder.
+    pub(crate) kept: *const Guard,
 }
 
 /// The operands or the results of a frame.
+#[derive(Clone, Copy)]
 struct Buffers {
     what: &'static str,
     size: usize,
@@ -197,7 +212,6 @@ impl Decoder {
         frame: *const abi::CallFrame,
         handler: &'static str,
         host: Host,
-        keeps: bool,
     ) -> Boxed<Decoder> {
         // SAFETY: the caller's promise.
         let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
@@ -207,16 +221,22 @@ impl Decoder {
         if too_small {
             return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
         }
-        if args.size < 0 || (args.size > 0 && (args.types.is_null() || args.args.is_null())) {
-            return Err(malformed(handler, "args is malformed"));
+        // Tables without members may be anywhere.
+        if args.size < 0 || (args.size > 0 && (unusable(args.types) | unusable(args.args)) != 0) {
+            return Err(unusable_table(
+                handler,
+                args.types.is_aligned(),
+                args.args.is_aligned(),
+                Side::Operands,
+            ));
         }
-        if rets.size < 0 || (rets.size > 0 && (rets.types.is_null() || rets.rets.is_null())) {
-            return Err(malformed(handler, "rets is malformed"));
-        }
-        let misaligned = (args.types.addr() | rets.types.addr()) & (align_of::<abi::ArgType>() - 1)
-            | (args.args.addr() | rets.rets.addr()) & (align_of::<*mut c_void>() - 1);
-        if misaligned != 0 {
-            misaligned_table(handler, args, rets)?;
+        if rets.size < 0 || (rets.size > 0 && (unusable(rets.types) | unusable(rets.rets)) != 0) {
+            return Err(unusable_table(
+                handler,
+                rets.types.is_aligned(),
+                rets.rets.is_aligned(),
+                Side::Results,
+            ));
         }
         // SAFETY: `attrs` stays.
         if let Err(what) = unsafe { Dict::check(attrs) } {
@@ -244,9 +264,14 @@ impl Decoder {
             attrs,
             next_attr: 0,
             taken_attrs: 0,
-            keeps,
-            kept: ManuallyDrop::new(None),
+            kept: std::ptr::null(),
         })
+    }
+
+    /// The call as its kept buffers share it; `None` unless parameters may be kept.
+    pub(crate) fn kept(&self) -> Option<&Guard> {
+        // SAFETY: null, or it outlives the decoder.
+        unsafe { self.kept.as_ref() }
     }
 
     fn attrs(&self) -> &Dict {
@@ -276,19 +301,19 @@ impl Decoder {
     }
 }
 
-/// The error for tables of operands and results, some of which are misaligned; those that have no members
-/// may be anywhere.
+/// The error for tables of operands or results, one of which is misaligned or null, or whose size is negative.
 #[cold]
 #[inline(never)]
-fn misaligned_table(handler: &'static str, args: &abi::Args, rets: &abi::Rets) -> Boxed {
-    let tables = [
-        (args.size, args.types.is_aligned(), "args.types is misaligned"),
-        (args.size, args.args.is_aligned(), "args.args is misaligned"),
-        (rets.size, rets.types.is_aligned(), "rets.types is misaligned"),
-        (rets.size, rets.rets.is_aligned(), "rets.rets is misaligned"),
-    ];
-    let wrong = tables.into_iter().find(|(size, aligned, _)| *size > 0 && !aligned);
-    wrong.map_or(Ok(()), |(.., what)| Err(malformed(handler, what)))
+fn unusable_table(handler: &str, types_aligned: bool, buffers_aligned: bool, side: Side) -> Box<Error> {
+    let what = match (side, types_aligned, buffers_aligned) {
+        (Side::Operands, false, _) => "args.types is misaligned",
+        (Side::Operands, true, false) => "args.args is misaligned",
+        (Side::Operands, true, true) => "args is malformed",
+        (Side::Results, false, _) => "rets.types is misaligned",
+        (Side::Results, true, false) => "rets.rets is misaligned",
+        (Side::Results, true, true) => "rets is malformed",
+    };
+    malformed(handler, what)
 }
 
 /// The first attribute from `next` on that does not sort before `name`.
@@ -313,20 +338,22 @@ impl Buffers {
         let buffer: *const abi::Buffer = buffer.cast_const().cast();
         // SAFETY: if it is a buffer, not null and aligned, `struct_size` comes first, and says what else there is.
         let is_whole = kind == abi::ArgType::BUFFER.0
-            && !buffer.is_null()
-            && buffer.is_aligned()
+            && unusable(buffer) == 0
             && unsafe { (*buffer).struct_size } >= abi::Buffer::STRUCT_SIZE;
         // SAFETY: as above.
         is_whole.then(|| unsafe { (*buffer).dtype })
     }
 
-    /// Forgets tokens at the end, of all buffers but the first `least`.
+    /// How many there are without tokens at the end, of all buffers but the first `least`. By value: see
+    /// the module's docs on speed.
     #[cold]
     #[inline(never)]
-    fn leave_out_tokens(&mut self, least: usize) {
-        while self.size > least && self.dtype(self.size - 1) == Some(abi::DataType::TOKEN) {
-            self.size -= 1;
+    fn without_tokens(self, least: usize) -> usize {
+        let mut size = self.size;
+        while size > least && self.dtype(size - 1) == Some(abi::DataType::TOKEN) {
+            size -= 1;
         }
+        size
     }
 
     /// Reads the next buffer as what `B` asks for.
@@ -341,11 +368,12 @@ impl Buffers {
         self.next += 1;
         // SAFETY: `i < size`, as the counts were checked by `begin`, or by the caller.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
-        let buffer: *const abi::Buffer =
-            if kind == abi::ArgType::BUFFER.0 { buffer.cast_const().cast() } else { std::ptr::null() };
-        // SAFETY: if not null, the frame says that it is a buffer.
-        if buffer.is_null() || unsafe { !view.read::<B>(buffer) } {
-            // SAFETY: as above.
+        let buffer: *const abi::Buffer = buffer.cast_const().cast();
+        let other = (kind ^ abi::ArgType::BUFFER.0) as usize;
+        // SAFETY: a buffer, not null and aligned.
+        if (unusable(buffer) | other) != 0 || unsafe { !view.read::<B>(buffer) } {
+            let buffer = if other == 0 { buffer } else { std::ptr::null() };
+            // SAFETY: null, or a buffer.
             return Err(unsafe { wrong_buffer((handler, self.what, i, name), buffer, B::DTYPE, B::RANK) });
         }
         Ok(())
@@ -383,8 +411,8 @@ pub fn begin<const N: usize>(
     exact: bool,
 ) -> Boxed {
     let Decoder { handler, operands, results, .. } = decoder;
-    count(handler, operands, specs, names, Role::OPERANDS, exact)?;
-    count(handler, results, specs, names, Role::RESULTS, exact)
+    count(handler, operands, specs, names, Side::Operands, exact)?;
+    count(handler, results, specs, names, Side::Results, exact)
 }
 
 #[inline(always)]
@@ -393,14 +421,18 @@ fn count<const N: usize>(
     buffers: &mut Buffers,
     specs: &[Spec; N],
     names: &[&'static str; N],
-    roles: [Role; 3],
+    side: Side,
     exact: bool,
 ) -> Boxed {
-    let (least, most) = arity(specs, roles);
+    let (least, most) = arity(specs, side.roles());
     if buffers.size != least || least != most {
-        buffers.leave_out_tokens(least);
-        if buffers.size < least || (exact && buffers.size > most) {
-            return Err(wrong_count(handler, (buffers.what, buffers.size), specs, names, roles));
+        let found = (*buffers).without_tokens(least);
+        if found < least || (exact && found > most) {
+            return Err(wrong_count(handler, found, specs, names, side));
+        }
+        // Where all handlers of this kind take as many, nobody looks at the number again.
+        if least != most {
+            buffers.size = found;
         }
     }
     Ok(())
@@ -429,11 +461,12 @@ const fn arity<const N: usize>(specs: &[Spec; N], roles: [Role; 3]) -> (usize, u
 #[inline(never)]
 fn wrong_count<const N: usize>(
     handler: &str,
-    (what, found): (&str, usize),
+    found: usize,
     specs: &[Spec; N],
     names: &[&'static str; N],
-    roles: [Role; 3],
+    side: Side,
 ) -> Box<Error> {
+    let (what, roles) = (side.name(), side.roles());
     let (least, most) = arity(specs, roles);
     let expected = match (least, most) {
         (least, most) if least == most => format!("{least}"),

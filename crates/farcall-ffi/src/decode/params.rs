@@ -7,7 +7,7 @@ use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
 use crate::context::Context;
 use crate::element::Element;
 use crate::error::{Boxed, Error};
-use crate::kept::{self, Kept, KeptMut};
+use crate::kept::{self, Guard, Kept, KeptMut};
 use crate::state::{self, Initialized, Prepared, State};
 use std::marker::PhantomData;
 
@@ -403,7 +403,7 @@ impl<'a> Param<'a> for &'a Context {
     const EMPTY: Option<Context> = None;
 
     fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>) -> Boxed {
-        let tasks = decoder.keeps.then(|| guard(decoder).tasks());
+        let tasks = decoder.kept().map(Guard::tasks);
         *slot = Some(Context::new(decoder.host, tasks));
         Ok(())
     }
@@ -445,7 +445,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
         decoder.operands.next::<B>(decoder.handler, name, &mut slot.view)?;
-        slot.call = guard(decoder).share();
+        slot.call = decoder.kept().and_then(Guard::share);
         Ok(())
     }
 
@@ -469,7 +469,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
         decoder.results.next::<B>(decoder.handler, name, &mut slot.view)?;
-        slot.call = guard(decoder).share();
+        slot.call = decoder.kept().and_then(Guard::share);
         Ok(())
     }
 
@@ -484,9 +484,4 @@ impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
     fn span(slot: &kept::Slot) -> (usize, usize) {
         slot.view.span()
     }
-}
-
-fn guard(decoder: &mut Decoder) -> &kept::Guard {
-    let Decoder { kept, handler, host, .. } = decoder;
-    kept.get_or_insert_with(|| kept::Guard::new(handler, host))
 }
