@@ -341,6 +341,25 @@ fn a_library_registers_itself_in_every_registry_that_loads_it() {
 }
 
 #[test]
+fn a_bundle_with_a_record_stage_is_taken_and_executed() {
+    for (path, minor) in headers::build("records", &["-DRECORDS"], usize::MAX) {
+        if minor < 5 {
+            continue;
+        }
+        let registry = Registry::new();
+        let report = registry.load(&path).unwrap();
+        let target = &report.targets[0];
+        assert_eq!(
+            format!("{} {:?} {:?}", target.name(), target.stages(), target.trait_names()),
+            r#"recorded [EXECUTE, RECORD] ["command-buffer-compatible"]"#
+        );
+        let lib = Lib { registry, path, minor, report: Vec::new() };
+        let out = lib.run("recorded", dict([]), &[f32s(&[1.0])], &[ty(DType::F32, &[1])]).unwrap();
+        assert_eq!(out[0].as_slice::<f32>(), [2.0]);
+    }
+}
+
+#[test]
 fn handlers_that_this_host_cannot_run_are_refused() {
     each_version(|lib| {
         let refused = |spec: &str| {

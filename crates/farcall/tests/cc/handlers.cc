@@ -3,6 +3,7 @@
 // FFI, as plain symbols or (-DSELF_REGISTER) registering themselves.
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -340,4 +341,17 @@ XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "traited", "Host", CounterRun,
 #ifdef REFUSED
 XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "from_the_future", "Host", FromTheFuture);
 XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "add_one", "Host", AddOne);
+#endif
+#if defined(RECORDS) && XLA_FFI_API_MINOR >= 5
+// A bundle with the stage that only hosts have which record calls.
+static XLA_FFI_Error* Recorder(XLA_FFI_CallFrame* frame) {
+  auto* metadata = MetadataOf(frame);
+  if (!metadata) std::abort();
+  metadata->api_version.major_version = XLA_FFI_API_MAJOR;
+  metadata->api_version.minor_version = XLA_FFI_API_MINOR;
+  return nullptr;
+}
+static constexpr XLA_FFI_Handler_Bundle kRecorded = {nullptr, nullptr, nullptr, AddOne, Recorder};
+XLA_FFI_REGISTER_HANDLER(XLA_FFI_GetApi(), "recorded", "Host", kRecorded,
+                         XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE);
 #endif
