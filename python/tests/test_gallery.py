@@ -388,3 +388,28 @@ def test_a_side_effect_happens_once_for_each_entry(gallery):
     engine = farcall.compile(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1]).lower(1.0))
     engine(np.float64(1))
     assert int(gallery.tick(np.int32(0))) == start + 19
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_shape_and_batching_by_hand(gallery, rank):
+    random = Random(rank, np.float64)
+    x = random.array(*(random.size() for _ in range(rank)))
+    perm = random.generator.permutation(rank)
+    op, reference = lambda x: gallery.transpose(x, perm=perm), lambda x: jnp.transpose(x, perm)
+    np.testing.assert_array_equal(op(x), np.transpose(x, perm))
+    np.testing.assert_array_equal(jax.jit(op)(x), np.transpose(x, perm))
+    check_grads(op, (jnp.asarray(x),), 1, ["rev"])
+    # One call with other attributes, wherever the axis is.
+    stack = random.array(*x.shape, 3)
+    for axis in range(rank + 1):
+        entries = np.moveaxis(stack, -1, axis)
+        same(jax.vmap(op, axis, rank)(entries), jax.vmap(reference, axis, rank)(entries))
+        assert "scan" not in str(jax.make_jaxpr(jax.vmap(op, axis))(entries))
+    loss = lambda op: jax.vmap(jax.grad(lambda x: jnp.sum(jnp.sin(op(x)) * jnp.cos(reference(x)))), -1, -1)
+    same(loss(op)(stack), loss(reference)(stack))
+
+
+def test_mistakes_in_the_words_of_a_shape_function(gallery):
+    for x in np.zeros((2, 3)), jnp.zeros((2, 3)):
+        with pytest.raises(ValueError, match=r"transpose: perm = \[0, 2\] does not order 2 dimensions"):
+            gallery.transpose(x, perm=[0, 2])

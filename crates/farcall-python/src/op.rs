@@ -293,7 +293,8 @@ impl Op {
     /// True if a call can be split along its leading batch dimensions, which all results have.
     #[getter]
     fn batch_partitionable(&self) -> PyResult<bool> {
-        Ok(!matches!(self.declared()?.batching(), BatchSummary::Loop { .. }))
+        let batching = self.declaration()?.batching();
+        Ok(matches!(batching, BatchSummary::Native | BatchSummary::NativeUnless { .. }))
     }
 
     /// The handlers by stage, as `jax.ffi.register_ffi_target` takes them.

@@ -15,6 +15,7 @@
 //! | `softmax` | an operand that may be missing; a gradient from the result | VJP |
 //! | `log_sum_exp` | a tangent from the result | JVP |
 //! | `median` | – | none |
+//! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
 //! | `tick` | a side effect | none |
 //!
 //! `cargo build -p gallery-ops` makes `libgallery_ops.so`. In Python, `farcall.load` makes functions of it that
@@ -35,6 +36,7 @@ mod scaled_rms_norm;
 mod softmax;
 mod tick;
 mod top_k;
+mod transpose;
 
 /// The ops of every file.
 pub const TABLES: &[&[&OpDescriptor]] = &[
@@ -50,6 +52,7 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     softmax::OPS,
     log_sum_exp::OPS,
     median::OPS,
+    transpose::OPS,
     tick::OPS,
 ];
 
@@ -68,6 +71,7 @@ farcall_ffi::library!(
         ..softmax::OPS,
         ..log_sum_exp::OPS,
         ..median::OPS,
+        ..transpose::OPS,
         ..tick::OPS,
     ]
 );
