@@ -186,6 +186,23 @@ def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
         np.testing.assert_allclose(y, f(x), rtol=1e-6)
 
 
+def test_donated_arguments_are_the_callers_again():
+    jax = pytest.importorskip("jax")
+    f = jax.jit(lambda x, y: (x + y, y * y), donate_argnums=0)
+    x = np.arange(6, dtype=np.float32)
+    step = farcall.compile(f.lower(x, x))
+    assert "in0: tensor<6xf32>, donated" in step.plan
+    for _ in range(2):
+        given = x.copy()
+        z, _ = step(given, x)
+        np.testing.assert_array_equal(z, 2 * x)
+        np.testing.assert_array_equal(given, x)
+    # Two results that are one value are two arrays.
+    [a, b] = farcall.compile(jax.jit(lambda x: (x, x)).lower(x))(x)
+    a[0] = 99
+    assert b[0] == x[0] == 0
+
+
 def test_threads_share_an_executable():
     add = farcall.compile(ADD)
     wrong = []
