@@ -20,7 +20,7 @@ fn concat<T: Float>(xs: &RestOperands<Buffer<T>>, y: &mut Buffer<T>) -> Result<(
 
 /// Each operand's part of the cotangent.
 #[handler(name = "concat_bwd")]
-#[signature((dy: T[*, m, d], xs: T[*, n..., d]...) -> (dxs: T[*, n..., d]...) where T: f32 | f64; d: map)]
+#[signature((dy: T[*, sum(n), d], xs: T[*, n..., d]...) -> (dxs: T[*, n..., d]...) where T: f32 | f64; d: map)]
 fn concat_bwd<T: Float>(
     dy: &Buffer<T>,
     xs: &RestOperands<Buffer<T>>,
