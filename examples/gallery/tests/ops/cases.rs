@@ -1,7 +1,7 @@
 //! Each op's operands, at random, and what it gives, by a formula that is plain.
 
 use farcall::ir::{DType, Literal};
-use farcall_sig::{AttrValue, Attrs};
+use farcall_sig::{AttrValue, Attrs, ScalarType};
 
 use crate::engine::{f64s, literal, numbers};
 use crate::random::Random;
@@ -27,6 +27,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "softmax", operands: masked, plain: softmax },
     Case { name: "log_sum_exp", operands: rows, plain: log_sum_exp },
     Case { name: "median", operands: rows, plain: median },
+    Case { name: "transpose", operands: permuted, plain: transpose },
 ];
 
 // ---- Operands ------------------------------------------------------------------------------
@@ -61,6 +62,14 @@ fn ranked(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let (operands, mut attrs) = rows(random);
     let n = *operands[0].dims().last().unwrap();
     attrs.insert("k", AttrValue::i64(random.below(n + 1) as i64));
+    (operands, attrs)
+}
+
+fn permuted(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (operands, mut attrs) = matrices(random);
+    let mut left: Vec<i64> = (0..operands[0].dims().len() as i64).collect();
+    let perm = std::iter::from_fn(|| (!left.is_empty()).then(|| left.remove(random.below(left.len()))));
+    attrs.insert("perm", AttrValue::Array(ScalarType::I64, perm.map(AttrValue::i64).collect()));
     (operands, attrs)
 }
 
@@ -223,4 +232,22 @@ fn log_sum_exp(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
 
 fn median(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     reduced(&operands[0], |x| x[descending(x)[x.len() / 2]])
+}
+
+fn transpose(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+    let Some(AttrValue::Array(_, perm)) = attrs.get("perm") else { panic!("no perm") };
+    let perm = perm.iter().map(|k| if let AttrValue::Int(k, _) = k { *k as usize } else { panic!("{k}") });
+    let (perm, x) = (perm.collect::<Vec<_>>(), numbers(&operands[0]));
+    let from = operands[0].dims();
+    let to: Vec<usize> = perm.iter().map(|k| from[*k]).collect();
+    let place =
+        |index: &[usize], dims: &[usize]| index.iter().zip(dims).fold(0, |at, (i, size)| at * size + i);
+    let mut y = vec![0.0; x.len()];
+    for (i, value) in x.into_iter().enumerate() {
+        let mut rest = i;
+        let mut index: Vec<usize> = from.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
+        index.reverse();
+        y[place(&perm.iter().map(|k| index[*k]).collect::<Vec<_>>(), &to)] = value;
+    }
+    vec![literal(operands[0].dtype(), &to, &y)]
 }

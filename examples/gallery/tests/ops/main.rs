@@ -155,7 +155,7 @@ fn forward_derivatives_are_those_of_finite_differences_and_fit_the_reverse_ones(
 #[test]
 fn native_batches_are_loops() {
     let ops = Ops::new();
-    let native = |case: &Case| case.name != "column_sums";
+    let native = |case: &Case| !["column_sums", "transpose"].contains(&case.name);
     for_each_case(native, |case, operands, attrs, random| {
         let declaration = ops.declaration(case.name);
         let slots = declaration.signature.operand_slots(operands.len()).unwrap();
