@@ -181,7 +181,10 @@ fn make<'s>(
     known: &mut HashMap<&'s str, i64>,
 ) -> Option<Made> {
     let mut dims: Vec<i64> = match (operand.shape.any, operand.shape.batch) {
-        (Some(_), _) => vec![2, 3],
+        (Some(_), _) => match sizes {
+            Sizes::Different => vec![2, 3],
+            Sizes::Same(size) => vec![*size],
+        },
         (None, Some(_)) => vec![2],
         (None, None) => Vec::new(),
     };
