@@ -404,8 +404,9 @@ impl View {
         } else {
             // Of two numbers below 2^63, or the first is not and says so.
             end = data.addr().wrapping_add(len * element);
-            let beyond = (data.addr() | end) as isize;
-            if data.is_null() || data.addr() & (alignment - 1) != 0 || beyond < 0 {
+            // Null, or beyond what a program has.
+            let beyond = (data.addr().wrapping_sub(1) | end) as isize;
+            if data.addr() & (alignment - 1) != 0 || beyond < 0 {
                 return false;
             }
         }

@@ -369,10 +369,10 @@ impl Buffers {
         // SAFETY: `i < size`, as the counts were checked by `begin`, or by the caller.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
         let buffer: *const abi::Buffer = buffer.cast_const().cast();
-        let other = (kind ^ abi::ArgType::BUFFER.0) as usize;
+        let other = kind != abi::ArgType::BUFFER.0;
         // SAFETY: a buffer, not null and aligned.
-        if (unusable(buffer) | other) != 0 || unsafe { !view.read::<B>(buffer) } {
-            let buffer = if other == 0 { buffer } else { std::ptr::null() };
+        if other || unusable(buffer) != 0 || unsafe { !view.read::<B>(buffer) } {
+            let buffer = if other { std::ptr::null() } else { buffer };
             // SAFETY: null, or a buffer.
             return Err(unsafe { wrong_buffer((handler, self.what, i, name), buffer, B::DTYPE, B::RANK) });
         }
