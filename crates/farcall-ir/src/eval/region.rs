@@ -1,7 +1,7 @@
 //! Regions that are applied to elements: reducers, comparators, the bodies of `map` and `scatter`.
 //!
-//! A region of elementwise operations on rank 0 tensors is translated once into a list of operations
-//! on [`Scalar`]s in numbered slots; any other region runs on the machine.
+//! A region of elementwise operations on rank 0 tensors, and calls of functions of such, is translated
+//! once into a list of operations on [`Scalar`]s in numbered slots; any other region runs on the machine.
 
 use std::collections::HashMap;
 
@@ -63,6 +63,12 @@ impl<'m> Applied<'m> {
     }
 }
 
+/// Depth of calls that are translated.
+const MAX_CALLS: usize = 8;
+
+/// Most operations that a region may have before no more calls are translated.
+const MAX_CODE: usize = 1_000;
+
 /// A region as operations on slots: arguments first, then captured values and results.
 struct Translated<'m> {
     code: Vec<Code<'m>>,
@@ -91,39 +97,83 @@ enum Action<'m> {
 }
 
 impl<'m> Translated<'m> {
-    /// `None` if the region holds anything but elementwise operations on rank 0 tensors.
+    /// `None` if the region holds anything but elementwise operations on rank 0 tensors, and calls of
+    /// functions that hold nothing else.
     fn new(m: &Machine<'m>, region: &'m Region) -> Option<Translated<'m>> {
-        let mut numbers: HashMap<ValueId, usize> = HashMap::new();
-        let mut slots = Vec::new();
+        let mut new = Translated { code: Vec::new(), slots: Vec::new(), returned: Vec::new() };
+        let mut numbers = HashMap::new();
         for id in &region.args {
-            numbers.insert(*id, slots.len());
-            slots.push(Scalar::zero(element_type(m.func, *id)?));
+            numbers.insert(*id, new.slots.len());
+            new.slots.push(Scalar::zero(element_type(m.func, *id)?));
         }
-        let mut code = Vec::new();
+        new.returned = new.region(m, m.func, region, numbers, 0)?;
+        Some(new)
+    }
+
+    /// Appends a region of a function whose arguments have slots; gives the slots of what it returns.
+    fn region(
+        &mut self,
+        m: &Machine<'m>,
+        func: &'m Func,
+        region: &'m Region,
+        mut numbers: HashMap<ValueId, usize>,
+        depth: usize,
+    ) -> Option<Vec<usize>> {
         let (last, insts) = region.insts.split_last()?;
         for inst in insts {
             if let Op::Constant(literal) = &inst.op {
-                element_type(m.func, *inst.results.first()?)?;
-                numbers.insert(inst.results[0], slots.len());
-                slots.push(literal.iter().next()?);
+                element_type(func, *inst.results.first()?)?;
+                numbers.insert(inst.results[0], self.slots.len());
+                self.slots.push(literal.iter().next()?);
                 continue;
             }
-            let mut from = [0; 3];
-            for (i, id) in inst.operands.iter().enumerate() {
-                *from.get_mut(i)? = slot(m, *id, &mut numbers, &mut slots)?;
+            let from = inst.operands.iter().map(|id| self.slot(m, func, *id, &mut numbers));
+            let from = from.collect::<Option<Vec<usize>>>()?;
+            if let Op::Call { callee } = &inst.op {
+                let callee = m.callee(callee).ok()?;
+                if depth == MAX_CALLS || self.code.len() > MAX_CODE {
+                    return None;
+                }
+                let inner = callee.params().iter().copied().zip(from).collect();
+                let returned = self.region(m, callee, &callee.body, inner, depth + 1)?;
+                numbers.extend(inst.results.iter().copied().zip(returned));
+                continue;
             }
             let [result] = inst.results.as_slice() else { return None };
-            let action = action(m.func, inst, *result)?;
-            numbers.insert(*result, slots.len());
-            code.push(Code { action, from, to: slots.len(), inst });
-            slots.push(Scalar::Bool(false));
+            let action = action(func, inst, *result)?;
+            let operands = from;
+            let mut from = [0; 3];
+            from.get_mut(..operands.len())?.copy_from_slice(&operands);
+            numbers.insert(*result, self.slots.len());
+            self.code.push(Code { action, from, to: self.slots.len(), inst });
+            self.slots.push(Scalar::Bool(false));
         }
         if last.op != Op::Return {
             return None;
         }
-        let returned = last.operands.iter().map(|id| slot(m, *id, &mut numbers, &mut slots));
-        let returned = returned.collect::<Option<_>>()?;
-        Some(Translated { code, slots, returned })
+        last.operands.iter().map(|id| self.slot(m, func, *id, &mut numbers)).collect()
+    }
+
+    /// The slot of a value; one that is captured gets a slot that holds it.
+    fn slot(
+        &mut self,
+        m: &Machine<'m>,
+        func: &Func,
+        id: ValueId,
+        numbers: &mut HashMap<ValueId, usize>,
+    ) -> Option<usize> {
+        if let Some(i) = numbers.get(&id) {
+            return Some(*i);
+        }
+        // Functions that are called capture nothing.
+        if !std::ptr::eq(func, m.func) {
+            return None;
+        }
+        element_type(func, id)?;
+        let Value::Tensor(captured) = m.lookup(id).ok()? else { return None };
+        numbers.insert(id, self.slots.len());
+        self.slots.push(captured.iter().next()?);
+        Some(self.slots.len() - 1)
     }
 
     fn call(&mut self, m: &Machine<'m>, args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
@@ -185,21 +235,4 @@ fn action<'m>(func: &Func, inst: &'m Inst, result: ValueId) -> Option<Action<'m>
 /// Element type of a value that is a rank 0 tensor and not quantized.
 fn element_type(func: &Func, id: ValueId) -> Option<DType> {
     func.tensor(id).filter(|t| t.dims.is_empty() && t.quant.is_none()).map(|t| t.dtype)
-}
-
-/// The slot of a value; a captured one gets a slot that holds it.
-fn slot(
-    m: &Machine<'_>,
-    id: ValueId,
-    numbers: &mut HashMap<ValueId, usize>,
-    slots: &mut Vec<Scalar>,
-) -> Option<usize> {
-    if let Some(i) = numbers.get(&id) {
-        return Some(*i);
-    }
-    element_type(m.func, id)?;
-    let Value::Tensor(captured) = m.lookup(id).ok()? else { return None };
-    numbers.insert(id, slots.len());
-    slots.push(captured.iter().next()?);
-    Some(slots.len() - 1)
 }
