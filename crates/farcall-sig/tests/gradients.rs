@@ -253,3 +253,25 @@ fn a_jvp_that_does_not_fit() {
         expect!["Tangent, at dat: `at` has no derivative, since its type is not real or complex"],
     );
 }
+
+#[test]
+fn any_dimensions_stay_any() {
+    const FLIP: &str = "(x: T[..], axis: i64) -> (y: T[..]) where T: f32 | f64";
+    let vjp =
+        Vjp::new(&parse(FLIP), None, &parse("(dy: T[..], axis: i64) -> (dx: T[..]) where T: f32 | f64"), &[]);
+    assert_eq!(vjp.unwrap().operands, [VjpSource::Cotangent(0)]);
+    let backward = "(dy: T[n], axis: i64) -> (dx: T[..]) where T: f32 | f64";
+    vjp_error(
+        FLIP,
+        None,
+        backward,
+        &[],
+        expect!["Backward, at dy: `dy` is `T[n]`, but `y` of the op is `T[..]`"],
+    );
+    jvp_error(
+        FLIP,
+        "(dx: T[*]) -> (dy: T[*]) where T: f32 | f64",
+        &[],
+        expect!["Tangent, at dx: `dx` is `T[*]`, but `x` of the op is `T[..]`"],
+    );
+}

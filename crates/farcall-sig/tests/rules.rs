@@ -381,3 +381,36 @@ fn documentation() {
     "#]]
     .assert_eq(&lines);
 }
+
+#[test]
+fn any_dimensions_loop_and_are_whole() {
+    const TRANSPOSE: &str = "(x: f32[..], perm: [i64]) -> (y: f32[..])";
+    const SHARED: &str = "(x: f32[*, n], table: f32[..]) -> (y: f32[*, n])";
+    batch(TRANSPOSE, &[true], expect!["loop: y can have any dimensions"]);
+    batch(TRANSPOSE, &[false], expect!["unbatched"]);
+    batch(SHARED, &[true, false], expect!["native, broadcast []"]);
+    batch(SHARED, &[true, true], expect!["loop: table is batched but has no *"]);
+    let partition = |text| parse(text).partition(parse(text).operands().len()).unwrap_err().message;
+    expect![[r#"
+        x can have any dimensions, and is not split
+        table can have any dimensions, and is not split"#]]
+    .assert_eq(&[partition(TRANSPOSE), partition(SHARED)].join("\n"));
+    expect![[r#"
+            transpose(x, *, perm)
+
+        Operands:
+
+        - `x`: `f32[..]`, of any dimensions
+
+        Attributes:
+
+        - `perm`: `[i64]`
+
+        Results:
+
+        - `y`: `f32[..]`, of any dimensions
+
+        vmap: loop: y can have any dimensions.
+    "#]]
+    .assert_eq(&parse(TRANSPOSE).markdown("transpose"));
+}

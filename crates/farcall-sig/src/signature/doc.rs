@@ -48,7 +48,8 @@ impl Signature {
             Arity::Variadic => ", any number",
         };
         let operands = self.operands.iter().map(|o| {
-            format!("`{}`: `{}{}`{}{}", o.name, o.element, o.shape, sizes(o), layout_words(&o.layout))
+            let (any, layout) = (any_words(&o.shape), layout_words(&o.layout));
+            format!("`{}`: `{}{}`{any}{}{layout}", o.name, o.element, o.shape, sizes(o))
         });
         section(&mut out, "Operands", operands);
         let attrs = self.attrs.iter().map(|a| {
@@ -61,7 +62,7 @@ impl Signature {
         });
         section(&mut out, "Attributes", attrs);
         let results = self.results.iter().map(|r| {
-            let mut line = format!("`{}`: `{}{}`", r.name, r.element, r.shape);
+            let mut line = format!("`{}`: `{}{}`{}", r.name, r.element, r.shape, any_words(&r.shape));
             if r.variadic {
                 line += ", one for each variadic operand";
             }
@@ -133,6 +134,10 @@ fn section(out: &mut String, title: &str, lines: impl IntoIterator<Item = String
     for line in lines {
         let _ = writeln!(out, "- {line}");
     }
+}
+
+fn any_words(shape: &Shape) -> &'static str {
+    if shape.any.is_some() { ", of any dimensions" } else { "" }
 }
 
 fn layout_words(layout: &Layout) -> String {

@@ -1,4 +1,4 @@
-//! The only way into foreign code: handlers, tasks, deleters, functions of the untyped API.
+//! The only way into foreign code: handlers, tasks, deleters, rules, functions of the untyped API.
 //!
 //! With the feature `cxx-exceptions` they are called through a C++ shim (`cc/shim.cc`) that catches
 //! whatever they throw: it becomes an error of code `INTERNAL` with the exception's type and words.
