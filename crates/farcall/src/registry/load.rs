@@ -174,8 +174,8 @@ impl Registry {
         let given = path.as_ref();
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
-        let notes = check_host_symbols(&path, &facts)?;
-        let loaded = open(&path, self, &facts)?;
+        let notes = foreign_host_symbols(&facts);
+        let loaded = open(&path, self, &facts).map_err(|e| name_host_symbols(e, &facts))?;
         let mut report = LoadReport { path: path.clone(), targets: Vec::new(), notes };
         let mut errors = loaded.errors.clone();
         let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
@@ -351,29 +351,39 @@ fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
     Ok(target.with_docs(op.doc()))
 }
 
-/// Checks that the process offers what the library needs of a host.
-fn check_host_symbols(path: &Path, facts: &library::Facts) -> Result<Vec<String>, LoadError> {
-    let mut missing = Vec::new();
-    let mut notes = Vec::new();
-    for (symbol, ours) in custom_call::host_symbol_addresses() {
-        if !facts.needs.iter().any(|needed| needed == symbol) {
-            continue;
-        }
-        match library::process_symbol(symbol) {
-            None => missing.push(symbol),
-            Some(address) if address != ours => {
-                let who = library::file_of(address)
-                    .map_or_else(|| "another part of this program".to_owned(), |f| f.display().to_string());
-                notes.push(format!("its {symbol} is that of {who}, so it registers its targets there"));
-            }
-            Some(_) => {}
-        }
+/// Symbols of a host that a library needs, with the addresses of ours.
+fn needed_host_symbols(facts: &library::Facts) -> impl Iterator<Item = (&'static str, usize)> {
+    let all = custom_call::host_symbol_addresses().into_iter();
+    all.filter(|(symbol, _)| facts.needs.iter().any(|needed| needed == symbol))
+}
+
+/// Says where a library that needs symbols of a host finds those that are not ours.
+fn foreign_host_symbols(facts: &library::Facts) -> Vec<String> {
+    let note = |(symbol, ours)| {
+        let who = match library::process_symbol(symbol) {
+            Some(address) if address == ours => return None,
+            Some(address) => library::file_of(address)
+                .map_or_else(|| "another part of this program".to_owned(), |f| f.display().to_string()),
+            // What the library is linked with may have it. Whether it does, the dynamic linker knows.
+            None => "a library that it is linked with".to_owned(),
+        };
+        Some(format!("its {symbol} is that of {who}, so it registers its targets there"))
+    };
+    needed_host_symbols(facts).filter_map(note).collect()
+}
+
+/// The error for a library that the dynamic linker refused because nobody offers it what it needs of a host.
+/// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
+fn name_host_symbols(error: LoadError, facts: &library::Facts) -> LoadError {
+    let LoadError::Open { path, explanation } = error else { return error };
+    let missing = |symbol: &str| explanation.contains(&format!("undefined symbol: {symbol}"));
+    if !needed_host_symbols(facts).any(|(symbol, _)| missing(symbol)) {
+        return LoadError::Open { path, explanation };
     }
-    if missing.is_empty() {
-        Ok(notes)
-    } else {
-        Err(LoadError::HostSymbols { path: path.to_owned(), symbols: missing })
-    }
+    // The linker names the first one only.
+    let unseen = |(symbol, _): &(&str, usize)| missing(symbol) || library::process_symbol(symbol).is_none();
+    let symbols = needed_host_symbols(facts).filter(unseen).map(|(symbol, _)| symbol).collect();
+    LoadError::HostSymbols { path, symbols }
 }
 
 /// Makes a target of a library's symbols.
@@ -516,6 +526,18 @@ mod tests {
             ),
             "{e}"
         );
+    }
+
+    /// What the program does not export may come from a library that the library is linked with.
+    #[test]
+    fn a_host_symbol_of_a_linked_library() {
+        let dir = tempdir().unwrap();
+        let source = "extern \"C\" void* XLA_FFI_GetApi() { return nullptr; }";
+        let Some(host) = build(&dir, "a_host", source, &[]) else { return };
+        let source = "extern \"C\" void* XLA_FFI_GetApi(); void* api = XLA_FFI_GetApi();";
+        let Some(path) = build(&dir, "of_a_host", source, &[host.to_str().unwrap()]) else { return };
+        let e = refusal(&path);
+        assert!(e.contains("XLA_FFI_GetApi is that of a library that it is linked with"), "{e}");
     }
 
     #[test]
