@@ -62,6 +62,13 @@
 //! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
 //! is the bound of kernels for `f32` and `f64`.
 //!
+//! # Panics
+//!
+//! A panic, in the function or in its part of [`Context::parallel_for`], is an error of the call, with place and
+//! message: `rms_norm: panicked at src/lib.rs:12:5: …`. The process's panic hook runs as well, so that the standard
+//! library prints what it always does, with a backtrace where `RUST_BACKTRACE` asks for one. A library that
+//! wants the error alone sets a hook of its own, before its first handler is called.
+//!
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
