@@ -42,9 +42,16 @@ impl Ops {
         declaration.infer(&types, &declaration.signature.convert_attrs(attrs).unwrap()).unwrap()
     }
 
-    /// How a call is batched if these operands are.
+    /// How a call is batched if these operands are, by its signature.
     pub(crate) fn batching(&self, op: &str, batched: &[bool]) -> Batching {
         self.declaration(op).signature.batch_rule(batched).unwrap()
+    }
+
+    /// How a call of one operand is batched, along its first dimension.
+    pub(crate) fn batching_of(&self, op: &str, operand: &Literal, attrs: &Attrs) -> Batching {
+        let dims: Vec<i64> = operand.dims().iter().map(|d| *d as i64).collect();
+        let types = [OperandType { dtype: operand.dtype(), dims: &dims }];
+        self.declaration(op).batch_rule(&types, &[true], attrs).unwrap()
     }
 
     pub(crate) fn call(&self, op: &str, operands: &[Literal], attrs: &Attrs) -> Result<Vec<Literal>, String> {

@@ -216,6 +216,31 @@ fn native_batches_are_loops() {
     });
 }
 
+/// What a batching function makes of a call gives what separate calls give.
+#[test]
+fn batches_by_hand_are_loops() {
+    let ops = Ops::new();
+    for_each_case(
+        |case| case.name == "transpose",
+        |case, operands, attrs, random| {
+            let size = random.size(1);
+            let entries: Vec<Literal> = (0..size).map(|_| random.array(operands[0].dims())).collect();
+            let whole = stack(&entries);
+            let Batching::Custom { operands: at, attrs: changed, results } =
+                ops.batching_of(case.name, &whole, attrs)
+            else {
+                panic!("{} is not batched by hand", case.name)
+            };
+            assert_eq!((at, results), (vec![Some(0)], vec![0]));
+            let found = ops.call(case.name, &[whole], &changed).unwrap();
+            let separate =
+                entries.iter().map(|x| ops.call(case.name, std::slice::from_ref(x), attrs).unwrap());
+            let separate: Vec<Literal> = separate.map(|mut results| results.remove(0)).collect();
+            assert_close(case.name, &found[0], &stack(&separate), 0.0);
+        },
+    );
+}
+
 fn sum(mut all: impl Iterator<Item = Literal>) -> Literal {
     let first = all.next().unwrap();
     all.fold(first, |sum, x| {
