@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// `handlers.cc` with these flags, as libraries of this name: for at most so many of the versions, each
 /// with the version's minor number.
@@ -15,6 +16,9 @@ pub(crate) fn build(name: &str, flags: &[&str], versions: usize) -> Vec<(PathBuf
 }
 
 fn build_one(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
+    // Tests run at once; nobody opens a library that is being written.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let minor = header_minor(dir);
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}_0_{minor}.so"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/handlers.cc");
