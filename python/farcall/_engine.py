@@ -100,8 +100,10 @@ class Executable:
     Any number of threads may call it at once. It stays usable after a run that failed.
     """
 
-    def __init__(self, native: _farcall.Executable) -> None:
+    def __init__(self, native: _farcall.Executable, kept: tuple[int, ...] | None = None, given: int = 0) -> None:
         self._native = native
+        self._kept = kept
+        self._given = given
         self._inputs = [tensor_type(*ty) for ty in native.inputs]
         self._outputs = [tensor_type(*ty) for ty in native.outputs]
 
@@ -124,8 +126,9 @@ class Executable:
         """Runs the program.
 
         Args:
-          inputs: an array per input, of exactly its element type and shape. Python's numbers and lists
-            of them take the element type by themselves. For types that NumPy does not have: arrays of
+          inputs: an array per input, of exactly its element type and shape; or, for a program that JAX has
+            lowered, an array per argument of the function, of which JAX left out what it does not use.
+            Python's numbers and lists of them take the element type by themselves. For types that NumPy does not have: arrays of
             `ml_dtypes`, or the raw bits as `uint8` or `uint16`.
 
         Returns:
@@ -138,6 +141,8 @@ class Executable:
             the handler's own words.
         """
         wanted = self._inputs
+        if self._kept is not None and len(inputs) == self._given:
+            inputs = [inputs[i] for i in self._kept]
         if len(inputs) == len(wanted):
             given = [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, wanted))]
         else:
@@ -186,7 +191,16 @@ def compile(
     native = _farcall.compile(
         text, registry=registry._native, name=name or "<program>", entry=entry, denormals=denormals
     )
-    return Executable(native)
+    return Executable(native, *_kept_arguments(program))
+
+
+def _kept_arguments(program: Any) -> tuple[tuple[int, ...] | None, int]:
+    """Which of its function's arguments a program that JAX has lowered still takes, and how many they were."""
+    lowering = getattr(program, "_lowering", None)
+    kept = getattr(program, "module_kept_var_idx", getattr(lowering, "compile_args", {}).get("kept_var_idx"))
+    if kept is None or not hasattr(program, "in_tree"):
+        return None, 0
+    return tuple(sorted(kept)), program.in_tree.num_leaves
 
 
 def _text(program: Any) -> str:

@@ -203,6 +203,20 @@ def test_donated_arguments_are_the_callers_again():
     assert b[0] == x[0] == 0
 
 
+def test_arguments_that_jax_leaves_out():
+    jax = pytest.importorskip("jax")
+    f = jax.jit(lambda unused, x, also_unused: x + x)
+    arguments = [np.ones(n, np.float32) for n in (1, 2, 3)]
+    exported = jax.export.export(f)(*arguments)
+    for program in f.lower(*arguments), exported:
+        double = farcall.compile(program)
+        assert len(double.inputs) == 1
+        np.testing.assert_array_equal(double(*arguments)[0], [2, 2])
+        np.testing.assert_array_equal(double(arguments[1])[0], [2, 2])
+        with pytest.raises(TypeError, match="2 were given"):
+            double(*arguments[:2])
+
+
 def test_threads_share_an_executable():
     add = farcall.compile(ADD)
     wrong = []

@@ -157,7 +157,7 @@ def same(found, expected, tolerance=1e-9):
 
 def on_both(function, *operands):
     """What a function of JAX gives in jaxlib, after the engine was seen to give the same."""
-    compiled = jax.jit(function, keep_unused=True)
+    compiled = jax.jit(function)
     expected = compiled(*operands)
     found = farcall.compile(compiled.lower(*operands))(*map(np.asarray, jax.tree.leaves(operands)))
     same(list(found) if isinstance(found, (list, tuple)) else [found], jax.tree.leaves(expected))
