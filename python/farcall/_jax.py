@@ -102,6 +102,11 @@ class _Internal:
             return value
         return jax.sharding.reshard(value, jax.sharding.NamedSharding(sharding.mesh, spec))
 
+    @classmethod
+    def whole_in_front(cls, value: Any) -> Any:
+        """The array, its first dimension not split."""
+        return cls.split_as(value, jax.sharding.PartitionSpec(None, *jax.typeof(value).sharding.spec[1:]))
+
     @staticmethod
     def is_partitioned(context: mlir.LoweringRuleContext) -> bool:
         """True if the program is going to be split among devices by XLA."""
@@ -604,7 +609,8 @@ def primitive_of(op: "Op") -> OpPrimitive:
 def _loop(function: Callable[..., list[Any]], operands: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
     """Calls a function for each index of the mapped axes, in order; stacks the results."""
     mapped = [axis is not None for axis in axes]
-    entries = [jnp.moveaxis(x, axis, 0) for x, axis, m in zip(operands, axes, mapped) if m]
+    # A loop cannot be split: in a mesh of explicit axes that has to be said.
+    entries = [_Internal.whole_in_front(jnp.moveaxis(x, axis, 0)) for x, axis, m in zip(operands, axes, mapped) if m]
 
     def one(entry: list[Any]) -> list[Any]:
         entry = iter(entry)

@@ -197,6 +197,18 @@ def test_a_dimension_that_is_needed_whole_is_gathered(op, axis):
     same(jax.jit(op)(split, whole), op(x, jnp.arange(8.0)))
 
 
+@pytest.mark.parametrize("axis", ["Auto", "Explicit"])
+def test_loops_over_an_axis_that_is_split(op, axis):
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType[axis],))
+    x, scale = jax.random.normal(jax.random.key(0), (16, 4, 8)), jnp.arange(8.0)
+    scales = jnp.outer(jnp.arange(16.0), scale)
+    split, scales_split = jax.device_put((x, scales), jax.sharding.NamedSharding(mesh, P("d")))
+    whole = jax.device_put(scale, jax.sharding.NamedSharding(mesh, P()))
+    same(jax.jit(jax.vmap(op))(split, scales_split), jax.vmap(op)(x, scales))
+    each = jax.vmap(jax.grad(loss(op), (0, 1)), (0, None))
+    same(jax.jit(each)(split, whole), each(x, scale), 1e-4)
+
+
 def test_shard_map(op):
     mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     x, scale = jax.random.normal(jax.random.key(0), (16, 8)), jnp.arange(8.0)
