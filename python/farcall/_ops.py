@@ -111,7 +111,7 @@ class Op:
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
         given, attributes = self._arguments(operands, named)
-        if _is_for_jax(given):
+        if _is_for_jax(given, self._native.has_side_effect):
             from farcall import _jax
 
             results = _jax.call(self, given, attributes)
@@ -253,16 +253,20 @@ def _signature(native: _farcall.Op) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _is_for_jax(operands: list[Any]) -> bool:
+def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
+    """True for JAX's arrays. What JAX does not see of a function that it traces runs once, while it is traced: NumPy
+    arrays are constants there, but a side effect is none."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "Array"):
         return False
     if any(isinstance(value, jax.Array) for value in operands):
         return True
-    if any(isinstance(value, np.ndarray) for value in operands):
+    if not has_side_effect and any(isinstance(value, np.ndarray) for value in operands):
         return False
-    from farcall import _jax
-
+    try:
+        from farcall import _jax
+    except ImportError:  # a JAX that is too old, of which we are given nothing
+        return False
     return _jax.is_tracing()
 
 

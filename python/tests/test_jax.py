@@ -250,6 +250,13 @@ def test_side_effects_happen_once_and_in_order(tick):
     assert int(tick(0)) == start + 48
 
 
+def test_side_effects_on_constants_are_traced(tick):
+    one = np.array(1, np.int32)
+    again = jax.jit(lambda: tick(one))
+    start = int(tick(one))
+    assert [int(again()) for _ in range(3)] == [start + 1, start + 2, start + 3]
+
+
 def test_side_effects_in_control_flow(tick):
     one = jnp.int32(1)
     start = int(tick(0))
