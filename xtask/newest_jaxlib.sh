@@ -34,22 +34,22 @@ if [ ! -e "$complete" ]; then
     touch "$complete"
 fi
 
-rm -rf "$folder/work"
-mkdir -p "$folder/work/examples" "$folder/work/checkout/crates/farcall-ffi/tests" "$folder/work/checkout/python"
-cp "$examples"/lib*_ops.so "$folder/work/examples"
-cp -r "$package" "$folder/work/package"
-cp -r "$checkout/crates/farcall-ffi/tests/python" "$folder/work/checkout/crates/farcall-ffi/tests/python"
-cp -r "$checkout/python/tests" "$folder/work/checkout/python/tests"
+rm -rf "$folder/farcall"
+mkdir -p "$folder/farcall/examples" "$folder/farcall/checkout/crates/farcall-ffi/tests" "$folder/farcall/checkout/python"
+cp "$examples"/lib*_ops.so "$folder/farcall/examples"
+cp -r "$package" "$folder/farcall/package"
+cp -r "$checkout/crates/farcall-ffi/tests/python" "$folder/farcall/checkout/crates/farcall-ffi/tests/python"
+cp -r "$checkout/python/tests" "$folder/farcall/checkout/python/tests"
 
 tests() {
     echo "## $1"
-    inside /usr/bin/env PYTHONPATH=/work/package FARCALL_EXAMPLES=/work/examples JAX_PLATFORMS=cpu \
-        FARCALL_JAX_FFI_LIB=/work/examples/libjax_ffi_ops.so PYTHONDONTWRITEBYTECODE=1 \
-        /venv/bin/python -m pytest -q -p no:cacheprovider "/work/checkout/$1" || failed=1
+    inside /usr/bin/env PYTHONPATH=/farcall/package FARCALL_EXAMPLES=/farcall/examples JAX_PLATFORMS=cpu \
+        FARCALL_JAX_FFI_LIB=/farcall/examples/libjax_ffi_ops.so PYTHONDONTWRITEBYTECODE=1 \
+        /venv/bin/python -m pytest -q -p no:cacheprovider "/farcall/checkout/$1" || failed=1
 }
 failed=0
 tests crates/farcall-ffi/tests/python
 # What needs the program `farcall` and Cargo is tested outside.
-rm "$folder/work/checkout/python/tests/test_new.py"
+rm "$folder/farcall/checkout/python/tests/test_new.py"
 tests python/tests
 exit $failed

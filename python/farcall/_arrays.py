@@ -101,8 +101,8 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
         array = np.asarray(value)
     else:
         array = numbers(value, wanted, f"input {index}")
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
-    name = _BY_DTYPE.get(array.dtype)
+    array = in_engine_order(array)
+    name = dtype_name(array.dtype)
     if wanted is not None and name != wanted.name:
         if wanted.name in _ML_DTYPES and array.dtype == _bits(wanted.name):
             name = wanted.name
@@ -111,6 +111,11 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
     if name is None:
         raise TypeError(f"input {index} is an array of {array.dtype}, which is no tensor's element type")
     return name, array.shape, array.reshape(-1).view(np.uint8)
+
+
+def in_engine_order(array: np.ndarray) -> np.ndarray:
+    """The array as the engine reads it: row-major, in this machine's byte order."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def dtype_name(dtype: np.dtype) -> str | None:

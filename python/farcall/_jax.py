@@ -431,13 +431,10 @@ class _Linear:
         results = [("result", i) for i, slot in enumerate(call.result_slots) if ("result", slot) in sources]
         return operands + results + [("residual", i) for i in range(residuals)]
 
-    def _call(self, types: Types, attributes: _farcall.Attributes) -> _farcall.Call:
-        return self.native.infer(types, attributes)
-
     def _abstract(
         self, *values: Any, attributes: _farcall.Attributes, types: Types, specs: tuple[Any, ...], **_: Any
     ) -> list[Any]:
-        call = self._call(types, attributes)
+        call = self.native.infer(types, attributes)
         results = [(dtype, dims) for name, dims, _ in call.results if _is_inexact(dtype := dtype_of(name))]
         return [_Internal.aval(self.name, *result, values, spec) for result, spec in zip(results, specs)]
 
@@ -457,17 +454,16 @@ class _Linear:
                 f"#[jvp(tangent = …)] to its declaration, or use jax.grad, jax.vjp or jax.jacrev"
             )
         target, sources, tangents_of = self.native.jvp
-        call = self._call(types, attributes)
+        call = self.native.infer(types, attributes)
         saved = self.saved(call, residuals)
         known = dict(zip(saved, values))
         known |= {("tangent", i): t for i, t in zip(moving, values[len(saved) :])}
         operands = []
         for kind, slot in sources:
             slots = call.result_slots if kind == "result" else call.operand_slots
-            for i, own in enumerate(slots):
-                if own == slot:
-                    zero = functools.partial(_zeros, types[i]) if kind == "tangent" else None
-                    operands.append(known[kind, i] if (kind, i) in known else zero())
+            for i in (i for i, own in enumerate(slots) if own == slot):
+                # Only tangents can be unknown: those that are zero.
+                operands.append(known[kind, i] if (kind, i) in known else _zeros(types[i]))
         tangent = self.of.derivative(target)
         own = tangent.native.select(attributes)
         outputs = tangent(_Internal.in_one_mesh(operands), own)
@@ -495,7 +491,7 @@ class _Linear:
                 f"#[vjp(backward = …)] to its declaration, or use jax.jvp or jax.jacfwd"
             )
         _, target, sources, cotangents_of = self.native.vjp
-        call = self._call(types, attributes)
+        call = self.native.infer(types, attributes)
         saved = self.saved(call, residuals)
         linear = values[len(saved) :]
         if any(ad.is_undefined_primal(v) for v in values[: len(saved)]):
@@ -535,7 +531,7 @@ class _Linear:
     def _jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
-        call = self._call(params["types"], params["attributes"])
+        call = self.native.infer(params["types"], params["attributes"])
         saved = len(self.saved(call, params["residuals"]))
         if all(type(t) is ad.Zero for t in tangents[:saved]):
             # Linear in the tangents: the derivative is the same map.
@@ -562,7 +558,7 @@ class _Linear:
         specs: tuple[Any, ...],
     ) -> tuple[list[Any], list[int | None]]:
         """One larger call if the op and its forward op can be batched so, else a loop."""
-        call = self._call(types, attributes)
+        call = self.native.infer(types, attributes)
         saved = self.saved(call, residuals)
         params = {"attributes": attributes, "moving": moving, "residuals": residuals}
         sources = [*saved, *(("tangent", i) for i in moving)]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from farcall import _farcall
-from farcall._arrays import TensorType, dtype_name, from_engine, numbers, tensor_type
+from farcall._arrays import TensorType, dtype_name, from_engine, in_engine_order, numbers, tensor_type
 from farcall._engine import Registry
 
 
@@ -173,7 +173,7 @@ class Op:
             array = np.asarray(value)
         else:
             array = self.number(value, index, operands)
-        array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+        array = in_engine_order(array)
         name = dtype_name(array.dtype)
         if name is None:
             raise TypeError(f"{self.__name__}: {self._name(index)} is an array of {array.dtype}, which is no tensor's element type")
