@@ -6,6 +6,7 @@ a stable sort of which the first elements are taken.
 
 import re
 
+_SORT = re.compile(r'("stablehlo\.sort"\([^)]*\) <\{)([^}]*)\}>')
 _TOP_K = re.compile(
     r"^(\s*)(%\w+)(?::\d+)? = stablehlo\.custom_call @ApproxTopK\((.*?)\) \{(.*)\} : \((.*)\) -> \(?(.*?)\)?$", re.MULTILINE
 )
@@ -15,8 +16,13 @@ _SHAPE = re.compile(r"tensor<((?:\d+x)*)([^<>]*(?:<[^<>]*>)?)>")
 
 def literal(text: str) -> str:
     """The program without liberties."""
-    text = text.replace("is_stable = false", "is_stable = true")
+    text = _SORT.sub(_stable, text)
     return _TOP_K.sub(_sorted, text)
+
+
+def _stable(match: re.Match) -> str:
+    attributes = [a for a in match[2].split(", ") if not a.startswith("is_stable")]
+    return f"{match[1]}{', '.join([*attributes, 'is_stable = true'])}}}>"
 
 
 def _sorted(match: re.Match) -> str:
