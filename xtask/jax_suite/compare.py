@@ -57,6 +57,7 @@ class Process:
             if "verdict" in reply:
                 return reply
             stage, so_far = reply["stage"], reply["so far"]
+            deadline = time.monotonic() + self.options.timeout
 
     def start(self) -> None:
         command = [sys.executable, str(HERE / "worker.py"), str(self.options.store), str(self.options.memory)]

@@ -11,7 +11,8 @@ import numpy as np
 
 from store import Store, bits
 
-_OP = re.compile(r"\b((?:stablehlo|chlo|mhlo)\.\w+|custom_call @[\w.]+)")
+_OP = re.compile(r'(?:^\s*|= )"?((?:stablehlo|chlo)\.\w+(?: @[\w.]+)?)', re.MULTILINE)
+_NAMED_OP = re.compile(r"\b((?:stablehlo|chlo|sdy|mhlo)\.\w+)")
 _KNOWN = Path(__file__).with_name("known.toml")
 
 
@@ -39,7 +40,8 @@ class Report:
         lines = self.totals(differing)
         for number, (key, members) in enumerate(groups, 1):
             kind, op, words = key
-            group = f"{number:02}-{kind.replace(' ', '-')}-{op.split('.')[-1].replace('custom_call @', '')}"
+            short = op.split(".", 1)[-1].replace(" @", "-")
+            group = f"{number:02}-{kind.replace(' ', '-')}-{short}"
             for verdict in members:
                 self.reproduce(folder / group / verdict["name"], verdict)
             listed = sum(v["name"] in self.known for v in members)
@@ -85,7 +87,7 @@ class Report:
             words = ""
             if kind in ("refused", "failed", "error in this tool"):
                 words = normalized(verdict["detail"])
-            found = _OP.search(verdict["detail"]) if words else None
+            found = _NAMED_OP.search(normalized(verdict["detail"])) if words else None
             op = found[1] if found else suspects(verdict["name"])
             groups[kind, op, words].append(verdict)
         return sorted(groups.items(), key=lambda item: -len(item[1]))

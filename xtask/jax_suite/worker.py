@@ -24,6 +24,7 @@ from store import Program, Store
 
 # How much more precise f64 is than f32.
 _F64_BY_F32 = 2.0**-29
+_DOUBLES = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
 
 
 class Worker:
@@ -79,7 +80,8 @@ class Worker:
 
     def as_in_f64(self, program: Program, outputs: list[np.ndarray]) -> str | None:
         """Whether outputs are about as near to those of a more precise evaluation as XLA's are."""
-        if any(a.dtype in (np.float64, np.complex128) for a in [*program.outputs, *program.inputs]):
+        doubles = [g for g, w in zip(outputs, program.outputs) if g.dtype in _DOUBLES and first_difference([g], [w])]
+        if doubles:
             return "scaled error" if self.within_scaled_error(program, outputs) else None
         return "shadow" if as_close_as_xla(outputs, program.outputs, self.shadow(program)) else None
 
@@ -99,8 +101,7 @@ class Worker:
         inputs, times the ratio of precisions is what its error in `f64` is taken to be. Two results that are
         at most twice and once that error from the truth are at most three times from each other.
         """
-        small = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
-        rounded = [a.astype(small.get(a.dtype, a.dtype)) for a in program.inputs]
+        rounded = [a.astype(_DOUBLES.get(a.dtype, a.dtype)) for a in program.inputs]
         in_f32 = self.xla.run(narrowed(program.text), rounded)
         in_f64 = self.xla.run(program.text, [r.astype(a.dtype) for r, a in zip(rounded, program.inputs)])
         for got, want, single, double in zip(outputs, program.outputs, in_f32, in_f64, strict=True):
@@ -108,7 +109,7 @@ class Worker:
                 if not np.array_equal(got, want):
                     return False
                 continue
-            if got.dtype not in small:
+            if got.dtype not in _DOUBLES:
                 if first_difference([got], [want]):
                     return False
                 continue
