@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use farcall::eval_host::RegistryHost;
 use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
-use farcall_ir::eval::{self, Denormals, EvalError, Value};
+use farcall_ir::eval::{self, EvalError, Numerics, Value};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
 use farcall_ir::{Op, ProgramError, Source, verify};
@@ -18,7 +18,7 @@ pub(crate) enum Ready<'m> {
     /// Compiled by the engine.
     Engine(Executable),
     /// To be evaluated, operation by operation.
-    Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, denormals: Denormals },
+    Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, numerics: Numerics },
 }
 
 impl<'m> Ready<'m> {
@@ -27,15 +27,16 @@ impl<'m> Ready<'m> {
         module: &'m Module,
         func: &'m Func,
         registry: &'m Registry,
-        denormals: Denormals,
+        numerics: Numerics,
         evaluator: bool,
     ) -> Result<Ready<'m>> {
         if evaluator {
             verify::require_static(module)?;
             require_targets(module, registry)?;
-            return Ok(Ready::Evaluator { module, func, registry, denormals });
+            return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
-        let options = CompileOptions { entry: Some(func.name.clone()), denormals };
+        let Numerics { denormals, semantics } = numerics;
+        let options = CompileOptions { entry: Some(func.name.clone()), denormals, semantics };
         match Executable::compile(module, registry, &options) {
             Ok(executable) => Ok(Ready::Engine(executable)),
             // By itself, so that it is found as what it is.
@@ -58,10 +59,10 @@ impl<'m> Ready<'m> {
     pub(crate) fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>> {
         match self {
             Ready::Engine(executable) => Ok(executable.run(inputs)?),
-            Ready::Evaluator { module, func, registry, denormals } => {
-                let host = RegistryHost::new(registry, *denormals);
+            Ready::Evaluator { module, func, registry, numerics } => {
+                let host = RegistryHost::new(registry, *numerics);
                 let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-                let results = eval::eval(module, func, &inputs, &host, *denormals)?;
+                let results = eval::eval(module, func, &inputs, &host, *numerics)?;
                 let tensors = results.into_iter().zip(&func.results).map(|(value, ty)| match value {
                     Value::Tensor(l) => Ok(l),
                     Value::Token | Value::Tuple(_) => bail!("a result is a {}, not a tensor", short(ty)),

@@ -27,9 +27,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
-    let denormals = args.denormals.into();
+    let numerics = args.numerics.into();
     let evaluator = args.evaluator && args.dump.is_none();
-    let ready = stats.take("compile", || Ready::new(&module, func, &registry, denormals, evaluator))?;
+    let ready = stats.take("compile", || Ready::new(&module, func, &registry, numerics, evaluator))?;
     if let (Some(Stage::Plan), Ready::Engine(executable)) = (args.dump, &ready) {
         return dump(&executable.plan().to_string());
     }

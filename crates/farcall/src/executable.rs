@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType};
 
@@ -21,6 +21,15 @@ pub struct CompileOptions {
     pub entry: Option<String>,
     /// What runs do with subnormal numbers.
     pub denormals: Denormals,
+    /// Whose word counts where XLA and the StableHLO specification differ.
+    pub semantics: Semantics,
+}
+
+impl CompileOptions {
+    /// How runs compute.
+    fn numerics(&self) -> Numerics {
+        Numerics { denormals: self.denormals, semantics: self.semantics }
+    }
 }
 
 /// Why a program could not be compiled.
@@ -90,9 +99,11 @@ impl Executable {
     pub(crate) fn of_call(
         module: Module,
         registry: &Registry,
-        denormals: Denormals,
+        numerics: Numerics,
     ) -> Result<Executable, CompileError> {
-        Executable::verified(module, registry, &CompileOptions { entry: None, denormals }, Instant::now())
+        let Numerics { denormals, semantics } = numerics;
+        let options = CompileOptions { entry: None, denormals, semantics };
+        Executable::verified(module, registry, &options, Instant::now())
     }
 
     fn verified(
@@ -105,7 +116,7 @@ impl Executable {
         let module = Arc::new(module);
         let entry = entry(&module, options.entry.as_deref())?;
         let plan =
-            compile::compile(&module, entry, registry, options.denormals).map_err(
+            compile::compile(&module, entry, registry, options.numerics()).map_err(
                 |failure| match failure {
                     Failure::Program(diagnostics) => CompileError::Program(ProgramError {
                         source: Arc::clone(&module.source),

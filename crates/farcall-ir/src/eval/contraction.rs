@@ -9,7 +9,7 @@ use std::num::Wrapping;
 use farcall_sig::DType;
 use num_complex::Complex;
 
-use super::folding::windows;
+use super::windows::windows;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::number::{Number, SHORT, load, store};

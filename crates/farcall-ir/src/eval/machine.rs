@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::{Denormals, EvalError, Host, Value, check_values, control, quantize, step};
+use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
@@ -58,6 +58,7 @@ pub(super) struct Machine<'m> {
     pub(super) func: &'m Func,
     pub(super) host: &'m dyn Host,
     pub(super) denormals: Denormals,
+    pub(super) semantics: Semantics,
     captured: &'m dyn Fn(ValueId) -> Option<Value>,
     symbols: OnceCell<HashMap<&'m str, usize>>,
     env: Vec<Option<Value>>,
@@ -74,14 +75,15 @@ impl<'m> Machine<'m> {
         module: &'m Module,
         func: &'m Func,
         host: &'m dyn Host,
-        denormals: Denormals,
+        numerics: Numerics,
         captured: &'m dyn Fn(ValueId) -> Option<Value>,
     ) -> Machine<'m> {
         Machine {
             module,
             func,
             host,
-            denormals,
+            denormals: numerics.denormals,
+            semantics: numerics.semantics,
             captured,
             symbols: OnceCell::new(),
             env: Vec::new(),

@@ -30,6 +30,7 @@ mod indexing;
 mod linalg;
 mod machine;
 mod number;
+mod numerics;
 mod quantize;
 mod random;
 mod reduction;
@@ -37,6 +38,7 @@ mod region;
 mod sorting;
 mod space;
 mod special;
+mod windows;
 
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
@@ -44,6 +46,7 @@ use crate::module::{Func, Inst, Module, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 use machine::{Machine, Step};
+pub use numerics::{Denormals, Numerics, Semantics};
 
 /// What a value is while a program is evaluated.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,17 +57,6 @@ pub enum Value {
     Token,
     /// A tuple.
     Tuple(Vec<Value>),
-}
-
-/// What happens to subnormal numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Denormals {
-    /// They are numbers like any other (IEEE 754).
-    #[default]
-    Ieee,
-    /// They count as zero, as operands and as results of arithmetic on `f32`, `f64`, `bf16` and the
-    /// complex types, as on a processor with FTZ and DAZ set. Moving them leaves them alone.
-    Flush,
 }
 
 /// Runs custom calls for the evaluator.
@@ -150,12 +142,12 @@ pub fn eval(
     func: &Func,
     inputs: &[Value],
     host: &dyn Host,
-    denormals: Denormals,
+    numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
     let nothing = |_| None;
-    let mut machine = Machine::new(module, func, host, denormals, &nothing);
+    let mut machine = Machine::new(module, func, host, numerics.into(), &nothing);
     machine.run(&func.body, inputs.to_vec())
 }
 
@@ -170,11 +162,11 @@ pub fn eval_inst(
     operands: &[Value],
     captured: &dyn Fn(ValueId) -> Option<Value>,
     host: &dyn Host,
-    denormals: Denormals,
+    numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
     check_values("operand", func, &inst.operands, operands)
         .map_err(|m| EvalError::new(m).at(module, inst))?;
-    Machine::new(module, func, host, denormals, captured).run_inst(inst, operands.to_vec())
+    Machine::new(module, func, host, numerics.into(), captured).run_inst(inst, operands.to_vec())
 }
 
 /// One operation. The families answer with values, or with what has to run first.

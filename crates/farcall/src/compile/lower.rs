@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::Numerics;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
 use crate::custom_call::CallSite;
@@ -73,12 +73,12 @@ pub(super) fn lower(
     module: &Module,
     entry: &Func,
     registry: &Registry,
-    denormals: Denormals,
+    numerics: Numerics,
 ) -> Result<Lowered, Vec<Diagnostic>> {
     let mut l = Lowering {
         module,
         registry,
-        denormals,
+        numerics,
         values: Vec::new(),
         constants: Vec::new(),
         pool: HashMap::new(),
@@ -149,7 +149,7 @@ impl Lv {
 pub(super) struct Lowering<'m> {
     pub(super) module: &'m Module,
     pub(super) registry: &'m Registry,
-    pub(super) denormals: Denormals,
+    pub(super) numerics: Numerics,
     values: Vec<(Home, usize)>,
     constants: Vec<Literal>,
     pool: HashMap<Literal, VirtualId>,

@@ -282,7 +282,7 @@ impl<'m> Lowering<'m> {
         let id = ReferenceId::new(self.references.len());
         let index = self.module.funcs.iter().position(|f| std::ptr::eq(f, func)).unwrap_or(0);
         let inst = Arc::new(inst.clone());
-        let calls = match nested::calls(self.module, func, &inst, self.registry, self.denormals) {
+        let calls = match nested::calls(self.module, func, &inst, self.registry, self.numerics) {
             Ok(calls) => calls,
             Err(mistakes) => {
                 mistakes.into_iter().for_each(|mistake| self.note(mistake));

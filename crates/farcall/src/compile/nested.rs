@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::Numerics;
 use farcall_ir::module::Inst;
 use farcall_ir::{AttrDict, Diagnostic, Func, Module, Op, Region, Type};
 
@@ -17,7 +17,7 @@ pub(super) fn calls(
     func: &Func,
     inst: &Inst,
     registry: &Registry,
-    denormals: Denormals,
+    numerics: Numerics,
 ) -> Result<Vec<NestedCall>, Vec<Diagnostic>> {
     let (mut found, mut seen) = (Vec::new(), Vec::new());
     let mut todo: Vec<(&Func, &Region)> = inst.regions.iter().map(|r| (func, r)).collect();
@@ -45,7 +45,7 @@ pub(super) fn calls(
     let (mut calls, mut mistakes) = (Vec::new(), Vec::new());
     for (func, inst) in found {
         let program = Arc::new(program_of(module, func, inst));
-        let plan = program.entry().map(|entry| compile(&program, entry, registry, denormals));
+        let plan = program.entry().map(|entry| compile(&program, entry, registry, numerics));
         match plan {
             Some(Ok(plan)) => {
                 let mut side_effect = false;

@@ -16,7 +16,7 @@ mod validate;
 use std::fmt;
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::Numerics;
 use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{Inst, Literal, Module, Span, TensorType, ValueId};
 
@@ -46,7 +46,7 @@ pub struct Plan {
     /// The instructions that have no kernel and are evaluated.
     pub references: Vec<ReferenceSite>,
     /// What a run does with subnormal numbers.
-    pub denormals: Denormals,
+    pub numerics: Numerics,
     /// The program that this was made from.
     pub module: Arc<Module>,
 }

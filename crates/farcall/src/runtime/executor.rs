@@ -16,7 +16,7 @@ pub(super) fn run(
     inputs: Inputs<'_>,
     run: &RunContext,
 ) -> Result<Vec<Literal>, RunError> {
-    let mode = Mode::enter(plan.denormals);
+    let mode = Mode::enter(plan.numerics.denormals);
     let ran = stages(context, run, &mode).and_then(|()| thunks(plan, constants, context, inputs, run, mode));
     end_stages(context);
     ran

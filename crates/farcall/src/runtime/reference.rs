@@ -29,7 +29,7 @@ pub(super) fn run(
     let captured = values.split_off(site.inst.operands.len());
     let around = |id| site.captured.iter().position(|c| *c == id).map(|i| captured[i].clone());
     let host = Nested { site, constants, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
-    match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.denormals) {
+    match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.
         Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
@@ -52,7 +52,7 @@ impl Host for Nested<'_> {
         let number = found.ok_or("this call is not known to the plan; this is a mistake of farcall")?;
         let plan = &self.site.calls[number].plan;
         let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
-        let mode = Mode::enter(plan.denormals);
+        let mode = Mode::enter(plan.numerics.denormals);
         let inputs = Inputs::Owned(tensors(operands));
         let outputs = executor::thunks(plan, constants, &mut contexts[number], inputs, self.run, mode)
             .map_err(|e| {
