@@ -82,6 +82,8 @@ fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
         Unary::Tan | Unary::ChloTan => libm::tan(x),
         Unary::Tanh => libm::tanh(x),
         Unary::Acos => libm::acos(x),
+        // Below -1, some versions of the library give a number.
+        Unary::Acosh if x < 1.0 => f64::NAN,
         Unary::Acosh => libm::acosh(x),
         Unary::Asin => libm::asin(x),
         Unary::Asinh => libm::asinh(x),

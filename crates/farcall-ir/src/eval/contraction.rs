@@ -9,11 +9,11 @@ use std::num::Wrapping;
 use farcall_sig::DType;
 use num_complex::Complex;
 
-use super::windows::windows;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::number::{Number, SHORT, load, store};
 use super::space::{other_dims, pick, same_sizes};
+use super::windows::windows;
 use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;

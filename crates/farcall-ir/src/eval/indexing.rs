@@ -391,7 +391,8 @@ mod tests {
                 Ok(())
             };
             let indices = s64(&[4, 1], &[-1, 2, 5, 9]);
-            let out = scattered(&[count(&[6])], &indices, std::slice::from_ref(&nines), &s, semantics, replace);
+            let out =
+                scattered(&[count(&[6])], &indices, std::slice::from_ref(&nines), &s, semantics, replace);
             out.unwrap()[0].as_slice::<i64>().to_vec()
         };
         assert_eq!(run(Semantics::Xla), [1, 2, 9, 9, 5, 6]);

@@ -101,6 +101,10 @@ impl<'m> Machine<'m> {
 
     /// Runs an instruction of the current function on operands: its results.
     pub(super) fn run_inst(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+        if !inst.regions.is_empty() {
+            // A region may read an operand of its own instruction.
+            self.bind(&inst.operands, operands.clone());
+        }
         let first = self.checked_step(inst, operands)?;
         self.drive(first)
     }

@@ -174,7 +174,8 @@ fn fold_dimensions(
     let mut cells = Cells::of(inputs);
     let mut folder = Folder { n, body, args: Vec::new(), out: Vec::new() };
     let trivial = |d: usize| {
-        runs[d].len() == dims[d] && runs[d].iter().enumerate().all(|(r, run)| run.first == r && run.count == 1)
+        runs[d].len() == dims[d]
+            && runs[d].iter().enumerate().all(|(r, run)| run.first == r && run.count == 1)
     };
     let mut long: Vec<usize> = (0..dims.len()).filter(|d| !trivial(*d)).collect();
     // Where one dimension grows from a fixed start, as in a running sum, the init values come first,
@@ -551,7 +552,8 @@ mod tests {
             }
             let runs: Vec<Vec<Run>> = axes.iter().map(Axis::runs).collect();
             let (inputs, init) = (std::slice::from_ref(&x), [Scalar::Signed(0)]);
-            let expected = fold_places(inputs, &init, &axes, &[runs[0].len(), runs[1].len()], &mut add).unwrap();
+            let expected =
+                fold_places(inputs, &init, &axes, &[runs[0].len(), runs[1].len()], &mut add).unwrap();
             assert_eq!(fold_elements(inputs, &init, &runs, &mut add).unwrap(), expected, "{w:?}");
             assert_eq!(fold_dimensions(inputs, &init, &runs, &mut add).unwrap(), expected, "{w:?}");
         }
@@ -577,7 +579,9 @@ mod tests {
         };
         let init = [s64(&[], &[7])];
         let forward = |w: &ReduceWindow, body: Body<'_>| {
-            fold_windows(std::slice::from_ref(&x), &init, w, &[DType::S64], Semantics::Xla, body).unwrap().remove(0)
+            fold_windows(std::slice::from_ref(&x), &init, w, &[DType::S64], Semantics::Xla, body)
+                .unwrap()
+                .remove(0)
         };
         let out = forward(&w, body);
         let mut expected = 7;

@@ -9,12 +9,14 @@
 //! and by the last thunks of its body) or a result of a branch (written by the last thunks of every
 //! branch).
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use farcall_ir::eval::Numerics;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
+use super::excess::Excess;
 use crate::custom_call::CallSite;
 use crate::plan::{ConstantId, ParamId, ReferenceSite, Thunk, ThunkOp};
 use crate::registry::Registry;
@@ -88,6 +90,7 @@ pub(super) fn lower(
         frames: Vec::new(),
         nesting: 0,
         emitted: 0,
+        excess: Excess::default(),
         diagnostics: Vec::new(),
     };
     let params = match l.bind_params(entry) {
@@ -159,6 +162,7 @@ pub(super) struct Lowering<'m> {
     frames: Vec<Frame<'m>>,
     nesting: usize,
     emitted: usize,
+    pub(super) excess: Excess,
     /// Mistakes that do not stop the walk: missing targets.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -167,6 +171,14 @@ pub(super) struct Lowering<'m> {
 struct Activation<'m> {
     func: &'m Func,
     env: Vec<Option<Lv>>,
+    /// How often each value is an operand; counted when it is first asked for.
+    uses: OnceCell<Vec<u32>>,
+}
+
+impl<'m> Activation<'m> {
+    fn new(func: &'m Func) -> Activation<'m> {
+        Activation { func, env: vec![None; func.value_count()], uses: OnceCell::new() }
+    }
 }
 
 /// A region that is being walked.
@@ -191,12 +203,12 @@ type Returned = (Vec<Step>, Vec<Lv>);
 impl<'m> Lowering<'m> {
     fn bind_params(&mut self, entry: &'m Func) -> Result<Vec<TensorType>, Diagnostic> {
         let mut params = Vec::new();
-        let mut env = vec![None; entry.value_count()];
+        let mut activation = Activation::new(entry);
         for p in entry.params() {
             let value = self.param(entry.ty(*p), entry.span, &mut params)?;
-            env[p.index()] = Some(value);
+            activation.env[p.index()] = Some(value);
         }
-        self.activations.push(Activation { func: entry, env });
+        self.activations.push(activation);
         Ok(params)
     }
 
@@ -279,7 +291,7 @@ impl<'m> Lowering<'m> {
                 "calls are nested too deep to be inlined",
             ));
         }
-        self.activations.push(Activation { func, env: vec![None; func.value_count()] });
+        self.activations.push(Activation::new(func));
         self.bind(func.params(), operands, inst.span)?;
         let steps = std::mem::take(&mut self.frame().steps);
         self.enter(&func.body, steps, Exit::Call(inst));
@@ -487,6 +499,17 @@ impl<'m> Lowering<'m> {
     /// The function that is being inlined.
     pub(super) fn func(&self) -> &'m Func {
         self.activations.last().expect("a function is being inlined").func
+    }
+
+    /// How often a value of the current function is an operand.
+    pub(super) fn uses(&self, id: ValueId) -> u32 {
+        let activation = self.activations.last().expect("a function is being inlined");
+        let uses = activation.uses.get_or_init(|| {
+            let mut uses = vec![0; activation.func.value_count()];
+            activation.func.walk(&mut |inst| inst.operands.iter().for_each(|id| uses[id.index()] += 1));
+            uses
+        });
+        uses[id.index()]
     }
 
     fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Lv>, Diagnostic> {

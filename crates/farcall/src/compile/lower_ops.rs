@@ -71,6 +71,12 @@ impl<'m> Lowering<'m> {
             Op::Select => one(ThunkOp::Select),
             Op::Clamp if support::ordered(first) => one(ThunkOp::Clamp),
             Op::Convert if first == ty.dtype => return Ok(xs.first().cloned()),
+            Op::Convert if first == DType::BF16 && matches!(ty.dtype, DType::F32 | DType::F64) => {
+                match self.unrounded(&xs[0], inst.span)? {
+                    Some(wide) if ty.dtype == DType::F32 => return Ok(Some(wide)),
+                    wide => (ThunkOp::Convert, vec![wide.unwrap_or_else(|| xs[0].clone())]),
+                }
+            }
             Op::Convert if support::convert(first, ty.dtype) => one(ThunkOp::Convert),
             Op::Iota { dim } if support::iota(ty.dtype) => one(ThunkOp::Iota { dim: *dim }),
             Op::BroadcastInDim { dims } => one(ThunkOp::Move(broadcast(&xs[0].ty, ty, dims))),
@@ -103,7 +109,17 @@ impl<'m> Lowering<'m> {
             }
             Op::Reduce { dims } => match reducer(inst, first) {
                 Some(op) if xs.len() == 2 && support::reduce(op, first) => {
-                    one(ThunkOp::Reduce(Reduce { op, dims: reduced_dims(&xs[0].ty, dims) }))
+                    let reduce = ThunkOp::Reduce(Reduce { op, dims: reduced_dims(&xs[0].ty, dims) });
+                    if op == ReduceOp::Add
+                        && let Some(terms) = self.unrounded(&xs[0], inst.span)?
+                    {
+                        let init = self.widened(&xs[1], DType::F32, inst.span)?.unwrap_or(xs[1].clone());
+                        let sum = self.fresh(&ty.with_dtype(DType::F32), inst.span)?;
+                        self.emit(reduce, vec![terms, init], sum.clone(), inst.span)?;
+                        (ThunkOp::Convert, vec![sum])
+                    } else {
+                        one(reduce)
+                    }
                 }
                 _ => return Ok(None),
             },
@@ -111,6 +127,7 @@ impl<'m> Lowering<'m> {
             _ => return Ok(None),
         };
         let out = self.fresh(ty, inst.span)?;
+        self.note_arithmetic(inst, &op, &inputs, &out);
         self.emit(op, inputs, out.clone(), inst.span)?;
         Ok(Some(out))
     }

@@ -17,6 +17,7 @@ mod coalesce;
 mod dead;
 mod declared;
 mod donate;
+mod excess;
 mod lower;
 mod lower_call;
 mod lower_ops;
