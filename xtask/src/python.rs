@@ -15,15 +15,19 @@ pub(crate) struct Venv {
 impl Venv {
     /// The environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
-        let dir = target().join("venv").join(format!("jax-{version}"));
-        let venv = Venv { dir };
-        let packages = [
-            format!("jax=={version}"),
-            format!("jaxlib=={version}"),
-            "scipy".to_owned(),
-            "flatbuffers".to_owned(),
-            "pytest".to_owned(),
-        ];
+        Venv::make(&format!("jax-{version}"), version, &["scipy", "flatbuffers", "pytest"])
+    }
+
+    /// The environment in which JAX's own tests run.
+    pub(crate) fn with_jax_tests(version: &str) -> Result<Venv> {
+        let packages = ["scipy", "flatbuffers", "pytest", "absl-py", "hypothesis", "cloudpickle", "pillow"];
+        Venv::make(&format!("jax-tests-{version}"), version, &packages)
+    }
+
+    fn make(name: &str, version: &str, others: &[&str]) -> Result<Venv> {
+        let venv = Venv { dir: target().join("venv").join(name) };
+        let mut packages = vec![format!("jax=={version}"), format!("jaxlib=={version}")];
+        packages.extend(others.iter().map(|&package| package.to_owned()));
         // Written last, so that an environment that was left half made, or with other packages, is made again.
         let done = venv.dir.join("complete");
         let content = packages.join("\n");
@@ -72,7 +76,18 @@ impl Venv {
 /// Builds the Python package without installing it, and gives the folder to put on `PYTHONPATH`.
 pub(crate) fn package() -> Result<PathBuf> {
     must(&mut cargo(&["build", "--quiet", "--package", "farcall-python"]))?;
-    let path = target().join("python");
+    assemble("python", "debug")
+}
+
+/// The same, as fast as it is for users.
+pub(crate) fn release_package() -> Result<PathBuf> {
+    must(&mut cargo(&["build", "--quiet", "--release", "--package", "farcall-python"]))?;
+    assemble("python-release", "release")
+}
+
+/// Puts the package's files and the library of a profile into a folder under `target/`.
+fn assemble(folder: &str, profile: &str) -> Result<PathBuf> {
+    let path = target().join(folder);
     let package = path.join("farcall");
     std::fs::create_dir_all(&package)?;
     for entry in std::fs::read_dir(root().join("python/farcall"))? {
@@ -83,7 +98,7 @@ pub(crate) fn package() -> Result<PathBuf> {
     }
     // A process may have the old module open: a new file takes its name.
     let fresh = package.join("fresh.so");
-    std::fs::copy(target().join("debug/lib_farcall.so"), &fresh)?;
+    std::fs::copy(target().join(profile).join("lib_farcall.so"), &fresh)?;
     std::fs::rename(fresh, package.join("_farcall.abi3.so"))?;
     Ok(path)
 }

@@ -529,6 +529,7 @@ fn operations_in_disguise() {
             %5:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
             %6:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
             %7 = stablehlo.custom_call @mhlo.erf(%3) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+            stablehlo.custom_call @control_dep(%7, %3) {backend_config = "", has_side_effect = true, mhlo.backend_config = {}} : (tensor<4x8xf32>, tensor<4x8xf32>) -> ()
             %8 = stablehlo.iota dim = 1 : tensor<4x8xi32>
             %c = stablehlo.constant dense<-1> : tensor<i32>
             %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>

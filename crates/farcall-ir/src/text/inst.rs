@@ -392,6 +392,11 @@ impl<'s> Parser<'s> {
                 Some(Meaning::First(first)) => {
                     return normalize::finish_first(self, first, &mut draft, names, out);
                 }
+                Some(Meaning::Nothing) => {
+                    self.define_results(&draft.results, names, draft.span);
+                    self.trailing_loc()?;
+                    return Ok(());
+                }
             }
         }
         let results = self.define_results(&draft.results, names, draft.span);

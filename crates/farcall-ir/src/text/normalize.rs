@@ -8,6 +8,7 @@
 //! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, and the operation `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose |
 //! | `mhlo.topk` of the largest | `chlo.top_k` |
 //! | `mhlo.erf`, … without attributes | `chlo.erf`, … |
+//! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer |
 //!
 //! Such a call in another form (of several values, or another shape) stays what it is.
@@ -43,6 +44,8 @@ pub(super) enum Meaning {
     Op(Op),
     /// The first elements of tensors that are sorted together.
     First(First),
+    /// Nothing at all.
+    Nothing,
 }
 
 /// How tensors are sorted, before the first elements are taken.
@@ -58,6 +61,7 @@ pub(super) fn meaning(func: &Func, call: &CustomCall, draft: &mut Draft) -> Opti
     let target = call.target.as_str();
     match (operands.as_slice(), draft.results.as_slice()) {
         ([from], [to]) if IDENTITIES.contains(&target) && *from == to => Some(Meaning::Op(identity(to))),
+        ([_, _], []) if target == "control_dep" => Some(Meaning::Nothing),
         (_, results) if target == "ApproxTopK" => first(call, &operands, results).map(Meaning::First),
         ([_], results) => {
             let name = target.strip_prefix("mhlo.")?;

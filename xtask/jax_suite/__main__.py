@@ -1,0 +1,50 @@
+"""`python xtask/jax_suite capture|compare`: see `cargo xtask jax-suite --help`."""
+
+import argparse
+import os
+from pathlib import Path
+
+from store import Store
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="jax_suite", description="JAX's own tests as a test suite for farcall.")
+    parser.add_argument("--store", type=Path, required=True, help="folder of captured programs")
+    phases = parser.add_subparsers(dest="phase", required=True)
+    phase = phases.add_parser("capture", help="run JAX's tests and keep the programs they compile")
+    phase.add_argument("--jax", type=Path, required=True, help="checkout of JAX at the tag of the installed version")
+    phase.add_argument("--modes", default="x32,x64", help="x32, x64 or both")
+    phase.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    phase.add_argument("--rounds", type=int, default=1, help="times each file is run, in another order each time")
+    phase.add_argument("--seconds", type=float, default=60, help="time for one file in one mode")
+    phase.add_argument("--programs", type=int, default=400, help="programs from one file in one mode")
+    phase.add_argument("--test-programs", type=int, default=40, help="programs from one test with all its parameters")
+    phase.add_argument("--test-seconds", type=float, default=15, help="time for one test")
+    phase.add_argument("--cases", type=int, default=10, help="JAX_NUM_GENERATED_CASES")
+    phase.add_argument("--seed", type=int, default=0, help="order of the tests")
+    phase.add_argument("files", nargs="*", help="test files; all if none is given")
+    phase = phases.add_parser("compare", help="run what was captured in farcall, and report")
+    phase.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    phase.add_argument("--timeout", type=float, default=30, help="seconds for one program")
+    phase.add_argument("--memory", type=int, default=8, help="GiB of address space for one worker")
+    phase.add_argument("--file", dest="files", action="append", default=[], help="only programs of this test file")
+    phase.add_argument("names", nargs="*", help="programs; all if none is given")
+    args = parser.parse_args()
+    if args.phase == "capture":
+        from capture import Options, capture
+
+        options = vars(args) | {"modes": args.modes.split(","), "jax": args.jax.resolve(), "store": args.store.resolve()}
+        capture(Options(**{k: v for k, v in options.items() if k != "phase"}))
+    elif args.phase == "compare":
+        from compare import Options, compare
+        from report import Report
+
+        root = args.store.resolve()
+        names = args.names or Store(root).names(args.files)
+        compare(Options(root, names, args.jobs, args.timeout, args.memory << 30))
+        if not Report.read(root).write():
+            raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""When two results agree: integers and booleans if they are equal, floats within the default tolerance of
+JAX's own test utilities, or, given a more precise evaluation, if the error is at most twice XLA's.
+
+NaNs agree whatever their bits, and a complex number with a NaN part is a NaN.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jax._src.public_test_util import default_tolerance
+
+
+@dataclass
+class Difference:
+    """Why an output does not agree."""
+
+    kind: str
+    """`type`, `integers`, `nan` or `floats`."""
+    output: int
+    detail: str
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Whether numbers of a type are rounded."""
+    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """The same numbers as `float64` or `complex128`."""
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def differing(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
+    """Which numbers of two wide arrays are not close."""
+    with np.errstate(all="ignore"):
+        close = np.abs(got - want) <= tolerance + tolerance * np.abs(want)
+    finite = np.isfinite(got) & np.isfinite(want)
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    return ~np.where(finite, close, same)
+
+
+def first_difference(got: list[np.ndarray], want: list[np.ndarray]) -> Difference | None:
+    """The first output that does not agree."""
+    if len(got) != len(want):
+        return Difference("type", 0, f"{len(got)} outputs instead of {len(want)}")
+    for i, (g, w) in enumerate(zip(got, want)):
+        if g.dtype != w.dtype or g.shape != w.shape:
+            return Difference("type", i, f"{g.dtype}{list(g.shape)} instead of {w.dtype}{list(w.shape)}")
+        if difference := _difference(i, g, w):
+            return difference
+    return None
+
+
+def _difference(i: int, got: np.ndarray, want: np.ndarray) -> Difference | None:
+    if not is_float(got.dtype):
+        unequal = np.asarray(got != want)
+        return _describe("integers", i, got, want, unequal) if unequal.any() else None
+    g, w = wide(got), wide(want)
+    unequal = differing(g, w, default_tolerance()[got.dtype])
+    if not unequal.any():
+        return None
+    kind = "nan" if (np.isnan(g) != np.isnan(w)).any() else "floats"
+    return _describe(kind, i, got, want, unequal)
+
+
+def _describe(kind: str, i: int, got: np.ndarray, want: np.ndarray, unequal: np.ndarray) -> Difference:
+    at = tuple(int(x) for x in np.argwhere(unequal)[0])
+    return Difference(
+        kind, i, f"{got.dtype.name}{list(got.shape)}: {int(unequal.sum())} of {got.size}, first at {list(at)}: {got[at]} instead of {want[at]}"
+    )
+
+
+def as_close_as_xla(got: list[np.ndarray], want: list[np.ndarray], truth: list[np.ndarray]) -> bool:
+    """Whether each output is at most twice as far from the truth as XLA's is, where it differs from XLA's at all."""
+    return all(_as_close(*arrays) for arrays in zip(got, want, truth, strict=True))
+
+
+def _as_close(got: np.ndarray, want: np.ndarray, truth: np.ndarray) -> bool:
+    if not is_float(got.dtype):
+        return np.array_equal(got, want)
+    tolerance = default_tolerance()[got.dtype]
+    g, w = wide(got), wide(want)
+    unequal = differing(g, w, tolerance)
+    if not unequal.any():
+        return True
+    # What overflows in the output's type, or is rounded to zero in it, is right if it did.
+    with np.errstate(all="ignore"):
+        rounded = wide(truth.astype(got.dtype))
+    exact = np.where(np.isfinite(rounded), wide(truth), rounded)
+    ours, theirs = _error(g, exact), _error(w, exact)
+    finite = theirs[np.isfinite(theirs)]
+    limit = 2 * finite.max(initial=0.0)
+    fine = ~differing(g, exact, tolerance) | (ours <= np.maximum(2 * theirs, limit)) & np.isfinite(ours) | np.isinf(theirs)
+    return bool(fine[unequal].all())
+
+
+def _error(array: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        error = np.abs(array - exact)
+    same = (array == exact) | (np.isnan(array) & np.isnan(exact))
+    return np.where(same, 0.0, np.where(np.isfinite(error), error, np.inf))

@@ -1,0 +1,134 @@
+"""Runs every captured program in farcall, in worker processes with limits, and keeps the verdicts.
+
+The verdicts go to `verdicts.jsonl` in the store as they come; what was judged before is judged again.
+"""
+
+import json
+import os
+import queue
+import select
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Options:
+    """What is compared, and under which limits."""
+
+    store: Path
+    names: list[str]
+    jobs: int
+    timeout: float
+    memory: int
+
+
+class Process:
+    """A worker process, started again whenever it ends."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.process: subprocess.Popen | None = None
+        self.unread = b""
+
+    def judge(self, name: str) -> dict:
+        """The verdict on one program, whatever happens to the process."""
+        if self.process is None:
+            self.start()
+        self.process.stdin.write(f"{name}\n".encode())
+        self.process.stdin.flush()
+        deadline = time.monotonic() + self.options.timeout
+        stage = "load"
+        while True:
+            try:
+                reply = self.reply(deadline)
+            except TimeoutError:
+                self.stop()
+                return {"name": name, "verdict": "timeout", "detail": f"over {self.options.timeout:g} s in stage {stage}"}
+            if reply is None:
+                code = self.stop()
+                return {"name": name, "verdict": "crash", "detail": f"exit code {code} in stage {stage}"}
+            if "verdict" in reply:
+                return reply
+            stage = reply["stage"]
+
+    def start(self) -> None:
+        command = [sys.executable, str(HERE / "worker.py"), str(self.options.store), str(self.options.memory)]
+        environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+        log = open(self.options.store / "worker.log", "ab")
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment
+        )
+        self.unread = b""
+        if self.reply(time.monotonic() + 120) is None:
+            raise RuntimeError("a worker does not start")
+
+    def stop(self) -> int:
+        """Ends the process and gives its exit code."""
+        self.process.kill()
+        code = self.process.wait()
+        self.process = None
+        return code
+
+    def reply(self, deadline: float) -> dict | None:
+        """The next line; nothing if the process has ended."""
+        out = self.process.stdout.fileno()
+        while b"\n" not in self.unread:
+            ready, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            read = os.read(out, 1 << 16)
+            if not read:
+                self.process.wait()
+                return None
+            self.unread += read
+        line, self.unread = self.unread.split(b"\n", 1)
+        return json.loads(line)
+
+
+def compare(options: Options) -> Path:
+    """Judges programs; gives the file of the verdicts."""
+    names = options.names
+    todo: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for name in names:
+        todo.put(name)
+    path = options.store / "verdicts.jsonl"
+    fresh = path.with_suffix(".fresh")
+    lock = threading.Lock()
+    done = agree = 0
+    with fresh.open("w", encoding="utf-8") as out:
+
+        def work() -> None:
+            nonlocal done, agree
+            process = Process(options)
+            while True:
+                try:
+                    name = todo.get_nowait()
+                except queue.Empty:
+                    break
+                verdict = process.judge(name)
+                with lock:
+                    out.write(json.dumps(verdict) + "\n")
+                    done += 1
+                    agree += verdict["verdict"] == "agrees"
+                    if done % 100 == 0 or done == len(names):
+                        end = "\r" if sys.stdout.isatty() and done < len(names) else "\n"
+                        print(f"{done} of {len(names)} compared, {done - agree} differ", end=end, flush=True)
+            if process.process:
+                process.process.stdin.close()
+                process.process.wait()
+
+        threads = [threading.Thread(target=work) for _ in range(options.jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if done < len(names):
+        raise SystemExit(f"error: a worker does not start; see {options.store / 'worker.log'}")
+    fresh.rename(path)
+    return path

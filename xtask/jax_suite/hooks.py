@@ -1,0 +1,214 @@
+"""A pytest plugin that keeps every program that JAX compiles and runs, with its inputs and XLA's outputs.
+
+JAX hands each module to `backend_compile_and_load`, and runs the executable it gets through
+`ExecuteReplicated` at least the first time (later calls may go through C++). The plugin stands in both
+places: at the first call of a new program it runs the program once more, on the same inputs, and keeps
+what it sees. The tests themselves see nothing of it.
+
+Options come from the environment (JAX_SUITE_*), set by `capture.py`.
+"""
+
+import atexit
+import collections
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from jax._src import compiler
+from jax._src.interpreters import pxla
+
+from store import Program, Store, identity
+
+
+class Limits:
+    """How much one test file may contribute."""
+
+    def __init__(self) -> None:
+        self.programs = int(os.environ["JAX_SUITE_PROGRAMS"])
+        self.seconds = float(os.environ["JAX_SUITE_SECONDS"])
+        self.test_programs = int(os.environ["JAX_SUITE_TEST_PROGRAMS"])
+        self.test_seconds = float(os.environ["JAX_SUITE_TEST_SECONDS"])
+        self.text_bytes = 1 << 20
+        self.array_bytes = 2 << 20
+        self.started = time.process_time()
+
+    def reached(self, kept: int) -> bool:
+        """Whether the file has done enough: time is what this process used, whatever else the machine does."""
+        return kept >= self.programs or time.process_time() - self.started > self.seconds
+
+
+class Recorder:
+    """What has been seen in this process."""
+
+    def __init__(self) -> None:
+        self.store = Store(Path(os.environ["JAX_SUITE_STORE"]))
+        self.file = os.environ["JAX_SUITE_FILE"]
+        self.limits = Limits()
+        self.pending: dict[int, tuple] = {}
+        self.seen: set[str] = set()
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.test = "(import)"
+        self.of_test: collections.Counter[str] = collections.Counter()
+        self.recording = False
+        atexit.register(self.finish)
+
+    def compiled(self, executable, module, options, host_callbacks) -> None:
+        """A module has been compiled."""
+        self.counts["compiled"] += 1
+        text = module.operation.get_asm(enable_debug_info=False)
+        name = identity(text)
+        reason = self.unfit(name, text, options, host_callbacks)
+        self.seen.add(name)
+        if reason:
+            self.counts[reason] += 1
+        else:
+            self.pending[id(executable)] = (executable, name, text, self.test, token_positions(module))
+
+    def unfit(self, name, text, options, host_callbacks) -> str | None:
+        """Why a program is not to be kept."""
+        if name in self.seen:
+            return "seen before in this file"
+        if name in self.store:
+            return "in the store already"
+        if options.num_replicas * options.num_partitions != 1:
+            return "skipped: several devices"
+        if host_callbacks or "python_cpu_callback" in text or "python_cpu_buffer_callback" in text:
+            return "skipped: calls back into Python"
+        if len(text) > self.limits.text_bytes:
+            return "skipped: long text"
+        if self.of_test[family(self.test)] >= self.limits.test_programs:
+            return "skipped: enough of this test"
+        return None
+
+    def run(self, executable, buffers, with_tokens: bool):
+        """A program that is wanted is about to run: run it on copies and keep both sides."""
+        entry = self.pending.pop(id(executable), None)
+        if entry is None or self.recording:
+            return
+        _, name, text, test, tokens = entry
+        self.recording = True
+        try:
+            with jax.transfer_guard("allow"), jax.debug_nans(False), jax.debug_infs(False):
+                self.keep(executable, buffers, with_tokens, name, text, test, tokens)
+        except Exception as error:
+            self.counts[f"skipped: {type(error).__name__} while recording: {str(error)[:80]}"] += 1
+        finally:
+            self.recording = False
+
+    def keep(self, executable, buffers, with_tokens, name, text, test, tokens) -> None:
+        takes, gives = tokens
+        inputs = [np.array(b) for i, b in enumerate(buffers) if i not in takes]
+        if sum(a.nbytes for a in inputs) > self.limits.array_bytes:
+            self.counts["skipped: large inputs"] += 1
+            return
+        if "tf.aliasing_output" in text or "jax.buffer_donor" in text:
+            device = executable.local_devices()[0]
+            given = iter([jax.device_put(a.copy(), device) for a in inputs])
+            buffers = [b if i in takes else next(given) for i, b in enumerate(buffers)]
+        results = executable.execute_sharded(buffers, with_tokens=with_tokens)
+        outputs = [o[0] for o in results.disassemble_into_single_device_arrays()]
+        outputs = [np.array(o) for i, o in enumerate(outputs) if i not in gives]
+        if sum(a.nbytes for a in outputs) > self.limits.array_bytes:
+            self.counts["skipped: large outputs"] += 1
+            return
+        origin = {"file": self.file, "test": test, "x64": bool(jax.config.jax_enable_x64)}
+        self.store.save(Program(name, text, origin, inputs, outputs))
+        self.of_test[family(test)] += 1
+        self.counts["kept"] += 1
+
+    def finish(self) -> None:
+        self.counts["compiled, but never run here"] = len(self.pending)
+        Path(os.environ["JAX_SUITE_COUNTS"]).write_text(json.dumps(self.counts), encoding="utf-8")
+
+
+def token_positions(module) -> tuple[set[int], set[int]]:
+    """Which inputs and which outputs of a module are tokens: they order effects and hold nothing."""
+    [main] = [f for f in module.body.operations if getattr(f, "sym_name", None) and f.sym_name.value == "main"]
+    return tuple({i for i, ty in enumerate(types) if "token" in str(ty)} for types in (main.type.inputs, main.type.results))
+
+
+def family(test: str) -> str:
+    """A test without its parameters: JAX's parameterized tests are numbered."""
+    return test.split("[")[0].rstrip("0123456789")
+
+
+class Executable:
+    """Stands for an executable in `ExecuteReplicated`, and tells the recorder of runs."""
+
+    def __init__(self, executable) -> None:
+        self._executable = executable
+
+    def execute_sharded(self, buffers, with_tokens=False):
+        recorder.run(self._executable, buffers, with_tokens)
+        return self._executable.execute_sharded(buffers, with_tokens=with_tokens)
+
+    def __getattr__(self, name):
+        return getattr(self._executable, name)
+
+
+def install() -> None:
+    """Puts the recorder in JAX's way."""
+    compile_and_load = compiler.backend_compile_and_load
+    make_call = pxla.ExecuteReplicated.__init__
+
+    def compiling(backend, module, executable_devices, options, host_callbacks):
+        executable = compile_and_load(backend, module, executable_devices, options, host_callbacks)
+        if not recorder.recording:
+            recorder.compiled(executable, module, options, host_callbacks)
+        return executable
+
+    def making(self, xla_executable, *args, **kwargs):
+        if id(xla_executable) in recorder.pending:
+            xla_executable = Executable(xla_executable)
+        make_call(self, xla_executable, *args, **kwargs)
+
+    compiler.backend_compile_and_load = compiling
+    pxla.ExecuteReplicated.__init__ = making
+
+
+recorder = Recorder()
+install()
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """A file that does not finish in its time should have shown some of everything: tests come in random
+    order, but first one of each name."""
+    recorder.limits.started = time.process_time()
+    shuffle = random.Random(int(os.environ["JAX_SUITE_SEED"]))
+    shuffle.shuffle(items)
+    rank: collections.Counter[str] = collections.Counter()
+    ranked = []
+    for item in items:
+        key = family(item.nodeid)
+        ranked.append((rank[key], item))
+        rank[key] += 1
+    ranked.sort(key=lambda pair: pair[0])
+    items[:] = [item for _, item in ranked]
+
+
+class TestTookTooLong(BaseException):
+    """Ends one test; not an `Exception`, so that tests do not swallow it."""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    import signal
+
+    recorder.test = item.nodeid.split("::", 1)[-1].replace("::", ".")
+
+    def stop(signum, frame):
+        raise TestTookTooLong
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, recorder.limits.test_seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    if recorder.limits.reached(recorder.counts["kept"]):
+        item.session.shouldstop = "this file has contributed its share"

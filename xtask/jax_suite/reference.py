@@ -1,0 +1,44 @@
+"""What jaxlib has: its handlers, and XLA itself."""
+
+import importlib
+from typing import Any
+
+import jax
+import numpy as np
+from jaxlib import xla_client
+
+import farcall
+from literal import literal as literal_text
+
+
+def targets() -> farcall.Registry:
+    """A registry with the handlers that the jaxlib wheel brings."""
+    registry = farcall.Registry()
+    for module in ("jaxlib.lapack", "jaxlib.cpu_sparse"):
+        handlers: Any = importlib.import_module(module)
+        if module == "jaxlib.lapack":
+            # Finds SciPy's LAPACK routines, which the handlers call.
+            handlers._lapack.initialize()
+        for name, capsule, api_version in handlers.registrations()["cpu"]:
+            registry.register(name, capsule, "cpu", api_version)
+    return registry
+
+
+class Xla:
+    """XLA, for programs that were not captured."""
+
+    def run(self, text: str, inputs: list[np.ndarray], *, literal: bool = False) -> list[np.ndarray]:
+        """Compiles and runs a program.
+
+        With `literal`, XLA does what the program says where it otherwise takes liberties: a result is
+        rounded to its type even if it is widened again (excess precision), and `literal.py` applies.
+        """
+        options = xla_client.CompileOptions()
+        if literal:
+            options.env_option_overrides = [("xla_allow_excess_precision", "False")]
+            text = literal_text(text)
+        with jax.enable_x64(True):
+            device = jax.devices("cpu")[0]
+            executable = device.client.compile_and_load(text, xla_client.DeviceList((device,)), options)
+            results = executable.execute_sharded([jax.device_put(a, device) for a in inputs])
+            return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]

@@ -1,0 +1,164 @@
+"""Runs captured programs in farcall, one after the other, and says of each whether it agrees with XLA.
+
+Reads a request a line from the standard input, writes a line per stage and one with the verdict. A program
+may take down this process: `compare.py` starts another and knows by the stage what it was about.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+import farcall
+from agreement import Difference, as_close_as_xla, first_difference, is_float, wide
+from reference import Xla, targets
+from shadow import NoShadow, narrowed, widened
+from store import Program, Store
+
+# How much more precise f64 is than f32.
+_F64_BY_F32 = 2.0**-29
+
+
+class Worker:
+    """What all programs share."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.registry = targets()
+        self.xla = Xla()
+
+    def judge(self, name: str) -> dict:
+        """The verdict on a program."""
+        program = self.store.load(name)
+        try:
+            stage("compile")
+            executable = farcall.compile(program.text, self.registry, denormals="flush")
+        except Exception as error:
+            return {"verdict": "refused", "detail": message(error)}
+        try:
+            stage("run")
+            started = time.monotonic()
+            outputs = executable.run(program.inputs)
+            seconds = time.monotonic() - started
+        except Exception as error:
+            return {"verdict": "failed", "detail": message(error)}
+        return {"seconds": round(seconds, 4), **self.compare(program, outputs)}
+
+    def compare(self, program: Program, outputs: list[np.ndarray]) -> dict:
+        """Whether outputs agree with XLA's, by the first rule that says so."""
+        difference = first_difference(outputs, program.outputs)
+        if difference is None:
+            return {"verdict": "agrees", "by": "tolerance"}
+        stage("without flush")
+        ieee = farcall.compile(program.text, self.registry, denormals="ieee").run(program.inputs)
+        if first_difference(ieee, program.outputs) is None:
+            return {"verdict": "agrees", "by": "denormals"}
+        found = {"verdict": difference.kind, "output": difference.output, "detail": difference.detail}
+        if difference.kind == "type":
+            return found
+        try:
+            stage("literal")
+            literal = self.xla.run(program.text, program.inputs, literal=True)
+            if first_difference(outputs, literal) is None:
+                return {"verdict": "agrees", "by": "literal", "was": difference.detail}
+        except Exception as error:
+            found["literal"] = f"none: {message(error)[:200]}"
+        try:
+            stage("shadow")
+            if any(a.dtype in (np.float64, np.complex128) for a in [*program.outputs, *program.inputs]):
+                if self.within_scaled_error(program, outputs):
+                    return {"verdict": "agrees", "by": "scaled error", "was": difference.detail}
+                return found
+            truth = self.shadow(program)
+            if as_close_as_xla(outputs, program.outputs, truth):
+                return {"verdict": "agrees", "by": "shadow", "was": difference.detail}
+            at = difference.output
+            found["shadow"] = str(first_difference_of_shadow(truth[at], outputs[at], program.outputs[at]))
+        except Exception as error:
+            found["shadow"] = f"none: {message(error)[:200]}"
+        return found
+
+    def shadow(self, program: Program) -> list[np.ndarray]:
+        """The outputs of the program in `f64`."""
+        inputs = [wide(a) if is_float(a.dtype) else a for a in program.inputs]
+        return farcall.compile(widened(program.text), self.registry).run(inputs)
+
+    def within_scaled_error(self, program: Program, outputs: list[np.ndarray]) -> bool:
+        """For programs that are in `f64` already: XLA's error in `f32`, measured against `f64` on the same
+        inputs, times the ratio of precisions is what its error in `f64` is taken to be. Two results that are
+        at most twice and once that error from the truth are at most three times from each other.
+        """
+        small = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+        rounded = [a.astype(small.get(a.dtype, a.dtype)) for a in program.inputs]
+        in_f32 = self.xla.run(narrowed(program.text), rounded)
+        in_f64 = self.xla.run(program.text, [r.astype(a.dtype) for r, a in zip(rounded, program.inputs)])
+        for got, want, single, double in zip(outputs, program.outputs, in_f32, in_f64, strict=True):
+            if not is_float(got.dtype):
+                if not np.array_equal(got, want):
+                    return False
+                continue
+            if got.dtype not in small:
+                if first_difference([got], [want]):
+                    return False
+                continue
+            with np.errstate(all="ignore"):
+                error = np.abs(wide(single) - double)
+                error = error[np.isfinite(error)].max(initial=0.0) * _F64_BY_F32
+                apart = np.abs(got - want)
+            same = (got == want) | (np.isnan(got) & np.isnan(want)) | (apart <= 3 * error)
+            if not (same | (apart <= 1e-15 + 1e-15 * np.abs(want))).all():
+                return False
+        return True
+
+
+def first_difference_of_shadow(truth: np.ndarray, got: np.ndarray, want: np.ndarray) -> str:
+    """How far both are from the truth, in words."""
+    if not is_float(got.dtype):
+        ours, theirs = int((got != truth).sum()), int((want != truth).sum())
+        return f"{ours} elements of ours and {theirs} of XLA's differ from it"
+    with np.errstate(all="ignore"):
+        ours, theirs = (np.nanmax(np.abs(wide(a) - wide(truth)), initial=0.0) for a in (got, want))
+    return f"our largest error is {ours:.3g}, XLA's {theirs:.3g}"
+
+
+def message(error: BaseException) -> str:
+    """An error's words."""
+    return str(error) or type(error).__name__
+
+
+def stage(name: str) -> None:
+    """Tells what comes next."""
+    say({"stage": name})
+
+
+def say(what: dict) -> None:
+    os.write(REPLIES, (json.dumps(what) + "\n").encode())
+
+
+# Programs and handlers may print; what they print is no reply.
+REPLIES = os.dup(1)
+os.dup2(2, 1)
+
+
+def main() -> None:
+    store, memory = Store(Path(sys.argv[1])), int(sys.argv[2])
+    worker = Worker(store)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    say({"ready": True})
+    for line in sys.stdin:
+        name = line.strip()
+        try:
+            verdict = worker.judge(name)
+        except Exception:
+            verdict = {"verdict": "error in this tool", "detail": traceback.format_exc()}
+        say({"name": name, **verdict})
+
+
+if __name__ == "__main__":
+    main()

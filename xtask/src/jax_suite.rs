@@ -1,0 +1,99 @@
+//! `cargo xtask jax-suite`: JAX's own tests as a source of programs, each run in XLA and in farcall.
+//!
+//! The work is done in Python, by `xtask/jax_suite`, in two phases: *capture* runs the tests and keeps their
+//! programs, *compare* runs these in farcall. The second can be repeated without the first.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::python::{Venv, release_package};
+use crate::shell::{must, root, target};
+use crate::test::JAX;
+
+/// What is asked for on the command line.
+#[derive(Default)]
+struct Options {
+    jax: Option<PathBuf>,
+    compare_only: bool,
+    /// Options of the capture phase, passed on.
+    capture: Vec<String>,
+    files: Vec<String>,
+}
+
+pub(crate) fn run(args: &[&str]) -> Result<bool> {
+    let options = parse(args)?;
+    let version = JAX[0];
+    let venv = Venv::with_jax_tests(version)?;
+    let store = target().join("jax-suite");
+    if let Some(jax) = &options.jax {
+        check_version(jax, version)?;
+        let mut capture = tool(&venv, &store, "capture");
+        must(capture.arg("--jax").arg(jax).args(&options.capture).args(&options.files))?;
+    }
+    let package = release_package()?;
+    let mut compare = tool(&venv, &store, "compare");
+    compare.env("PYTHONPATH", package).args(options.files.iter().flat_map(|file| ["--file", file]));
+    let status = compare.status().context("cannot start Python")?;
+    Ok(status.success())
+}
+
+fn parse(args: &[&str]) -> Result<Options> {
+    let mut options = Options::default();
+    let mut args = args.iter().copied();
+    while let Some(arg) = args.next() {
+        match arg {
+            "--jax" => {
+                options.jax = Some(args.next().context("--jax needs the folder of a checkout")?.into())
+            }
+            "--compare" => options.compare_only = true,
+            "--seconds" | "--rounds" => {
+                let value = args.next().with_context(|| format!("{arg} needs a number"))?;
+                value.parse::<u32>().with_context(|| format!("{arg} needs a number, not `{value}`"))?;
+                options.capture.extend([arg.to_owned(), value.to_owned()]);
+            }
+            flag if flag.starts_with('-') => {
+                bail!("jax-suite has no option `{flag}`; see `cargo xtask help`")
+            }
+            file => options.files.push(file.to_owned()),
+        }
+    }
+    if options.jax.is_some() == options.compare_only {
+        bail!(
+            "JAX's tests are not in its wheel: name a checkout with --jax, or say --compare to use what was kept"
+        );
+    }
+    Ok(options)
+}
+
+/// A phase of the tool.
+fn tool(venv: &Venv, store: &Path, phase: &str) -> Command {
+    let mut python = venv.python();
+    python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
+    python.arg("xtask/jax_suite").arg("--store").arg(store).arg(phase);
+    python
+}
+
+/// Fails unless the checkout is of the version whose tests can run in the installed one.
+fn check_version(jax: &Path, installed: &str) -> Result<()> {
+    if !jax.join("tests").is_dir() {
+        bail!("{} is not a checkout of JAX: it has no folder `tests`", jax.display());
+    }
+    let Ok(text) = std::fs::read_to_string(jax.join("jax/version.py")) else {
+        println!(
+            "warning: {} has no jax/version.py; taking its tests for those of {installed}",
+            jax.display()
+        );
+        return Ok(());
+    };
+    let found = text.lines().find_map(|line| line.strip_prefix("_version = ")).unwrap_or_default();
+    let found = found.trim().trim_matches(['"', '\'']);
+    if found != installed {
+        bail!(
+            "{} is a checkout of JAX {found}, but {installed} is what its tests would run in: check out the tag jax-v{installed}",
+            jax.display()
+        );
+    }
+    Ok(())
+}
