@@ -122,10 +122,18 @@ impl<'m> Machine<'m> {
                 "more than {MAX_APPLICATIONS} operations apply regions within each other's regions"
             )));
         }
+        self.may_go_on()?;
         self.applications += 1;
         let values = self.run(region, args);
         self.applications -= 1;
         values
+    }
+
+    fn may_go_on(&self) -> Result<(), EvalError> {
+        if self.host.is_interrupted() {
+            return Err(EvalError::new("the run was interrupted"));
+        }
+        Ok(())
     }
 
     /// The type of result number `i` of an instruction. While quantized arithmetic runs in the
@@ -200,6 +208,7 @@ impl<'m> Machine<'m> {
                         (inst, values)
                     }
                     After::Test(inst, state) if control::is_true(&values) => {
+                        self.may_go_on()?;
                         todo = control::iterate(inst, state)?;
                         continue;
                     }

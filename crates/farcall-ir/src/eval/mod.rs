@@ -59,11 +59,17 @@ pub enum Value {
     Tuple(Vec<Value>),
 }
 
-/// Runs custom calls for the evaluator.
+/// Runs custom calls for the evaluator, and says when to stop.
 pub trait Host {
     /// Runs one custom call: one value per result, of the result's type. The error is a sentence
     /// for the user; the evaluator adds target and place.
     fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String>;
+
+    /// True if the evaluation has to end. Asked before each iteration of a loop, and each time a region is
+    /// applied, but for regions of elementwise operations.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// A custom call that is about to run.

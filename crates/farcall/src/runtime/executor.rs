@@ -6,6 +6,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::{Constants, RunError, kernels, reference};
 use crate::custom_call::RunContext;
+use crate::interrupt::Interrupt;
 use crate::plan::{Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`. The inputs have the types of its parameters.
@@ -49,7 +50,8 @@ pub(super) fn thunks(
             if param.donated { input.bytes_mut().as_mut_ptr() } else { input.bytes().as_ptr().cast_mut() };
         context.params.push(data);
     }
-    let mut executor = Executor { plan, constants, context, run, mode, started: Vec::new() };
+    let interrupt = run.interrupt();
+    let mut executor = Executor { plan, constants, context, run, interrupt, mode, started: Vec::new() };
     let ran = executor.sequence(&plan.thunks);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
@@ -108,6 +110,7 @@ struct Executor<'a> {
     constants: &'a Constants,
     context: &'a mut Context,
     run: &'a RunContext,
+    interrupt: Option<&'a Interrupt>,
     mode: Mode,
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
@@ -144,6 +147,7 @@ impl<'a> Executor<'a> {
     }
 
     fn thunk(&mut self, t: &'a Thunk) -> Result<(), RunError> {
+        self.may_go_on()?;
         if !self.started.is_empty() {
             let plan = self.plan;
             self.finish(|s| s.blocks(plan, t))?;
@@ -160,6 +164,14 @@ impl<'a> Executor<'a> {
             return Ok(());
         }
         Err(RunError::NoKernel { kind: t.op.kind(), place: self.plan.module.source.place(t.span) })
+    }
+
+    #[inline]
+    fn may_go_on(&self) -> Result<(), RunError> {
+        match self.interrupt {
+            Some(interrupt) if interrupt.is_due() => Err(RunError::Interrupted),
+            _ => Ok(()),
+        }
     }
 
     /// Runs a kernel; `false` if there is none.
@@ -228,6 +240,8 @@ impl<'a> Executor<'a> {
     fn repeat(&mut self, t: &'a Thunk) -> Result<(), RunError> {
         let pred = self.at(&t.inputs[0].slice);
         loop {
+            // Condition and body may hold no thunks.
+            self.may_go_on()?;
             self.sequence(&t.bodies[0])?;
             // The predicate may come from a call that is not complete.
             let plan = self.plan;

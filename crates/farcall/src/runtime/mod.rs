@@ -68,6 +68,9 @@ pub enum RunError {
     /// An operation without a kernel failed.
     #[error(transparent)]
     Reference(#[from] EvalError),
+    /// The run's [`Interrupt`](crate::Interrupt) ended it.
+    #[error("the run was interrupted")]
+    Interrupted,
     /// The plan asks for a kernel that there is not: a mistake of the engine.
     #[error("no kernel for {kind} at {place}; this is a mistake of farcall")]
     NoKernel {
@@ -87,6 +90,7 @@ impl RunError {
             RunError::InputCount { .. }
             | RunError::Input { .. }
             | RunError::Memory { .. }
+            | RunError::Interrupted
             | RunError::NoKernel { .. } => None,
         }
     }

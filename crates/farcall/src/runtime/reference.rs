@@ -13,6 +13,7 @@ use super::denormals::Mode;
 use super::executor::Inputs;
 use super::{Constants, RunError, executor};
 use crate::custom_call::RunContext;
+use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
 
 /// Evaluates an instruction. `inputs`: its operands, then what its regions capture.
@@ -36,7 +37,7 @@ pub(super) fn run(
     }
 }
 
-/// Runs the custom calls in the regions of an instruction.
+/// Runs the custom calls in the regions of an instruction, and ends with the run.
 struct Nested<'a> {
     site: &'a ReferenceSite,
     constants: &'a [Constants],
@@ -61,6 +62,14 @@ impl Host for Nested<'_> {
                 message
             })?;
         values(site.results(), outputs)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let due = self.run.interrupt().is_some_and(Interrupt::is_due);
+        if due {
+            *self.failed.borrow_mut() = Some(RunError::Interrupted);
+        }
+        due
     }
 }
 
