@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use farcall::eval_host::RegistryHost;
 use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
-use farcall_ir::eval::{self, EvalError, Numerics, Value};
+use farcall_ir::eval::{self, EvalError, Numerics};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
 use farcall_ir::{Op, ProgramError, Source, verify};
-
-use crate::show::short;
 
 /// A function of a verified program, ready to run any number of times.
 pub(crate) enum Ready<'m> {
@@ -61,13 +59,12 @@ impl<'m> Ready<'m> {
             Ready::Engine(executable) => Ok(executable.run(inputs)?),
             Ready::Evaluator { module, func, registry, numerics } => {
                 let host = RegistryHost::new(registry, *numerics);
-                let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+                let params = func.params().iter().map(|p| func.ty(*p));
+                let inputs = eval::values(params, inputs.to_vec()).with_context(|| {
+                    format!("@{} takes another number of inputs than {}", func.name, inputs.len())
+                })?;
                 let results = eval::eval(module, func, &inputs, &host, *numerics)?;
-                let tensors = results.into_iter().zip(&func.results).map(|(value, ty)| match value {
-                    Value::Tensor(l) => Ok(l),
-                    Value::Token | Value::Tuple(_) => bail!("a result is a {}, not a tensor", short(ty)),
-                });
-                tensors.collect()
+                Ok(eval::tensors(&results))
             }
         }
     }

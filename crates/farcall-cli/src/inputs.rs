@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{DYNAMIC, TensorType};
+use farcall_ir::types::{DYNAMIC, TensorType, Type};
 use farcall_sig::nearest::nearest;
 use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
@@ -79,7 +79,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
 }
 
-/// One tensor per parameter of `func`.
+/// One tensor per parameter of `func` that is not a token: those hold nothing that could be given.
 ///
 /// # Errors
 /// If there are too many or too few inputs, or one does not fit its parameter.
@@ -89,7 +89,8 @@ pub(crate) fn arguments(
     fill: Option<Fill>,
     seed: u64,
 ) -> Result<Vec<Literal>> {
-    let params: Vec<_> = func.params().iter().map(|p| func.ty(*p)).collect();
+    let params = func.params().iter().map(|p| func.ty(*p));
+    let params: Vec<&Type> = params.filter(|ty| **ty != Type::Token).collect();
     let listed = || params.iter().map(|t| short(t)).collect::<Vec<_>>().join(", ");
     if inputs.len() > params.len() || (inputs.len() < params.len() && fill.is_none()) {
         let given = inputs.len();

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
+use farcall_ir::types::Type;
 use farcall_ir::{text, verify};
 use serde_json::{Value, json};
 
@@ -76,8 +77,10 @@ fn print(func: &Func, results: &[Literal]) -> Result<()> {
     if results.is_empty() {
         writeln!(out, "@{} ran; it has no results", func.name)?;
     }
+    let attrs = func.results.iter().zip(&func.result_attrs).filter(|(ty, _)| **ty != Type::Token);
+    let attrs: Vec<_> = attrs.map(|(_, attrs)| attrs).collect();
     for (i, result) in results.iter().enumerate() {
-        let info = func.result_attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
+        let info = attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
         // JAX calls a lone result `result`, those of a tuple `result[0]`, …, which says nothing.
         let info = info.filter(|t| !t.is_empty() && *t != "result" && *t != format!("result[{i}]"));
         results::print(&mut out, &format!("out{i}"), info, result)?;

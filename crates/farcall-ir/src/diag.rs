@@ -50,9 +50,12 @@ impl Source {
         Source::part(name, text, 0)
     }
 
-    /// A part of a source, which `lines_before` lines come before: line numbers are those of the whole.
+    /// A part of a source, without the byte order mark that some editors begin it with, which `lines_before` lines come before: line numbers are those of the whole.
     pub fn part(name: impl Into<String>, text: impl Into<String>, lines_before: usize) -> Arc<Source> {
-        let text = text.into();
+        let mut text = text.into();
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
         let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         let line_starts = std::iter::once(0)
             .chain(newlines.map(|(i, _)| u32::try_from(i + 1).unwrap_or(u32::MAX)))

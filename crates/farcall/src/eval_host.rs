@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use farcall_ir::eval::{CallSite, Host, Numerics, Value};
+use farcall_ir::eval::{CallSite, Host, Numerics, Value, tensors};
 use farcall_ir::module::Inst;
 use farcall_ir::{Module, Type};
 
@@ -14,7 +14,7 @@ use crate::compile::program_of;
 use crate::executable::Executable;
 use crate::plan::NestedCall;
 use crate::registry::Registry;
-use crate::runtime::{tensors, values};
+use crate::runtime::values;
 
 /// Runs the evaluator's custom calls on targets of a registry.
 ///

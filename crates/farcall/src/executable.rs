@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::verify::{entry, require_static, verify};
-use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType};
+use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType, Type};
 
 use crate::compile::{self, Failure};
 use crate::custom_call::RunContext;
@@ -138,7 +138,10 @@ impl Executable {
         };
         let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
         let outputs = plan.results.iter().map(|r| r.ty.clone()).collect();
-        let names = entry.param_attrs.iter().map(name).collect();
+        // Tokens are no inputs.
+        let params = entry.params().iter().zip(&entry.param_attrs);
+        let names =
+            params.filter(|(p, _)| *entry.ty(**p) != Type::Token).map(|(_, attrs)| name(attrs)).collect();
         let inner = Inner { inputs, outputs, names, stats, program: Arc::new(program) };
         Ok(Executable { inner: Arc::new(inner) })
     }

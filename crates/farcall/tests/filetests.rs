@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{Denormals, Value, eval};
+use farcall::ir::eval::{self, Denormals, Value, eval};
 use farcall::ir::{Attr, DType, Literal, Module, Scalar, Source, text};
 use farcall::registry::{Origin, Platform, Target};
 use farcall::{CompileOptions, Executable, Registry};
@@ -134,12 +134,13 @@ fn run(
     let inputs = line.trim_start_matches("// run:").split(" ; ").map(str::trim).filter(|s| !s.is_empty());
     let inputs: Result<Vec<Literal>, String> = inputs.map(literal).collect();
     let inputs = inputs?;
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
     let host = RegistryHost::new(registry, denormals);
     let entry = module.entry().ok_or("no entry")?;
+    let params = entry.params().iter().map(|p| entry.ty(*p));
+    let values = eval::values(params, inputs.clone());
+    let values = values.unwrap_or_else(|| inputs.iter().cloned().map(Value::Tensor).collect());
     let evaluated = eval(module, entry, &values, &host, denormals).map_err(|e| e.to_string());
-    let evaluated: Result<Vec<Literal>, String> =
-        evaluated.map(|values| values.iter().filter_map(|v| v.tensor().cloned()).collect());
+    let evaluated: Result<Vec<Literal>, String> = evaluated.map(|values| eval::tensors(&values));
     // Twice: what a run leaves behind must not show in the next one.
     let first = executable.run(&inputs).map_err(|e| e.to_string());
     let second = executable.run(&inputs).map_err(|e| e.to_string());

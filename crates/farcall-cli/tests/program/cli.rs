@@ -71,6 +71,47 @@ fn a_program_runs_on_made_and_given_inputs() {
 }
 
 #[test]
+fn tokens_are_neither_given_nor_shown() {
+    let program = "\
+func.func @main(%t: !stablehlo.token, %x: tensor<2xi32>) -> (!stablehlo.token, tensor<2xi32> {jax.result_info = \"y\"}) {
+  return %t, %x : !stablehlo.token, tensor<2xi32>
+}
+";
+    let folder = Folder::new().with("p.mlir", program);
+    folder.prints(
+        &["run", "p.mlir", "--input", "iota"],
+        expect![[r#"
+            out0  s32[2]  y
+            [0, 1]
+        "#]],
+    );
+    folder.prints(
+        &["run", "p.mlir", "--input", "iota", "--evaluator"],
+        expect![[r#"
+            out0  s32[2]  y
+            [0, 1]
+        "#]],
+    );
+    folder.prints(
+        &["inspect", "p.mlir"],
+        expect![[r#"
+            @main in p.mlir
+              in0   s32[2]
+              out0  s32[2]  y
+
+            1 function
+            ┌──────────────────┬───────┐
+            │ operation        ┆ count │
+            ╞══════════════════╪═══════╡
+            │ stablehlo.return ┆     1 │
+            └──────────────────┴───────┘
+
+            no custom calls
+        "#]],
+    );
+}
+
+#[test]
 fn stages_can_be_printed() {
     let folder = Folder::new().with("p.mlir", DOUBLE);
     folder.prints(&["run", "p.mlir", "--dump", "verified"], expect![[r#"

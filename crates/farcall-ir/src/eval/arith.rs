@@ -136,6 +136,7 @@ fn binary_signed(op: Binary, dtype: DType, a: i64, b: i64) -> Option<i64> {
         Binary::Divide => a.wrapping_div(b),
         Binary::Maximum => a.max(b),
         Binary::Minimum => a.min(b),
+        Binary::MulHi => ((i128::from(a) * i128::from(b)) >> dtype.bits()) as i64,
         Binary::Multiply => a.wrapping_mul(b),
         Binary::Or => a | b,
         Binary::Power => power_signed(a, b),
@@ -158,6 +159,7 @@ fn binary_unsigned(op: Binary, dtype: DType, a: u64, b: u64) -> Option<u64> {
         Binary::Divide => a.checked_div(b).unwrap_or(u64::MAX),
         Binary::Maximum => a.max(b),
         Binary::Minimum => a.min(b),
+        Binary::MulHi => ((u128::from(a) * u128::from(b)) >> dtype.bits()) as u64,
         Binary::Power => power_wrapping(a, b),
         Binary::Remainder => a.checked_rem(b).unwrap_or(a),
         Binary::ShiftRightArithmetic => {
@@ -210,6 +212,7 @@ fn binary_float(op: Binary, dtype: DType, a: f64, b: f64) -> Option<Scalar> {
         Binary::Polygamma => special::polygamma(a, b),
         Binary::Zeta => special::zeta(a, b),
         Binary::And
+        | Binary::MulHi
         | Binary::Or
         | Binary::Xor
         | Binary::ShiftLeft

@@ -18,6 +18,7 @@
 
 mod arith;
 mod call;
+mod collective;
 mod complex;
 mod contraction;
 mod control;
@@ -38,6 +39,7 @@ mod region;
 mod sorting;
 mod space;
 mod special;
+mod values;
 mod windows;
 
 use crate::diag::{Diagnostic, Span};
@@ -47,6 +49,7 @@ use crate::op::{CustomCall, Op};
 use crate::types::Type;
 use machine::{Machine, Step};
 pub use numerics::{Denormals, Numerics, Semantics};
+pub use values::{tensors, values};
 
 /// What a value is while a program is evaluated.
 #[derive(Clone, PartialEq, Debug)]
@@ -243,6 +246,13 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::Tuple => Ok(vec![Value::Tuple(operands)]),
         Op::GetTupleElement { index } => control::get_tuple_element(xs, *index),
         Op::PartitionId | Op::ReplicaId => control::only_device(m, inst),
+
+        Op::AllGather(op) => collective::gathered(m, inst, xs, &op.groups),
+        Op::AllReduce(groups) => collective::gathered(m, inst, xs, groups),
+        Op::ReduceScatter(op) => collective::gathered(m, inst, xs, &op.groups),
+        Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
+        Op::CollectiveBroadcast(op) => collective::broadcast(m, inst, xs, op),
+        Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),
 
         Op::CustomCall(c) => call::custom_call(m, inst, xs, c),
     };

@@ -31,6 +31,7 @@
 
 mod call;
 mod callgraph;
+mod collective;
 mod contraction;
 mod control;
 mod data;
@@ -182,6 +183,13 @@ fn instruction<'a>(
         Op::GetTupleElement { .. } => control::get_tuple_element(cx, &types),
         Op::PartitionId => control::device_id(cx, &types, "partition_id_o1"),
         Op::ReplicaId => control::device_id(cx, &types, "replica_id_o1"),
+
+        Op::AllGather(_) => collective::all_gather(cx, &types),
+        Op::AllReduce(_) => collective::all_reduce(cx, &types),
+        Op::ReduceScatter(_) => collective::reduce_scatter(cx, &types),
+        Op::AllToAll(_) => collective::all_to_all(cx, &types),
+        Op::CollectiveBroadcast(_) => collective::collective_broadcast(cx, &types),
+        Op::CollectivePermute(_) => collective::collective_permute(cx, &types),
 
         Op::CustomCall(op) => call::custom_call(cx, op),
     }

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::op::{DotGeneral, Pad};
 use farcall_ir::{DType, Diagnostic, Inst, Literal, Op, Region, Scalar, Span, TensorType, ValueId};
 
@@ -35,6 +36,24 @@ impl<'m> Lowering<'m> {
         let types: Option<Vec<&TensorType>> = inst.results.iter().map(|r| func.tensor(*r)).collect();
         let types =
             types.ok_or_else(|| internal(inst.span, &format!("{} that gives no tensor", inst.op.name())))?;
+        if let Some(role) = role(&inst.op, Grid::of(&self.module.attrs)) {
+            // Who is alone gets what it gives.
+            let same =
+                operands.len() >= types.len() && operands.iter().zip(&types).all(|(o, ty)| o.ty == **ty);
+            match role {
+                Role::Alone if same => {
+                    return Ok(operands.into_iter().take(types.len()).map(Lv::Tensor).collect());
+                }
+                Role::Alone | Role::Outside => return self.reference(inst, operands, &types),
+                Role::OneOf(n) => {
+                    let message = format!(
+                        "{} takes {n} participants, but a program runs on one device here",
+                        inst.op.name()
+                    );
+                    return Err(Diagnostic::new("participants", inst.span, message));
+                }
+            }
+        }
         let plain = operands.iter().map(|o| &o.ty).chain(types.iter().copied()).all(|t| t.quant.is_none());
         if plain
             && let [ty] = types.as_slice()
@@ -311,6 +330,19 @@ impl<'m> Lowering<'m> {
         self.push(Thunk { op, inputs, outputs: outputs.clone(), bodies: Vec::new(), span: inst.span })?;
         Ok(outputs.into_iter().map(Lv::Tensor).collect())
     }
+}
+
+/// What the device is to a collective; `None` for other operations.
+fn role(op: &Op, grid: Grid) -> Option<Role> {
+    Some(match op {
+        Op::AllGather(op) => op.groups.role(grid),
+        Op::AllReduce(groups) => groups.role(grid),
+        Op::ReduceScatter(op) => op.groups.role(grid),
+        Op::AllToAll(op) => op.groups.exchange_role(grid),
+        Op::CollectiveBroadcast(op) => op.groups.exchange_role(grid),
+        Op::CollectivePermute(op) => op.role(),
+        _ => return None,
+    })
 }
 
 /// True if elements of one type are elements of the other without a change.

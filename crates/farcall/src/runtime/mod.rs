@@ -27,7 +27,7 @@ use crate::plan::{InvalidPlan, Plan};
 use context::Context;
 pub(crate) use executor::Inputs;
 use memory::AlignedBytes;
-pub(crate) use reference::{tensors, values};
+pub(crate) use reference::values;
 
 /// Why a run failed. The executable can be run again.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

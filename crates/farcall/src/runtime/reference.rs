@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{CallSite, Host, Value, eval_inst};
+use farcall_ir::eval::{self, CallSite, Host, Value, eval_inst, tensors};
 use farcall_ir::{Literal, Type};
 
 use super::context::Context;
@@ -73,35 +73,11 @@ impl Host for Nested<'_> {
     }
 }
 
-/// The tensors in values, in order.
-pub(crate) fn tensors(values: &[Value]) -> Vec<Literal> {
-    fn visit(value: &Value, out: &mut Vec<Literal>) {
-        match value {
-            Value::Tensor(l) => out.push(l.clone()),
-            Value::Token => {}
-            Value::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
-        }
-    }
-    let mut out = Vec::new();
-    values.iter().for_each(|v| visit(v, &mut out));
-    out
-}
-
 /// The values of these types that have these tensors in them.
 pub(crate) fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,
 ) -> Result<Vec<Value>, String> {
-    fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Result<Value, String> {
-        match ty {
-            Type::Token => Ok(Value::Token),
-            Type::Tuple(parts) => {
-                let parts: Result<Vec<Value>, String> = parts.iter().map(|p| value(p, tensors)).collect();
-                parts.map(Value::Tuple)
-            }
-            _ => tensors.next().map(Value::Tensor).ok_or_else(|| "the call gave too few results".to_owned()),
-        }
-    }
-    let mut tensors = tensors.into_iter();
-    types.map(|ty| value(ty, &mut tensors)).collect()
+    eval::values(types, tensors)
+        .ok_or_else(|| "the call gave another number of results than it has".to_owned())
 }

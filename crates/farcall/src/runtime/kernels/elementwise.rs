@@ -259,6 +259,7 @@ pub(in crate::runtime) unsafe fn binary(
             // SAFETY: the caller's promise.
             unsafe { map2::<T, T, T>(xs, out, n, |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one)) }
         }),
+        Binary::MulHi => numbers!([ints], mul_hi),
         Binary::And => numbers!([ints, pred], and),
         Binary::Or => numbers!([ints, pred], or),
         Binary::Xor => numbers!([ints, pred], xor),
