@@ -198,7 +198,10 @@ fn one_program(source: &Arc<Source>, registry: &Registry, evaluator: bool) -> Re
         if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
             return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
         }
-        let ready = Ready::new(&module, func, registry, DenormalMode::Ieee.into(), evaluator)?;
+        let refined = program::refined(&module, func, None)?;
+        let module = refined.as_ref().unwrap_or(&module);
+        let func = verify::entry(module, Some(&func.name))?;
+        let ready = Ready::new(module, func, registry, DenormalMode::Ieee.into(), evaluator)?;
         ready.run(&[])?;
     }
     Ok(None)
@@ -253,8 +256,11 @@ fn case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Out
 fn run_case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Result<()> {
     let module = program::load(&case.program(folder))?;
     let func = verify::entry(&module, None)?;
-    let ready = Ready::new(&module, func, registry, case.denormals()?.into(), evaluator)?;
     let inputs = case.inputs(folder)?;
+    let refined = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
+    let module = refined.as_ref().unwrap_or(&module);
+    let func = verify::entry(module, Some(&func.name))?;
+    let ready = Ready::new(module, func, registry, case.denormals()?.into(), evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
         let results = ready.run(&inputs)?;
