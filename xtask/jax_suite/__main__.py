@@ -28,6 +28,7 @@ def main() -> None:
     phase.add_argument("--timeout", type=float, default=30, help="seconds for one program")
     phase.add_argument("--memory", type=int, default=8, help="GiB of address space for one worker")
     phase.add_argument("--file", dest="files", action="append", default=[], help="only programs of this test file")
+    phase.add_argument("--pending", action="store_true", help="only programs that did not agree, or were not compared")
     phase.add_argument("names", nargs="*", help="programs; all if none is given")
     args = parser.parse_args()
     if args.phase == "capture":
@@ -36,13 +37,15 @@ def main() -> None:
         options = vars(args) | {"modes": args.modes.split(","), "jax": args.jax.resolve(), "store": args.store.resolve()}
         capture(Options(**{k: v for k, v in options.items() if k != "phase"}))
     elif args.phase == "compare":
-        from compare import Options, compare
+        from compare import Options, compare, verdicts
         from report import Report
 
         root = args.store.resolve()
         names = args.names or Store(root).names(args.files)
-        compare(Options(root, names, args.jobs, args.timeout, args.memory << 30))
-        if not Report.read(root).write():
+        known = verdicts(root) if args.pending else {}
+        pending = [name for name in names if known.get(name, {}).get("verdict") != "agrees"]
+        known |= compare(Options(root, pending, args.jobs, args.timeout, args.memory << 30))
+        if not Report.of(root, [known[name] for name in names]).write():
             raise SystemExit(1)
 
 

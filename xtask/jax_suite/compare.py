@@ -1,6 +1,6 @@
 """Runs every captured program in farcall, in worker processes with limits, and keeps the verdicts.
 
-The verdicts go to `verdicts.jsonl` in the store as they come; what was judged before is judged again.
+The verdicts go to `verdicts.jsonl` in the store, where each program has its latest.
 """
 
 import json
@@ -91,44 +91,48 @@ class Process:
         return json.loads(line)
 
 
-def compare(options: Options) -> Path:
-    """Judges programs; gives the file of the verdicts."""
-    names = options.names
+def compare(options: Options) -> dict[str, dict]:
+    """Judges programs; gives their verdicts by name, and keeps them with those of other programs."""
     todo: queue.SimpleQueue[str] = queue.SimpleQueue()
-    for name in names:
+    for name in options.names:
         todo.put(name)
-    path = options.store / "verdicts.jsonl"
-    fresh = path.with_suffix(".fresh")
-    lock = threading.Lock()
-    done = agree = 0
-    with fresh.open("w", encoding="utf-8") as out:
-
-        def work() -> None:
-            nonlocal done, agree
-            process = Process(options)
-            while True:
-                try:
-                    name = todo.get_nowait()
-                except queue.Empty:
-                    break
-                verdict = process.judge(name)
-                with lock:
-                    out.write(json.dumps(verdict) + "\n")
-                    done += 1
-                    agree += verdict["verdict"] == "agrees"
-                    if done % 100 == 0 or done == len(names):
-                        end = "\r" if sys.stdout.isatty() and done < len(names) else "\n"
-                        print(f"{done} of {len(names)} compared, {done - agree} differ", end=end, flush=True)
-            if process.process:
-                process.process.stdin.close()
-                process.process.wait()
-
-        threads = [threading.Thread(target=work) for _ in range(options.jobs)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    if done < len(names):
+    judged: dict[str, dict] = {}
+    threads = [threading.Thread(target=_work, args=(options, todo, judged)) for _ in range(options.jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(judged) < len(options.names):
         raise SystemExit(f"error: a worker does not start; see {options.store / 'worker.log'}")
+    path = options.store / "verdicts.jsonl"
+    lines = [json.dumps(verdict) + "\n" for verdict in {**verdicts(options.store), **judged}.values()]
+    fresh = path.with_suffix(".fresh")
+    fresh.write_text("".join(lines), encoding="utf-8")
     fresh.rename(path)
-    return path
+    return judged
+
+
+def verdicts(store: Path) -> dict[str, dict]:
+    """All verdicts that are known, by name."""
+    path = store / "verdicts.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {verdict["name"]: verdict for verdict in map(json.loads, lines)}
+
+
+def _work(options: Options, todo: queue.SimpleQueue, judged: dict[str, dict]) -> None:
+    """What one thread does: programs, until there are none left."""
+    process = Process(options)
+    while True:
+        try:
+            name = todo.get_nowait()
+        except queue.Empty:
+            break
+        judged[name] = process.judge(name)
+        done, total = len(judged), len(options.names)
+        if done % 100 == 0 or done == total:
+            differ = sum(v["verdict"] != "agrees" for v in list(judged.values()))
+            end = "\r" if sys.stdout.isatty() and done < total else "\n"
+            print(f"{done} of {total} compared, {differ} differ", end=end, flush=True)
+    if process.process:
+        process.process.stdin.close()
+        process.process.wait()

@@ -1,7 +1,6 @@
 """Groups the verdicts, and writes each program that differs so that one command shows it again."""
 
 import collections
-import json
 import re
 import shutil
 import tomllib
@@ -12,7 +11,7 @@ import numpy as np
 
 from store import Store, bits
 
-_OP = re.compile(r"\b((?:stablehlo|chlo|mhlo|sdy|func)\.\w+|custom_call @[\w.]+)")
+_OP = re.compile(r"\b((?:stablehlo|chlo|mhlo)\.\w+|custom_call @[\w.]+)")
 _KNOWN = Path(__file__).with_name("known.toml")
 
 
@@ -25,11 +24,10 @@ class Report:
     known: dict[str, str]
 
     @staticmethod
-    def read(root: Path) -> "Report":
-        lines = (root / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    def of(root: Path, verdicts: list[dict]) -> "Report":
         listed = tomllib.loads(_KNOWN.read_text(encoding="utf-8")) if _KNOWN.is_file() else {}
         known = {name: entry["reason"] for entry in listed.get("difference", []) for name in entry["programs"]}
-        return Report(Store(root), [json.loads(line) for line in lines], known)
+        return Report(Store(root), verdicts, known)
 
     def write(self) -> bool:
         """Writes and prints the summary and the folder `differences`. Whether nothing unexpected was found."""
@@ -67,7 +65,7 @@ class Report:
         words = {
             "tolerance": "within JAX's default tolerance",
             "denormals": "so once subnormal numbers are not flushed",
-            "literal": "once XLA takes no liberties (excess precision, order of equal keys)",
+            "literal": "once XLA takes no liberties (excess precision, fused multiply-add, order of equal keys)",
             "shadow": "at most twice as far from an f64 evaluation as XLA",
             "scaled error": "f64, within XLA's own error in f32, scaled",
         }

@@ -138,6 +138,8 @@ pub(crate) enum Stage {
     Text,
     /// The program, once it is known to be valid
     Verified,
+    /// The program with the sizes that follow from its inputs, where it leaves some open
+    Refined,
     /// What the engine will do: steps and buffers
     Plan,
 }

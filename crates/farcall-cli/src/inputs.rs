@@ -116,14 +116,24 @@ pub(crate) fn arguments(
         })?;
         let argument = match spec {
             InputSpec::File(path) => npy::read(&path, ty),
-            InputSpec::Fill(_, Some(given)) if given != *ty => {
+            InputSpec::Fill(_, Some(given)) if !fits(&given, ty) => {
                 Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
             }
-            InputSpec::Fill(fill, _) => make(fill, ty, seed.wrapping_add(i as u64)),
+            InputSpec::Fill(fill, given) => {
+                make(fill, given.as_ref().unwrap_or(ty), seed.wrapping_add(i as u64))
+            }
         };
         arguments.push(argument.with_context(|| format!("argument {i} of @{}", func.name))?);
     }
     Ok(arguments)
+}
+
+/// True if a tensor of type `given` can be passed for one of type `declared`, which may leave sizes open.
+fn fits(given: &TensorType, declared: &TensorType) -> bool {
+    let mut sizes = given.dims.iter().zip(declared.dims.iter());
+    given.dtype == declared.dtype
+        && given.rank() == declared.rank()
+        && sizes.all(|(g, d)| g == d || *d == DYNAMIC)
 }
 
 /// `1 argument`, `2 arguments`
@@ -135,8 +145,9 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
     ensure!(
         ty.is_static(),
-        "{} has sizes that are not known; give a .npy file instead of making it",
-        short_type(ty)
+        "{} has sizes that are not known; give a .npy file, or say what to make, as in rand:{}[4,8]",
+        short_type(ty),
+        ty.dtype.name()
     );
     // Asked first: memory that is refused later would end the process.
     let room = ty.bytes().is_some_and(|b| Vec::<u8>::new().try_reserve_exact(b).is_ok());

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::CompileOptions;
 use farcall_ir::diag::Source;
-use farcall_ir::module::Module;
+use farcall_ir::literal::Literal;
+use farcall_ir::module::{Func, Module};
 use farcall_ir::{text, verify};
 
 /// Reads a program's text; `-` is the standard input.
@@ -55,6 +57,19 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
         (b"SQLite format 3", "a database"),
     ];
     KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
+}
+
+/// A verified program with the sizes that follow from its inputs; `None` if it leaves none open. Without
+/// inputs, all sizes must follow from the types of the parameters.
+pub(crate) fn refined(module: &Module, func: &Func, inputs: Option<&[Literal]>) -> Result<Option<Module>> {
+    let inputs = inputs.map(|inputs| inputs.iter().map(Literal::ty).collect());
+    let options = CompileOptions { entry: Some(func.name.clone()), inputs, ..CompileOptions::default() };
+    Ok(farcall::refined(module, &options)?)
+}
+
+/// True if the types of the parameters leave sizes open.
+pub(crate) fn is_open(func: &Func) -> bool {
+    func.params().iter().any(|p| func.tensor(*p).is_some_and(|t| !t.is_static()))
 }
 
 /// Parses the only program of a source.

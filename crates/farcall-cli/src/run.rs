@@ -26,15 +26,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if args.dump == Some(Stage::Verified) {
         return dump(&text::print(&module));
     }
+    // The sizes that parameters leave open are those of the inputs.
     let func = verify::entry(&module, args.entry.as_deref())?;
+    let made = |func| inputs::arguments(func, &args.inputs, args.fill, args.seed);
+    let early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
+    let refined = program::refined(&module, func, early.as_deref())?;
+    let module = refined.as_ref().unwrap_or(&module);
+    if args.dump == Some(Stage::Refined) {
+        return dump(&text::print(module));
+    }
+    let func = verify::entry(module, Some(&func.name))?;
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let numerics = args.numerics.into();
     let evaluator = args.evaluator && args.dump.is_none();
-    let ready = stats.take("compile", || Ready::new(&module, func, &registry, numerics, evaluator))?;
+    let ready = stats.take("compile", || Ready::new(module, func, &registry, numerics, evaluator))?;
     if let (Some(Stage::Plan), Ready::Engine(executable)) = (args.dump, &ready) {
         return dump(&executable.plan().to_string());
     }
-    let arguments = stats.take("inputs", || inputs::arguments(func, &args.inputs, args.fill, args.seed))?;
+    let arguments = match early {
+        Some(arguments) => arguments,
+        None => stats.take("inputs", || made(func))?,
+    };
 
     let results = results::of(&ready, &arguments, args.repeat, &mut stats)
         .map_err(|e| Ready::explain(e, &module.source))?;

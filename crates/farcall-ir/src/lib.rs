@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! text ──text::parse──▶ Module ──verify──▶ Module ──eval──▶ Literals
+//!                          │                 └─refine─▶ Module, static
 //!                          └──text::print──▶ text
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
+//! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`diag`]: mistakes in a program, with source line and caret.
 //!
@@ -27,6 +29,7 @@ pub mod literal;
 pub mod minifloat;
 pub mod module;
 pub mod op;
+pub mod refine;
 pub mod scalar;
 pub mod text;
 pub mod types;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType, Type};
 
@@ -23,6 +24,8 @@ pub struct CompileOptions {
     pub denormals: Denormals,
     /// Whose word counts where XLA and the StableHLO specification differ.
     pub semantics: Semantics,
+    /// Types of the inputs, for a program that leaves sizes open; `None`: those that it declares.
+    pub inputs: Option<Vec<TensorType>>,
 }
 
 impl CompileOptions {
@@ -81,9 +84,13 @@ struct Inner {
 impl Executable {
     /// Verifies and compiles a program; custom calls are bound to targets of `registry`.
     ///
+    /// A program with dynamic dimensions is compiled for inputs of one list of types: those that
+    /// `options` give, or the parameters', if only what is computed from them is dynamic.
+    ///
     /// # Errors
-    /// Every violation of the specification that the verifier finds; then every target that is
-    /// missing, with its place, close names and how to load one.
+    /// Every violation of the specification that the verifier finds; a shape that does not follow from
+    /// the types of the inputs; then every target that is missing, with its place, close names and how to
+    /// load one.
     pub fn compile(
         module: &Module,
         registry: &Registry,
@@ -91,8 +98,10 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         verify(module)?;
-        require_static(module)?;
-        Executable::verified(module.clone(), registry, options, begin)
+        let refined = refined(module, options)?;
+        let module = refined.unwrap_or_else(|| module.clone());
+        require_static(&module)?;
+        Executable::verified(module, registry, options, begin)
     }
 
     /// A program of one custom call that is a part of a verified one.
@@ -102,7 +111,7 @@ impl Executable {
         numerics: Numerics,
     ) -> Result<Executable, CompileError> {
         let Numerics { denormals, semantics } = numerics;
-        let options = CompileOptions { entry: None, denormals, semantics };
+        let options = CompileOptions { denormals, semantics, ..CompileOptions::default() };
         Executable::verified(module, registry, &options, Instant::now())
     }
 
@@ -227,6 +236,21 @@ impl Executable {
         }
         Ok(())
     }
+}
+
+/// A verified program with the sizes that follow from the types of its inputs; `None` if it leaves none
+/// open. (The rest of the options does not count here.)
+///
+/// # Errors
+/// As [`refine`](farcall_ir::refine::refine), and what the verifier finds wrong once sizes are known.
+pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
+    if !refine::is_needed(module) && options.inputs.is_none() {
+        return Ok(None);
+    }
+    let entry = entry(module, options.entry.as_deref())?;
+    let refined = refine::refine(module, entry, options.inputs.as_deref())?;
+    verify(&refined)?;
+    Ok(Some(refined))
 }
 
 /// The name that a parameter was given by the program that wrote the text.

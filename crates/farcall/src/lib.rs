@@ -26,7 +26,7 @@ pub mod registry;
 mod runtime;
 
 pub use attributes::attr as attribute;
-pub use executable::{CompileError, CompileOptions, CompileStats, Executable};
+pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ir as ir;
 pub use interrupt::Interrupt;
 pub use op_program::{OpError, op_program};

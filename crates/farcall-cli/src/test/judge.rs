@@ -201,7 +201,10 @@ fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Re
         if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
             return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
         }
-        let ready = Ready::new(&module, func, registry, numerics, args.evaluator)?;
+        let refined = program::refined(&module, func, None)?;
+        let module = refined.as_ref().unwrap_or(&module);
+        let func = verify::entry(module, Some(&func.name))?;
+        let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
         ready.run(&[])?;
     }
     Ok(None)
@@ -260,8 +263,11 @@ fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) ->
         denormals: case.denormals()?.into(),
         semantics: args.semantics.map_or(Semantics::Xla, Semantics::from),
     };
-    let ready = Ready::new(&module, func, registry, numerics, args.evaluator)?;
     let inputs = case.inputs(folder)?;
+    let refined = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
+    let module = refined.as_ref().unwrap_or(&module);
+    let func = verify::entry(module, Some(&func.name))?;
+    let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
         let results = ready.run(&inputs)?;

@@ -24,7 +24,8 @@
 //!
 //! It is as strict as StableHLO's own verifier: dynamic dimensions are compatible with every size,
 //! reducers may accumulate in wider types, quantized results may have scales of their own. The
-//! evaluator and the engine need static shapes besides, which [`require_static`] checks.
+//! evaluator and the engine need static shapes besides, which [`require_static`] checks and
+//! [`crate::refine`] provides.
 //!
 //! Constraints among inputs are checked by [`crate::infer`]; the files named after families check
 //! results against what was inferred.
