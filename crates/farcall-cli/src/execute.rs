@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use farcall::eval_host::RegistryHost;
 use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::{self, Denormals, EvalError, Value};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
@@ -74,9 +75,12 @@ impl<'m> Ready<'m> {
 
 /// Reports every custom call whose target is not there, as the engine does when it compiles.
 fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramError> {
-    let mut diagnostics = Vec::new();
+    let mut diagnostics = Diagnostics::default();
     for func in &module.funcs {
         func.walk(&mut |inst| {
+            if diagnostics.is_full() {
+                return;
+            }
             if let Op::CustomCall(call) = &inst.op
                 && let Err(e) = registry.resolve(call, &Platform::Host)
             {
@@ -84,8 +88,5 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
             }
         });
     }
-    if diagnostics.is_empty() {
-        return Ok(());
-    }
-    Err(ProgramError { source: Arc::clone(&module.source), diagnostics })
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics.into_error(&module.source)) }
 }

@@ -51,7 +51,7 @@ pub(super) fn fold(
         element += 1;
         Ok(())
     })?;
-    Ok(unzip(&accumulators, &result_dims, dtypes))
+    unzip(&accumulators, &result_dims, dtypes)
 }
 
 /// `reduce_window`: each result combines what lies under one window, in row-major order, starting with
@@ -101,7 +101,7 @@ pub(super) fn fold_windows(
         accumulators.extend_from_slice(&accumulator);
         Ok(())
     })?;
-    Ok(unzip(&accumulators, &result_dims, dtypes))
+    unzip(&accumulators, &result_dims, dtypes)
 }
 
 /// The first half of `select_and_scatter`: of each window of the operand, the position of the element that
@@ -163,7 +163,7 @@ pub(super) fn scatter(
         scatter(&[sums[at], value], &mut returned)?;
         sums[at] = returned[0];
     }
-    Ok(Literal::from_fn(dtype, dims, |i| sums[i]))
+    Ok(Literal::try_from_fn(dtype, dims, |i| sums[i])?)
 }
 
 /// `map`: `body` applied to the elements of the inputs at each index.
@@ -178,7 +178,7 @@ pub(super) fn map(inputs: &[Literal], dtypes: &[DType], body: Body<'_>) -> Resul
         body(&args, &mut returned)?;
         values.extend_from_slice(&returned);
     }
-    Ok(unzip(&values, first.dims(), dtypes))
+    unzip(&values, first.dims(), dtypes)
 }
 
 /// What a region with one `pred` result says.
@@ -252,10 +252,10 @@ fn each_place(
 }
 
 /// Tuples that lie one after the other, as one tensor per member.
-fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Vec<Literal> {
+fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Result<Vec<Literal>, EvalError> {
     let n = dtypes.len();
     let each = dtypes.iter().enumerate();
-    each.map(|(k, dtype)| Literal::from_fn(*dtype, dims, |i| tuples[i * n + k])).collect()
+    each.map(|(k, dtype)| Ok(Literal::try_from_fn(*dtype, dims, |i| tuples[i * n + k])?)).collect()
 }
 
 #[cfg(test)]

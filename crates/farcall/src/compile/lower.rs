@@ -9,9 +9,10 @@
 //! and by the last thunks of its body) or a result of a branch (written by the last thunks of every
 //! branch).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Denormals;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
@@ -74,7 +75,7 @@ pub(super) fn lower(
     entry: &Func,
     registry: &Registry,
     denormals: Denormals,
-) -> Result<Lowered, Vec<Diagnostic>> {
+) -> Result<Lowered, Diagnostics> {
     let mut l = Lowering {
         module,
         registry,
@@ -88,11 +89,15 @@ pub(super) fn lower(
         frames: Vec::new(),
         nesting: 0,
         emitted: 0,
-        diagnostics: Vec::new(),
+        diagnostics: Diagnostics::default(),
+        noted: HashSet::new(),
     };
     let params = match l.bind_params(entry) {
         Ok(params) => params,
-        Err(d) => return Err(vec![d]),
+        Err(d) => {
+            l.diagnostics.push(d);
+            return Err(l.diagnostics);
+        }
     };
     let returned = match l.drive(entry) {
         Ok(returned) => returned,
@@ -160,7 +165,9 @@ pub(super) struct Lowering<'m> {
     nesting: usize,
     emitted: usize,
     /// Mistakes that do not stop the walk: missing targets.
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Diagnostics,
+    /// Where they are, and what kind they are of.
+    pub(super) noted: HashSet<(Option<Span>, &'static str)>,
 }
 
 /// A function that is being inlined, with what its values are.
