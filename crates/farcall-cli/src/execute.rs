@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use farcall::eval_host::RegistryHost;
 use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::{self, EvalError, Numerics};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
@@ -72,9 +73,12 @@ impl<'m> Ready<'m> {
 
 /// Reports every custom call whose target is not there, as the engine does when it compiles.
 fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramError> {
-    let mut diagnostics = Vec::new();
+    let mut diagnostics = Diagnostics::default();
     for func in &module.funcs {
         func.walk(&mut |inst| {
+            if diagnostics.is_full() {
+                return;
+            }
             if let Op::CustomCall(call) = &inst.op
                 && let Err(e) = registry.resolve(call, &Platform::Host)
             {
@@ -82,8 +86,5 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
             }
         });
     }
-    if diagnostics.is_empty() {
-        return Ok(());
-    }
-    Err(ProgramError { source: Arc::clone(&module.source), diagnostics })
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics.into_error(&module.source)) }
 }

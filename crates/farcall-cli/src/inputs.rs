@@ -149,12 +149,9 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
         short_type(ty),
         ty.dtype.name()
     );
-    // Asked first: memory that is refused later would end the process.
-    let room = ty.bytes().is_some_and(|b| Vec::<u8>::new().try_reserve_exact(b).is_ok());
-    ensure!(room, "{} does not fit into memory", short_type(ty));
     let dtype = ty.dtype;
     let mut random = SplitMix(seed);
-    Ok(Literal::from_fn(dtype, ty.dims.clone(), |i| match fill {
+    let made = Literal::try_from_fn(dtype, ty.dims.clone(), |i| match fill {
         Fill::Zeros => Scalar::zero(dtype),
         Fill::Ones => Scalar::Unsigned(1),
         Fill::Iota => Scalar::Unsigned(i as u64),
@@ -168,7 +165,8 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
             DTypeClass::Float => Scalar::Float(random.unit()),
             DTypeClass::Complex => Scalar::Complex(Complex::new(random.unit(), random.unit())),
         },
-    }))
+    });
+    made.with_context(|| format!("{} does not fit into memory", short_type(ty)))
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers everywhere, forever.

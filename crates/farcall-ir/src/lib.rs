@@ -16,7 +16,7 @@
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`diag`]: mistakes in a program, with source line and caret.
 //!
-//! **Invariants.** No `unsafe`, no threads, no I/O. Nothing here knows the C ABI of custom calls or
+//! **Invariants.** No `unsafe`, no threads, no I/O but for asking how much memory there is ([`memory`]). Nothing here knows the C ABI of custom calls or
 //! the engine: a custom call is a name, attributes, operands and results, and the evaluator asks its
 //! host to run it.
 #![forbid(unsafe_code)]
@@ -26,6 +26,7 @@ pub mod diag;
 pub mod eval;
 pub mod infer;
 pub mod literal;
+pub mod memory;
 pub mod minifloat;
 pub mod module;
 pub mod op;

@@ -420,12 +420,12 @@ fn constants() {
                   = note: did you mean `f32`?"#]],
         ),
         (
-            "dense<1.0> : tensor<1000000000000xf32>",
+            "dense<1.0> : tensor<9000000000000000000xf32>",
             expect![[r#"
-                error: [constant-size] the constants up to this tensor<1000000000000xf32> take more than 4294967296 bytes
+                error: [constant-size] tensor<9000000000000000000xf32> has more bytes than can be counted
                  --> t.mlir:2:25
                   |
-                2 | %0 = stablehlo.constant dense<1.0> : tensor<1000000000000xf32>
+                2 | %0 = stablehlo.constant dense<1.0> : tensor<9000000000000000000xf32>
                   |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
         ),
         (

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType, Type};
@@ -44,6 +45,14 @@ pub enum CompileError {
     /// The engine is at fault.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
+    /// The program needs more memory than there is.
+    #[error("{what}: {error}")]
+    Memory {
+        /// What the memory is for.
+        what: String,
+        /// How much it is, and what stands against it.
+        error: OutOfMemory,
+    },
 }
 
 /// What compiling took, and what it made.
@@ -127,15 +136,24 @@ impl Executable {
         let plan =
             compile::compile(&module, entry, registry, options.numerics()).map_err(
                 |failure| match failure {
-                    Failure::Program(diagnostics) => CompileError::Program(ProgramError {
-                        source: Arc::clone(&module.source),
-                        diagnostics,
-                    }),
+                    Failure::Program(diagnostics) => {
+                        CompileError::Program(diagnostics.into_error(&module.source))
+                    }
                     Failure::Plan(error) => CompileError::Plan(error),
                 },
             )?;
         let planned = Instant::now();
-        let program = Program::new(plan)?;
+        // Refused now rather than when it runs.
+        memory::admit_program(plan.memory()).map_err(|error| {
+            let what = format!(
+                "the program's values take {} bytes, its constants {}, its results the rest",
+                plan.arena_size,
+                plan.constant_bytes()
+            );
+            CompileError::Memory { what, error }
+        })?;
+        let program = Program::new(plan)
+            .map_err(|error| CompileError::Memory { what: "the program's constants".to_owned(), error })?;
         let plan = program.plan();
         let stats = CompileStats {
             verify: verified - begin,

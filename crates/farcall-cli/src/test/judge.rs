@@ -151,8 +151,9 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
         [] => (String::new(), String::new()),
         [one] => (one.render(&program.source, false), String::new()),
         [first, rest @ ..] => {
-            let mistakes = if rest.len() == 1 { "mistake" } else { "mistakes" };
-            (first.render(&program.source, false), format!("\n… and {} {mistakes} more", rest.len()))
+            let more = rest.len() + program.omitted;
+            let mistakes = if more == 1 { "mistake" } else { "mistakes" };
+            (first.render(&program.source, false), format!("\n… and {more} {mistakes} more"))
         }
     };
     let cause = program.diagnostics.first().map_or_else(String::new, |d| cause(&d.message));

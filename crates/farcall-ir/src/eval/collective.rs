@@ -73,7 +73,7 @@ fn converted(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, E
                 return Ok(xs[i].clone());
             }
             if from.quant.is_some() || to.quant.is_some() {
-                return quantize::quantized(&quantize::dequantized(x, &from), &to).map(Value::Tensor);
+                return quantize::quantized(&quantize::dequantized(x, &from)?, &to).map(Value::Tensor);
             }
             let element = |i| elementwise::convert_element(m.denormals, from.dtype, to.dtype, x.get(i));
             Ok(Value::Tensor(Literal::from_fn(to.dtype, x.dims(), element)))

@@ -97,7 +97,7 @@ pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Re
 
 /// `uniform_quantize`: from a float or another quantized type.
 pub(super) fn uniform_quantize(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?);
+    let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?;
     one(quantized(&float, &m.result_type(inst, 0)?)?)
 }
 
@@ -107,7 +107,7 @@ pub(super) fn uniform_dequantize(
     inst: &Inst,
     xs: &[Value],
 ) -> Result<Vec<Value>, EvalError> {
-    one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?))
+    one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?)
 }
 
 /// Applies `f` to corresponding elements.

@@ -50,7 +50,7 @@ pub(super) fn fold(
         element += 1;
         Ok(())
     })?;
-    Ok(unzip(&accumulators, &result_dims, dtypes))
+    unzip(&accumulators, &result_dims, dtypes)
 }
 
 /// The second half of `select_and_scatter`: combines each source value with what is where it goes, the
@@ -70,7 +70,7 @@ pub(super) fn scatter(
         scatter(&[sums[at], value], &mut returned)?;
         sums[at] = returned[0];
     }
-    Ok(Literal::from_fn(dtype, dims, |i| sums[i]))
+    Ok(Literal::try_from_fn(dtype, dims, |i| sums[i])?)
 }
 
 /// `map`: `body` applied to the elements of the inputs at each index.
@@ -85,7 +85,7 @@ pub(super) fn map(inputs: &[Literal], dtypes: &[DType], body: Body<'_>) -> Resul
         body(&args, &mut returned)?;
         values.extend_from_slice(&returned);
     }
-    Ok(unzip(&values, first.dims(), dtypes))
+    unzip(&values, first.dims(), dtypes)
 }
 
 /// What a region with one `pred` result says.
@@ -94,10 +94,10 @@ pub(super) fn truth(returned: &[Scalar]) -> bool {
 }
 
 /// Tuples that lie one after the other, as one tensor per member.
-pub(super) fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Vec<Literal> {
+pub(super) fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Result<Vec<Literal>, EvalError> {
     let n = dtypes.len();
     let each = dtypes.iter().enumerate();
-    each.map(|(k, dtype)| Literal::from_fn(*dtype, dims, |i| tuples[i * n + k])).collect()
+    each.map(|(k, dtype)| Ok(Literal::try_from_fn(*dtype, dims, |i| tuples[i * n + k])?)).collect()
 }
 
 #[cfg(test)]

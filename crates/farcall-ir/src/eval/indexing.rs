@@ -51,7 +51,7 @@ pub(super) fn scatter<'m>(
     let n = all.len() / 2;
     let mut inputs = Vec::with_capacity(n);
     for (i, input) in all.iter().take(n).enumerate() {
-        inputs.push(recast(input, m.result_type(inst, i)?.dtype));
+        inputs.push(recast(input, m.result_type(inst, i)?.dtype)?);
     }
     let mut body = applied(m, inst, 0)?;
     let updates = all.get(n + 1..).unwrap_or_default();
@@ -120,6 +120,7 @@ fn scattered(
     same_dims("dimensions of the inputs", inputs)?;
     same_dims("dimensions of the updates", updates)?;
     let mut results = inputs.to_vec();
+    results.iter_mut().try_for_each(Literal::unshare)?;
     let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
     let starts = Starts::new(scatter_indices, s.index_vector_dim);
     let update_scatter_dims = other_dims(update.dims().len(), &[&s.update_window_dims]);
@@ -195,6 +196,7 @@ fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> 
     let first = position(&start, &operand_strides);
     let size = operand.dtype().size();
     let mut out = operand.clone();
+    out.unshare()?;
     let to = out.bytes_mut();
     let mut from = update.bytes().chunks_exact(size);
     for_each(update.dims(), |index| {

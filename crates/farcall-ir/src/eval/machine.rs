@@ -263,7 +263,7 @@ impl<'m> Machine<'m> {
 
     /// `dequantize_op_quantize`
     fn step_expressed(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
-        let operands = quantize::express(self.func, inst, operands);
+        let operands = quantize::express(self.func, inst, operands)?;
         self.expressed = true;
         let result = step(self, inst, operands);
         self.expressed = false;

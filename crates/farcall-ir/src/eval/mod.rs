@@ -11,6 +11,9 @@
 //! which makes `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, shifts that
 //! are too far, conversions out of range and the like follow XLA:CPU.
 //!
+//! **Memory.** What a program's sizes decide is asked for before it is taken ([`crate::memory`]): results by
+//! whoever makes them, vectors beside them by `scratch`, for all operations in one place.
+//!
 //! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
 //! deep program cannot overflow the thread's stack; only operations that apply a region to elements
 //! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
@@ -36,6 +39,7 @@ mod quantize;
 mod random;
 mod reduction;
 mod region;
+mod scratch;
 mod sorting;
 mod space;
 mod special;
@@ -44,6 +48,7 @@ mod windows;
 
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
+use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
@@ -143,6 +148,12 @@ impl EvalError {
     }
 }
 
+impl From<OutOfMemory> for EvalError {
+    fn from(error: OutOfMemory) -> EvalError {
+        EvalError::new(error.to_string())
+    }
+}
+
 /// Runs a function: one value per result.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
@@ -155,6 +166,7 @@ pub fn eval(
 ) -> Result<Vec<Value>, EvalError> {
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
+    inputs.iter().try_for_each(expand)?;
     let nothing = |_| None;
     let mut machine = Machine::new(module, func, host, numerics.into(), &nothing);
     machine.run(&func.body, inputs.to_vec())
@@ -175,12 +187,14 @@ pub fn eval_inst(
 ) -> Result<Vec<Value>, EvalError> {
     check_values("operand", func, &inst.operands, operands)
         .map_err(|m| EvalError::new(m).at(module, inst))?;
+    operands.iter().try_for_each(expand).map_err(|e| EvalError::from(e).at(module, inst))?;
     Machine::new(module, func, host, numerics.into(), captured).run_inst(inst, operands.to_vec())
 }
 
 /// One operation. The families answer with values, or with what has to run first.
 fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
+    memory::admit_scratch(scratch::bytes(m, inst, xs))?;
     let values = match &inst.op {
         Op::Unary(op) => elementwise::unary(m, xs, *op),
         Op::Binary(op) => elementwise::binary(m, xs, *op),
@@ -195,7 +209,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::UniformQuantize => elementwise::uniform_quantize(m, inst, xs),
         Op::UniformDequantize => elementwise::uniform_dequantize(m, inst, xs),
 
-        Op::Constant(literal) => Ok(vec![Value::Tensor(literal.clone())]),
+        Op::Constant(literal) => data::constant(literal),
         Op::Iota { dim } => data::iota(m, inst, *dim),
         Op::DynamicIota { dim } => data::dynamic_iota(m, inst, xs, *dim),
         Op::BroadcastInDim { dims } => data::broadcast_in_dim(m, inst, xs, dims),
@@ -315,6 +329,15 @@ fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value])
         }
     }
     Ok(())
+}
+
+/// Makes room for all elements of the tensors in a value.
+fn expand(value: &Value) -> Result<(), OutOfMemory> {
+    match value {
+        Value::Tensor(l) => l.expand(),
+        Value::Token => Ok(()),
+        Value::Tuple(parts) => parts.iter().try_for_each(expand),
+    }
 }
 
 /// Operand number `i`, which is a tensor in a verified module.

@@ -88,7 +88,7 @@ pub(super) fn sort<'m>(
 
 /// `top_k`: operand.
 pub(super) fn top_k(_m: &Machine<'_>, _inst: &Inst, xs: &[Value], k: usize) -> Result<Vec<Value>, EvalError> {
-    let (largest, places) = sorting::top_k(tensor(xs, 0)?, k);
+    let (largest, places) = sorting::top_k(tensor(xs, 0)?, k)?;
     values(Ok(vec![largest, places]))
 }
 

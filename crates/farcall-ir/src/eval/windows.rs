@@ -59,7 +59,7 @@ pub(super) fn fold_windows(
             fold_dimensions(inputs, &init, &runs, body)?
         }
     };
-    Ok(unzip(&tuples, &result_dims, dtypes))
+    unzip(&tuples, &result_dims, dtypes)
 }
 
 /// The first half of `select_and_scatter`: of each window of the operand, the position of the element that

@@ -24,7 +24,7 @@ mod func;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Diagnostic, ProgramError};
+use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
@@ -59,7 +59,9 @@ pub fn is_needed(module: &Module) -> bool {
 /// the program is too large or too deep. And every constraint that an operation breaks once the sizes
 /// are known.
 pub fn refine(module: &Module, entry: &Func, inputs: Option<&[TensorType]>) -> Result<Module, ProgramError> {
-    let error = |diagnostics| ProgramError { source: Arc::clone(&module.source), diagnostics };
+    let error = |diagnostics: Vec<Diagnostic>| {
+        diagnostics.into_iter().collect::<Diagnostics>().into_error(&module.source)
+    };
     let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
     let known = vec![None; params.len()];
     let mut refiner = Refiner {

@@ -185,7 +185,7 @@ impl<'s> Parser<'s> {
         loop {
             self.bump();
             let t = self.peek();
-            let new_line = self.text[self.pos()..t.start].contains('\n');
+            let new_line = self.slice(self.pos(), t.start).contains('\n');
             if depth == 0 && new_line && matches!(t.tok, Tok::Word | Tok::Str | Tok::Hash | Tok::Bang) {
                 return;
             }
@@ -368,17 +368,18 @@ impl<'s> Parser<'s> {
             }
         }
         // A function without a body has been reported as that.
-        if self.diagnostics.iter().any(|d| d.code == "no-body") {
+        if self.diagnostics.kept().iter().any(|d| d.code == "no-body") {
             return;
         }
         for (callee, at) in std::mem::take(&mut self.callees) {
             if names.contains(callee.as_str()) {
                 continue;
             }
-            let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
             if self.is_full() {
-                return;
+                self.diagnostics.count();
+                continue;
             }
+            let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
             let candidates = names.iter().copied().take(super::MAX_CANDIDATES);
             let near = farcall_sig::nearest::nearest(&callee, candidates);
             if !near.is_empty() {

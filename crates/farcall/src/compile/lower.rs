@@ -10,9 +10,10 @@
 //! branch).
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
@@ -76,7 +77,7 @@ pub(super) fn lower(
     entry: &Func,
     registry: &Registry,
     numerics: Numerics,
-) -> Result<Lowered, Vec<Diagnostic>> {
+) -> Result<Lowered, Diagnostics> {
     let mut l = Lowering {
         module,
         registry,
@@ -91,11 +92,15 @@ pub(super) fn lower(
         nesting: 0,
         emitted: 0,
         excess: Excess::default(),
-        diagnostics: Vec::new(),
+        diagnostics: Diagnostics::default(),
+        noted: HashSet::new(),
     };
     let params = match l.bind_params(entry) {
         Ok(params) => params,
-        Err(d) => return Err(vec![d]),
+        Err(d) => {
+            l.diagnostics.push(d);
+            return Err(l.diagnostics);
+        }
     };
     let returned = match l.drive(entry) {
         Ok(returned) => returned,
@@ -164,7 +169,9 @@ pub(super) struct Lowering<'m> {
     emitted: usize,
     pub(super) excess: Excess,
     /// Mistakes that do not stop the walk: missing targets.
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Diagnostics,
+    /// Where they are, and what kind they are of.
+    pub(super) noted: HashSet<(Option<Span>, &'static str)>,
 }
 
 /// A function that is being inlined, with what its values are.

@@ -25,8 +25,9 @@ mod nested;
 
 use std::sync::Arc;
 
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
-use farcall_ir::{Diagnostic, Func, Module};
+use farcall_ir::{Func, Module};
 
 use crate::plan::{Base, Buffer, InvalidPlan, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
@@ -38,7 +39,7 @@ pub(crate) use nested::program_of;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The program is at fault.
-    Program(Vec<Diagnostic>),
+    Program(Diagnostics),
     /// The compiler is.
     Plan(InvalidPlan),
 }

@@ -376,7 +376,13 @@ impl Plan {
 
     /// Bytes of all constants.
     pub fn constant_bytes(&self) -> usize {
-        self.constants.iter().map(|c| c.bytes().len()).sum()
+        self.constants.iter().fold(0, |sum, c| sum.saturating_add(c.byte_len()))
+    }
+
+    /// Bytes that a run needs at once: for itself, for constants, and for results.
+    pub fn memory(&self) -> usize {
+        let results = self.results.iter().fold(0usize, |sum, r| sum.saturating_add(r.slice.size));
+        self.arena_size.saturating_add(self.constant_bytes()).saturating_add(results)
     }
 }
 

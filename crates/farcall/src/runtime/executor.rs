@@ -42,12 +42,18 @@ pub(super) fn thunks(
         }
         Inputs::Borrowed(inputs) => lent = inputs,
     }
+    let memory = |error| RunError::Memory { what: "an input", error };
     context.params.clear();
+    lent.iter().chain(&own).try_for_each(Literal::expand).map_err(memory)?;
     context.params.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
     for (param, input) in plan.params.iter().zip(&mut own) {
         // What somebody else holds, too, is copied.
-        let data =
-            if param.donated { input.bytes_mut().as_mut_ptr() } else { input.bytes().as_ptr().cast_mut() };
+        let data = if param.donated {
+            input.unshare().map_err(memory)?;
+            input.bytes_mut().as_mut_ptr()
+        } else {
+            input.bytes().as_ptr().cast_mut()
+        };
         context.params.push(data);
     }
     let interrupt = run.interrupt();
@@ -337,8 +343,10 @@ impl<'a> Executor<'a> {
     fn literal(&self, b: &Buffer) -> Result<Literal, RunError> {
         // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(&b.slice).cast_const(), b.slice.size) };
-        Literal::from_bytes(b.ty.dtype, b.ty.dims.clone(), bytes)
-            .map_err(|_| RunError::Memory { what: "a result", bytes: b.slice.size })
+        let mut literal = Literal::try_zeros(b.ty.dtype, b.ty.dims.clone())
+            .map_err(|error| RunError::Memory { what: "a result", error })?;
+        literal.bytes_mut().copy_from_slice(bytes);
+        Ok(literal)
     }
 
     /// Where a slice is.
