@@ -32,7 +32,7 @@ pub(super) fn unary(op: Unary, dtype: DType, x: Scalar) -> Option<Scalar> {
         Scalar::Bool(x) => (op == Unary::Not).then_some(Scalar::Bool(!x)),
         Scalar::Signed(x) => unary_integer(op, dtype, x).map(Scalar::Signed),
         Scalar::Unsigned(x) => unary_integer(op, dtype, x.cast_signed()).map(|x| Scalar::Unsigned(x as u64)),
-        Scalar::Float(x) => unary_float(op, x),
+        Scalar::Float(x) => unary_float(op, dtype, x),
         Scalar::Complex(z) => complex::unary(op, z),
     }
 }
@@ -56,7 +56,7 @@ fn unary_integer(op: Unary, dtype: DType, x: i64) -> Option<i64> {
     })
 }
 
-fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
+fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
     Some(Scalar::Float(match op {
         Unary::Abs => x.abs(),
         Unary::Cbrt => libm::cbrt(x),
@@ -90,6 +90,7 @@ fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
         Unary::Atan => libm::atan(x),
         Unary::Atanh => libm::atanh(x),
         Unary::BesselI1e => special::bessel_i1e(x),
+        Unary::Cosh if dtype == DType::F32 => special::cosh_f32(x),
         Unary::Cosh => libm::cosh(x),
         Unary::Digamma => special::digamma(x),
         Unary::Erf => libm::erf(x),
@@ -99,6 +100,7 @@ fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
         Unary::IsNegInf => return Some(Scalar::Bool(x == f64::NEG_INFINITY)),
         Unary::IsPosInf => return Some(Scalar::Bool(x == f64::INFINITY)),
         Unary::Lgamma => special::lgamma(x),
+        Unary::Sinh if dtype == DType::F32 => special::sinh_f32(x),
         Unary::Sinh => libm::sinh(x),
         Unary::Square => x * x,
         Unary::CountLeadingZeros | Unary::Not | Unary::Popcnt => return None,

@@ -27,7 +27,7 @@ pub(super) fn reduce<'m>(
     let dtypes = result_dtypes(m, inst)?;
     let first = tensor(xs, 0)?;
     let terms = dims.iter().map(|d| first.dims().get(*d).copied().unwrap_or(1)).product();
-    values(with_reducer(m, inst, terms, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
+    values(with_reducer(m, inst, terms, true, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
 }
 
 /// `reduce_window`: inputs, as many init values.
@@ -42,7 +42,7 @@ pub(super) fn reduce_window<'m>(
     let dtypes = result_dtypes(m, inst)?;
     let semantics = m.semantics;
     let terms = window.window.iter().fold(1usize, |n, w| n.saturating_mul(*w));
-    values(with_reducer(m, inst, terms, |body| {
+    values(with_reducer(m, inst, terms, false, |body| {
         windows::fold_windows(inputs, inits, window, &dtypes, semantics, body)
     }))
 }
@@ -100,19 +100,22 @@ pub(super) fn applied<'m>(m: &Machine<'m>, inst: &'m Inst, i: usize) -> Result<A
 
 /// Runs `fold`, which combines `terms` elements for each result, with the instruction's region.
 ///
-/// If they are many, or narrower than `f32`, a region that adds or multiplies floats is replaced by the
-/// same in `f64`, which the fold rounds once at its end. The order of a reduction is the
-/// implementation's to choose, and so is what a program may expect of its last digits; added up one by
-/// one in `f32`, a million numbers would be further from their sum than what XLA's partial sums give, and
-/// so would a dozen in `bf16`, which XLA adds up in `f32`.
+/// If they are many, a region that adds or multiplies floats is replaced by the same in `f64`, which the
+/// fold rounds once at its end. The order of a reduction is the implementation's to choose, and so is
+/// what a program may expect of its last digits; added up one by one in `f32`, a million numbers would be
+/// further from their sum than what XLA's partial sums give. So would a dozen in `bf16`, which XLA adds up
+/// in `f32` if they are reduced (`widen`); those under a window it does round step by step.
 fn with_reducer<'m, R>(
     m: &mut Machine<'m>,
     inst: &'m Inst,
     terms: usize,
+    widen: bool,
     fold: impl FnOnce(Body<'_>) -> Result<R, EvalError>,
 ) -> Result<R, EvalError> {
     let wide = inst.regions.first().and_then(|r| wide(m, r));
-    if let Some((operation, dtype)) = wide.filter(|(_, dtype)| terms > SHORT || dtype.real().bits() < 32) {
+    if let Some((operation, dtype)) =
+        wide.filter(|(_, dtype)| terms > SHORT || (widen && dtype.real().bits() < 32))
+    {
         let denormals = m.denormals;
         return fold(&mut |args, out| {
             out.clear();
