@@ -43,19 +43,20 @@ class Process:
         self.process.stdin.write(f"{name}\n".encode())
         self.process.stdin.flush()
         deadline = time.monotonic() + self.options.timeout
-        stage = "load"
+        stage, so_far = "load", None
         while True:
             try:
                 reply = self.reply(deadline)
             except TimeoutError:
                 self.stop()
-                return {"name": name, "verdict": "timeout", "detail": f"over {self.options.timeout:g} s in stage {stage}"}
+                late = f"over {self.options.timeout:g} s in stage {stage}"
+                return {"name": name, **(so_far or {"verdict": "timeout", "detail": late}), "late": late}
             if reply is None:
                 code = self.stop()
                 return {"name": name, "verdict": "crash", "detail": f"exit code {code} in stage {stage}"}
             if "verdict" in reply:
                 return reply
-            stage = reply["stage"]
+            stage, so_far = reply["stage"], reply["so far"]
 
     def start(self) -> None:
         command = [sys.executable, str(HERE / "worker.py"), str(self.options.store), str(self.options.memory)]

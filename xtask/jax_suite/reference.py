@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 # Before JAX starts: XLA fuses multiplications and additions where the processor can, and SSE4.2 cannot.
@@ -32,7 +33,11 @@ class Xla:
     """XLA, for programs that were not captured."""
 
     def run(self, text: str, inputs: list[np.ndarray], *, literal: bool = False) -> list[np.ndarray]:
-        """Compiles and runs a program.
+        """Compiles and runs a program."""
+        return self.compile(text, literal=literal)(inputs)
+
+    def compile(self, text: str, *, literal: bool = False) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
+        """Compiles a program, to be called on arrays.
 
         With `literal`, XLA does what the program says where it otherwise takes liberties: a result is
         rounded to its type even if it is widened again (excess precision), and `literal.py` applies. A
@@ -42,8 +47,13 @@ class Xla:
         if literal:
             options.env_option_overrides = [("xla_allow_excess_precision", "False")]
             text = literal_text(text)
+        device = jax.devices("cpu")[0]
         with jax.enable_x64(True):
-            device = jax.devices("cpu")[0]
             executable = device.client.compile_and_load(text, xla_client.DeviceList((device,)), options)
-            results = executable.execute_sharded([jax.device_put(a, device) for a in inputs])
-            return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]
+
+        def call(inputs: list[np.ndarray]) -> list[np.ndarray]:
+            with jax.enable_x64(True):
+                results = executable.execute_sharded([jax.device_put(a, device) for a in inputs])
+                return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]
+
+        return call

@@ -48,9 +48,7 @@ class Report:
                 origin = self.store.origin(verdict["name"])
                 lines.append(f"       {folder / group / verdict['name']}")
                 lines.append(f"         {origin['file']} {origin['test']}")
-                for part in ("detail", "shadow"):
-                    if part in verdict:
-                        lines.append(f"         {verdict[part].strip().splitlines()[0][:200]}")
+                lines.append(f"         {verdict['detail'].strip().splitlines()[0][:200]}")
         passing = {v["name"] for v in self.verdicts if v["verdict"] == "agrees"} & self.known.keys()
         for name in sorted(passing):
             lines.append(f"\n{name} is listed in known.toml, but agrees now: {self.known[name]}")
@@ -68,6 +66,7 @@ class Report:
             "literal": "once XLA takes no liberties (excess precision, fused multiply-add, order of equal keys)",
             "shadow": "at most twice as far from an f64 evaluation as XLA",
             "scaled error": "f64, within XLA's own error in f32, scaled",
+            "conditioning": "at most twice as far from XLA as XLA is from itself when inputs move by one unit in the last place",
         }
         lines = [f"{count - len(differing)} of {count} programs agree ({100 - 100 * len(differing) / max(count, 1):.2f} %)"]
         lines += [f"{by[key]:7}  {text}" for key, text in words.items()]

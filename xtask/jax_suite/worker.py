@@ -13,11 +13,13 @@ import traceback
 from pathlib import Path
 
 import numpy as np
+from jax._src.public_test_util import default_tolerance
 
 import farcall
-from agreement import Difference, as_close_as_xla, first_difference, is_float, wide
+from agreement import as_close_as_xla, first_difference, is_float, wide
+from conditioning import within_spread
 from reference import Xla, targets
-from shadow import NoShadow, narrowed, widened
+from shadow import narrowed, widened
 from store import Program, Store
 
 # How much more precise f64 is than f32.
@@ -61,27 +63,31 @@ class Worker:
         found = {"verdict": difference.kind, "output": difference.output, "detail": difference.detail}
         if difference.kind == "type":
             return found
-        try:
-            stage("literal")
-            literal = self.xla.run(program.text, program.inputs, literal=True)
-            if first_difference(outputs, literal) is None:
-                return {"verdict": "agrees", "by": "literal", "was": difference.detail}
-        except Exception as error:
-            found["literal"] = f"none: {message(error)[:200]}"
-        try:
-            stage("shadow")
-            if any(a.dtype in (np.float64, np.complex128) for a in [*program.outputs, *program.inputs]):
-                if self.within_scaled_error(program, outputs):
-                    return {"verdict": "agrees", "by": "scaled error", "was": difference.detail}
-                return found
-            truth = self.shadow(program)
-            if as_close_as_xla(outputs, program.outputs, truth):
-                return {"verdict": "agrees", "by": "shadow", "was": difference.detail}
-            at = difference.output
-            found["shadow"] = str(first_difference_of_shadow(truth[at], outputs[at], program.outputs[at]))
-        except Exception as error:
-            found["shadow"] = f"none: {message(error)[:200]}"
+        for name, rule in (("literal", self.as_literal), ("f64", self.as_in_f64), ("conditioning", self.as_conditioned)):
+            try:
+                stage(name, found)
+                if by := rule(program, outputs):
+                    return {"verdict": "agrees", "by": by, "was": difference.detail}
+            except Exception as error:
+                found[name] = f"cannot be judged: {message(error)[:200]}"
         return found
+
+    def as_literal(self, program: Program, outputs: list[np.ndarray]) -> str | None:
+        """Whether outputs agree with those of XLA without liberties."""
+        literal = self.xla.run(program.text, program.inputs, literal=True)
+        return "literal" if first_difference(outputs, literal) is None else None
+
+    def as_in_f64(self, program: Program, outputs: list[np.ndarray]) -> str | None:
+        """Whether outputs are about as near to those of a more precise evaluation as XLA's are."""
+        if any(a.dtype in (np.float64, np.complex128) for a in [*program.outputs, *program.inputs]):
+            return "scaled error" if self.within_scaled_error(program, outputs) else None
+        return "shadow" if as_close_as_xla(outputs, program.outputs, self.shadow(program)) else None
+
+    def as_conditioned(self, program: Program, outputs: list[np.ndarray]) -> str | None:
+        """Whether XLA's own outputs are as far from each other."""
+        run = self.xla.compile(program.text, literal=True)
+        fine = within_spread(run, program.inputs, outputs, program.outputs, default_tolerance())
+        return "conditioning" if fine else None
 
     def shadow(self, program: Program) -> list[np.ndarray]:
         """The outputs of the program in `f64`: XLA's, so that a mistake of ours is not its own witness."""
@@ -116,24 +122,14 @@ class Worker:
         return True
 
 
-def first_difference_of_shadow(truth: np.ndarray, got: np.ndarray, want: np.ndarray) -> str:
-    """How far both are from the truth, in words."""
-    if not is_float(got.dtype):
-        ours, theirs = int((got != truth).sum()), int((want != truth).sum())
-        return f"{ours} elements of ours and {theirs} of XLA's differ from it"
-    with np.errstate(all="ignore"):
-        ours, theirs = (np.nanmax(np.abs(wide(a) - wide(truth)), initial=0.0) for a in (got, want))
-    return f"our largest error is {ours:.3g}, XLA's {theirs:.3g}"
-
-
 def message(error: BaseException) -> str:
     """An error's words."""
     return str(error) or type(error).__name__
 
 
-def stage(name: str) -> None:
-    """Tells what comes next."""
-    say({"stage": name})
+def stage(name: str, so_far: dict | None = None) -> None:
+    """Tells what comes next, and the verdict if nothing more comes of it."""
+    say({"stage": name, "so far": so_far})
 
 
 def say(what: dict) -> None:

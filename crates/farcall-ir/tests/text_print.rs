@@ -525,6 +525,8 @@ fn operations_in_disguise() {
         func.func @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
             %0 = sdy.sharding_constraint %x <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
             %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
+            sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
+            "sdy.sharding_group"(%1) <{group_id = 4 : i64}> : (tensor<4x8xf32>) -> ()
             %2 = stablehlo.custom_call @Sharding(%1) {backend_config = "", mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
             %3 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
             %4 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>

@@ -384,6 +384,9 @@ impl<'s> Parser<'s> {
         if let Read::Check(check) = &syntax.read {
             return normalize::finish_check(self, check, &mut draft, names, out);
         }
+        if matches!(syntax.read, Read::Nothing) {
+            return self.finish_nothing(&draft, names);
+        }
         let mut op = self.op_of(syntax, &mut draft);
         if let Some(Op::CustomCall(call)) = &op {
             match normalize::meaning(&self.func, call, &mut draft) {
@@ -392,11 +395,7 @@ impl<'s> Parser<'s> {
                 Some(Meaning::First(first)) => {
                     return normalize::finish_first(self, first, &mut draft, names, out);
                 }
-                Some(Meaning::Nothing) => {
-                    self.define_results(&draft.results, names, draft.span);
-                    self.trailing_loc()?;
-                    return Ok(());
-                }
+                Some(Meaning::Nothing) => return self.finish_nothing(&draft, names),
             }
         }
         let results = self.define_results(&draft.results, names, draft.span);
@@ -408,6 +407,13 @@ impl<'s> Parser<'s> {
             let Draft { span, attrs, regions, .. } = *draft;
             out.push(Inst { op, operands, results, regions, attrs, span, loc });
         }
+        Ok(())
+    }
+
+    /// Leaves out what means nothing.
+    fn finish_nothing(&mut self, draft: &Draft, names: &[ResultName<'s>]) -> Parsed<()> {
+        self.define_results(&draft.results, names, draft.span);
+        self.trailing_loc()?;
         Ok(())
     }
 
@@ -423,7 +429,7 @@ impl<'s> Parser<'s> {
                 return Some(Op::Unary(*op));
             }
             Read::Binary(op) => return Some(Op::Binary(*op)),
-            Read::Check(_) => return None,
+            Read::Check(_) | Read::Nothing => return None,
             Read::Op(read) => read,
         };
         let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();

@@ -9,6 +9,7 @@
 //! | `mhlo.topk` of the largest | `chlo.top_k` |
 //! | `mhlo.erf`, … without attributes | `chlo.erf`, … |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already |
+//! | the operation `sdy.sharding_group`, whose values are to be split alike | nothing |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer |
 //!
 //! Such a call in another form (of several values, or another shape) stays what it is.
@@ -17,11 +18,13 @@
 //! `stablehlo.custom_call @check.expect_eq(%a, %b) {has_side_effect = true}`. The forms with a constant
 //! become a constant and the call without `_const`; tolerances become the call's dictionary.
 
+use farcall_sig::DType;
+
 use super::convert::{Bad, Fields};
 use super::inst::Draft;
 use super::parser::{Parsed, Parser};
 use super::scope::ResultName;
-use super::table::{CHECK, CHECK_CLOSE, CHECK_CONST, Read, Syntax};
+use super::table::{CHECK, CHECK_CLOSE, CHECK_CONST, Part, Read, Syntax, Types};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::Diagnostic;
 use crate::module::{Func, Inst, Region, ValueId};
@@ -104,6 +107,19 @@ pub(super) fn read_sharding_constraint(f: &mut Fields<'_>) -> Result<Op, Bad> {
         types => Err(format!("a sharding constraint has 1 operand, not {}", types.len())),
     }
 }
+
+/// Operations that mean nothing on one device.
+pub(super) const NOTHINGS: &[Syntax] = &[Syntax {
+    name: "sdy.sharding_group",
+    form: &[
+        Part::Operand,
+        Part::Lit(" group_id="),
+        Part::Int("group_id", DType::S64),
+        Part::Dict,
+        Part::Types(Types::SameOperands),
+    ],
+    read: Read::Nothing,
+}];
 
 /// `ApproxTopK`: as many operands as initial values, which are not needed where there are enough elements.
 fn first(call: &CustomCall, operands: &[&Type], results: &[Type]) -> Option<First> {

@@ -32,6 +32,8 @@ pub(super) enum Read {
     Binary(Binary),
     /// An operation of the `check` dialect, which becomes a custom call.
     Check(Check),
+    /// An operation that means nothing here.
+    Nothing,
 }
 
 /// A piece of a pretty form.
@@ -124,7 +126,13 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
         });
         unary.chain(binary).collect()
     });
-    ELEMENTWISE.iter().chain(OPS).chain(normalize::CHECKS).map(|s| (s.name, s)).collect()
+    ELEMENTWISE
+        .iter()
+        .chain(OPS)
+        .chain(normalize::CHECKS)
+        .chain(normalize::NOTHINGS)
+        .map(|s| (s.name, s))
+        .collect()
 });
 
 use Part::{
