@@ -33,7 +33,8 @@ impl<'m> Ready<'m> {
             require_targets(module, registry)?;
             return Ok(Ready::Evaluator { module, func, registry, denormals });
         }
-        let options = CompileOptions { entry: Some(func.name.clone()), denormals, inputs: None };
+        let options =
+            CompileOptions { entry: Some(func.name.clone()), denormals, ..CompileOptions::default() };
         match Executable::compile(module, registry, &options) {
             Ok(executable) => Ok(Ready::Engine(executable)),
             // By itself, so that it is found as what it is.

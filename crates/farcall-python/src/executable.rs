@@ -39,7 +39,7 @@ pub(crate) fn compile(
         }
     };
     let registry = registry.get().inner.clone();
-    let options = CompileOptions { entry, denormals, inputs: None };
+    let options = CompileOptions { entry, denormals, ..CompileOptions::default() };
     py.detach(move || {
         let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
         Executable::new(&module, &registry, &options)
