@@ -35,7 +35,8 @@ impl<'m> Ready<'m> {
             return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
         let Numerics { denormals, semantics } = numerics;
-        let options = CompileOptions { entry: Some(func.name.clone()), denormals, semantics, inputs: None };
+        let entry = Some(func.name.clone());
+        let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
         match Executable::compile(module, registry, &options) {
             Ok(executable) => Ok(Ready::Engine(executable)),
             // By itself, so that it is found as what it is.

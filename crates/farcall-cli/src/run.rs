@@ -26,11 +26,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if args.dump == Some(Stage::Verified) {
         return dump(&text::print(&module));
     }
-    // The sizes that parameters leave open are those of the inputs.
+    // The sizes that parameters leave open are those of the inputs; others may depend on their elements.
     let func = verify::entry(&module, args.entry.as_deref())?;
     let made = |func| inputs::arguments(func, &args.inputs, args.fill, args.seed);
-    let early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
-    let refined = program::refined(&module, func, early.as_deref())?;
+    let mut early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
+    let refined = match program::refined(&module, func, early.as_deref()) {
+        Err(e) if early.is_none() && program::needs_elements(&e) => {
+            early = Some(stats.take("inputs", || made(func)).map_err(|_| e)?);
+            program::refined(&module, func, early.as_deref())?
+        }
+        refined => refined?,
+    };
     let module = refined.as_ref().unwrap_or(&module);
     if args.dump == Some(Stage::Refined) {
         return dump(&text::print(module));

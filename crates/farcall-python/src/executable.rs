@@ -48,7 +48,7 @@ pub(crate) fn compile(
             return Err(PyValueError::new_err(message));
         }
     };
-    let options = CompileOptions { entry, denormals, semantics, inputs: None };
+    let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
     py.detach(move || {
         let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
         Executable::new(&module, &registry, &options)

@@ -27,6 +27,9 @@ pub struct CompileOptions {
     pub semantics: Semantics,
     /// Types of the inputs, for a program that leaves sizes open; `None`: those that it declares.
     pub inputs: Option<Vec<TensorType>>,
+    /// Elements of inputs on which sizes depend, by number. The program is compiled for these: a run that
+    /// gives others is an error.
+    pub known: Vec<Option<Literal>>,
 }
 
 impl CompileOptions {
@@ -87,6 +90,8 @@ struct Inner {
     inputs: Vec<TensorType>,
     outputs: Vec<TensorType>,
     names: Vec<Option<String>>,
+    /// Inputs that must be what the program was compiled for.
+    known: Vec<Option<Literal>>,
     stats: CompileStats,
 }
 
@@ -169,7 +174,8 @@ impl Executable {
         let params = entry.params().iter().zip(&entry.param_attrs);
         let names =
             params.filter(|(p, _)| *entry.ty(**p) != Type::Token).map(|(_, attrs)| name(attrs)).collect();
-        let inner = Inner { inputs, outputs, names, stats, program: Arc::new(program) };
+        let known = options.known.clone();
+        let inner = Inner { inputs, outputs, names, known, stats, program: Arc::new(program) };
         Ok(Executable { inner: Arc::new(inner) })
     }
 
@@ -252,7 +258,14 @@ impl Executable {
                 });
             }
         }
-        Ok(())
+        let differs =
+            |(given, known): (&Literal, &Option<Literal>)| known.as_ref().is_some_and(|k| k != given);
+        match inputs.iter().zip(&self.inner.known).position(differs) {
+            None => Ok(()),
+            Some(index) => {
+                Err(RunError::KnownInput { index, name: self.inner.names.get(index).cloned().flatten() })
+            }
+        }
     }
 }
 
@@ -262,11 +275,11 @@ impl Executable {
 /// # Errors
 /// As [`refine`](farcall_ir::refine::refine), and what the verifier finds wrong once sizes are known.
 pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
-    if !refine::is_needed(module) && options.inputs.is_none() {
+    if !refine::is_needed(module) && options.inputs.is_none() && options.known.is_empty() {
         return Ok(None);
     }
     let entry = entry(module, options.entry.as_deref())?;
-    let refined = refine::refine(module, entry, options.inputs.as_deref())?;
+    let refined = refine::refine(module, entry, options.inputs.as_deref(), &options.known)?;
     verify(&refined)?;
     Ok(Some(refined))
 }

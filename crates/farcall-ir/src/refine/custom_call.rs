@@ -21,11 +21,12 @@ pub(super) fn is_assertion(op: &Op) -> bool {
 /// Decides an assertion.
 pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Result<(), Diagnostic> {
     let fail = |message: String| Err(Diagnostic::new("shape-assertion", new.span, message));
+    let open = |message: String| Err(Diagnostic::new("dynamic-shape", new.span, message));
     let Some((condition, numbers)) = new.operands.split_first() else {
         return fail(format!("@{} has no condition", call.target));
     };
     let Some(holds) = walk.known(*condition).and_then(|l| l.iter().next()) else {
-        return fail("it does not follow from the types of the inputs whether this holds".to_owned());
+        return open("it does not follow from what is known of the inputs whether this holds".to_owned());
     };
     if holds.as_bool() {
         return Ok(());

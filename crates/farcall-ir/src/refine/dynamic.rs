@@ -49,7 +49,14 @@ pub(super) fn to_static(
         Op::DynamicConvolution(conv) => {
             if let Some(flat) = walk.integers(new.operands[2]) {
                 let padding = flat.chunks_exact(2).map(|p| (p[0], p[1])).collect();
-                new.op = Op::Convolution(Box::new(Convolution { padding, ..(**conv).clone() }));
+                let mut conv = Convolution { padding, ..(**conv).clone() };
+                // These may be longer than needed.
+                let rank = conv.dims.input_spatial.len();
+                for list in [&mut conv.strides, &mut conv.lhs_dilation, &mut conv.rhs_dilation] {
+                    list.truncate(rank);
+                }
+                conv.reversal.truncate(rank);
+                new.op = Op::Convolution(Box::new(conv));
                 new.operands.truncate(2);
             }
             Ok(())

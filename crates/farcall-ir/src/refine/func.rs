@@ -17,6 +17,9 @@ use crate::op::{Binary, CustomCall, Op};
 use crate::scalar::Scalar;
 use crate::types::{DYNAMIC, TensorType, Type};
 
+/// How a value is computed: by an operation without regions, from what, as what.
+type Number = (Op, Vec<ValueId>, TensorType);
+
 /// A function that is being made from another.
 pub(super) struct Walk<'r, 'm> {
     pub(super) refiner: &'r mut Refiner<'m>,
@@ -31,6 +34,11 @@ pub(super) struct Walk<'r, 'm> {
     /// Values that are another value plus something known: limits of slices, whose size is known though
     /// their start is not.
     sums: HashMap<ValueId, (ValueId, Literal)>,
+    /// Small integer tensors by how they are computed, so that equal ones are one value: starts of slices
+    /// are computed anew for their limits.
+    numbers: HashMap<Number, ValueId>,
+    /// Those, in the order in which they were found; a region's are forgotten where it ends.
+    order: Vec<Number>,
     /// Shapes of results that are about to be made.
     shapes: HashMap<ValueId, Vec<usize>>,
     pure: bool,
@@ -50,7 +58,7 @@ impl<'m> Refiner<'m> {
         to.param_attrs.clone_from(&from.param_attrs);
         to.result_attrs.clone_from(&from.result_attrs);
         to.attrs.clone_from(&from.attrs);
-        for (i, ty) in types.iter().enumerate().filter(|(_, ty)| !is_static(ty)) {
+        if let Some((i, ty)) = types.iter().enumerate().find(|(_, ty)| !is_static(ty)) {
             let message = format!("parameter {i} of @{}, {ty}, has a dynamic dimension", from.name);
             let note = "the types of the inputs say what it is";
             return Err(vec![Diagnostic::new("dynamic-shape", from.span, message).note(note)]);
@@ -62,6 +70,8 @@ impl<'m> Refiner<'m> {
             values: HashMap::new(),
             known: HashMap::new(),
             sums: HashMap::new(),
+            numbers: HashMap::new(),
+            order: Vec::new(),
             shapes: HashMap::new(),
             pure: true,
         };
@@ -93,8 +103,12 @@ impl<'m> Walk<'_, 'm> {
             args.push(new);
         }
         let mut insts = Vec::with_capacity(from.insts.len());
+        let mark = self.order.len();
         for inst in &from.insts {
             self.inst(inst, &mut insts)?;
+        }
+        for number in self.order.drain(mark..) {
+            self.numbers.remove(&number);
         }
         Ok(Region { args, insts })
     }
@@ -143,7 +157,7 @@ impl<'m> Walk<'_, 'm> {
         }
         dynamic::to_static(self, inst, &mut new, out)?;
         self.infer(inst, &mut new)?;
-        if self.fold(inst, &new, out) {
+        if self.fold(inst, &new, out) || self.is_repeated(inst, &new) {
             return Ok(());
         }
         self.remember_sum(&new);
@@ -226,7 +240,7 @@ impl<'m> Walk<'_, 'm> {
             };
             if !is_static(&ty) {
                 let message = format!(
-                    "{}: the shape of result {i}, {ty}, does not follow from the types of the inputs",
+                    "{}: the shape of result {i}, {ty}, does not follow from what is known of the inputs",
                     name_of(new)
                 );
                 return Err(vec![Diagnostic::new("dynamic-shape", new.span, message)]);
@@ -333,6 +347,26 @@ impl<'m> Walk<'_, 'm> {
             self.constant(*result, literal, new, out);
         }
         true
+    }
+
+    /// True if an equal small tensor of integers has been computed already: that one is taken.
+    fn is_repeated(&mut self, inst: &Inst, new: &Inst) -> bool {
+        let ([result], true) = (new.results.as_slice(), new.regions.is_empty()) else { return false };
+        let Some(ty) = self.to.tensor(*result) else { return false };
+        let small = ty.quant.is_none()
+            && (ty.dtype.is_integer() || ty.dtype.is_bool())
+            && ty.elements().is_some_and(|n| n <= super::SMALL);
+        if !small || matches!(new.op, Op::Constant(_) | Op::Rng(_)) {
+            return false;
+        }
+        let number = (new.op.clone(), new.operands.clone(), ty.clone());
+        if let Some(same) = self.numbers.get(&number) {
+            self.values.insert(inst.results[0], *same);
+            return true;
+        }
+        self.order.push(number.clone());
+        self.numbers.insert(number, *result);
+        false
     }
 
     // --- calls

@@ -1,7 +1,8 @@
-//! Programs with dynamic dimensions, made static once the types of the inputs are known.
+//! Programs with dynamic dimensions, made static once the inputs are known: their types, and the elements
+//! of those that shapes depend on.
 //!
 //! ```text
-//! Module with `?` + types of the inputs ──refine──▶ Module without `?`, of what the entry reaches
+//! Module with `?` + what is known of the inputs ──refine──▶ Module without `?`, of what the entry reaches
 //! ```
 //!
 //! The walk (`func`) goes through a function in order, with the types that operands have in truth, and
@@ -50,6 +51,10 @@ pub fn is_needed(module: &Module) -> bool {
 /// The program that the entry of a verified module is on inputs of these types: one for each tensor
 /// among the parameters, tuples taken apart. Without types, on those of the parameters.
 ///
+/// `known` are the elements of inputs, by number, as far as the caller knows them; only those of small
+/// tensors of integers count. The program that comes back is for these alone: it takes the inputs, but
+/// need not look at them. A parameter that is a tuple has none.
+///
 /// The module that comes back holds what the entry calls. Operations still have to be checked against
 /// each other by [`crate::verify`]: with sizes that are known, they may break constraints.
 ///
@@ -58,12 +63,17 @@ pub fn is_needed(module: &Module) -> bool {
 /// them. `shape-assertion`: the program says that it does not take them. `refine-size`, `refine-depth`:
 /// the program is too large or too deep. And every constraint that an operation breaks once the sizes
 /// are known.
-pub fn refine(module: &Module, entry: &Func, inputs: Option<&[TensorType]>) -> Result<Module, ProgramError> {
+pub fn refine(
+    module: &Module,
+    entry: &Func,
+    inputs: Option<&[TensorType]>,
+    known: &[Option<Literal>],
+) -> Result<Module, ProgramError> {
     let error = |diagnostics: Vec<Diagnostic>| {
         diagnostics.into_iter().collect::<Diagnostics>().into_error(&module.source)
     };
     let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
-    let known = vec![None; params.len()];
+    let known = known_params(&params, known);
     let mut refiner = Refiner {
         module,
         symbols: module.symbols(),
@@ -83,6 +93,29 @@ pub fn refine(module: &Module, entry: &Func, inputs: Option<&[TensorType]>) -> R
         funcs,
         source: Arc::clone(&module.source),
     })
+}
+
+/// What is known of the parameters, from what is known of the inputs.
+fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Literal>> {
+    let mut next = 0;
+    let of = |ty: &Type| {
+        let first = next;
+        next += tensors(ty);
+        let Type::Tensor(ty) = ty else { return None };
+        let literal = known.get(first)?.as_ref()?;
+        (literal.dtype() == ty.dtype && literal.dims() == &*ty.dims && is_small(literal))
+            .then(|| literal.clone())
+    };
+    params.iter().map(of).collect()
+}
+
+/// Number of tensors in a type.
+fn tensors(ty: &Type) -> usize {
+    match ty {
+        Type::Tensor(_) => 1,
+        Type::Tuple(parts) => parts.iter().map(tensors).sum(),
+        _ => 0,
+    }
 }
 
 /// The types of the parameters, with those of the inputs put in.

@@ -55,6 +55,14 @@ pub enum RunError {
         /// Type that was given.
         found: String,
     },
+    /// An input has other elements than those that the program was compiled for.
+    #[error("input {index}{} has other elements than the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
+    KnownInput {
+        /// Which, from 0.
+        index: usize,
+        /// Name of the argument, if the program has one for it.
+        name: Option<String>,
+    },
     /// The arena, a copy of an input or a result does not fit into memory.
     #[error("{what}: {error}")]
     Memory {
@@ -90,6 +98,7 @@ impl RunError {
             RunError::Reference(error) => error.diagnostic(),
             RunError::InputCount { .. }
             | RunError::Input { .. }
+            | RunError::KnownInput { .. }
             | RunError::Memory { .. }
             | RunError::Interrupted
             | RunError::NoKernel { .. } => None,
