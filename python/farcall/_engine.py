@@ -165,6 +165,7 @@ def compile(
     registry: Registry | None = None,
     entry: str | None = None,
     denormals: Literal["ieee", "flush"] = "ieee",
+    semantics: Literal["xla", "stablehlo"] = "xla",
     *,
     name: str | None = None,
 ) -> Executable:
@@ -176,6 +177,7 @@ def compile(
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
       denormals: `"ieee"`, or `"flush"` for subnormal numbers that count as zero, as XLA:CPU has it.
+      semantics: whose word counts where XLA and the StableHLO specification differ: `"xla"` or `"stablehlo"`.
       name: what messages call the program.
 
     Raises:
@@ -189,7 +191,12 @@ def compile(
     if registry is None:
         registry = Registry.process()
     native = _farcall.compile(
-        text, registry=registry._native, name=name or "<program>", entry=entry, denormals=denormals
+        text,
+        registry=registry._native,
+        name=name or "<program>",
+        entry=entry,
+        denormals=denormals,
+        semantics=semantics,
     )
     return Executable(native, *_kept_arguments(program))
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::{Denormals, Numerics, Semantics};
 
 use crate::inputs::{Fill, InputSpec};
 use crate::op::AttrSpec;
@@ -105,9 +105,8 @@ pub(crate) struct RunArgs {
     /// Print the program after a stage, and stop there
     #[arg(long, value_enum, value_name = "STAGE")]
     pub dump: Option<Stage>,
-    /// What happens to subnormal numbers
-    #[arg(long, value_enum, default_value_t = DenormalMode::Ieee, value_name = "MODE")]
-    pub denormals: DenormalMode,
+    #[command(flatten)]
+    pub numerics: NumericsArgs,
     /// Show what each stage took, and what the plan is made of
     #[arg(long)]
     pub stats: bool,
@@ -139,8 +138,44 @@ pub(crate) enum Stage {
     Text,
     /// The program, once it is known to be valid
     Verified,
+    /// The program with the sizes that follow from its inputs, where it leaves some open
+    Refined,
     /// What the engine will do: steps and buffers
     Plan,
+}
+
+/// How a run computes.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct NumericsArgs {
+    /// What happens to subnormal numbers
+    #[arg(long, value_enum, default_value_t = DenormalMode::Ieee, value_name = "MODE")]
+    pub denormals: DenormalMode,
+    /// Whose word counts where XLA and the StableHLO specification differ
+    #[arg(long, value_enum, default_value_t = SemanticsMode::Xla, value_name = "WHOSE")]
+    pub semantics: SemanticsMode,
+}
+
+impl From<NumericsArgs> for Numerics {
+    fn from(args: NumericsArgs) -> Numerics {
+        Numerics { denormals: args.denormals.into(), semantics: args.semantics.into() }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SemanticsMode {
+    /// XLA's, which is what JAX users see
+    Xla,
+    /// The specification's
+    Stablehlo,
+}
+
+impl From<SemanticsMode> for Semantics {
+    fn from(mode: SemanticsMode) -> Semantics {
+        match mode {
+            SemanticsMode::Xla => Semantics::Xla,
+            SemanticsMode::Stablehlo => Semantics::StableHlo,
+        }
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -220,9 +255,8 @@ pub(crate) struct OpArgs {
     /// Seed of `rand`
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
-    /// What happens to subnormal numbers
-    #[arg(long, value_enum, default_value_t = DenormalMode::Ieee, value_name = "MODE")]
-    pub denormals: DenormalMode,
+    #[command(flatten)]
+    pub numerics: NumericsArgs,
     /// Show what each stage took, and what the plan is made of
     #[arg(long)]
     pub stats: bool,
@@ -292,6 +326,10 @@ pub(crate) struct TestArgs {
     /// Run on the reference evaluator instead of the engine
     #[arg(long)]
     pub evaluator: bool,
+    /// Whose word counts where XLA and the StableHLO specification differ
+    /// [default: the specification's for self-checking programs, XLA's for corpus cases]
+    #[arg(long, value_enum, value_name = "WHOSE")]
+    pub semantics: Option<SemanticsMode>,
     /// Name those that passed, too
     #[arg(short, long)]
     pub verbose: bool,

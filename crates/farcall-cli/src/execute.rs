@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use farcall::eval_host::RegistryHost;
 use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
-use farcall_ir::eval::{self, Denormals, EvalError, Value};
+use farcall_ir::diag::Diagnostics;
+use farcall_ir::eval::{self, EvalError, Numerics};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
 use farcall_ir::{Op, ProgramError, Source, verify};
-
-use crate::show::short;
 
 /// A function of a verified program, ready to run any number of times.
 pub(crate) enum Ready<'m> {
     /// Compiled by the engine.
     Engine(Executable),
     /// To be evaluated, operation by operation.
-    Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, denormals: Denormals },
+    Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, numerics: Numerics },
 }
 
 impl<'m> Ready<'m> {
@@ -27,15 +26,17 @@ impl<'m> Ready<'m> {
         module: &'m Module,
         func: &'m Func,
         registry: &'m Registry,
-        denormals: Denormals,
+        numerics: Numerics,
         evaluator: bool,
     ) -> Result<Ready<'m>> {
         if evaluator {
             verify::require_static(module)?;
             require_targets(module, registry)?;
-            return Ok(Ready::Evaluator { module, func, registry, denormals });
+            return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
-        let options = CompileOptions { entry: Some(func.name.clone()), denormals };
+        let Numerics { denormals, semantics } = numerics;
+        let entry = Some(func.name.clone());
+        let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
         match Executable::compile(module, registry, &options) {
             Ok(executable) => Ok(Ready::Engine(executable)),
             // By itself, so that it is found as what it is.
@@ -58,15 +59,14 @@ impl<'m> Ready<'m> {
     pub(crate) fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>> {
         match self {
             Ready::Engine(executable) => Ok(executable.run(inputs)?),
-            Ready::Evaluator { module, func, registry, denormals } => {
-                let host = RegistryHost::new(registry, *denormals);
-                let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-                let results = eval::eval(module, func, &inputs, &host, *denormals)?;
-                let tensors = results.into_iter().zip(&func.results).map(|(value, ty)| match value {
-                    Value::Tensor(l) => Ok(l),
-                    Value::Token | Value::Tuple(_) => bail!("a result is a {}, not a tensor", short(ty)),
-                });
-                tensors.collect()
+            Ready::Evaluator { module, func, registry, numerics } => {
+                let host = RegistryHost::new(registry, *numerics);
+                let params = func.params().iter().map(|p| func.ty(*p));
+                let inputs = eval::values(params, inputs.to_vec()).with_context(|| {
+                    format!("@{} takes another number of inputs than {}", func.name, inputs.len())
+                })?;
+                let results = eval::eval(module, func, &inputs, &host, *numerics)?;
+                Ok(eval::tensors(&results))
             }
         }
     }
@@ -74,9 +74,12 @@ impl<'m> Ready<'m> {
 
 /// Reports every custom call whose target is not there, as the engine does when it compiles.
 fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramError> {
-    let mut diagnostics = Vec::new();
+    let mut diagnostics = Diagnostics::default();
     for func in &module.funcs {
         func.walk(&mut |inst| {
+            if diagnostics.is_full() {
+                return;
+            }
             if let Op::CustomCall(call) = &inst.op
                 && let Err(e) = registry.resolve(call, &Platform::Host)
             {
@@ -84,8 +87,5 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
             }
         });
     }
-    if diagnostics.is_empty() {
-        return Ok(());
-    }
-    Err(ProgramError { source: Arc::clone(&module.source), diagnostics })
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics.into_error(&module.source)) }
 }

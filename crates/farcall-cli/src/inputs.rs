@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{DYNAMIC, TensorType};
+use farcall_ir::types::{DYNAMIC, TensorType, Type};
 use farcall_sig::nearest::nearest;
 use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
@@ -79,7 +79,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
 }
 
-/// One tensor per parameter of `func`.
+/// One tensor per parameter of `func` that is not a token: those hold nothing that could be given.
 ///
 /// # Errors
 /// If there are too many or too few inputs, or one does not fit its parameter.
@@ -89,7 +89,8 @@ pub(crate) fn arguments(
     fill: Option<Fill>,
     seed: u64,
 ) -> Result<Vec<Literal>> {
-    let params: Vec<_> = func.params().iter().map(|p| func.ty(*p)).collect();
+    let params = func.params().iter().map(|p| func.ty(*p));
+    let params: Vec<&Type> = params.filter(|ty| **ty != Type::Token).collect();
     let listed = || params.iter().map(|t| short(t)).collect::<Vec<_>>().join(", ");
     if inputs.len() > params.len() || (inputs.len() < params.len() && fill.is_none()) {
         let given = inputs.len();
@@ -115,14 +116,24 @@ pub(crate) fn arguments(
         })?;
         let argument = match spec {
             InputSpec::File(path) => npy::read(&path, ty),
-            InputSpec::Fill(_, Some(given)) if given != *ty => {
+            InputSpec::Fill(_, Some(given)) if !fits(&given, ty) => {
                 Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
             }
-            InputSpec::Fill(fill, _) => make(fill, ty, seed.wrapping_add(i as u64)),
+            InputSpec::Fill(fill, given) => {
+                make(fill, given.as_ref().unwrap_or(ty), seed.wrapping_add(i as u64))
+            }
         };
         arguments.push(argument.with_context(|| format!("argument {i} of @{}", func.name))?);
     }
     Ok(arguments)
+}
+
+/// True if a tensor of type `given` can be passed for one of type `declared`, which may leave sizes open.
+fn fits(given: &TensorType, declared: &TensorType) -> bool {
+    let mut sizes = given.dims.iter().zip(declared.dims.iter());
+    given.dtype == declared.dtype
+        && given.rank() == declared.rank()
+        && sizes.all(|(g, d)| g == d || *d == DYNAMIC)
 }
 
 /// `1 argument`, `2 arguments`
@@ -134,15 +145,13 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
     ensure!(
         ty.is_static(),
-        "{} has sizes that are not known; give a .npy file instead of making it",
-        short_type(ty)
+        "{} has sizes that are not known; give a .npy file, or say what to make, as in rand:{}[4,8]",
+        short_type(ty),
+        ty.dtype.name()
     );
-    // Asked first: memory that is refused later would end the process.
-    let room = ty.bytes().is_some_and(|b| Vec::<u8>::new().try_reserve_exact(b).is_ok());
-    ensure!(room, "{} does not fit into memory", short_type(ty));
     let dtype = ty.dtype;
     let mut random = SplitMix(seed);
-    Ok(Literal::from_fn(dtype, ty.dims.clone(), |i| match fill {
+    let made = Literal::try_from_fn(dtype, ty.dims.clone(), |i| match fill {
         Fill::Zeros => Scalar::zero(dtype),
         Fill::Ones => Scalar::Unsigned(1),
         Fill::Iota => Scalar::Unsigned(i as u64),
@@ -156,7 +165,8 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
             DTypeClass::Float => Scalar::Float(random.unit()),
             DTypeClass::Complex => Scalar::Complex(Complex::new(random.unit(), random.unit())),
         },
-    }))
+    });
+    made.with_context(|| format!("{} does not fit into memory", short_type(ty)))
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers everywhere, forever.

@@ -33,12 +33,11 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     }
 
     writeln!(out, "{} in {}", styled(BOLD, format!("@{}", func.name)), module.source.name())?;
-    for (i, param) in func.params().iter().enumerate() {
-        let notes = notes(func.param_attrs.get(i));
-        writeln!(out, "  in{i}   {}{notes}", short(func.ty(*param)))?;
+    for (i, (ty, attrs)) in inputs(func).into_iter().enumerate() {
+        writeln!(out, "  in{i}   {}{}", short(ty), notes(attrs))?;
     }
-    for (i, result) in func.results.iter().enumerate() {
-        writeln!(out, "  out{i}  {}{}", short(result), notes(func.result_attrs.get(i)))?;
+    for (i, (ty, attrs)) in outputs(func).into_iter().enumerate() {
+        writeln!(out, "  out{i}  {}{}", short(ty), notes(attrs))?;
     }
 
     let mut table = terminal::table(&["operation", "count"]);
@@ -77,6 +76,18 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     }
     writeln!(out, "{}", table.trim_fmt())?;
     Ok(())
+}
+
+/// What a run is given: the parameters but for tokens, which hold nothing.
+fn inputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
+    let params = func.params().iter().enumerate().map(|(i, p)| (func.ty(*p), func.param_attrs.get(i)));
+    params.filter(|(ty, _)| **ty != Type::Token).collect()
+}
+
+/// What a run gives: the results but for tokens.
+fn outputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
+    let results = func.results.iter().enumerate().map(|(i, ty)| (ty, func.result_attrs.get(i)));
+    results.filter(|(ty, _)| **ty != Type::Token).collect()
 }
 
 /// A custom call with what is known about it.
@@ -210,13 +221,11 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
             "attributes": attrs,
         })
     };
-    let params = func.params().iter().enumerate();
-    let results = func.results.iter().enumerate();
     json!({
         "program": module.source.name(),
         "entry": func.name,
-        "inputs": params.map(|(i, p)| value(func.ty(*p), func.param_attrs.get(i))).collect::<Vec<_>>(),
-        "outputs": results.map(|(i, r)| value(r, func.result_attrs.get(i))).collect::<Vec<_>>(),
+        "inputs": inputs(func).into_iter().map(|(ty, attrs)| value(ty, attrs)).collect::<Vec<_>>(),
+        "outputs": outputs(func).into_iter().map(|(ty, attrs)| value(ty, attrs)).collect::<Vec<_>>(),
         "functions": module.funcs.iter().map(|f| json!({
             "name": f.name,
             "public": f.public,

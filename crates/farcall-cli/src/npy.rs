@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use farcall_ir::literal::Literal;
+use farcall_ir::memory;
 use farcall_ir::types::{DYNAMIC, TensorType};
 use farcall_sig::DType;
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
@@ -147,7 +148,9 @@ fn elements(reader: impl Read, header: &NpyHeader, found: &TypeStr, ty: TensorTy
     let dtype = ty.dtype;
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
 
+    // As much as is there, which may be less than the header says.
     let mut data = Vec::new();
+    memory::admit_scratch(bytes).with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
     reader.take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
     ensure!(data.len() == bytes, "it is cut off: {} of {bytes} bytes of elements are there", data.len());
     if found.endianness() == Endianness::Big {

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::CompileOptions;
 use farcall_ir::diag::Source;
-use farcall_ir::module::Module;
-use farcall_ir::{text, verify};
+use farcall_ir::literal::Literal;
+use farcall_ir::module::{Func, Module};
+use farcall_ir::{ProgramError, text, verify};
 
 /// Reads a program's text; `-` is the standard input.
 ///
@@ -55,6 +57,33 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
         (b"SQLite format 3", "a database"),
     ];
     KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
+}
+
+/// A verified program with the sizes that follow from its inputs; `None` if it leaves none open. Without
+/// inputs, all sizes must follow from the types of the parameters.
+pub(crate) fn refined(module: &Module, func: &Func, inputs: Option<&[Literal]>) -> Result<Option<Module>> {
+    let types = inputs.map(|inputs| inputs.iter().map(Literal::ty).collect());
+    let entry = Some(func.name.clone());
+    let mut options = CompileOptions { entry, inputs: types, ..CompileOptions::default() };
+    let refined = farcall::refined(module, &options).map_err(anyhow::Error::from);
+    match (refined, inputs) {
+        (Err(e), Some(inputs)) if needs_elements(&e) => {
+            options.known = inputs.iter().cloned().map(Some).collect();
+            Ok(farcall::refined(module, &options)?)
+        }
+        (refined, _) => refined,
+    }
+}
+
+/// True if a program could not be refined because sizes depend on more than was known.
+pub(crate) fn needs_elements(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<ProgramError>();
+    error.is_some_and(|e| e.diagnostics.iter().any(|d| d.code == "dynamic-shape"))
+}
+
+/// True if the types of the parameters leave sizes open.
+pub(crate) fn is_open(func: &Func) -> bool {
+    func.params().iter().any(|p| func.tensor(*p).is_some_and(|t| !t.is_static()))
 }
 
 /// Parses the only program of a source.

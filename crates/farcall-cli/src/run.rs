@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
+use farcall_ir::types::Type;
 use farcall_ir::{text, verify};
 use serde_json::{Value, json};
 
@@ -25,15 +26,33 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if args.dump == Some(Stage::Verified) {
         return dump(&text::print(&module));
     }
+    // The sizes that parameters leave open are those of the inputs; others may depend on their elements.
     let func = verify::entry(&module, args.entry.as_deref())?;
+    let made = |func| inputs::arguments(func, &args.inputs, args.fill, args.seed);
+    let mut early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
+    let refined = match program::refined(&module, func, early.as_deref()) {
+        Err(e) if early.is_none() && program::needs_elements(&e) => {
+            early = Some(stats.take("inputs", || made(func)).map_err(|_| e)?);
+            program::refined(&module, func, early.as_deref())?
+        }
+        refined => refined?,
+    };
+    let module = refined.as_ref().unwrap_or(&module);
+    if args.dump == Some(Stage::Refined) {
+        return dump(&text::print(module));
+    }
+    let func = verify::entry(module, Some(&func.name))?;
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
-    let denormals = args.denormals.into();
+    let numerics = args.numerics.into();
     let evaluator = args.evaluator && args.dump.is_none();
-    let ready = stats.take("compile", || Ready::new(&module, func, &registry, denormals, evaluator))?;
+    let ready = stats.take("compile", || Ready::new(module, func, &registry, numerics, evaluator))?;
     if let (Some(Stage::Plan), Ready::Engine(executable)) = (args.dump, &ready) {
         return dump(&executable.plan().to_string());
     }
-    let arguments = stats.take("inputs", || inputs::arguments(func, &args.inputs, args.fill, args.seed))?;
+    let arguments = match early {
+        Some(arguments) => arguments,
+        None => stats.take("inputs", || made(func))?,
+    };
 
     let results = results::of(&ready, &arguments, args.repeat, &mut stats)
         .map_err(|e| Ready::explain(e, &module.source))?;
@@ -76,8 +95,10 @@ fn print(func: &Func, results: &[Literal]) -> Result<()> {
     if results.is_empty() {
         writeln!(out, "@{} ran; it has no results", func.name)?;
     }
+    let attrs = func.results.iter().zip(&func.result_attrs).filter(|(ty, _)| **ty != Type::Token);
+    let attrs: Vec<_> = attrs.map(|(_, attrs)| attrs).collect();
     for (i, result) in results.iter().enumerate() {
-        let info = func.result_attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
+        let info = attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
         // JAX calls a lone result `result`, those of a tuple `result[0]`, …, which says nothing.
         let info = info.filter(|t| !t.is_empty() && *t != "result" && *t != format!("result[{i}]"));
         results::print(&mut out, &format!("out{i}"), info, result)?;

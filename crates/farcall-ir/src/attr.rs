@@ -31,7 +31,7 @@ pub enum Attr {
     /// `dense<…> : tensor<…>`
     Dense(Literal),
     /// `dense<…> : tensor<…xindex>`: dimensions and elements.
-    DenseIndex(Vec<usize>, Vec<i64>),
+    DenseIndex(Literal),
     /// `array<i64: 1, 2>`: a rank 1 literal.
     DenseArray(Literal),
     /// `@name` or `@outer::@inner`
@@ -148,8 +148,9 @@ impl Attr {
     pub fn as_i64_list(&self) -> Option<Vec<i64>> {
         match self {
             Attr::Array(items) => items.iter().map(Attr::as_i64).collect(),
-            Attr::DenseIndex(_, values) => Some(values.clone()),
-            Attr::Dense(l) | Attr::DenseArray(l) if l.dtype().is_integer() => {
+            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l)
+                if l.dtype().is_integer() && is_list(l) =>
+            {
                 Some(l.iter().map(|s| s.as_i64()).collect())
             }
             _ => None,
@@ -160,10 +161,18 @@ impl Attr {
     pub fn as_bool_list(&self) -> Option<Vec<bool>> {
         match self {
             Attr::Array(items) => items.iter().map(Attr::as_bool).collect(),
-            Attr::Dense(l) | Attr::DenseArray(l) if l.dtype().is_bool() => {
+            Attr::Dense(l) | Attr::DenseArray(l) if l.dtype().is_bool() && is_list(l) => {
                 Some(l.iter().map(|s| s.as_bool()).collect())
             }
             _ => None,
         }
     }
+}
+
+/// Elements of a splat that may be written out as a list: more than any tensor has dimensions. Others stand in
+/// the text one by one.
+const MAX_SPLAT_LIST: usize = 1024;
+
+fn is_list(l: &Literal) -> bool {
+    l.len() <= MAX_SPLAT_LIST || !l.is_splat()
 }

@@ -4,6 +4,7 @@
 //! [`ProgramError`] joins them with the source, so that its `Display` shows line, column, the
 //! source line and a caret for each.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,9 +51,12 @@ impl Source {
         Source::part(name, text, 0)
     }
 
-    /// A part of a source, which `lines_before` lines come before: line numbers are those of the whole.
+    /// A part of a source, without the byte order mark that some editors begin it with, which `lines_before` lines come before: line numbers are those of the whole.
     pub fn part(name: impl Into<String>, text: impl Into<String>, lines_before: usize) -> Arc<Source> {
-        let text = text.into();
+        let mut text = text.into();
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
         let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         let line_starts = std::iter::once(0)
             .chain(newlines.map(|(i, _)| u32::try_from(i + 1).unwrap_or(u32::MAX)))
@@ -84,9 +88,25 @@ impl Source {
     pub fn line_column(&self, byte: u32) -> (usize, usize) {
         let line = self.line_starts.partition_point(|s| *s <= byte).max(1) - 1;
         let start = self.line_starts[line] as usize;
-        let end = (byte as usize).min(self.text.len());
-        let column = self.text.get(start..end).map_or(0, |s| s.chars().count());
+        let column = self.text[start..self.floor(byte as usize).max(start)].chars().count();
         (self.lines_before + line + 1, column + 1)
+    }
+
+    /// The character boundary at or before a byte.
+    fn floor(&self, byte: usize) -> usize {
+        self.text.floor_char_boundary(byte)
+    }
+
+    /// The characters of which a span has a byte: no span breaks one, whatever reader it comes from.
+    fn whole(&self, span: Span) -> (usize, usize) {
+        let start = self.floor(span.start as usize);
+        (start, self.text.ceil_char_boundary(span.end as usize).max(start))
+    }
+
+    /// The text of a span.
+    pub fn slice(&self, span: Span) -> &str {
+        let (start, end) = self.whole(span);
+        &self.text[start..end]
     }
 
     /// `name:line:column` of the start of a span; empty if there is no source.
@@ -102,18 +122,12 @@ impl Source {
     /// [`EXCERPT`] bytes before and after (a constant can fill megabytes of one line).
     fn excerpt(&self, span: Span) -> (usize, &str, usize) {
         let len = self.text.len();
-        let at = (span.start as usize).min(len);
-        let floor = |mut i: usize| {
-            while !self.text.is_char_boundary(i) {
-                i -= 1;
-            }
-            i
-        };
+        let (at, _) = self.whole(span);
         let line = self.line_starts.partition_point(|s| *s as usize <= at).max(1) - 1;
         let line_start = self.line_starts[line] as usize;
-        let line_end = self.text[floor(at)..].find('\n').map_or(len, |n| floor(at) + n);
-        let start = floor(line_start.max(at.saturating_sub(EXCERPT)));
-        let end = floor(line_end.min(at + EXCERPT)).max(start);
+        let line_end = self.text[at..].find('\n').map_or(len, |n| at + n);
+        let start = self.floor(line_start.max(at.saturating_sub(EXCERPT)));
+        let end = self.floor(line_end.min(at + EXCERPT)).max(start);
         (self.lines_before + line + 1, &self.text[start..end], start)
     }
 }
@@ -153,15 +167,17 @@ impl Diagnostic {
 
     /// The message with source line and caret. `color` adds terminal escapes.
     pub fn render(&self, source: &Source, color: bool) -> String {
-        let title = format!("[{}] {}", self.code, self.message);
+        let title = format!("[{}] {}", self.code, shortened(&self.message));
+        let notes: Vec<_> = self.notes.iter().map(|note| shortened(note)).collect();
         let mut group = Level::ERROR
             .primary_title(title.as_str())
             .elements(std::iter::empty::<Snippet<'_, annotate_snippets::Annotation<'_>>>());
         if let Some(span) = self.span.filter(|_| !source.is_none()) {
             let (line, text, start) = source.excerpt(span);
             let (_, column) = source.line_column(span.start);
-            let from = (span.start as usize).saturating_sub(start).min(text.len());
-            let to = (span.end as usize).saturating_sub(start).clamp(from, text.len());
+            let (first, end) = source.whole(span);
+            let from = first.saturating_sub(start).min(text.len());
+            let to = end.saturating_sub(start).clamp(from, text.len());
             let origin = format!("{}:{line}:{column}", source.name());
             let mut snippet = Snippet::source(text.to_owned())
                 .line_start(line)
@@ -175,32 +191,126 @@ impl Diagnostic {
             }
             group = group.element(snippet);
         }
-        for note in &self.notes {
-            group = group.element(Level::NOTE.message(note.as_str()));
+        for note in &notes {
+            group = group.element(Level::NOTE.message(note.as_ref()));
         }
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         renderer.render(&[group])
     }
 }
 
-/// A program that cannot be used, with every mistake found in it.
+/// Longest message or note that is shown, in bytes: names and types in it may be as long as the program.
+const MESSAGE: usize = 8_000;
+
+/// A text, or its beginning and how much is left out.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= MESSAGE {
+        return Cow::Borrowed(text);
+    }
+    let kept = &text[..text.floor_char_boundary(MESSAGE)];
+    Cow::Owned(format!("{kept}… ({} more bytes)", text.len() - kept.len()))
+}
+
+/// Mistakes as they are found: the first [`Diagnostics::MAX`] are kept, the others counted. Whoever has made
+/// so many has made one mistake many times.
+#[derive(Clone, Default, Debug)]
+pub struct Diagnostics {
+    kept: Vec<Diagnostic>,
+    omitted: usize,
+}
+
+impl Diagnostics {
+    /// Mistakes that are kept.
+    pub const MAX: usize = 100;
+
+    /// Keeps or counts one more.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.is_full() {
+            self.omitted += 1;
+        } else {
+            self.kept.push(diagnostic);
+        }
+    }
+
+    /// True if more are only counted: their words need not be found.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= Diagnostics::MAX
+    }
+
+    /// Counts one more without words for it.
+    pub fn count(&mut self) {
+        self.omitted += 1;
+    }
+
+    /// True if nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.kept.len() + self.omitted
+    }
+
+    /// Forgets all but the first `n`.
+    pub fn truncate(&mut self, n: usize) {
+        self.kept.truncate(n);
+        self.omitted = n - self.kept.len();
+    }
+
+    /// Those that are kept, as they were found.
+    pub fn kept(&self) -> &[Diagnostic] {
+        &self.kept
+    }
+
+    /// An error of these, in the order of the source.
+    pub fn into_error(mut self, source: &Arc<Source>) -> ProgramError {
+        self.kept.sort_by_key(|d| d.span.map_or(0, |s| s.start));
+        ProgramError { source: Arc::clone(source), diagnostics: self.kept, omitted: self.omitted }
+    }
+}
+
+impl FromIterator<Diagnostic> for Diagnostics {
+    fn from_iter<I: IntoIterator<Item = Diagnostic>>(diagnostics: I) -> Diagnostics {
+        let mut new = Diagnostics::default();
+        new.extend(diagnostics);
+        new
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
+        diagnostics.into_iter().for_each(|d| self.push(d));
+    }
+}
+
+/// A program that cannot be used, with the mistakes found in it.
 #[derive(Clone, Debug)]
 pub struct ProgramError {
     /// The text in which the spans lie.
     pub source: Arc<Source>,
     /// At least one, in the order of the source.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many more there are.
+    pub omitted: usize,
 }
 
 impl ProgramError {
     /// An error of one diagnostic.
     pub fn new(source: &Arc<Source>, diagnostic: Diagnostic) -> ProgramError {
-        ProgramError { source: Arc::clone(source), diagnostics: vec![diagnostic] }
+        ProgramError { source: Arc::clone(source), diagnostics: vec![diagnostic], omitted: 0 }
     }
 
-    /// Every diagnostic, rendered.
+    /// Every diagnostic, rendered, and how many more there are.
     pub fn render(&self, color: bool) -> String {
-        let parts: Vec<String> = self.diagnostics.iter().map(|d| d.render(&self.source, color)).collect();
+        let mut parts: Vec<String> = self.diagnostics.iter().map(|d| d.render(&self.source, color)).collect();
+        if self.omitted > 0 {
+            parts.push(format!(
+                "… and {} more mistake{}",
+                self.omitted,
+                if self.omitted == 1 { "" } else { "s" }
+            ));
+        }
         parts.join("\n\n")
     }
 }
@@ -212,3 +322,44 @@ impl fmt::Display for ProgramError {
 }
 
 impl std::error::Error for ProgramError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the bytes of a span, a message about them is made.
+    #[test]
+    fn no_span_breaks_a_character() {
+        let text = "é🦀\n\u{301}x\tÄ\r\n🦀🦀".to_owned() + &"ü".repeat(300);
+        let source = Source::new("t", text.clone());
+        let ends = (0..40).chain(text.len() - 30..text.len() + 3);
+        for start in ends.clone() {
+            for end in ends.clone() {
+                let span = Span::new(start, end);
+                let rendered = Diagnostic::new("c", span, "message").render(&source, false);
+                assert!(rendered.contains("[c] message"));
+                assert!(text.contains(source.slice(span)));
+                source.place(span);
+            }
+        }
+    }
+
+    #[test]
+    fn many_mistakes_are_counted() {
+        let source = Source::new("t", "x");
+        let mut diagnostics = Diagnostics::default();
+        diagnostics
+            .extend((0..300_000).map(|i| Diagnostic::new("c", Span::new(0, 1), format!("number {i}"))));
+        let text = diagnostics.into_error(&source).to_string();
+        assert!(text.contains("number 99\n") && !text.contains("number 100\n"));
+        assert!(text.ends_with("… and 299900 more mistakes"), "{}", text.len());
+    }
+
+    #[test]
+    fn long_messages_are_cut() {
+        let long = "ä".repeat(1_000_000);
+        let rendered = Diagnostic::global("c", long.clone()).note(long).render(&Source::none(), false);
+        assert!(rendered.len() < 20_000, "{}", rendered.len());
+        assert!(rendered.contains("… (1992000 more bytes)"));
+    }
+}

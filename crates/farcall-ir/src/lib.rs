@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! text ──text::parse──▶ Module ──verify──▶ Module ──eval──▶ Literals
+//!                          │                 └─refine─▶ Module, static
 //!                          └──text::print──▶ text
 //! ```
 //!
@@ -11,10 +12,11 @@
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
+//! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`diag`]: mistakes in a program, with source line and caret.
 //!
-//! **Invariants.** No `unsafe`, no threads, no I/O. Nothing here knows the C ABI of custom calls or
+//! **Invariants.** No `unsafe`, no threads, no I/O but for asking how much memory there is ([`memory`]). Nothing here knows the C ABI of custom calls or
 //! the engine: a custom call is a name, attributes, operands and results, and the evaluator asks its
 //! host to run it.
 #![forbid(unsafe_code)]
@@ -24,9 +26,11 @@ pub mod diag;
 pub mod eval;
 pub mod infer;
 pub mod literal;
+pub mod memory;
 pub mod minifloat;
 pub mod module;
 pub mod op;
+pub mod refine;
 pub mod scalar;
 pub mod text;
 pub mod types;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytemuck::Pod;
 use farcall_sig::DType;
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use crate::memory::{Charge, OutOfMemory};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
@@ -17,13 +18,44 @@ use crate::types::TensorType;
 /// Elements lie in 64-bit words, so that they can be viewed as any native type
 /// ([`Literal::as_slice`]), and begin at a multiple of [`Literal::ALIGNMENT`]. Types narrower than a
 /// byte take a byte each; `pred` is 0 or 1.
+///
+/// A large tensor of one value everywhere ([`Literal::splat`]) holds that value alone, until somebody asks
+/// for its bytes. Looking at elements, comparing and hashing never do.
 #[derive(Clone)]
 pub struct Literal {
     dtype: DType,
     dims: Arc<[usize]>,
-    words: Arc<[u64]>,
-    /// Words before the first element, which is aligned.
+    data: Data,
+}
+
+/// Where the elements are.
+#[derive(Clone)]
+enum Data {
+    /// At most [`SMALL`] bytes, and the number of words before the first element, which is aligned. (One
+    /// allocation: a vector's would be copied.)
+    Small(Arc<[u64]>, usize),
+    /// Any number of bytes.
+    Large(Arc<Words>),
+    /// One element for all, of which there is at least one.
+    Splat(Arc<Splat>),
+}
+
+/// Tensors up to this size, in bytes, are allocated as any other small object.
+const SMALL: usize = 1 << 14;
+
+/// Elements whose number the program decides: allocating them may fail.
+struct Words {
+    words: Box<[u64]>,
+    /// Words before the first element.
     start: usize,
+    _charge: Charge,
+}
+
+struct Splat {
+    /// The element, then zeros.
+    element: [u8; 16],
+    /// All elements, once somebody asked for them.
+    expanded: OnceLock<Words>,
 }
 
 /// A Rust type whose memory is that of one element.
@@ -72,6 +104,9 @@ pub enum LiteralError {
     /// The type has a dynamic dimension, or more bytes than memory has addresses.
     #[error("a constant needs a static shape of representable size, not {0}")]
     Size(TensorType),
+    /// The elements do not fit into memory.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// Too many or too few bytes.
     #[error("{ty} holds {expected} bytes of elements, not {found}")]
     Length {
@@ -91,46 +126,82 @@ impl Literal {
 
     /// A tensor of zeros.
     ///
-    /// # Panics
-    /// If the number of bytes overflows `usize`; check [`TensorType::bytes`] for untrusted shapes.
-    pub fn zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Literal {
+    /// # Errors
+    /// If there is not that much memory.
+    pub fn try_zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Result<Literal, OutOfMemory> {
         let dims = dims.into();
-        let bytes = TensorType::new(dtype, Arc::clone(&dims)).bytes().expect("size of a literal fits");
-        // One allocation: a vector's would be copied. It is as aligned as a word, so room is left.
-        let spare = Literal::ALIGNMENT / size_of::<u64>() - 1;
-        let words: Arc<[u64]> = std::iter::repeat_n(0, bytes.div_ceil(8) + spare).collect();
-        let start = words.as_ptr().align_offset(Literal::ALIGNMENT).min(spare);
-        Literal { dtype, dims, words, start }
+        let bytes = byte_len(dtype, &dims)?;
+        let data = if bytes <= SMALL {
+            let words: Arc<[u64]> = std::iter::repeat_n(0, bytes.div_ceil(8) + SPARE).collect();
+            let start = aligned_start(&words);
+            Data::Small(words, start)
+        } else {
+            Data::Large(Arc::new(Words::zeros(bytes)?))
+        };
+        Ok(Literal { dtype, dims, data })
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Panics
+    /// If there is not that much memory; use [`Literal::try_zeros`] for untrusted shapes.
+    pub fn zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Literal {
+        Literal::try_zeros(dtype, dims).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
+    ///
+    /// # Errors
+    /// If there is not that much memory.
+    pub fn try_from_fn(
+        dtype: DType,
+        dims: impl Into<Arc<[usize]>>,
+        mut f: impl FnMut(usize) -> Scalar,
+    ) -> Result<Literal, OutOfMemory> {
+        let mut out = Literal::try_zeros(dtype, dims)?;
+        let size = dtype.size();
+        for (i, chunk) in out.bytes_mut().chunks_exact_mut(size).enumerate() {
+            f(i).write(dtype, chunk);
+        }
+        Ok(out)
     }
 
     /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
     ///
     /// # Panics
     /// As [`Literal::zeros`].
-    pub fn from_fn(
-        dtype: DType,
-        dims: impl Into<Arc<[usize]>>,
-        mut f: impl FnMut(usize) -> Scalar,
-    ) -> Literal {
-        let mut out = Literal::zeros(dtype, dims);
-        let size = dtype.size();
-        for (i, chunk) in out.bytes_mut().chunks_exact_mut(size).enumerate() {
-            f(i).write(dtype, chunk);
-        }
-        out
+    pub fn from_fn(dtype: DType, dims: impl Into<Arc<[usize]>>, f: impl FnMut(usize) -> Scalar) -> Literal {
+        Literal::try_from_fn(dtype, dims, f).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// A tensor of one value everywhere.
+    /// A tensor of one value everywhere, rounded to `dtype`. It takes no memory for its other elements yet.
     ///
     /// # Panics
-    /// As [`Literal::zeros`].
+    /// If its bytes cannot be counted; check [`TensorType::bytes`] for untrusted shapes.
     pub fn splat(dtype: DType, dims: impl Into<Arc<[usize]>>, value: Scalar) -> Literal {
-        Literal::from_fn(dtype, dims, |_| value)
+        let mut element = [0; 16];
+        value.write(dtype, &mut element[..dtype.size()]);
+        Literal::splat_of(dtype, dims.into(), element).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// A tensor whose elements are all `element`: bytes of one, then zeros.
+    pub(crate) fn splat_of(
+        dtype: DType,
+        dims: Arc<[usize]>,
+        element: [u8; 16],
+    ) -> Result<Literal, OutOfMemory> {
+        if byte_len(dtype, &dims)? > SMALL {
+            let data = Data::Splat(Arc::new(Splat { element, expanded: OnceLock::new() }));
+            return Ok(Literal { dtype, dims, data });
+        }
+        let mut out = Literal::try_zeros(dtype, dims)?;
+        fill(out.bytes_mut(), &element[..dtype.size()]);
+        Ok(out)
     }
 
     /// A rank 0 tensor.
     pub fn scalar(dtype: DType, value: Scalar) -> Literal {
-        Literal::splat(dtype, [], value)
+        Literal::from_fn(dtype, [], |_| value)
     }
 
     /// A tensor with these elements.
@@ -155,7 +226,7 @@ impl Literal {
         if bytes.len() != expected {
             return Err(LiteralError::Length { ty, expected, found: bytes.len() });
         }
-        let mut out = Literal::zeros(dtype, ty.dims);
+        let mut out = Literal::try_zeros(dtype, ty.dims)?;
         out.bytes_mut().copy_from_slice(bytes);
         Ok(out)
     }
@@ -177,7 +248,7 @@ impl Literal {
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        self.dims.iter().product()
+        if self.is_empty() { 0 } else { self.dims.iter().product() }
     }
 
     /// True if there are no elements.
@@ -185,23 +256,91 @@ impl Literal {
         self.dims.contains(&0)
     }
 
-    /// The elements' bytes, little-endian.
-    pub fn bytes(&self) -> &[u8] {
-        let n = self.len() * self.dtype.size();
-        &bytemuck::cast_slice(&self.words[self.start..])[..n]
+    /// Number of bytes that the elements take.
+    pub fn byte_len(&self) -> usize {
+        self.len() * self.dtype.size()
     }
 
-    /// The elements' bytes to write to; copies them first if they are shared.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let n = self.len() * self.dtype.size();
-        if Arc::get_mut(&mut self.words).is_none() {
+    /// The elements' bytes, little-endian.
+    ///
+    /// # Panics
+    /// If this is a splat that does not fit into memory; see [`Literal::expand`].
+    pub fn bytes(&self) -> &[u8] {
+        let n = self.byte_len();
+        match &self.data {
+            Data::Small(words, start) => &bytemuck::cast_slice(&words[*start..])[..n],
+            Data::Large(words) => &words.bytes()[..n],
+            Data::Splat(splat) => {
+                self.expand().unwrap_or_else(|e| panic!("{e}"));
+                &splat.expanded.get().expect("it was expanded").bytes()[..n]
+            }
+        }
+    }
+
+    /// Writes the elements' bytes to memory of as many, without making room for those of a splat.
+    ///
+    /// # Panics
+    /// If it is not [`Literal::byte_len`] long.
+    pub fn write_to(&self, out: &mut [u8]) {
+        assert_eq!(out.len(), self.byte_len(), "the bytes of {}", self.ty());
+        match self.splat_element() {
+            Some(element) => fill(out, element),
+            None => out.copy_from_slice(self.bytes()),
+        }
+    }
+
+    /// Makes room for the elements of a splat, so that [`Literal::bytes`] has them; all clones share it.
+    ///
+    /// # Errors
+    /// If there is not that much memory.
+    pub fn expand(&self) -> Result<(), OutOfMemory> {
+        if let Data::Splat(splat) = &self.data
+            && splat.expanded.get().is_none()
+        {
+            let words = Words::filled(self.byte_len(), &splat.element[..self.dtype.size()])?;
+            // Another thread may have been faster.
+            let _ = splat.expanded.set(words);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that nobody shares the elements: [`Literal::bytes_mut`] will not copy them.
+    ///
+    /// # Errors
+    /// If there is no memory for a copy.
+    pub fn unshare(&mut self) -> Result<(), OutOfMemory> {
+        let bytes = self.byte_len();
+        let shared = match &mut self.data {
+            Data::Small(words, _) => Arc::get_mut(words).is_none(),
+            Data::Large(words) => Arc::get_mut(words).is_none(),
+            Data::Splat(splat) => {
+                let words = Words::filled(bytes, &splat.element[..self.dtype.size()])?;
+                self.data = Data::Large(Arc::new(words));
+                return Ok(());
+            }
+        };
+        if shared {
             // The copy's elements may begin at another word.
-            let mut copy = Literal::zeros(self.dtype, Arc::clone(&self.dims));
+            let mut copy = Literal::try_zeros(self.dtype, Arc::clone(&self.dims))?;
             copy.bytes_mut().copy_from_slice(self.bytes());
             *self = copy;
         }
-        let words = Arc::get_mut(&mut self.words).expect("what is shared was copied");
-        &mut bytemuck::cast_slice_mut(&mut words[self.start..])[..n]
+        Ok(())
+    }
+
+    /// The elements' bytes to write to; copies them first if they are shared.
+    ///
+    /// # Panics
+    /// If there is no memory for a copy; see [`Literal::unshare`].
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.unshare().unwrap_or_else(|e| panic!("{e}"));
+        let n = self.byte_len();
+        let words = match &mut self.data {
+            Data::Small(words, start) => Arc::get_mut(words).map(|w| &mut w[*start..]),
+            Data::Large(words) => Arc::get_mut(words).map(|w| &mut w.words[w.start..]),
+            Data::Splat(_) => None,
+        };
+        &mut bytemuck::cast_slice_mut(words.expect("what is shared was copied"))[..n]
     }
 
     /// The elements as a native type.
@@ -237,8 +376,20 @@ impl Literal {
     /// # Panics
     /// If there is no such element.
     pub fn get(&self, i: usize) -> Scalar {
+        Scalar::from_bytes(self.dtype, self.element(i))
+    }
+
+    /// The bytes of element number `i`.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    pub fn element(&self, i: usize) -> &[u8] {
+        if let Some(element) = self.splat_element() {
+            assert!(i < self.len(), "element {i} of {}", self.len());
+            return element;
+        }
         let size = self.dtype.size();
-        Scalar::from_bytes(self.dtype, &self.bytes()[i * size..(i + 1) * size])
+        &self.bytes()[i * size..(i + 1) * size]
     }
 
     /// Sets element number `i`, rounded to the element type; copies the elements first if shared.
@@ -252,8 +403,21 @@ impl Literal {
 
     /// The elements in row-major order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Scalar> + '_ {
-        let dtype = self.dtype;
-        self.bytes().chunks_exact(dtype.size()).map(move |b| Scalar::from_bytes(dtype, b))
+        let (dtype, size) = (self.dtype, self.dtype.size());
+        let (bytes, step) = match self.splat_element() {
+            Some(element) => (element, 0),
+            None => (self.bytes(), size),
+        };
+        (0..self.len()).map(move |i| Scalar::from_bytes(dtype, &bytes[i * step..][..size]))
+    }
+
+    /// The bytes of the one element that a splat holds; `None` for a literal that holds all of them, whatever
+    /// they are.
+    fn splat_element(&self) -> Option<&[u8]> {
+        match &self.data {
+            Data::Splat(splat) => Some(&splat.element[..self.dtype.size()]),
+            Data::Small(..) | Data::Large(_) => None,
+        }
     }
 
     /// The same elements under other dimensions.
@@ -262,22 +426,93 @@ impl Literal {
     /// If the number of elements differs.
     pub fn reshape(&self, dims: impl Into<Arc<[usize]>>) -> Literal {
         let dims = dims.into();
-        assert_eq!(dims.iter().product::<usize>(), self.len(), "a reshape keeps the number of elements");
-        Literal { dtype: self.dtype, dims, words: Arc::clone(&self.words), start: self.start }
+        let reshaped = Literal { dtype: self.dtype, dims, data: self.data.clone() };
+        assert_eq!(reshaped.len(), self.len(), "a reshape keeps the number of elements");
+        reshaped
     }
 
     /// True if all elements are the same bits (and there is at least one).
     pub fn is_splat(&self) -> bool {
-        let size = self.dtype.size();
-        let bytes = self.bytes();
-        bytes.len() >= size && bytes.chunks_exact(size).all(|c| *c == bytes[..size])
+        self.one_element().is_some()
+    }
+
+    /// The bytes of the element that all are equal to.
+    fn one_element(&self) -> Option<&[u8]> {
+        if let Some(element) = self.splat_element() {
+            return Some(element);
+        }
+        let (size, bytes) = (self.dtype.size(), self.bytes());
+        let first = bytes.get(..size)?;
+        // Each element is the one before it.
+        (bytes[size..] == bytes[..bytes.len() - size]).then_some(first)
+    }
+}
+
+/// Words that may have to be left out for the first element to be aligned: memory is as aligned as a word.
+const SPARE: usize = Literal::ALIGNMENT / size_of::<u64>() - 1;
+
+fn aligned_start(words: &[u64]) -> usize {
+    words.as_ptr().align_offset(Literal::ALIGNMENT).min(SPARE)
+}
+
+/// Bytes of the elements.
+fn byte_len(dtype: DType, dims: &[usize]) -> Result<usize, OutOfMemory> {
+    let elements = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+    // A size of zero makes up for others that overflow.
+    let elements = if dims.contains(&0) { Some(0) } else { elements };
+    let bytes = elements.and_then(|n| n.checked_mul(dtype.size()));
+    bytes.filter(|b| *b <= isize::MAX as usize - Literal::ALIGNMENT).ok_or_else(OutOfMemory::uncountable)
+}
+
+/// Writes copies of an element one after the other.
+fn fill(bytes: &mut [u8], element: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    bytes[..element.len()].copy_from_slice(element);
+    let mut filled = element.len();
+    while filled < bytes.len() {
+        let n = filled.min(bytes.len() - filled);
+        bytes.copy_within(..n, filled);
+        filled += n;
+    }
+}
+
+impl Words {
+    /// Zeroed pages: what is never written to takes no memory.
+    fn zeros(bytes: usize) -> Result<Words, OutOfMemory> {
+        let charge = Charge::new(bytes)?;
+        let words = bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE)
+            .map_err(|()| OutOfMemory::refused(bytes))?;
+        let start = aligned_start(&words);
+        Ok(Words { words, start, _charge: charge })
+    }
+
+    fn filled(bytes: usize, element: &[u8]) -> Result<Words, OutOfMemory> {
+        let mut words = Words::zeros(bytes)?;
+        if element.iter().any(|b| *b != 0) {
+            let start = words.start;
+            fill(&mut bytemuck::cast_slice_mut(&mut words.words[start..])[..bytes], element);
+        }
+        Ok(words)
+    }
+
+    /// The elements, and what is left of the last words.
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.words[self.start..])
     }
 }
 
 /// Of the same type, and with the same bits.
 impl PartialEq for Literal {
     fn eq(&self, other: &Literal) -> bool {
-        self.dtype == other.dtype && self.dims == other.dims && self.bytes() == other.bytes()
+        if self.dtype != other.dtype || self.dims != other.dims {
+            return false;
+        }
+        match (self.splat_element(), other.splat_element()) {
+            (None, None) => self.bytes() == other.bytes(),
+            _ => self.one_element().is_some_and(|a| other.one_element() == Some(a)),
+        }
     }
 }
 
@@ -287,7 +522,8 @@ impl Hash for Literal {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.dtype.hash(state);
         self.dims.hash(state);
-        self.bytes().hash(state);
+        // The same for a splat, whether all of its elements are there or one.
+        self.one_element().unwrap_or_else(|| self.bytes()).hash(state);
     }
 }
 
@@ -323,6 +559,54 @@ mod tests {
             }
             assert_eq!(literal, copy);
         }
+    }
+
+    #[test]
+    fn a_splat_is_one_element() {
+        let huge = Literal::splat(DType::F64, [3_000_000_000, 100], Scalar::Float(0.5));
+        assert_eq!(huge.get(299_999_999_999), Scalar::Float(0.5));
+        assert_eq!(huge.iter().len(), 300_000_000_000);
+        assert_eq!(huge.byte_len(), 2_400_000_000_000);
+        assert!(huge.is_splat() && huge == huge.clone());
+        let other = Literal::splat(DType::F64, [3_000_000_000, 100], Scalar::Float(0.25));
+        assert_ne!(huge, other);
+        assert!(format!("{huge:?}").contains("0.5"));
+        assert!(huge.reshape([300_000_000_000]).get(7) == Scalar::Float(0.5));
+        assert!(huge.clone().expand().is_err());
+        assert!(huge.clone().unshare().is_err());
+    }
+
+    #[test]
+    fn a_splat_is_what_its_elements_are() {
+        let hash = |l: &Literal| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            l.hash(&mut hasher);
+            hasher.finish()
+        };
+        for n in [1, 2, 100, 100_000] {
+            let splat = Literal::splat(DType::S16, [n], Scalar::Signed(-3));
+            let mut dense = Literal::zeros(DType::S16, [n]);
+            dense.as_slice_mut::<i16>().fill(-3);
+            assert_eq!((&splat, hash(&splat)), (&dense, hash(&dense)));
+            assert_eq!(splat.as_slice::<i16>(), dense.as_slice::<i16>());
+            assert!(splat.iter().eq(dense.iter()));
+            let (mut changed, mut other) = (splat.clone(), dense.clone());
+            changed.set(n - 1, Scalar::Signed(4));
+            other.set(n - 1, Scalar::Signed(4));
+            assert_eq!(changed, other);
+            assert_ne!(changed, splat);
+            assert_eq!(changed.is_splat(), n == 1);
+            assert_eq!(splat.get(n - 1), Scalar::Signed(-3));
+        }
+        assert!(!Literal::zeros(DType::F32, [0]).is_splat());
+        assert_eq!(Literal::splat(DType::F32, [0, usize::MAX], Scalar::Float(1.0)).len(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let e = Literal::try_zeros(DType::F32, [1 << 40, 1 << 4]).unwrap_err();
+        assert!(e.to_string().starts_with("70368744177664 bytes"), "{e}");
+        assert!(Literal::try_zeros(DType::F32, [usize::MAX, 2]).is_err());
     }
 
     #[test]

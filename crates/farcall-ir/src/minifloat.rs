@@ -59,9 +59,10 @@ pub fn decode(dtype: DType, code: u8) -> f64 {
     if f.special == Special::NanNegativeZero && negative && magnitude == 0 {
         return f64::NAN;
     }
+    // The sign of a NaN counts where floats are ordered by their bits.
     if magnitude > f.max_finite {
         let infinity = f.special == Special::Ieee && magnitude == f.max_finite + 1;
-        return if infinity { sign * f64::INFINITY } else { f64::NAN };
+        return if infinity { f64::INFINITY } else { f64::NAN }.copysign(sign);
     }
     let exponent = i32::from(magnitude >> f.mantissa_bits);
     let fraction = f64::from(magnitude & ((1 << f.mantissa_bits) - 1));
@@ -118,20 +119,18 @@ pub fn encode(dtype: DType, value: f64) -> u8 {
     sign | code as u8
 }
 
-/// Power of two nearest to a value; zero and negative numbers have none (NaN), tiny ones clamp.
+/// Power of two nearest to a value, the larger one halfway; zero and negative numbers have none (NaN),
+/// tiny ones clamp.
 fn encode_power_of_two(value: f64) -> u8 {
-    if value.is_nan() || value < 0.0 || value.is_infinite() {
+    if value.is_nan() || value <= 0.0 || value.is_infinite() {
         return 0xff;
     }
     if value < exp2(-127) {
         return 0;
     }
     let exponent = exponent_of(value);
-    // Halfway between two powers the code with the even last bit wins.
-    let fraction = value / exp2(exponent);
-    let code = exponent + 127;
-    let up = fraction > 1.5 || (fraction == 1.5 && code % 2 == 1);
-    u8::try_from(code + i32::from(up)).unwrap_or(0xff)
+    let up = value / exp2(exponent) >= 1.5;
+    u8::try_from(exponent + 127 + i32::from(up)).unwrap_or(0xff)
 }
 
 /// Floor of the binary logarithm of a positive finite number.
@@ -176,6 +175,24 @@ mod tests {
         assert_eq!(decode(DType::F4E2M1FN, 0x07), 6.0);
         assert!(decode(DType::F8E4M3FN, encode(DType::F8E4M3FN, 1e9)).is_nan());
         assert_eq!(decode(DType::F6E2M3FN, encode(DType::F6E2M3FN, 1e9)), 7.5);
+    }
+
+    /// As ml_dtypes and XLA round.
+    #[test]
+    fn powers_of_two() {
+        let round = |x: f64| decode(DType::F8E8M0FNU, encode(DType::F8E8M0FNU, x));
+        for x in [0.0, -0.0, -1.0, f64::INFINITY, f64::NAN, 1.5 * 2f64.powi(127)] {
+            assert!(round(x).is_nan(), "{x}");
+        }
+        let rounded = [3.0, 6.0, 1.4, 1.6, 0.75, 1e-45].map(round);
+        assert_eq!(rounded, [4.0, 8.0, 1.0, 2.0, 1.0, 2f64.powi(-127)]);
+    }
+
+    #[test]
+    fn nans_keep_their_sign() {
+        let signs = [0x7f, 0xff].map(|code| decode(DType::F8E4M3FN, code).is_sign_negative());
+        assert_eq!(signs, [false, true]);
+        assert_eq!(encode(DType::F8E5M2, decode(DType::F8E5M2, 0xfe)), 0xfe);
     }
 
     #[test]

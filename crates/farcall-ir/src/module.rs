@@ -197,6 +197,14 @@ impl Func {
         &self[value]
     }
 
+    /// Gives a value another type.
+    ///
+    /// # Panics
+    /// If it is no value of this function.
+    pub fn set_ty(&mut self, value: ValueId, ty: Type) {
+        self.values[value.index()].ty = ty;
+    }
+
     /// The tensor type of a value, if it is a tensor.
     pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
         self[value].tensor()

@@ -420,12 +420,12 @@ fn constants() {
                   = note: did you mean `f32`?"#]],
         ),
         (
-            "dense<1.0> : tensor<1000000000000xf32>",
+            "dense<1.0> : tensor<9000000000000000000xf32>",
             expect![[r#"
-                error: [constant-size] the constants up to this tensor<1000000000000xf32> take more than 4294967296 bytes
+                error: [constant-size] tensor<9000000000000000000xf32> has more bytes than can be counted
                  --> t.mlir:2:25
                   |
-                2 | %0 = stablehlo.constant dense<1.0> : tensor<1000000000000xf32>
+                2 | %0 = stablehlo.constant dense<1.0> : tensor<9000000000000000000xf32>
                   |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
         ),
         (
@@ -585,4 +585,35 @@ fn lines_of_a_part_are_those_of_the_file() {
           |
           = note: an operation's name begins with its dialect, for example `stablehlo.add`"#]]
     .assert_eq(&e.to_string());
+}
+
+#[test]
+fn labels_of_bodies() {
+    check(
+        "func.func @f(tensor<f32>) -> tensor<f32> {\n^bb0(%a: tensor<f32>, %b: tensor<i32>):\n  return %a : tensor<f32>\n}",
+        expect![[r#"
+            error: [type-mismatch] @f takes (tensor<f32>), but the label of its body has (tensor<f32>, tensor<i32>)
+             --> t.mlir:1:11
+              |
+            1 | func.func @f(tensor<f32>) -> tensor<f32> {
+              |           ^^"#]],
+    );
+    check(
+        "func.func @f(%a: tensor<f32>) -> tensor<f32> {\n^bb0(%b: tensor<f32>):\n  return %b : tensor<f32>\n}",
+        expect![[r#"
+            error: [parse] the arguments of this region have their names already; a label cannot name them again
+             --> t.mlir:2:1
+              |
+            2 | ^bb0(%b: tensor<f32>):
+              | ^^^^"#]],
+    );
+    check(
+        "func.func @f(tensor<f32>) -> tensor<f32> {\n  %0 = stablehlo.constant dense<1.0> : tensor<f32>\n  return %0 : tensor<f32>\n}",
+        expect![[r#"
+            error: [type-mismatch] @f takes (tensor<f32>), but the label of its body has ()
+             --> t.mlir:1:11
+              |
+            1 | func.func @f(tensor<f32>) -> tensor<f32> {
+              |           ^^"#]],
+    );
 }

@@ -146,23 +146,25 @@ fn binary() {
         assert!(printed.contains(&line.replace("%x", "%arg0")), "{line}");
     }
     check(
-        r#"func.func @f(%x: tensor<2xf32>, %q: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) {
+        r#"func.func @f(%x: tensor<2xf32>, %q: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, %n: tensor<2xui32>) {
             %0 = stablehlo.complex %x, %x : tensor<2xcomplex<f32>>
             %1 = "stablehlo.complex"(%x, %x) {a} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
             %2 = chlo.next_after %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
             %3 = chlo.polygamma %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
             %4 = chlo.zeta %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
             %5 = stablehlo.add %q, %q : (tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) -> tensor<2x!quant.uniform<i32:f32, 0.01>>
+            %6 = chlo.mulhi %n, %n : tensor<2xui32>, tensor<2xui32> -> tensor<2xui32>
             return
         }"#,
         expect![[r#"
-            func.func public @f(%arg0: tensor<2xf32>, %arg1: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) {
+            func.func public @f(%arg0: tensor<2xf32>, %arg1: tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, %arg2: tensor<2xui32>) {
               %0 = stablehlo.complex %arg0, %arg0 : tensor<2xcomplex<f32>>
               %1 = stablehlo.complex %arg0, %arg0 {a} : tensor<2xcomplex<f32>>
               %2 = chlo.next_after %arg0, %arg0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
               %3 = chlo.polygamma %arg0, %arg0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
               %4 = chlo.zeta %arg0, %arg0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
               %5 = stablehlo.add %arg1, %arg1 : (tensor<2x!quant.uniform<i8:f32, 0.1:-30>>, tensor<2x!quant.uniform<i8:f32, 0.1:-30>>) -> tensor<2x!quant.uniform<i32:f32, 0.01>>
+              %6 = chlo.mulhi %arg2, %arg2 : tensor<2xui32>, tensor<2xui32> -> tensor<2xui32>
               return
             }"#]],
     );
@@ -723,4 +725,97 @@ fn modules_and_attributes() {
           }
         }
     "#]].assert_eq(&printed);
+}
+
+#[test]
+fn a_slice_of_rank_0_has_both_commas() {
+    check(
+        "func.func @f(%x: tensor<i32>) -> tensor<i32> {
+            %0 = stablehlo.dynamic_slice %x, , sizes = [] : (tensor<i32>) -> tensor<i32>
+            return %0 : tensor<i32>
+        }",
+        expect![[r#"
+            func.func public @f(%arg0: tensor<i32>) -> tensor<i32> {
+              %0 = stablehlo.dynamic_slice %arg0, , sizes = [] : (tensor<i32>) -> tensor<i32>
+              return %0 : tensor<i32>
+            }"#]],
+    );
+}
+
+#[test]
+fn parameters_may_be_named_by_the_label_of_the_body() {
+    for head in ["@f()", "@f(tensor<f32>, tensor<2xf32>)"] {
+        let program = format!(
+            "func.func {head} -> tensor<f32> {{
+            ^bb0(%a: tensor<f32>, %b: tensor<2xf32>):
+              return %a : tensor<f32>
+            }}"
+        );
+        let module = parse(&program);
+        assert_eq!(
+            text::print(&module),
+            "module {\n  func.func public @f(%arg0: tensor<f32>, %arg1: tensor<2xf32>) -> tensor<f32> {\n    \
+             return %arg0 : tensor<f32>\n  }\n}\n"
+        );
+    }
+    // With attributes, as a declaration has them.
+    check(
+        "func.func @f(tensor<f32> {jax.arg_info = \"x\"}) -> tensor<f32> {
+        ^bb0(%a: tensor<f32>):
+          return %a : tensor<f32>
+        }",
+        expect![[r#"
+            func.func public @f(%arg0: tensor<f32> {jax.arg_info = "x"}) -> tensor<f32> {
+              return %arg0 : tensor<f32>
+            }"#]],
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    let program = "func.func @f(%x: tensor<f32>) -> tensor<f32> {\n  return %x : tensor<f32>\n}";
+    assert!(parse(&format!("\u{feff}{program}")) == parse(program));
+}
+
+#[test]
+fn collectives() {
+    check(
+        r#"func.func @f(%x: tensor<2x4xf32>, %i: tensor<1xi32>) {
+            %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<0> : tensor<1x1xi64>, use_global_device_ids}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+            %1:2 = "stablehlo.all_reduce"(%x, %0) ({
+              ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+                %8 = stablehlo.add %a, %b : tensor<f32>
+                stablehlo.return %8 : tensor<f32>
+            }) {channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>, replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>} : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+            %2 = "stablehlo.reduce_scatter"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, scatter_dimension = 1 : i64}> ({
+              ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+                %8 = stablehlo.add %a, %b : tensor<f32>
+                stablehlo.return %8 : tensor<f32>
+            }) : (tensor<2x4xf32>) -> tensor<2x2xf32>
+            %3 = "stablehlo.all_to_all"(%x) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<2x4xf32>) -> tensor<4x2xf32>
+            %4 = "stablehlo.collective_broadcast"(%x) <{replica_groups = dense<> : tensor<0x0xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+            %5 = "stablehlo.collective_broadcast"(%x, %i) <{has_dynamic_root = true, replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>}> : (tensor<2x4xf32>, tensor<1xi32>) -> tensor<2x4xf32>
+            %6 = "stablehlo.collective_permute"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x4xf32>, %arg1: tensor<1xi32>) {
+              %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<0> : tensor<1x1xi64>, use_global_device_ids}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+              %1:2 = "stablehlo.all_reduce"(%arg0, %0) <{channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>, replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>}> ({
+              ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                %7 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                stablehlo.return %7 : tensor<f32>
+              }) : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+              %2 = "stablehlo.reduce_scatter"(%arg0) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, scatter_dimension = 1 : i64}> ({
+              ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                %7 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                stablehlo.return %7 : tensor<f32>
+              }) : (tensor<2x4xf32>) -> tensor<2x2xf32>
+              %3 = "stablehlo.all_to_all"(%arg0) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<2x4xf32>) -> tensor<4x2xf32>
+              %4 = "stablehlo.collective_broadcast"(%arg0) <{replica_groups = dense<> : tensor<0x0xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+              %5 = "stablehlo.collective_broadcast"(%arg0, %arg1) <{has_dynamic_root, replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>}> : (tensor<2x4xf32>, tensor<1xi32>) -> tensor<2x4xf32>
+              %6 = "stablehlo.collective_permute"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+              return
+            }"#]],
+    );
 }

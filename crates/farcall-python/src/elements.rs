@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use farcall_ir::{DType, Literal, TensorType};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -64,7 +64,8 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
         let found = bytes.len_bytes();
         return Err(PyValueError::new_err(format!("{found} bytes are no elements of {ty}")));
     }
-    let mut literal = Literal::zeros(dtype, ty.dims);
+    let mut literal =
+        Literal::try_zeros(dtype, ty.dims).map_err(|e| PyMemoryError::new_err(e.to_string()))?;
     bytes.copy_to_slice(py, literal.bytes_mut())?;
     Ok(literal)
 }

@@ -1,7 +1,7 @@
 //! Compiled programs.
 
 use farcall::{CompileOptions, RunError};
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::{Module, Source, TensorType, text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ pub(crate) struct Executable {
 
 /// Compiles a program.
 #[pyfunction]
-#[pyo3(signature = (text, *, registry, name, entry, denormals))]
+#[pyo3(signature = (text, *, registry, name, entry, denormals, semantics))]
 pub(crate) fn compile(
     py: Python<'_>,
     text: String,
@@ -29,6 +29,7 @@ pub(crate) fn compile(
     name: String,
     entry: Option<String>,
     denormals: &str,
+    semantics: &str,
 ) -> PyResult<Executable> {
     let denormals = match denormals {
         "ieee" => Denormals::Ieee,
@@ -39,7 +40,15 @@ pub(crate) fn compile(
         }
     };
     let registry = registry.get().inner.clone();
-    let options = CompileOptions { entry, denormals };
+    let semantics = match semantics {
+        "xla" => Semantics::Xla,
+        "stablehlo" => Semantics::StableHlo,
+        other => {
+            let message = format!("semantics are \"xla\" or \"stablehlo\", not {other:?}");
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
     py.detach(move || {
         let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
         Executable::new(&module, &registry, &options)

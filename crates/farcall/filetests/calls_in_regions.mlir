@@ -35,8 +35,8 @@ func.func @main(%x: tensor<4xf32>, %s: tensor<f32>) -> (tensor<4xf32>, tensor<4x
   return %0#0, %0#1, %1, %2#0, %2#1 : tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<2xf32>, tensor<2xi32>
 }
 // run: dense<[5.0, 1.0, 3.0, 2.0]> : tensor<4xf32> ; dense<10.0> : tensor<f32>
-// = dense<[2.0, 1.0, 3.0, 5.0]> : tensor<4xf32>
+// = dense<[2.000000e+00, 1.000000e+00, 3.000000e+00, 5.000000e+00]> : tensor<4xf32>
 // = dense<[3, 1, 2, 0]> : tensor<4xi32>
-// = dense<[105.0, 21.0, 63.0, 42.0]> : tensor<4xf32>
-// = dense<[2.0, 1.0]> : tensor<2xf32>
+// = dense<[1.050000e+02, 2.100000e+01, 6.300000e+01, 4.200000e+01]> : tensor<4xf32>
+// = dense<[2.000000e+00, 1.000000e+00]> : tensor<2xf32>
 // = dense<[3, 1]> : tensor<2xi32>

@@ -21,16 +21,12 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
             };
             Some(AttrValue::Array(ty, items))
         }
-        Attr::Dense(literal) | Attr::DenseArray(literal) => {
+        Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
             let ty = scalar_type(literal.dtype())?;
             Some(AttrValue::Array(
                 ty,
                 literal.iter().map(|scalar| number(scalar, ty)).collect::<Option<_>>()?,
             ))
-        }
-        Attr::DenseIndex(_, values) => {
-            let ty = ScalarType::I64;
-            Some(AttrValue::Array(ty, values.iter().map(|v| AttrValue::Int((*v).into(), ty)).collect()))
         }
         Attr::Dict(dict) => {
             let entries = dict.iter().map(|(name, attr)| Some((name.clone(), value(attr)?)));

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use farcall_ir::eval::{CallSite, Denormals, Host, Value};
+use farcall_ir::eval::{CallSite, Host, Numerics, Value, tensors};
 use farcall_ir::module::Inst;
 use farcall_ir::{Module, Type};
 
@@ -14,7 +14,7 @@ use crate::compile::program_of;
 use crate::executable::Executable;
 use crate::plan::NestedCall;
 use crate::registry::Registry;
-use crate::runtime::{tensors, values};
+use crate::runtime::values;
 
 /// Runs the evaluator's custom calls on targets of a registry.
 ///
@@ -23,7 +23,7 @@ use crate::runtime::{tensors, values};
 #[derive(Debug)]
 pub struct RegistryHost<'a> {
     registry: &'a Registry,
-    denormals: Denormals,
+    numerics: Numerics,
     /// By where module and instruction are in memory.
     known: RefCell<HashMap<(usize, usize), Known>>,
 }
@@ -39,8 +39,8 @@ struct Known {
 
 impl<'a> RegistryHost<'a> {
     /// A host over a registry; handlers are entered in this mode.
-    pub fn new(registry: &'a Registry, denormals: Denormals) -> RegistryHost<'a> {
-        RegistryHost { registry, denormals, known: RefCell::default() }
+    pub fn new(registry: &'a Registry, numerics: impl Into<Numerics>) -> RegistryHost<'a> {
+        RegistryHost { registry, numerics: numerics.into(), known: RefCell::default() }
     }
 
     /// The program of one call.
@@ -60,7 +60,7 @@ impl<'a> RegistryHost<'a> {
         }
         let module = program_of(site.module, site.func, site.inst);
         let executable =
-            Executable::of_call(module, self.registry, self.denormals).map_err(|e| e.to_string())?;
+            Executable::of_call(module, self.registry, self.numerics).map_err(|e| e.to_string())?;
         let new = Known {
             inst: inst.clone(),
             operands: operands.cloned().collect(),

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::memory::{self, OutOfMemory};
+use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
-use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType};
+use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType, Type};
 
 use crate::compile::{self, Failure};
 use crate::custom_call::RunContext;
@@ -21,6 +23,20 @@ pub struct CompileOptions {
     pub entry: Option<String>,
     /// What runs do with subnormal numbers.
     pub denormals: Denormals,
+    /// Whose word counts where XLA and the StableHLO specification differ.
+    pub semantics: Semantics,
+    /// Types of the inputs, for a program that leaves sizes open; `None`: those that it declares.
+    pub inputs: Option<Vec<TensorType>>,
+    /// Elements of inputs on which sizes depend, by number. The program is compiled for these: a run that
+    /// gives others is an error.
+    pub known: Vec<Option<Literal>>,
+}
+
+impl CompileOptions {
+    /// How runs compute.
+    fn numerics(&self) -> Numerics {
+        Numerics { denormals: self.denormals, semantics: self.semantics }
+    }
 }
 
 /// Why a program could not be compiled.
@@ -32,6 +48,14 @@ pub enum CompileError {
     /// The engine is at fault.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
+    /// The program needs more memory than there is.
+    #[error("{what}: {error}")]
+    Memory {
+        /// What the memory is for.
+        what: String,
+        /// How much it is, and what stands against it.
+        error: OutOfMemory,
+    },
 }
 
 /// What compiling took, and what it made.
@@ -66,15 +90,21 @@ struct Inner {
     inputs: Vec<TensorType>,
     outputs: Vec<TensorType>,
     names: Vec<Option<String>>,
+    /// Inputs that must be what the program was compiled for.
+    known: Vec<Option<Literal>>,
     stats: CompileStats,
 }
 
 impl Executable {
     /// Verifies and compiles a program; custom calls are bound to targets of `registry`.
     ///
+    /// A program with dynamic dimensions is compiled for inputs of one list of types: those that
+    /// `options` give, or the parameters', if only what is computed from them is dynamic.
+    ///
     /// # Errors
-    /// Every violation of the specification that the verifier finds; then every target that is
-    /// missing, with its place, close names and how to load one.
+    /// Every violation of the specification that the verifier finds; a shape that does not follow from
+    /// the types of the inputs; then every target that is missing, with its place, close names and how to
+    /// load one.
     pub fn compile(
         module: &Module,
         registry: &Registry,
@@ -82,17 +112,21 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         verify(module)?;
-        require_static(module)?;
-        Executable::verified(module.clone(), registry, options, begin)
+        let refined = refined(module, options)?;
+        let module = refined.unwrap_or_else(|| module.clone());
+        require_static(&module)?;
+        Executable::verified(module, registry, options, begin)
     }
 
     /// A program of one custom call that is a part of a verified one.
     pub(crate) fn of_call(
         module: Module,
         registry: &Registry,
-        denormals: Denormals,
+        numerics: Numerics,
     ) -> Result<Executable, CompileError> {
-        Executable::verified(module, registry, &CompileOptions { entry: None, denormals }, Instant::now())
+        let Numerics { denormals, semantics } = numerics;
+        let options = CompileOptions { denormals, semantics, ..CompileOptions::default() };
+        Executable::verified(module, registry, &options, Instant::now())
     }
 
     fn verified(
@@ -105,17 +139,26 @@ impl Executable {
         let module = Arc::new(module);
         let entry = entry(&module, options.entry.as_deref())?;
         let plan =
-            compile::compile(&module, entry, registry, options.denormals).map_err(
+            compile::compile(&module, entry, registry, options.numerics()).map_err(
                 |failure| match failure {
-                    Failure::Program(diagnostics) => CompileError::Program(ProgramError {
-                        source: Arc::clone(&module.source),
-                        diagnostics,
-                    }),
+                    Failure::Program(diagnostics) => {
+                        CompileError::Program(diagnostics.into_error(&module.source))
+                    }
                     Failure::Plan(error) => CompileError::Plan(error),
                 },
             )?;
         let planned = Instant::now();
-        let program = Program::new(plan)?;
+        // Refused now rather than when it runs.
+        memory::admit_program(plan.memory()).map_err(|error| {
+            let what = format!(
+                "the program's values take {} bytes, its constants {}, its results the rest",
+                plan.arena_size,
+                plan.constant_bytes()
+            );
+            CompileError::Memory { what, error }
+        })?;
+        let program = Program::new(plan)
+            .map_err(|error| CompileError::Memory { what: "the program's constants".to_owned(), error })?;
         let plan = program.plan();
         let stats = CompileStats {
             verify: verified - begin,
@@ -127,8 +170,12 @@ impl Executable {
         };
         let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
         let outputs = plan.results.iter().map(|r| r.ty.clone()).collect();
-        let names = entry.param_attrs.iter().map(name).collect();
-        let inner = Inner { inputs, outputs, names, stats, program: Arc::new(program) };
+        // Tokens are no inputs.
+        let params = entry.params().iter().zip(&entry.param_attrs);
+        let names =
+            params.filter(|(p, _)| *entry.ty(**p) != Type::Token).map(|(_, attrs)| name(attrs)).collect();
+        let known = options.known.clone();
+        let inner = Inner { inputs, outputs, names, known, stats, program: Arc::new(program) };
         Ok(Executable { inner: Arc::new(inner) })
     }
 
@@ -211,8 +258,30 @@ impl Executable {
                 });
             }
         }
-        Ok(())
+        let differs =
+            |(given, known): (&Literal, &Option<Literal>)| known.as_ref().is_some_and(|k| k != given);
+        match inputs.iter().zip(&self.inner.known).position(differs) {
+            None => Ok(()),
+            Some(index) => {
+                Err(RunError::KnownInput { index, name: self.inner.names.get(index).cloned().flatten() })
+            }
+        }
     }
+}
+
+/// A verified program with the sizes that follow from the types of its inputs; `None` if it leaves none
+/// open. (The rest of the options does not count here.)
+///
+/// # Errors
+/// As [`refine`](farcall_ir::refine::refine), and what the verifier finds wrong once sizes are known.
+pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
+    if !refine::is_needed(module) && options.inputs.is_none() && options.known.is_empty() {
+        return Ok(None);
+    }
+    let entry = entry(module, options.entry.as_deref())?;
+    let refined = refine::refine(module, entry, options.inputs.as_deref(), &options.known)?;
+    verify(&refined)?;
+    Ok(Some(refined))
 }
 
 /// The name that a parameter was given by the program that wrote the text.

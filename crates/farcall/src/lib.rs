@@ -19,14 +19,17 @@ pub mod custom_call;
 pub mod eval_host;
 mod executable;
 mod float_control;
+mod interrupt;
 mod op_program;
 pub mod plan;
 pub mod registry;
 mod runtime;
 
 pub use attributes::attr as attribute;
-pub use executable::{CompileError, CompileOptions, CompileStats, Executable};
+pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ir as ir;
+pub use farcall_ir::memory;
+pub use interrupt::Interrupt;
 pub use op_program::{OpError, op_program};
 pub use plan::Plan;
 pub use registry::Registry;

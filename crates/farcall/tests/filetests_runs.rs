@@ -50,6 +50,41 @@ fn wrong_inputs_are_named() {
 }
 
 #[test]
+fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
+    let program = "func.func @main(%x: tensor<?xf32>, %s: tensor<2xi32>) -> tensor<?x?xf32> {
+  %0 = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}";
+    let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+    let compile = |options: &CompileOptions| Executable::compile(&module, &Registry::new(), options);
+    let (x, sizes) = (f32s(&[1.0, 2.0]), Literal::from_slice(DType::S32, [2], &[2, 1]));
+    let mut options = CompileOptions::default();
+    expect![[r#"
+        error: [dynamic-shape] parameter 0 of @main, tensor<?xf32>, has a dynamic dimension
+         --> test.mlir:1:11
+          |
+        1 | func.func @main(%x: tensor<?xf32>, %s: tensor<2xi32>) -> tensor<?x?xf32> {
+          |           ^^^^^
+          |
+          = note: the types of the inputs say what it is"#]]
+    .assert_eq(&compile(&options).unwrap_err().to_string());
+    options.inputs = Some(vec![x.ty(), sizes.ty()]);
+    expect![[r#"
+        error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known of the inputs
+         --> test.mlir:2:8
+          |
+        2 |   %0 = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x?xf32>
+          |        ^^^^^^^^^^^^^^^^^^^^^^^^^"#]].assert_eq(&compile(&options).unwrap_err().to_string());
+    options.known = vec![None, Some(sizes.clone())];
+    let executable = compile(&options).unwrap();
+    assert_eq!(executable.outputs()[0].to_string(), "tensor<2x1xf32>");
+    assert_eq!(executable.run(&[x.clone(), sizes]).unwrap(), [x.reshape([2, 1])]);
+    let others = Literal::from_slice(DType::S32, [2], &[1, 2]);
+    expect!["input 1 has other elements than the program was compiled for"]
+        .assert_eq(&executable.run(&[x, others]).unwrap_err().to_string());
+}
+
+#[test]
 fn a_failed_run_leaves_the_executable_usable() {
     let executable = compile(ROOTS);
     for _ in 0..3 {

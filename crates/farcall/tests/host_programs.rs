@@ -95,6 +95,22 @@ fn buffers_without_elements_and_scalars() {
 }
 
 #[test]
+fn a_call_for_empty_tensors_alone_is_not_made() {
+    let _alone = alone();
+    let executable = compile(
+        "func.func @main() -> tensor<0xi64> {
+  %0 = stablehlo.constant dense<0> : tensor<i64>
+  %1 = stablehlo.custom_call @noted(%0) {mhlo.backend_config = {by = 999 : i64}} : (tensor<i64>) -> tensor<i64>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<i64>) -> tensor<0xi64>
+  return %2 : tensor<0xi64>
+}",
+        &rust_ops(),
+    );
+    assert_eq!(executable.stats().thunks.get("custom_call"), None);
+    assert!(executable.run(&[]).unwrap()[0].is_empty());
+}
+
+#[test]
 fn an_operand_that_is_changed_in_place_is_copied_once_if_it_lives_on() {
     let registry = rust_ops();
     let program = |rest: &str| {

@@ -79,7 +79,10 @@ fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec
 }
 
 fn fails(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)], message: Expect) {
-    message.assert_eq(&call(op, inputs, attrs).unwrap_err());
+    let error = call(op, inputs, attrs).unwrap_err();
+    // How much memory there is differs from machine to machine.
+    let (said, _) = error.split_once(", but only").unwrap_or((&error, ""));
+    message.assert_eq(said);
 }
 
 #[test]
@@ -135,7 +138,9 @@ fn sizes_that_cannot_be_are_errors() {
         "ones",
         std::slice::from_ref(&x),
         &rows(1 << 50),
-        expect!["9007199254741056 bytes for the arena cannot be allocated"],
+        expect![
+            "the program's values take 9007199254741056 bytes, its constants 0, its results the rest: 18014398509482056 bytes of memory are needed"
+        ],
     );
     fails(
         "ones",

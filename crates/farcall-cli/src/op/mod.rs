@@ -55,7 +55,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let gives = func.results.len();
     ensure!(given <= gives, "{name} gives {}, but --output is given {given} times", count(gives, "result"));
     let ready =
-        stats.take("compile", || Ready::new(&module, func, &registry, args.denormals.into(), false))?;
+        stats.take("compile", || Ready::new(&module, func, &registry, args.numerics.into(), false))?;
     let results = results::of(&ready, &operands, args.repeat, &mut stats).map_err(in_its_words)?;
     if !args.outputs.is_empty() {
         stats.take("write", || {

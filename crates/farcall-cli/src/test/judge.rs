@@ -12,12 +12,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use farcall::Registry;
 use farcall_ir::diag::Source;
+use farcall_ir::eval::{Numerics, Semantics};
 use farcall_ir::module::{Func, Module};
-use farcall_ir::{Op, ProgramError, text, verify};
+use farcall_ir::{Op, ProgramError, Type, text, verify};
 
 use super::pool::MARK;
 use super::{Outcome, Reply, Task};
-use crate::args::{DenormalMode, LoadArgs, TestArgs};
+use crate::args::{LoadArgs, TestArgs};
 use crate::compare::difference;
 use crate::corpus::{Case, Manifest};
 use crate::execute::Ready;
@@ -61,7 +62,7 @@ impl Judge<'_> {
                     Ok(registry) => registry,
                     Err(e) => return Reply::Fatal(format!("{e:#}")),
                 };
-                Reply::Done(programs(path, &registry, self.args.evaluator))
+                Reply::Done(programs(path, &registry, self.args))
             }
             Task::Case { manifest, name } => {
                 let (corpus, registry) = match self.corpus(manifest) {
@@ -70,7 +71,7 @@ impl Judge<'_> {
                 };
                 let folder = manifest.parent().unwrap_or(Path::new("."));
                 let outcome = match corpus.case(name) {
-                    Ok(found) => case(found, folder, &registry, self.args.evaluator),
+                    Ok(found) => case(found, folder, &registry, self.args),
                     Err(e) => failure("", &e),
                 };
                 Reply::Done(outcome)
@@ -110,7 +111,7 @@ fn panic_message(payload: &(dyn Any + Send)) -> &str {
 }
 
 /// Every program of a file.
-fn programs(path: &Path, registry: &Registry, evaluator: bool) -> Outcome {
+fn programs(path: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
     let source = match program::source(path) {
         Ok(source) => source,
         Err(e) => return failure("", &e),
@@ -122,7 +123,7 @@ fn programs(path: &Path, registry: &Registry, evaluator: bool) -> Outcome {
     for (i, (lines_before, text)) in programs.iter().enumerate() {
         let which = if many { format!("program {}: ", i + 1) } else { String::new() };
         let part = Source::part(source.name(), *text, *lines_before);
-        match one_program(&part, registry, evaluator) {
+        match one_program(&part, registry, args) {
             Ok(None) => {}
             Ok(Some(reason)) => skipped = skipped.or(Some(reason)),
             Err(e) => return failure(&which, &e),
@@ -150,8 +151,9 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
         [] => (String::new(), String::new()),
         [one] => (one.render(&program.source, false), String::new()),
         [first, rest @ ..] => {
-            let mistakes = if rest.len() == 1 { "mistake" } else { "mistakes" };
-            (first.render(&program.source, false), format!("\n… and {} {mistakes} more", rest.len()))
+            let more = rest.len() + program.omitted;
+            let mistakes = if more == 1 { "mistake" } else { "mistakes" };
+            (first.render(&program.source, false), format!("\n… and {more} {mistakes} more"))
         }
     };
     let cause = program.diagnostics.first().map_or_else(String::new, |d| cause(&d.message));
@@ -182,23 +184,28 @@ fn is_place(text: &str) -> bool {
 }
 
 /// Reads, verifies, prints and reads again; runs if it checks anything. Gives the reason if it cannot.
-fn one_program(source: &Arc<Source>, registry: &Registry, evaluator: bool) -> Result<Option<String>> {
+fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
     let module = text::parse(source)?;
     verify::verify(&module)?;
     round_trip(&module)?;
     if !checks(&module) {
         return Ok(None);
     }
+    let semantics = args.semantics.map_or(Semantics::StableHlo, Semantics::from);
+    let numerics = Numerics { semantics, ..Numerics::default() };
     let entries: Vec<&Func> = match module.entry() {
         Some(func) => vec![func],
         // Several functions of one rank: each is a test.
         None => module.funcs.iter().filter(|f| f.public).collect(),
     };
     for func in entries {
-        if !func.params().is_empty() {
+        if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
             return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
         }
-        let ready = Ready::new(&module, func, registry, DenormalMode::Ieee.into(), evaluator)?;
+        let refined = program::refined(&module, func, None)?;
+        let module = refined.as_ref().unwrap_or(&module);
+        let func = verify::entry(module, Some(&func.name))?;
+        let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
         ready.run(&[])?;
     }
     Ok(None)
@@ -225,8 +232,8 @@ fn checks(module: &Module) -> bool {
 }
 
 /// A case of a corpus.
-fn case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Outcome {
-    let result = run_case(case, folder, registry, evaluator);
+fn case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
+    let result = run_case(case, folder, registry, args);
     let Some(expected) = &case.expect_error else {
         return match result {
             Ok(()) => Outcome::passed(),
@@ -250,11 +257,18 @@ fn case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Out
     }
 }
 
-fn run_case(case: &Case, folder: &Path, registry: &Registry, evaluator: bool) -> Result<()> {
+fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Result<()> {
     let module = program::load(&case.program(folder))?;
     let func = verify::entry(&module, None)?;
-    let ready = Ready::new(&module, func, registry, case.denormals()?.into(), evaluator)?;
+    let numerics = Numerics {
+        denormals: case.denormals()?.into(),
+        semantics: args.semantics.map_or(Semantics::Xla, Semantics::from),
+    };
     let inputs = case.inputs(folder)?;
+    let refined = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
+    let module = refined.as_ref().unwrap_or(&module);
+    let func = verify::entry(module, Some(&func.name))?;
+    let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
         let results = ready.run(&inputs)?;

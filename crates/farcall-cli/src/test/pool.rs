@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::report::Judged;
@@ -128,6 +129,9 @@ impl Worker {
         }
         if args.evaluator {
             command.arg("--evaluator");
+        }
+        if let Some(semantics) = args.semantics.and_then(|s| s.to_possible_value()) {
+            command.arg("--semantics").arg(semantics.get_name());
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start a worker")?;

@@ -71,6 +71,86 @@ fn a_program_runs_on_made_and_given_inputs() {
 }
 
 #[test]
+fn tokens_are_neither_given_nor_shown() {
+    let program = "\
+func.func @main(%t: !stablehlo.token, %x: tensor<2xi32>) -> (!stablehlo.token, tensor<2xi32> {jax.result_info = \"y\"}) {
+  return %t, %x : !stablehlo.token, tensor<2xi32>
+}
+";
+    let folder = Folder::new().with("p.mlir", program);
+    folder.prints(
+        &["run", "p.mlir", "--input", "iota"],
+        expect![[r#"
+            out0  s32[2]  y
+            [0, 1]
+        "#]],
+    );
+    folder.prints(
+        &["run", "p.mlir", "--input", "iota", "--evaluator"],
+        expect![[r#"
+            out0  s32[2]  y
+            [0, 1]
+        "#]],
+    );
+    folder.prints(
+        &["inspect", "p.mlir"],
+        expect![[r#"
+            @main in p.mlir
+              in0   s32[2]
+              out0  s32[2]  y
+
+            1 function
+            ┌──────────────────┬───────┐
+            │ operation        ┆ count │
+            ╞══════════════════╪═══════╡
+            │ stablehlo.return ┆     1 │
+            └──────────────────┴───────┘
+
+            no custom calls
+        "#]],
+    );
+}
+
+#[test]
+fn sizes_that_a_program_leaves_open_are_those_of_its_inputs() {
+    let program = "\
+func.func @main(%x: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  %0 = stablehlo.concatenate %x, %x, dim = 1 : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+";
+    let bytes: Vec<u8> = [1f32, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let folder = Folder::new().with("p.mlir", program).with_npy("x.npy", "<f4", "(1, 2)", &bytes);
+    for extra in ["--quiet", "--evaluator"] {
+        assert_eq!(folder.farcall(&["run", "p.mlir", "-i", "x.npy", extra]).code, 0);
+    }
+    folder.prints(
+        &["run", "p.mlir", "-i", "x.npy"],
+        expect![[r#"
+        out0  f32[1,4]
+        [[1.0, 2.0, 1.0, 2.0]]
+    "#]],
+    );
+    folder.prints(&["run", "p.mlir", "-i", "ones:f32[3,2]", "--dump", "refined"], expect![[r#"
+        module {
+          func.func public @main(%arg0: tensor<3x2xf32>) -> tensor<3x4xf32> {
+            %0 = stablehlo.concatenate %arg0, %arg0, dim = 1 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
+            return %0 : tensor<3x4xf32>
+          }
+        }
+    "#]]);
+    folder.fails(&["run", "p.mlir", "-i", "ones"], expect![[r#"
+        error: argument 0 of @main: f32[?,2] has sizes that are not known; give a .npy file, or say what to make, as in rand:f32[4,8]
+    "#]]);
+    folder.fails(
+        &["run", "p.mlir", "-i", "ones:f32[3,3]"],
+        expect![[r#"
+        error: argument 0 of @main: it is f32[3,3], but f32[?,2] is expected
+    "#]],
+    );
+}
+
+#[test]
 fn stages_can_be_printed() {
     let folder = Folder::new().with("p.mlir", DOUBLE);
     folder.prints(&["run", "p.mlir", "--dump", "verified"], expect![[r#"

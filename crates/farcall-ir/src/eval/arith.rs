@@ -32,7 +32,7 @@ pub(super) fn unary(op: Unary, dtype: DType, x: Scalar) -> Option<Scalar> {
         Scalar::Bool(x) => (op == Unary::Not).then_some(Scalar::Bool(!x)),
         Scalar::Signed(x) => unary_integer(op, dtype, x).map(Scalar::Signed),
         Scalar::Unsigned(x) => unary_integer(op, dtype, x.cast_signed()).map(|x| Scalar::Unsigned(x as u64)),
-        Scalar::Float(x) => unary_float(op, x),
+        Scalar::Float(x) => unary_float(op, dtype, x),
         Scalar::Complex(z) => complex::unary(op, z),
     }
 }
@@ -56,7 +56,7 @@ fn unary_integer(op: Unary, dtype: DType, x: i64) -> Option<i64> {
     })
 }
 
-fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
+fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
     Some(Scalar::Float(match op {
         Unary::Abs => x.abs(),
         Unary::Cbrt => libm::cbrt(x),
@@ -82,12 +82,15 @@ fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
         Unary::Tan | Unary::ChloTan => libm::tan(x),
         Unary::Tanh => libm::tanh(x),
         Unary::Acos => libm::acos(x),
+        // Below -1, some versions of the library give a number.
+        Unary::Acosh if x < 1.0 => f64::NAN,
         Unary::Acosh => libm::acosh(x),
         Unary::Asin => libm::asin(x),
         Unary::Asinh => libm::asinh(x),
         Unary::Atan => libm::atan(x),
         Unary::Atanh => libm::atanh(x),
         Unary::BesselI1e => special::bessel_i1e(x),
+        Unary::Cosh if dtype == DType::F32 => special::cosh_f32(x),
         Unary::Cosh => libm::cosh(x),
         Unary::Digamma => special::digamma(x),
         Unary::Erf => libm::erf(x),
@@ -97,6 +100,7 @@ fn unary_float(op: Unary, x: f64) -> Option<Scalar> {
         Unary::IsNegInf => return Some(Scalar::Bool(x == f64::NEG_INFINITY)),
         Unary::IsPosInf => return Some(Scalar::Bool(x == f64::INFINITY)),
         Unary::Lgamma => special::lgamma(x),
+        Unary::Sinh if dtype == DType::F32 => special::sinh_f32(x),
         Unary::Sinh => libm::sinh(x),
         Unary::Square => x * x,
         Unary::CountLeadingZeros | Unary::Not | Unary::Popcnt => return None,
@@ -134,6 +138,7 @@ fn binary_signed(op: Binary, dtype: DType, a: i64, b: i64) -> Option<i64> {
         Binary::Divide => a.wrapping_div(b),
         Binary::Maximum => a.max(b),
         Binary::Minimum => a.min(b),
+        Binary::MulHi => ((i128::from(a) * i128::from(b)) >> dtype.bits()) as i64,
         Binary::Multiply => a.wrapping_mul(b),
         Binary::Or => a | b,
         Binary::Power => power_signed(a, b),
@@ -156,6 +161,7 @@ fn binary_unsigned(op: Binary, dtype: DType, a: u64, b: u64) -> Option<u64> {
         Binary::Divide => a.checked_div(b).unwrap_or(u64::MAX),
         Binary::Maximum => a.max(b),
         Binary::Minimum => a.min(b),
+        Binary::MulHi => ((u128::from(a) * u128::from(b)) >> dtype.bits()) as u64,
         Binary::Power => power_wrapping(a, b),
         Binary::Remainder => a.checked_rem(b).unwrap_or(a),
         Binary::ShiftRightArithmetic => {
@@ -208,6 +214,7 @@ fn binary_float(op: Binary, dtype: DType, a: f64, b: f64) -> Option<Scalar> {
         Binary::Polygamma => special::polygamma(a, b),
         Binary::Zeta => special::zeta(a, b),
         Binary::And
+        | Binary::MulHi
         | Binary::Or
         | Binary::Xor
         | Binary::ShiftLeft

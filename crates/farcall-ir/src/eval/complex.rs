@@ -303,6 +303,9 @@ fn cosh(z: C) -> C {
         let large = scaled(0.5, x.abs(), y);
         return C::new(large.re, large.im * 1f64.copysign(x));
     }
+    if y == 0.0 && x.is_nan() {
+        return C::new(x, y);
+    }
     C::new(times(libm::cosh(x), libm::cos(y)), times(libm::sinh(x), libm::sin(y)))
 }
 

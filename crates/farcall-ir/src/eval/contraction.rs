@@ -1,7 +1,7 @@
 //! Products and convolutions.
 //!
 //! Products are summed in `f64`, complex `f64` or wrapping `i64` (which holds every integer type modulo
-//! its width) and rounded to the result's type once; those of matrices in `f32` if there are few
+//! its width) and rounded to the result's type once; those of `f32` in `f32` if there are few
 //! ([`SHORT`]). `precision` and `algorithm` allow less exact results, and are not needed for this.
 
 use std::num::Wrapping;
@@ -9,11 +9,11 @@ use std::num::Wrapping;
 use farcall_sig::DType;
 use num_complex::Complex;
 
-use super::folding::windows;
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::number::{Number, SHORT, load, store};
 use super::space::{other_dims, pick, same_sizes};
+use super::windows::windows;
 use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
@@ -139,6 +139,9 @@ fn convolved(
     let out = zeros(dtype, &plan.result_dims)?;
     Ok(match field([lhs.dtype(), rhs.dtype(), dtype]) {
         Field::Integers => plan.run::<Wrapping<i64>>(lhs, rhs, out, denormals),
+        Field::Reals if plan.terms() <= SHORT && dtype == DType::F32 => {
+            plan.run::<f32>(lhs, rhs, out, denormals)
+        }
         Field::Reals => plan.run::<f64>(lhs, rhs, out, denormals),
         Field::Complex => plan.run::<Complex<f64>>(lhs, rhs, out, denormals),
     })
@@ -190,6 +193,13 @@ impl<'a> ConvolutionPlan<'a> {
             result_strides: strides(&result_dims),
             result_dims,
         })
+    }
+
+    /// Most products that a result is a sum of.
+    fn terms(&self) -> usize {
+        let n = &self.c.dims;
+        let window = pick(&self.rhs_dims, &n.kernel_spatial);
+        window.into_iter().fold(self.rhs_dims[n.kernel_input_feature], usize::saturating_mul)
     }
 
     fn run<N: Number>(&self, lhs: &Literal, rhs: &Literal, out: Literal, denormals: Denormals) -> Literal {

@@ -9,6 +9,12 @@ use crate::op::{Pad, Slice};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
+/// `constant`
+pub(super) fn constant(literal: &Literal) -> Result<Vec<Value>, EvalError> {
+    literal.expand()?;
+    one(literal.clone())
+}
+
 /// `iota`
 pub(super) fn iota(m: &Machine<'_>, inst: &Inst, dim: usize) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;

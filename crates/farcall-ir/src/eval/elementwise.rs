@@ -97,7 +97,7 @@ pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Re
 
 /// `uniform_quantize`: from a float or another quantized type.
 pub(super) fn uniform_quantize(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?);
+    let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?;
     one(quantized(&float, &m.result_type(inst, 0)?)?)
 }
 
@@ -107,7 +107,7 @@ pub(super) fn uniform_dequantize(
     inst: &Inst,
     xs: &[Value],
 ) -> Result<Vec<Value>, EvalError> {
-    one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?))
+    one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?)
 }
 
 /// Applies `f` to corresponding elements.
@@ -198,7 +198,9 @@ pub(super) fn clamp_element(
 
 /// An element of `from` as `to`, to be rounded to it.
 pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: Scalar) -> Scalar {
-    if denormals == Denormals::Ieee || from == to {
+    // Of the powers of two, the smallest one is a subnormal `f32`; it is moved as bits.
+    let powers = from == DType::F8E8M0FNU || to == DType::F8E8M0FNU;
+    if denormals == Denormals::Ieee || from == to || powers {
         return arith::convert(x, to);
     }
     flush(denormals, to, arith::convert(flush(denormals, from, x), to).round_to(to))

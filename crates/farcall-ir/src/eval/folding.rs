@@ -1,4 +1,4 @@
-//! Reductions: `reduce`, `reduce_window`, `select_and_scatter`, `map`.
+//! Reductions: `reduce`, the second half of `select_and_scatter`, `map`. Windows are [`super::windows`].
 //!
 //! A region is a function of scalars ([`Body`]). Nothing is rounded here between its steps: a region
 //! rounds what it returns to its types, and a body that stands for a sum of floats may return more
@@ -7,10 +7,9 @@
 use farcall_sig::DType;
 
 use super::EvalError;
-use super::index::{position, strides, try_for_each, zeros};
+use super::index::{position, strides, try_for_each};
 use super::space::{other_dims, pick, same_dims};
 use crate::literal::Literal;
-use crate::op::{ReduceWindow, SelectAndScatter};
 use crate::scalar::Scalar;
 
 /// A region applied to scalars: arguments, and where to put what it returns.
@@ -51,99 +50,7 @@ pub(super) fn fold(
         element += 1;
         Ok(())
     })?;
-    Ok(unzip(&accumulators, &result_dims, dtypes))
-}
-
-/// `reduce_window`: each result combines what lies under one window, in row-major order, starting with
-/// the init values. Padding and the holes of base dilation hold the init values too.
-pub(super) fn fold_windows(
-    inputs: &[Literal],
-    init_values: &[Literal],
-    w: &ReduceWindow,
-    dtypes: &[DType],
-    body: Body<'_>,
-) -> Result<Vec<Literal>, EvalError> {
-    same_dims("dimensions of the inputs", inputs)?;
-    let Some(first) = inputs.first() else { return Ok(Vec::new()) };
-    let axes: Vec<Axis> = (0..first.dims().len())
-        .map(|d| Axis {
-            size: first.dims()[d],
-            window: w.window[d],
-            stride: w.strides[d],
-            base_dilation: w.base_dilations[d],
-            window_dilation: w.window_dilations[d],
-            padding: w.padding[d],
-        })
-        .collect();
-    let result_dims: Vec<usize> = axes.iter().map(Axis::windows).collect();
-    for dtype in dtypes {
-        zeros(*dtype, &result_dims)?; // an error if padding makes it too large
-    }
-    let input_strides = strides(first.dims());
-
-    let n = inputs.len();
-    let init: Vec<Scalar> = init_values.iter().map(|v| v.get(0)).collect();
-    let mut accumulators = Vec::with_capacity(n * result_dims.iter().product::<usize>());
-    let (mut args, mut combined) = (Vec::new(), Vec::new());
-    try_for_each(&result_dims, |result_index| {
-        let mut accumulator = init.clone();
-        each_place(&axes, &input_strides, result_index, |element| {
-            args.clear();
-            args.extend_from_slice(&accumulator);
-            match element {
-                Some(element) => args.extend(inputs.iter().map(|t| t.get(element))),
-                None => args.extend_from_slice(&init),
-            }
-            body(&args, &mut combined)?;
-            accumulator.clone_from(&combined);
-            Ok(())
-        })?;
-        accumulators.extend_from_slice(&accumulator);
-        Ok(())
-    })?;
-    Ok(unzip(&accumulators, &result_dims, dtypes))
-}
-
-/// The first half of `select_and_scatter`: of each window of the operand, the position of the element that
-/// `select` keeps when it is asked about each one after the first, in row-major order.
-///
-/// A window that lies in the padding as a whole has none.
-pub(super) fn select(
-    operand: &Literal,
-    source_dims: &[usize],
-    s: &SelectAndScatter,
-    select: Body<'_>,
-) -> Result<Vec<Option<usize>>, EvalError> {
-    let axes: Vec<Axis> = (0..operand.dims().len())
-        .map(|d| Axis {
-            size: operand.dims()[d],
-            window: s.window[d],
-            stride: s.strides[d],
-            base_dilation: 1,
-            window_dilation: 1,
-            padding: s.padding[d],
-        })
-        .collect();
-    let operand_strides = strides(operand.dims());
-    let mut picked = Vec::with_capacity(source_dims.iter().product());
-    let mut returned = Vec::new();
-    try_for_each(source_dims, |source_index| {
-        let mut selected: Option<usize> = None;
-        each_place(&axes, &operand_strides, source_index, |candidate| {
-            let Some(candidate) = candidate else { return Ok(()) };
-            if let Some(best) = selected {
-                select(&[operand.get(best), operand.get(candidate)], &mut returned)?;
-                if truth(&returned) {
-                    return Ok(());
-                }
-            }
-            selected = Some(candidate);
-            Ok(())
-        })?;
-        picked.push(selected);
-        Ok(())
-    })?;
-    Ok(picked)
+    unzip(&accumulators, &result_dims, dtypes)
 }
 
 /// The second half of `select_and_scatter`: combines each source value with what is where it goes, the
@@ -163,7 +70,7 @@ pub(super) fn scatter(
         scatter(&[sums[at], value], &mut returned)?;
         sums[at] = returned[0];
     }
-    Ok(Literal::from_fn(dtype, dims, |i| sums[i]))
+    Ok(Literal::try_from_fn(dtype, dims, |i| sums[i])?)
 }
 
 /// `map`: `body` applied to the elements of the inputs at each index.
@@ -178,7 +85,7 @@ pub(super) fn map(inputs: &[Literal], dtypes: &[DType], body: Body<'_>) -> Resul
         body(&args, &mut returned)?;
         values.extend_from_slice(&returned);
     }
-    Ok(unzip(&values, first.dims(), dtypes))
+    unzip(&values, first.dims(), dtypes)
 }
 
 /// What a region with one `pred` result says.
@@ -186,76 +93,11 @@ pub(super) fn truth(returned: &[Scalar]) -> bool {
     returned.first().is_some_and(|s| s.as_bool())
 }
 
-/// The windows along one dimension.
-struct Axis {
-    size: usize,
-    window: usize,
-    stride: usize,
-    base_dilation: usize,
-    window_dilation: usize,
-    padding: (i64, i64),
-}
-
-impl Axis {
-    /// How many windows fit.
-    fn windows(&self) -> usize {
-        windows(self.size, self.window, self.stride, self.base_dilation, self.window_dilation, self.padding)
-    }
-
-    /// The element under place `w` of window `r`, unless padding or a hole is there.
-    fn covered(&self, r: usize, w: usize) -> Option<usize> {
-        let at = r as i128 * self.stride as i128 + w as i128 * self.window_dilation as i128
-            - i128::from(self.padding.0);
-        let dilation = self.base_dilation.max(1) as i128;
-        if at < 0 || at % dilation != 0 {
-            return None;
-        }
-        usize::try_from(at / dilation).ok().filter(|i| *i < self.size)
-    }
-}
-
-/// How many windows of a size fit in a dimension after dilation and padding; 0 if none does.
-pub(super) fn windows(
-    size: usize,
-    window: usize,
-    stride: usize,
-    base_dilation: usize,
-    window_dilation: usize,
-    padding: (i64, i64),
-) -> usize {
-    fn dilated(size: usize, dilation: usize) -> i128 {
-        if size == 0 { 0 } else { (size as i128 - 1) * dilation as i128 + 1 }
-    }
-    let padded = dilated(size, base_dilation) + i128::from(padding.0) + i128::from(padding.1);
-    let window = dilated(window, window_dilation);
-    if padded <= 0 || window > padded {
-        return 0;
-    }
-    usize::try_from((padded - window) / stride.max(1) as i128 + 1).unwrap_or(0)
-}
-
-/// Calls `visit` with what lies under each place of the window at `result_index`: the number of an element,
-/// or `None` for padding and holes.
-fn each_place(
-    axes: &[Axis],
-    input_strides: &[usize],
-    result_index: &[usize],
-    mut visit: impl FnMut(Option<usize>) -> Result<(), EvalError>,
-) -> Result<(), EvalError> {
-    // Per dimension and place, the offset of the element that lies there.
-    let each = axes.iter().zip(input_strides).zip(result_index);
-    let offsets: Vec<Vec<Option<usize>>> = each
-        .map(|((axis, stride), r)| (0..axis.window).map(|w| Some(axis.covered(*r, w)? * stride)).collect())
-        .collect();
-    let window: Vec<usize> = axes.iter().map(|a| a.window).collect();
-    try_for_each(&window, |place| visit(place.iter().zip(&offsets).map(|(p, o)| o[*p]).sum()))
-}
-
 /// Tuples that lie one after the other, as one tensor per member.
-fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Vec<Literal> {
+pub(super) fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Result<Vec<Literal>, EvalError> {
     let n = dtypes.len();
     let each = dtypes.iter().enumerate();
-    each.map(|(k, dtype)| Literal::from_fn(*dtype, dims, |i| tuples[i * n + k])).collect()
+    each.map(|(k, dtype)| Ok(Literal::try_from_fn(*dtype, dims, |i| tuples[i * n + k])?)).collect()
 }
 
 #[cfg(test)]
@@ -299,43 +141,5 @@ mod tests {
         let out = fold(&inputs, &inits, &[0], &[DType::S64, DType::S32], body).unwrap();
         assert_eq!((out[0].get(0), out[1].get(0)), (Scalar::Signed(9), Scalar::Signed(1)));
         assert_eq!(out[1].dtype(), DType::S32);
-    }
-
-    #[test]
-    fn windows_over_dilated_and_padded_inputs() {
-        let x = s64(&[3, 2], &[1, 2, 3, 4, 5, 6]);
-        let mut w = ReduceWindow {
-            window: vec![2, 1],
-            strides: vec![4, 1],
-            base_dilations: vec![2, 1],
-            window_dilations: vec![3, 1],
-            padding: vec![(2, 1), (0, 0)],
-        };
-        let run = |w: &ReduceWindow, init: i64| {
-            fold_windows(std::slice::from_ref(&x), &[s64(&[], &[init])], w, &[DType::S64], &mut add)
-                .unwrap()
-                .remove(0)
-        };
-        assert_eq!(run(&w, 0), s64(&[2, 2], &[0, 0, 3, 4]));
-        // One for the start, one for each place in padding or a hole.
-        assert_eq!(run(&w, 1), s64(&[2, 2], &[3, 3, 5, 6]));
-        w.window[0] = 3;
-        assert_eq!(run(&w, 0), s64(&[1, 2], &[5, 6]));
-        w.padding[0] = (-9, 0);
-        assert_eq!(run(&w, 0), s64(&[0, 2], &[]));
-    }
-
-    #[test]
-    fn each_window_scatters_to_the_element_it_selects() {
-        let operand = s64(&[4, 2], &[1, 5, 2, 5, 3, 6, 4, 4]);
-        let source = s64(&[2, 2], &[5, 6, 7, 8]);
-        let s = SelectAndScatter { window: vec![3, 1], strides: vec![2, 1], padding: vec![(0, 1), (0, 0)] };
-        let ge: Body<'_> = &mut |args, out| {
-            *out = vec![Scalar::Bool(args[0].as_i64() >= args[1].as_i64())];
-            Ok(())
-        };
-        let picked = select(&operand, source.dims(), &s, ge).unwrap();
-        let out = scatter(operand.dims(), &source, &s64(&[], &[0]), &picked, DType::S64, &mut add).unwrap();
-        assert_eq!(out, s64(&[4, 2], &[0, 0, 0, 0, 5, 14, 7, 0]));
     }
 }

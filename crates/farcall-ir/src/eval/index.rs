@@ -5,9 +5,6 @@ use crate::literal::Literal;
 use crate::types::TensorType;
 use farcall_sig::DType;
 
-/// Largest tensor that the evaluator makes, in bytes.
-const MAX_BYTES: usize = 1 << 36;
-
 /// Elements between neighbours along each dimension.
 pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut out = vec![1usize; dims.len()];
@@ -49,11 +46,8 @@ pub(super) fn try_for_each(
 
 /// A tensor of zeros; an error if it is too large to make.
 pub(super) fn zeros(dtype: DType, dims: &[usize]) -> Result<Literal, EvalError> {
-    let ty = TensorType::new(dtype, dims);
-    match ty.bytes() {
-        Some(bytes) if bytes <= MAX_BYTES => Ok(Literal::zeros(dtype, ty.dims)),
-        _ => Err(EvalError::new(format!("a {ty} is too large to evaluate"))),
-    }
+    Literal::try_zeros(dtype, dims)
+        .map_err(|e| EvalError::new(format!("a {} is too large: {e}", TensorType::new(dtype, dims))))
 }
 
 /// A tensor whose element at `index` is the element of `source` at position

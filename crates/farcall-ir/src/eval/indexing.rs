@@ -7,7 +7,7 @@ use super::index::{for_each, position, strides, try_for_each};
 use super::machine::Machine;
 use super::reduction::applied;
 use super::space::{clamp_start, coordinate, other_dims, pick, recast, same_dims, same_sizes, take, tensors};
-use super::{EvalError, Value, one, tensor};
+use super::{EvalError, Semantics, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Gather, Scatter};
@@ -51,11 +51,13 @@ pub(super) fn scatter<'m>(
     let n = all.len() / 2;
     let mut inputs = Vec::with_capacity(n);
     for (i, input) in all.iter().take(n).enumerate() {
-        inputs.push(recast(input, m.result_type(inst, i)?.dtype));
+        inputs.push(recast(input, m.result_type(inst, i)?.dtype)?);
     }
     let mut body = applied(m, inst, 0)?;
     let updates = all.get(n + 1..).unwrap_or_default();
-    let results = scattered(&inputs, tensor(xs, n)?, updates, s, &mut |args, out| body.call(m, args, out))?;
+    let (indices, semantics) = (tensor(xs, n)?, m.semantics);
+    let results =
+        scattered(&inputs, indices, updates, s, semantics, &mut |args, out| body.call(m, args, out))?;
     Ok(results.into_iter().map(Value::Tensor).collect())
 }
 
@@ -103,20 +105,22 @@ fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Li
     })
 }
 
-/// Any number of tensors with updates applied to all at once. An element of an update that falls outside of the
-/// tensor is skipped. Updates are applied in row-major order of their indices.
+/// Any number of tensors with updates applied to all at once, in row-major order of their indices.
 ///
-/// `body` takes the current elements, then those of the updates.
+/// A window that does not lie within the tensor as a whole is skipped; by the specification, only its
+/// elements outside are. `body` takes the current elements, then those of the updates.
 fn scattered(
     inputs: &[Literal],
     scatter_indices: &Literal,
     updates: &[Literal],
     s: &Scatter,
+    semantics: Semantics,
     body: Body<'_>,
 ) -> Result<Vec<Literal>, EvalError> {
     same_dims("dimensions of the inputs", inputs)?;
     same_dims("dimensions of the updates", updates)?;
     let mut results = inputs.to_vec();
+    results.iter_mut().try_for_each(Literal::unshare)?;
     let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
     let starts = Starts::new(scatter_indices, s.index_vector_dim);
     let update_scatter_dims = other_dims(update.dims().len(), &[&s.update_window_dims]);
@@ -125,6 +129,13 @@ fn scattered(
     same_sizes("sizes of scattered dimensions", &scattered_sizes, &starts.batch_dims)?;
     let windowed = other_dims(input.dims().len(), &[&s.inserted_window_dims, &s.input_batching_dims]);
 
+    // Elements of a window along each dimension of the inputs.
+    let mut window = vec![1; input.dims().len()];
+    for (d_input, d_update) in windowed.iter().zip(&s.update_window_dims) {
+        window[*d_input] = update.dims()[*d_update];
+    }
+
+    let one_element = vec![1; input.dims().len()];
     let input_strides = strides(input.dims());
     let mut result_index = vec![0i128; input.dims().len()];
     let (mut args, mut combined) = (Vec::new(), Vec::new());
@@ -141,12 +152,17 @@ fn scattered(
         for (d_input, d_start) in s.input_batching_dims.iter().zip(&s.scatter_indices_batching_dims) {
             result_index[*d_input] += starts.batch_coordinate(&update_scatter_index, *d_start) as i128;
         }
+        let within = |index: &[i128], window: &[usize]| {
+            let mut each = index.iter().zip(window).zip(input.dims());
+            each.all(|((i, size), dim)| *i >= 0 && i + *size as i128 <= *dim as i128)
+        };
+        if semantics == Semantics::Xla && !within(&result_index, &window) {
+            return Ok(());
+        }
         for (d_input, d_update) in windowed.iter().zip(&s.update_window_dims) {
             result_index[*d_input] += update_index[*d_update] as i128;
         }
-
-        let in_bounds = result_index.iter().zip(input.dims()).all(|(i, dim)| (0..*dim as i128).contains(i));
-        if !in_bounds {
+        if semantics == Semantics::StableHlo && !within(&result_index, &one_element) {
             return Ok(());
         }
         let r: usize = result_index.iter().zip(&input_strides).map(|(i, stride)| *i as usize * stride).sum();
@@ -180,6 +196,7 @@ fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> 
     let first = position(&start, &operand_strides);
     let size = operand.dtype().size();
     let mut out = operand.clone();
+    out.unshare()?;
     let to = out.bytes_mut();
     let mut from = update.bytes().chunks_exact(size);
     for_each(update.dims(), |index| {
@@ -355,10 +372,33 @@ mod tests {
             *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
             Ok(())
         };
-        let out = scattered(&[count(&[3, 4, 2])], &indices, &[ones], &s, add).unwrap();
+        let out = scattered(&[count(&[3, 4, 2])], &indices, &[ones], &s, Semantics::Xla, add).unwrap();
         let expected =
             [1, 2, 5, 6, 7, 8, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 21, 22, 23, 24];
         assert_eq!(out[0].as_slice::<i64>(), expected);
+    }
+
+    #[test]
+    fn a_scatter_window_is_written_as_a_whole_or_by_element() {
+        let s = Scatter {
+            update_window_dims: vec![1],
+            scatter_dims_to_operand_dims: vec![0],
+            index_vector_dim: 1,
+            ..Scatter::default()
+        };
+        let nines = s64(&[4, 2], &[9; 8]);
+        let run = |semantics| {
+            let replace: Body<'_> = &mut |args, out| {
+                *out = vec![args[1]];
+                Ok(())
+            };
+            let indices = s64(&[4, 1], &[-1, 2, 5, 9]);
+            let out =
+                scattered(&[count(&[6])], &indices, std::slice::from_ref(&nines), &s, semantics, replace);
+            out.unwrap()[0].as_slice::<i64>().to_vec()
+        };
+        assert_eq!(run(Semantics::Xla), [1, 2, 9, 9, 5, 6]);
+        assert_eq!(run(Semantics::StableHlo), [9, 2, 9, 9, 5, 9]);
     }
 
     #[test]
@@ -375,7 +415,8 @@ mod tests {
         };
         let inputs = [count(&[3]), count(&[3])];
         let updates = [s64(&[2], &[10, 20]), s64(&[2], &[30, 40])];
-        let out = scattered(&inputs, &s64(&[2, 1], &[2, -1]), &updates, &s, swap).unwrap();
+        let indices = s64(&[2, 1], &[2, -1]);
+        let out = scattered(&inputs, &indices, &updates, &s, Semantics::Xla, swap).unwrap();
         assert_eq!(out[0].as_slice::<i64>(), [1, 2, 30]);
         assert_eq!(out[1].as_slice::<i64>(), [1, 2, 10]);
     }

@@ -26,11 +26,11 @@ pub(super) fn cholesky(
     one(if a.dtype().is_complex() {
         let mut values = load::<Complex<f64>>(a, m.denormals);
         matrices(&mut values, n * n).for_each(|matrix| factor(matrix, n, lower));
-        store(&values, a.clone(), m.denormals)
+        store(&values, zeros(a.dtype(), a.dims())?, m.denormals)
     } else {
         let mut values = load::<f64>(a, m.denormals);
         matrices(&mut values, n * n).for_each(|matrix| factor(matrix, n, lower));
-        store(&values, a.clone(), m.denormals)
+        store(&values, zeros(a.dtype(), a.dims())?, m.denormals)
     })
 }
 
@@ -54,12 +54,12 @@ pub(super) fn triangular_solve(
         let (a, mut x) = (load::<Complex<f64>>(a, m.denormals), load(b, m.denormals));
         let each = a.chunks_exact((n * n).max(1)).zip(matrices(&mut x, rows * columns));
         each.for_each(|(a, x)| solve(a, x, n, s));
-        store(&x, b.clone(), m.denormals)
+        store(&x, zeros(b.dtype(), b.dims())?, m.denormals)
     } else {
         let (a, mut x) = (load::<f64>(a, m.denormals), load(b, m.denormals));
         let each = a.chunks_exact((n * n).max(1)).zip(matrices(&mut x, rows * columns));
         each.for_each(|(a, x)| solve(a, x, n, s));
-        store(&x, b.clone(), m.denormals)
+        store(&x, zeros(b.dtype(), b.dims())?, m.denormals)
     })
 }
 

@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::{Denormals, EvalError, Host, Value, check_values, control, quantize, step};
+use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
@@ -58,6 +58,7 @@ pub(super) struct Machine<'m> {
     pub(super) func: &'m Func,
     pub(super) host: &'m dyn Host,
     pub(super) denormals: Denormals,
+    pub(super) semantics: Semantics,
     captured: &'m dyn Fn(ValueId) -> Option<Value>,
     symbols: OnceCell<HashMap<&'m str, usize>>,
     env: Vec<Option<Value>>,
@@ -74,14 +75,15 @@ impl<'m> Machine<'m> {
         module: &'m Module,
         func: &'m Func,
         host: &'m dyn Host,
-        denormals: Denormals,
+        numerics: Numerics,
         captured: &'m dyn Fn(ValueId) -> Option<Value>,
     ) -> Machine<'m> {
         Machine {
             module,
             func,
             host,
-            denormals,
+            denormals: numerics.denormals,
+            semantics: numerics.semantics,
             captured,
             symbols: OnceCell::new(),
             env: Vec::new(),
@@ -99,6 +101,10 @@ impl<'m> Machine<'m> {
 
     /// Runs an instruction of the current function on operands: its results.
     pub(super) fn run_inst(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+        if !inst.regions.is_empty() {
+            // A region may read an operand of its own instruction.
+            self.bind(&inst.operands, operands.clone());
+        }
         let first = self.checked_step(inst, operands)?;
         self.drive(first)
     }
@@ -116,10 +122,18 @@ impl<'m> Machine<'m> {
                 "more than {MAX_APPLICATIONS} operations apply regions within each other's regions"
             )));
         }
+        self.may_go_on()?;
         self.applications += 1;
         let values = self.run(region, args);
         self.applications -= 1;
         values
+    }
+
+    fn may_go_on(&self) -> Result<(), EvalError> {
+        if self.host.is_interrupted() {
+            return Err(EvalError::new("the run was interrupted"));
+        }
+        Ok(())
     }
 
     /// The type of result number `i` of an instruction. While quantized arithmetic runs in the
@@ -194,6 +208,7 @@ impl<'m> Machine<'m> {
                         (inst, values)
                     }
                     After::Test(inst, state) if control::is_true(&values) => {
+                        self.may_go_on()?;
                         todo = control::iterate(inst, state)?;
                         continue;
                     }
@@ -248,7 +263,7 @@ impl<'m> Machine<'m> {
 
     /// `dequantize_op_quantize`
     fn step_expressed(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
-        let operands = quantize::express(self.func, inst, operands);
+        let operands = quantize::express(self.func, inst, operands)?;
         self.expressed = true;
         let result = step(self, inst, operands);
         self.expressed = false;

@@ -11,6 +11,9 @@
 //! which makes `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, shifts that
 //! are too far, conversions out of range and the like follow XLA:CPU.
 //!
+//! **Memory.** What a program's sizes decide is asked for before it is taken ([`crate::memory`]): results by
+//! whoever makes them, vectors beside them by `scratch`, for all operations in one place.
+//!
 //! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
 //! deep program cannot overflow the thread's stack; only operations that apply a region to elements
 //! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
@@ -18,6 +21,7 @@
 
 mod arith;
 mod call;
+mod collective;
 mod complex;
 mod contraction;
 mod control;
@@ -30,20 +34,27 @@ mod indexing;
 mod linalg;
 mod machine;
 mod number;
+mod numerics;
 mod quantize;
 mod random;
 mod reduction;
 mod region;
+mod scratch;
 mod sorting;
 mod space;
 mod special;
+mod values;
+mod windows;
 
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
+use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 use machine::{Machine, Step};
+pub use numerics::{Denormals, Numerics, Semantics};
+pub use values::{tensors, values};
 
 /// What a value is while a program is evaluated.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,22 +67,17 @@ pub enum Value {
     Tuple(Vec<Value>),
 }
 
-/// What happens to subnormal numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Denormals {
-    /// They are numbers like any other (IEEE 754).
-    #[default]
-    Ieee,
-    /// They count as zero, as operands and as results of arithmetic on `f32`, `f64`, `bf16` and the
-    /// complex types, as on a processor with FTZ and DAZ set. Moving them leaves them alone.
-    Flush,
-}
-
-/// Runs custom calls for the evaluator.
+/// Runs custom calls for the evaluator, and says when to stop.
 pub trait Host {
     /// Runs one custom call: one value per result, of the result's type. The error is a sentence
     /// for the user; the evaluator adds target and place.
     fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String>;
+
+    /// True if the evaluation has to end. Asked before each iteration of a loop, and each time a region is
+    /// applied, but for regions of elementwise operations.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// A custom call that is about to run.
@@ -142,6 +148,12 @@ impl EvalError {
     }
 }
 
+impl From<OutOfMemory> for EvalError {
+    fn from(error: OutOfMemory) -> EvalError {
+        EvalError::new(error.to_string())
+    }
+}
+
 /// Runs a function: one value per result.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
@@ -150,12 +162,13 @@ pub fn eval(
     func: &Func,
     inputs: &[Value],
     host: &dyn Host,
-    denormals: Denormals,
+    numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
+    inputs.iter().try_for_each(expand)?;
     let nothing = |_| None;
-    let mut machine = Machine::new(module, func, host, denormals, &nothing);
+    let mut machine = Machine::new(module, func, host, numerics.into(), &nothing);
     machine.run(&func.body, inputs.to_vec())
 }
 
@@ -170,16 +183,18 @@ pub fn eval_inst(
     operands: &[Value],
     captured: &dyn Fn(ValueId) -> Option<Value>,
     host: &dyn Host,
-    denormals: Denormals,
+    numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
     check_values("operand", func, &inst.operands, operands)
         .map_err(|m| EvalError::new(m).at(module, inst))?;
-    Machine::new(module, func, host, denormals, captured).run_inst(inst, operands.to_vec())
+    operands.iter().try_for_each(expand).map_err(|e| EvalError::from(e).at(module, inst))?;
+    Machine::new(module, func, host, numerics.into(), captured).run_inst(inst, operands.to_vec())
 }
 
 /// One operation. The families answer with values, or with what has to run first.
 fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
+    memory::admit_scratch(scratch::bytes(m, inst, xs))?;
     let values = match &inst.op {
         Op::Unary(op) => elementwise::unary(m, xs, *op),
         Op::Binary(op) => elementwise::binary(m, xs, *op),
@@ -194,7 +209,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::UniformQuantize => elementwise::uniform_quantize(m, inst, xs),
         Op::UniformDequantize => elementwise::uniform_dequantize(m, inst, xs),
 
-        Op::Constant(literal) => Ok(vec![Value::Tensor(literal.clone())]),
+        Op::Constant(literal) => data::constant(literal),
         Op::Iota { dim } => data::iota(m, inst, *dim),
         Op::DynamicIota { dim } => data::dynamic_iota(m, inst, xs, *dim),
         Op::BroadcastInDim { dims } => data::broadcast_in_dim(m, inst, xs, dims),
@@ -245,6 +260,13 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::Tuple => Ok(vec![Value::Tuple(operands)]),
         Op::GetTupleElement { index } => control::get_tuple_element(xs, *index),
         Op::PartitionId | Op::ReplicaId => control::only_device(m, inst),
+
+        Op::AllGather(op) => collective::gathered(m, inst, xs, &op.groups),
+        Op::AllReduce(groups) => collective::gathered(m, inst, xs, groups),
+        Op::ReduceScatter(op) => collective::gathered(m, inst, xs, &op.groups),
+        Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
+        Op::CollectiveBroadcast(op) => collective::broadcast(m, inst, xs, op),
+        Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),
 
         Op::CustomCall(c) => call::custom_call(m, inst, xs, c),
     };
@@ -307,6 +329,15 @@ fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value])
         }
     }
     Ok(())
+}
+
+/// Makes room for all elements of the tensors in a value.
+fn expand(value: &Value) -> Result<(), OutOfMemory> {
+    match value {
+        Value::Tensor(l) => l.expand(),
+        Value::Token => Ok(()),
+        Value::Tuple(parts) => parts.iter().try_for_each(expand),
+    }
 }
 
 /// Operand number `i`, which is a tensor in a verified module.

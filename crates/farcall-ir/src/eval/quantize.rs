@@ -36,10 +36,10 @@ pub(super) fn touches(func: &Func, inst: &Inst) -> bool {
 }
 
 /// The operands of an instruction, quantized ones replaced by what they stand for.
-pub(super) fn express(func: &Func, inst: &Inst, operands: Vec<Value>) -> Vec<Value> {
+pub(super) fn express(func: &Func, inst: &Inst, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
     let express = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
-        (Some(ty), Value::Tensor(l)) => Value::Tensor(dequantized(&l, ty)),
-        (_, other) => other,
+        (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(dequantized(&l, ty)?)),
+        (_, other) => Ok(other),
     };
     inst.operands.iter().zip(operands).map(express).collect()
 }
@@ -54,17 +54,18 @@ pub(super) fn store(func: &Func, inst: &Inst, values: Vec<Value>) -> Result<Vec<
 }
 
 /// A tensor of the expressed type: `(stored - zero point) * scale`. Any other tensor as it is.
-pub(super) fn dequantized(x: &Literal, ty: &TensorType) -> Literal {
-    let Some(q) = &ty.quant else { return x.clone() };
+pub(super) fn dequantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalError> {
+    let Some(q) = &ty.quant else { return Ok(x.clone()) };
     let parameter = parameters(x.dims(), q);
-    Literal::from_fn(q.expressed, x.dims(), |i| {
+    let expressed = Literal::try_from_fn(q.expressed, x.dims(), |i| {
         let p = parameter(i);
         let stored = x.get(i).as_i64().wrapping_sub(q.zero_points[p]) as f64;
         // Each step is rounded to the expressed type.
         let stored = Scalar::Float(stored).round_to(q.expressed).as_f64();
         let scale = Scalar::Float(q.scale(p)).round_to(q.expressed).as_f64();
         Scalar::Float(stored * scale)
-    })
+    });
+    Ok(expressed?)
 }
 
 /// A tensor of the stored type: `x / scale + zero point`, clamped and rounded. If `ty` is not

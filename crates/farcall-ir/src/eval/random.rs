@@ -15,6 +15,7 @@ use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, one, tensor};
 use crate::literal::Literal;
+use crate::memory;
 use crate::module::Inst;
 use crate::op::{RngAlgorithm, RngDistribution};
 use crate::scalar::Scalar;
@@ -58,6 +59,8 @@ pub(super) fn rng(
         shape.collect::<Result<_, _>>().map_err(|_| EvalError::new("a dimension is negative"))?;
     let dtype = m.result_type(inst, 0)?.dtype;
     let mut out = zeros(dtype, &dims)?;
+    // The bits, whose number is known only now.
+    memory::admit_scratch(out.len().saturating_mul(2 * size_of::<u64>()))?;
     let number = inst.results.first().map_or(0, |r| r.index());
     let counter = (number as u128) << 64;
     let n = out.len();

@@ -6,10 +6,10 @@ use farcall_sig::DType;
 
 use super::folding::{self, Body};
 use super::machine::Machine;
-use super::number::SHORT;
+use super::number::{SHORT, flush};
 use super::region::Applied;
 use super::space::tensors;
-use super::{Denormals, EvalError, Value, sorting, tensor};
+use super::{EvalError, Value, sorting, tensor, windows};
 use crate::literal::Literal;
 use crate::module::{Inst, Region};
 use crate::op::{Binary, Op, ReduceWindow, SelectAndScatter};
@@ -27,7 +27,7 @@ pub(super) fn reduce<'m>(
     let dtypes = result_dtypes(m, inst)?;
     let first = tensor(xs, 0)?;
     let terms = dims.iter().map(|d| first.dims().get(*d).copied().unwrap_or(1)).product();
-    values(with_reducer(m, inst, terms, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
+    values(with_reducer(m, inst, terms, true, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
 }
 
 /// `reduce_window`: inputs, as many init values.
@@ -40,8 +40,11 @@ pub(super) fn reduce_window<'m>(
     let all = tensors(xs)?;
     let (inputs, inits) = all.split_at(all.len() / 2);
     let dtypes = result_dtypes(m, inst)?;
+    let semantics = m.semantics;
     let terms = window.window.iter().fold(1usize, |n, w| n.saturating_mul(*w));
-    values(with_reducer(m, inst, terms, |body| folding::fold_windows(inputs, inits, window, &dtypes, body)))
+    values(with_reducer(m, inst, terms, false, |body| {
+        windows::fold_windows(inputs, inits, window, &dtypes, semantics, body)
+    }))
 }
 
 /// `select_and_scatter`: operand, source, init value.
@@ -56,7 +59,7 @@ pub(super) fn select_and_scatter<'m>(
     let mut select = applied(m, inst, 0)?;
     let mut scatter = applied(m, inst, 1)?;
     // Each window picks its element before any value is scattered: both regions want the machine.
-    let picked = folding::select(operand, source.dims(), window, &mut |args, out| select.call(m, args, out))?;
+    let picked = windows::select(operand, source.dims(), window, &mut |args, out| select.call(m, args, out))?;
     let result = folding::scatter(operand.dims(), source, init, &picked, dtype, &mut |args, out| {
         scatter.call(m, args, out)
     })?;
@@ -85,7 +88,7 @@ pub(super) fn sort<'m>(
 
 /// `top_k`: operand.
 pub(super) fn top_k(_m: &Machine<'_>, _inst: &Inst, xs: &[Value], k: usize) -> Result<Vec<Value>, EvalError> {
-    let (largest, places) = sorting::top_k(tensor(xs, 0)?, k);
+    let (largest, places) = sorting::top_k(tensor(xs, 0)?, k)?;
     values(Ok(vec![largest, places]))
 }
 
@@ -100,25 +103,30 @@ pub(super) fn applied<'m>(m: &Machine<'m>, inst: &'m Inst, i: usize) -> Result<A
 /// If they are many, a region that adds or multiplies floats is replaced by the same in `f64`, which the
 /// fold rounds once at its end. The order of a reduction is the implementation's to choose, and so is
 /// what a program may expect of its last digits; added up one by one in `f32`, a million numbers would be
-/// further from their sum than what XLA's partial sums give. Steps under `Denormals::Flush` are taken
-/// as they stand.
+/// further from their sum than what XLA's partial sums give. So would a dozen in `bf16`, which XLA adds up
+/// in `f32` if they are reduced (`widen`); those under a window it does round step by step.
 fn with_reducer<'m, R>(
     m: &mut Machine<'m>,
     inst: &'m Inst,
     terms: usize,
+    widen: bool,
     fold: impl FnOnce(Body<'_>) -> Result<R, EvalError>,
 ) -> Result<R, EvalError> {
-    let may_be_wide = terms > SHORT && m.denormals == Denormals::Ieee;
-    let wide = inst.regions.first().filter(|_| may_be_wide).and_then(|r| wide(m, r));
-    if let Some(operation) = wide {
+    let wide = inst.regions.first().and_then(|r| wide(m, r));
+    if let Some((operation, dtype)) =
+        wide.filter(|(_, dtype)| terms > SHORT || (widen && dtype.real().bits() < 32))
+    {
+        let denormals = m.denormals;
         return fold(&mut |args, out| {
             out.clear();
-            out.push(match (operation, args[0], args[1]) {
+            let [a, b] = [args[0], args[1]].map(|x| flush(denormals, dtype, x));
+            let value = match (operation, a, b) {
                 (Wide::Add, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a + b),
                 (Wide::Multiply, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a * b),
                 (Wide::Add, a, b) => Scalar::Complex(a.as_complex() + b.as_complex()),
                 (Wide::Multiply, a, b) => Scalar::Complex(a.as_complex() * b.as_complex()),
-            });
+            };
+            out.push(flush(denormals, dtype, value));
             Ok(())
         });
     }
@@ -133,7 +141,8 @@ enum Wide {
     Multiply,
 }
 
-fn wide(m: &Machine<'_>, region: &Region) -> Option<Wide> {
+/// That operation, and the type of its operands.
+fn wide(m: &Machine<'_>, region: &Region) -> Option<(Wide, DType)> {
     let ([a, b], [inst, _]) = (region.args.as_slice(), region.insts.as_slice()) else { return None };
     let operation = match inst.op {
         Op::Binary(Binary::Add) => Wide::Add,
@@ -143,7 +152,7 @@ fn wide(m: &Machine<'_>, region: &Region) -> Option<Wide> {
     let dtype = m.func.tensor(*a)?.dtype;
     let of_arguments = inst.operands == [*a, *b] || inst.operands == [*b, *a];
     (of_arguments && region.returned() == inst.results && (dtype.is_float() || dtype.is_complex()))
-        .then_some(operation)
+        .then_some((operation, dtype))
 }
 
 fn result_dtypes(m: &Machine<'_>, inst: &Inst) -> Result<Vec<DType>, EvalError> {
@@ -158,7 +167,7 @@ fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<Value>, EvalEr
 mod tests {
     use super::*;
     use crate::diag::Source;
-    use crate::eval::{NoHost, eval};
+    use crate::eval::{Denormals, NoHost, eval};
     use crate::text;
 
     fn run(program: &str, inputs: &[Literal]) -> Vec<Literal> {

@@ -6,7 +6,7 @@ use farcall_sig::DType;
 
 use super::EvalError;
 use super::folding::{Body, truth};
-use super::index::{for_each, position, strides};
+use super::index::{for_each, position, strides, zeros};
 use super::space::same_dims;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
@@ -30,6 +30,7 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
     for_each(&line_dims, |index| lines.push(position(index, &all_strides)));
 
     let mut results = inputs.to_vec();
+    results.iter_mut().try_for_each(Literal::unshare)?;
     let (mut args, mut returned) = (Vec::new(), Vec::new());
     for line in lines {
         let elements: Vec<Vec<Scalar>> =
@@ -40,7 +41,7 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
                 args.extend([input[left], input[right]]);
             }
             body(&args, &mut returned)?;
-            Ok(truth(&returned))
+            Ok::<bool, EvalError>(truth(&returned))
         })?;
         for (result, input) in results.iter_mut().zip(&elements) {
             for (i, from) in order.iter().enumerate() {
@@ -55,14 +56,14 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
 /// places as `s32`. Equal elements come in the order of the operand.
 ///
 /// Floats are ordered as by `totalOrder`, as XLA has it: NaNs are largest (or, with a sign, smallest).
-pub(super) fn top_k(operand: &Literal, k: usize) -> (Literal, Literal) {
+pub(super) fn top_k(operand: &Literal, k: usize) -> Result<(Literal, Literal), EvalError> {
     let mut dims = operand.dims().to_vec();
     let length = dims.pop().unwrap_or(1);
     let lines: usize = dims.iter().product();
     let k = k.min(length);
     dims.push(k);
-    let mut values = Literal::zeros(operand.dtype(), dims.as_slice());
-    let mut places = Literal::zeros(DType::S32, dims.as_slice());
+    let mut values = zeros(operand.dtype(), &dims)?;
+    let mut places = zeros(DType::S32, &dims)?;
     for line in 0..lines {
         let elements: Vec<Scalar> = (0..length).map(|i| operand.get(line * length + i)).collect();
         let mut order: Vec<usize> = (0..length).collect();
@@ -72,7 +73,7 @@ pub(super) fn top_k(operand: &Literal, k: usize) -> (Literal, Literal) {
             places.set(line * k + i, Scalar::Signed(*from as i64));
         }
     }
-    (values, places)
+    Ok((values, places))
 }
 
 /// The order of two elements of one type, IEEE 754's `totalOrder` for floats; complex numbers by real,
@@ -156,10 +157,10 @@ mod tests {
     fn the_largest_come_first_in_total_order() {
         let nan = f32::NAN.copysign(1.0);
         let x = Literal::from_slice(DType::F32, [8], &[1.0, nan, -nan, 3.0, f32::INFINITY, 3.0, -0.0, 0.0]);
-        let (values, places) = top_k(&x, 8);
+        let (values, places) = top_k(&x, 8).unwrap();
         assert_eq!(places.as_slice::<i32>(), [1, 4, 3, 5, 0, 7, 6, 2]);
         assert_eq!(values.as_slice::<f32>()[1..4], [f32::INFINITY, 3.0, 3.0]);
-        let (values, places) = top_k(&s64(&[2, 3], &[1, 3, 3, -1, -5, 0]), 2);
+        let (values, places) = top_k(&s64(&[2, 3], &[1, 3, 3, -1, -5, 0]), 2).unwrap();
         assert_eq!((values.dims(), values.as_slice::<i64>()), (&[2, 2][..], &[3, 3, 0, -1][..]));
         assert_eq!(places.as_slice::<i32>(), [1, 2, 2, 0]);
     }

@@ -44,11 +44,11 @@ pub(super) fn same_dims(what: &str, tensors: &[Literal]) -> Result<(), EvalError
 }
 
 /// The tensor with its elements converted to another type of their class.
-pub(super) fn recast(tensor: &Literal, dtype: DType) -> Literal {
+pub(super) fn recast(tensor: &Literal, dtype: DType) -> Result<Literal, EvalError> {
     if tensor.dtype() == dtype {
-        return tensor.clone();
+        return Ok(tensor.clone());
     }
-    Literal::from_fn(dtype, tensor.dims(), |i| tensor.get(i))
+    Ok(Literal::try_from_fn(dtype, tensor.dims(), |i| tensor.get(i))?)
 }
 
 /// The value of an element that is an index. Wide enough for every integer type.

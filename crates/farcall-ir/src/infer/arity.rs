@@ -145,6 +145,10 @@ fn arity(op: &Op) -> Arity {
         }
         Op::SelectAndScatter(_) => tensors(Exactly(3), 2, Exactly(1)),
         Op::Map { .. } => tensors(AtLeast(0), 1, Exactly(1)),
+        Op::AllGather(_) | Op::AllToAll(_) | Op::CollectiveBroadcast(_) => tensors(AtLeast(0), 0, AtLeast(0)),
+        Op::AllReduce(_) => tensors(AtLeast(0), 1, AtLeast(0)),
+        Op::ReduceScatter(_) => tensors(Exactly(1), 1, Exactly(1)),
+        Op::CollectivePermute(_) => simple(1),
         Op::TopK { .. } => tensors(Exactly(1), 0, Exactly(2)),
         Op::RngBitGenerator(_) => tensors(Exactly(1), 0, Exactly(2)),
         Op::If => tensors(Exactly(1), 2, AtLeast(0)),

@@ -105,6 +105,7 @@ pub(crate) fn binary_codes(op: Binary) -> Codes {
         Binary::ShiftRightLogical => codes!("shift_right_logical"),
         Binary::Subtract => codes!("subtract"),
         Binary::Xor => codes!("xor"),
+        Binary::MulHi => codes!("chlo_mulhi"),
         Binary::NextAfter => codes!("chlo_next_after"),
         Binary::Polygamma => codes!("chlo_polygamma"),
         Binary::Zeta => codes!("chlo_zeta"),
@@ -166,7 +167,9 @@ fn binary_class(op: Binary) -> Class {
         Binary::Divide | Binary::Power | Binary::Remainder | Binary::Subtract => {
             Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT
         }
-        Binary::ShiftLeft | Binary::ShiftRightArithmetic | Binary::ShiftRightLogical => Class::INT,
+        Binary::MulHi | Binary::ShiftLeft | Binary::ShiftRightArithmetic | Binary::ShiftRightLogical => {
+            Class::INT
+        }
         Binary::Complex | Binary::NextAfter | Binary::Polygamma | Binary::Zeta => Class::FLOAT,
     }
 }

@@ -23,6 +23,7 @@
 mod arity;
 mod call;
 mod class;
+mod collective;
 mod contraction;
 mod control;
 mod cx;
@@ -126,6 +127,13 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::Tuple => control::tuple(cx),
         Op::GetTupleElement { index } => control::get_tuple_element(cx, *index),
         Op::PartitionId | Op::ReplicaId => control::device_id(cx),
+
+        Op::AllGather(op) => collective::all_gather(cx, op),
+        Op::AllReduce(groups) => collective::all_reduce(cx, groups),
+        Op::ReduceScatter(op) => collective::reduce_scatter(cx, op),
+        Op::AllToAll(op) => collective::all_to_all(cx, op),
+        Op::CollectiveBroadcast(op) => collective::collective_broadcast(cx, op),
+        Op::CollectivePermute(op) => collective::collective_permute(cx, op),
 
         Op::CustomCall(_) => call::custom_call(cx),
     }

@@ -290,7 +290,7 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
 pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<Vec<Type>> {
     let operand = cx.t(0);
     // chlo_top_k_i1
-    cx.class("chlo_top_k_i1", "operand", operand, Class::INT | Class::FLOAT);
+    cx.class("chlo_top_k_i1", "operand", operand, Class::PRED | Class::INT | Class::FLOAT);
     // chlo_top_k_c1
     let Some((last, batch)) = operand.dims.split_last() else {
         cx.fail("chlo_top_k_c1", format!("operand must have rank 1 at least, found {operand}"));

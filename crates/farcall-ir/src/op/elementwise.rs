@@ -83,6 +83,8 @@ pub enum Binary {
     Subtract,
     Xor,
     // CHLO
+    /// The upper half of the product of two integers.
+    MulHi,
     NextAfter,
     Polygamma,
     Zeta,
@@ -229,7 +231,7 @@ impl Unary {
 
 impl Binary {
     /// Every binary operation.
-    pub const ALL: [Binary; 19] = {
+    pub const ALL: [Binary; 20] = {
         use Binary::*;
         [
             Add,
@@ -248,6 +250,7 @@ impl Binary {
             ShiftRightLogical,
             Subtract,
             Xor,
+            MulHi,
             NextAfter,
             Polygamma,
             Zeta,
@@ -273,6 +276,7 @@ impl Binary {
             Binary::ShiftRightLogical => "stablehlo.shift_right_logical",
             Binary::Subtract => "stablehlo.subtract",
             Binary::Xor => "stablehlo.xor",
+            Binary::MulHi => "chlo.mulhi",
             Binary::NextAfter => "chlo.next_after",
             Binary::Polygamma => "chlo.polygamma",
             Binary::Zeta => "chlo.zeta",

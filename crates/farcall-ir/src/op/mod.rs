@@ -6,10 +6,11 @@
 //!
 //! One file holds one family: [`elementwise`], [`data`] (constants and movement of elements),
 //! [`indexing`] (gather, scatter, dynamic slices), [`reduction`] (reductions, windows, sorting),
-//! [`contraction`] (products and convolutions), [`linalg`], [`random`], [`control`], [`call`] (custom
-//! calls).
+//! [`contraction`] (products and convolutions), [`linalg`], [`random`], [`control`], [`collective`]
+//! (processes together), [`call`] (custom calls).
 
 pub mod call;
+pub mod collective;
 pub mod contraction;
 pub mod control;
 pub mod data;
@@ -20,6 +21,9 @@ pub mod random;
 pub mod reduction;
 
 pub use call::{CallConfig, CustomCall, OutputAlias};
+pub use collective::{
+    AllGather, AllToAll, Channel, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter,
+};
 pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
 pub use control::Composite;
 pub use data::{Pad, Slice};
@@ -226,6 +230,20 @@ pub enum Op {
     /// `replica_id`
     ReplicaId,
 
+    // collective
+    /// `all_gather`: any number of operands.
+    AllGather(AllGather),
+    /// `all_reduce`: any number of operands; a region that combines.
+    AllReduce(Groups),
+    /// `reduce_scatter`: operand; a region that combines.
+    ReduceScatter(ReduceScatter),
+    /// `all_to_all`: any number of operands.
+    AllToAll(AllToAll),
+    /// `collective_broadcast`: any number of operands, then, if the root is dynamic, who sends each.
+    CollectiveBroadcast(CollectiveBroadcast),
+    /// `collective_permute`
+    CollectivePermute(CollectivePermute),
+
     // call
     /// `custom_call`
     CustomCall(Box<CustomCall>),
@@ -292,6 +310,12 @@ impl Op {
             Op::GetTupleElement { .. } => "stablehlo.get_tuple_element",
             Op::PartitionId => "stablehlo.partition_id",
             Op::ReplicaId => "stablehlo.replica_id",
+            Op::AllGather(_) => "stablehlo.all_gather",
+            Op::AllReduce(_) => "stablehlo.all_reduce",
+            Op::ReduceScatter(_) => "stablehlo.reduce_scatter",
+            Op::AllToAll(_) => "stablehlo.all_to_all",
+            Op::CollectiveBroadcast(_) => "stablehlo.collective_broadcast",
+            Op::CollectivePermute(_) => "stablehlo.collective_permute",
             Op::CustomCall(_) => "stablehlo.custom_call",
         }
     }

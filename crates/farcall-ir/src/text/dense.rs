@@ -2,14 +2,13 @@
 //!
 //! The type stands behind the elements, so that it is read first; then one loop reads the elements,
 //! however deeply their lists are nested. A splat is the only way to ask for much memory with little
-//! text: those are counted against [`MAX_SPLAT_BYTES`].
+//! text: those hold their one element until the program runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use farcall_sig::{DType, DTypeClass};
 
-use super::MAX_SPLAT_BYTES;
 use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
 use super::types::Tensor;
@@ -36,7 +35,7 @@ impl<'s> Parser<'s> {
         let literal = self.dense_body(start, end, dtype, &dims, place)?;
         self.jump(after);
         Ok(match index {
-            true => Attr::DenseIndex(dims.to_vec(), literal.as_slice::<i64>().to_vec()),
+            true => Attr::DenseIndex(literal),
             false => Attr::Dense(literal),
         })
     }
@@ -96,7 +95,7 @@ impl<'s> Parser<'s> {
             None if ty.elements() == Some(0) => {}
             None => return self.fail("parse", place, format!("no elements for {ty}")),
             Some(b'"') => {
-                let text = self.text[pos..end].trim().trim_matches('"');
+                let text = self.slice(pos, end).trim().trim_matches('"');
                 let Some(raw) = decode_hex(text) else {
                     let message = "a string of elements is `0x` and pairs of hexadecimal digits";
                     return self.fail("parse", Span::new(pos, end), message);
@@ -123,24 +122,15 @@ impl<'s> Parser<'s> {
 
     /// A tensor of one element everywhere.
     fn splat(&mut self, element: &[u8], ty: &TensorType, place: Span) -> Parsed<Literal> {
-        let bytes = ty.bytes().unwrap_or(usize::MAX);
-        self.splat_bytes = self.splat_bytes.saturating_add(bytes);
-        if self.splat_bytes > MAX_SPLAT_BYTES {
-            let message = format!("the constants up to this {ty} take more than {MAX_SPLAT_BYTES} bytes");
-            return self.fail("constant-size", place, message);
-        }
-        let mut out = Literal::zeros(ty.dtype, Arc::clone(&ty.dims));
-        let data = out.bytes_mut();
-        if element.iter().any(|b| *b != 0) && !data.is_empty() {
-            data[..element.len()].copy_from_slice(element);
-            let mut filled = element.len();
-            while filled < data.len() {
-                let n = filled.min(data.len() - filled);
-                data.copy_within(..n, filled);
-                filled += n;
+        let mut whole = [0; 16];
+        whole[..element.len()].copy_from_slice(element);
+        match Literal::splat_of(ty.dtype, Arc::clone(&ty.dims), whole) {
+            Ok(literal) => Ok(literal),
+            Err(_) => {
+                let message = format!("{ty} has more bytes than can be counted");
+                self.fail("constant-size", place, message)
             }
         }
-        Ok(out)
     }
 
     pub(super) fn literal_of(
@@ -232,7 +222,7 @@ impl<'s> Parser<'s> {
         let ty = TensorType::new(dtype, Arc::clone(&dims));
         let literal = self.literal_of_raw(&raw[4..], &ty, place)?;
         Ok(match index {
-            true => Attr::DenseIndex(dims.to_vec(), literal.as_slice::<i64>().to_vec()),
+            true => Attr::DenseIndex(literal),
             false => Attr::Dense(literal),
         })
     }
@@ -260,7 +250,7 @@ impl<'s> Parser<'s> {
                     Tok::Word | Tok::Str if depth == 2 && p.eat(b':') => {
                         let value = p.peek();
                         if value.tok == Tok::Str {
-                            let text = &p.text[value.start + 1..value.end - 1];
+                            let text = p.slice(value.start + 1, value.end - 1);
                             out.insert(p.str_of(t).trim_matches('"'), text);
                         }
                     }

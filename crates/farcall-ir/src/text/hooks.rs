@@ -240,7 +240,7 @@ fn parse_convolution_dims(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         p.literal(separator)?;
     }
     let end = p.pos();
-    let value = Attr::dialect("stablehlo.conv", &p.text[start.start..end]);
+    let value = Attr::dialect("stablehlo.conv", p.slice(start.start, end));
     p.insert(&mut draft.attrs, "dimension_numbers".to_owned(), value, Span::new(start.start, end));
     Ok(())
 }

@@ -105,7 +105,7 @@ impl<'s> Parser<'s> {
         let mut depth = 0u32;
         loop {
             let t = self.peek();
-            let new_line = self.text[self.pos()..t.start].contains('\n');
+            let new_line = self.slice(self.pos(), t.start).contains('\n');
             let begins = match t.tok {
                 Tok::Percent | Tok::Str => true,
                 Tok::Word => {

@@ -17,8 +17,8 @@
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
 //! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
 //! everything that repeats without a limit is read in a loop. Memory stays in proportion to the text,
-//! up to [`MAX_SPLAT_BYTES`] for splat constants and [`MAX_ALIAS_NODES`] attributes behind aliases. A
-//! region's values are defined before the results of the instruction that it belongs to.
+//! up to [`MAX_ALIAS_NODES`] attributes behind aliases. A region's values are defined before the results of the
+//! instruction that it belongs to.
 
 mod alias;
 mod attr;
@@ -49,18 +49,11 @@ use parser::{Parsed, Parser};
 /// How deeply regions, types, attributes and aliases may nest, together; a region counts twice.
 pub const MAX_NESTING: u32 = 256;
 
-/// Bytes that all splat constants of a program may take together (`dense<0.0> : tensor<…>` asks for
-/// much memory with little text).
-pub const MAX_SPLAT_BYTES: usize = 4 << 30;
-
 /// Attributes and types that the uses of aliases may stand for together.
 pub const MAX_ALIAS_NODES: u64 = 1 << 22;
 
 /// How deeply a location may nest; what is deeper (the outer end of a long call stack) is left out.
 pub const MAX_LOC_DEPTH: u32 = 128;
-
-/// Mistakes that are reported at most.
-const MAX_DIAGNOSTICS: usize = 50;
 
 /// Suggestions for a mistyped name are looked for among at most so many.
 const MAX_CANDIDATES: usize = 2000;
@@ -82,9 +75,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
     {
         return Ok(module);
     }
-    let mut diagnostics = p.diagnostics;
-    diagnostics.sort_by_key(|d| d.span.map_or(0, |s| s.start));
-    Err(ProgramError { source: Arc::clone(source), diagnostics })
+    Err(p.diagnostics.into_error(source))
 }
 
 /// Writes a module as text that [`parse`] reads as an equal module: pretty forms where they exist, as
@@ -151,6 +142,6 @@ fn whole<T>(name: &str, text: &str, read: impl Fn(&mut Parser<'_>) -> Parsed<T>)
     };
     match out {
         Some(out) if p.diagnostics.is_empty() => Ok(out),
-        _ => Err(ProgramError { source: Source::new(name, text), diagnostics: p.diagnostics }),
+        _ => Err(p.diagnostics.into_error(&Source::new(name, text))),
     }
 }

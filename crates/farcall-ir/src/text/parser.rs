@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use farcall_sig::DType;
 
+use super::MAX_NESTING;
 use super::alias::Aliases;
 use super::lexer::{Tok, Token, next_token, unescape};
 use super::scope::Scope;
-use super::{MAX_DIAGNOSTICS, MAX_NESTING};
-use crate::diag::{Diagnostic, Span};
+use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::module::Func;
 use crate::types::TensorType;
 
@@ -34,9 +34,7 @@ pub(super) struct Parser<'s> {
     pub(super) deepest: u32,
     /// Attributes and types read so far, those that stand behind aliases included.
     pub(super) nodes: u64,
-    /// Bytes of all splat constants so far.
-    pub(super) splat_bytes: usize,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Diagnostics,
     pub(super) aliases: Aliases<'s>,
     /// The strings of `{-# dialect_resources: … #-}` by name, once one was asked for.
     pub(super) resources: Option<HashMap<&'s str, &'s str>>,
@@ -59,8 +57,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             deepest: 0,
             nodes: 0,
-            splat_bytes: 0,
-            diagnostics: Vec::new(),
+            diagnostics: Diagnostics::default(),
             aliases: Aliases::default(),
             resources: None,
             tensor_types: HashMap::new(),
@@ -124,7 +121,13 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn str_of(&self, t: Token) -> &'s str {
-        &self.text[t.start..t.end]
+        self.slice(t.start, t.end)
+    }
+
+    /// The text between two bytes, less what is not a whole character there.
+    pub(super) fn slice(&self, start: usize, end: usize) -> &'s str {
+        let start = self.text.ceil_char_boundary(start);
+        &self.text[start..self.text.floor_char_boundary(end).max(start)]
     }
 
     pub(super) fn at(&mut self, c: u8) -> bool {
@@ -270,7 +273,7 @@ impl<'s> Parser<'s> {
 
     /// `quote` is where the opening quote stands.
     fn unescape(&mut self, t: Token, quote: usize) -> Parsed<Vec<u8>> {
-        match unescape(&self.text[quote + 1..t.end - 1]) {
+        match unescape(self.slice(quote + 1, t.end - 1)) {
             Some(bytes) => Ok(bytes),
             None => self.fail(
                 "parse",
@@ -391,14 +394,12 @@ impl<'s> Parser<'s> {
 
     /// True if no more mistakes are recorded: the words for one need not be found.
     pub(super) fn is_full(&self) -> bool {
-        self.diagnostics.len() >= MAX_DIAGNOSTICS
+        self.diagnostics.is_full()
     }
 
-    /// Records a mistake that does not keep the parser from going on; not more than a reader bears.
+    /// Records a mistake that does not keep the parser from going on.
     pub(super) fn report(&mut self, d: Diagnostic) {
-        if !self.is_full() {
-            self.diagnostics.push(d);
-        }
+        self.diagnostics.push(d);
     }
 
     pub(super) fn fail<T>(&mut self, code: &'static str, at: Span, message: impl Into<String>) -> Parsed<T> {

@@ -185,7 +185,7 @@ impl<'s> Parser<'s> {
         loop {
             self.bump();
             let t = self.peek();
-            let new_line = self.text[self.pos()..t.start].contains('\n');
+            let new_line = self.slice(self.pos(), t.start).contains('\n');
             if depth == 0 && new_line && matches!(t.tok, Tok::Word | Tok::Str | Tok::Hash | Tok::Bang) {
                 return;
             }
@@ -221,14 +221,13 @@ impl<'s> Parser<'s> {
         self.func = Func::new(name, span(at));
         self.func.public = public;
         self.scope.clear();
-        let (mut args, mut declared) = (Vec::new(), false);
+        let (mut args, mut unnamed) = (Vec::new(), Vec::new());
         self.expect(b'(')?;
         self.list_until(b')', |p| {
             if p.peek().tok == Tok::Percent {
                 args.push(p.arg()?);
             } else {
-                p.value_type()?;
-                declared = true;
+                unnamed.push(p.value_type()?);
             }
             let mut attrs = AttrDict::new();
             p.optional_dict(&mut attrs)?;
@@ -243,13 +242,36 @@ impl<'s> Parser<'s> {
         if self.eat_word("attributes") {
             self.func.attrs = self.dict()?;
         }
-        if declared || !self.at(b'{') {
+        if (!unnamed.is_empty() && !args.is_empty()) || !self.at(b'{') {
             let message = format!("function @{} has no body", self.func.name);
             self.report(Diagnostic::new("no-body", span(at), message));
             self.trailing_loc()?;
             return Ok(None);
         }
-        self.func_body(&args).map(Some)
+        let written = self.func.param_attrs.len();
+        let func = self.func_body(&args)?;
+        Ok(Some(if args.is_empty() { self.labelled_params(func, &unnamed, written) } else { func }))
+    }
+
+    /// A function whose parameters have their names from the label of its body, `^bb0(%a: t):`. Without
+    /// types between the parentheses before, the label is all that says what the parameters are.
+    fn labelled_params(&mut self, mut func: Func, said: &[Type], written: usize) -> Func {
+        let found: Vec<&Type> = func.params().iter().map(|p| &func[*p]).collect();
+        if written == 0 {
+            func.param_attrs = vec![AttrDict::new(); found.len()];
+        } else if !found.iter().copied().eq(said) {
+            let list = |types: &mut dyn Iterator<Item = &Type>| {
+                types.map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            };
+            let message = format!(
+                "@{} takes ({}), but the label of its body has ({})",
+                func.name,
+                list(&mut said.iter()),
+                list(&mut found.iter().copied())
+            );
+            self.report(Diagnostic::new("type-mismatch", func.span, message));
+        }
+        func
     }
 
     /// `t`, `t {…}`, or `(t {…}, t)`
@@ -346,17 +368,18 @@ impl<'s> Parser<'s> {
             }
         }
         // A function without a body has been reported as that.
-        if self.diagnostics.iter().any(|d| d.code == "no-body") {
+        if self.diagnostics.kept().iter().any(|d| d.code == "no-body") {
             return;
         }
         for (callee, at) in std::mem::take(&mut self.callees) {
             if names.contains(callee.as_str()) {
                 continue;
             }
-            let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
             if self.is_full() {
-                return;
+                self.diagnostics.count();
+                continue;
             }
+            let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
             let candidates = names.iter().copied().take(super::MAX_CANDIDATES);
             let near = farcall_sig::nearest::nearest(&callee, candidates);
             if !near.is_empty() {

@@ -25,7 +25,13 @@ impl<'s> Parser<'s> {
         let mark = self.scope.open();
         self.expect(b'{')?;
         let mut region = Region { args: self.define_args(args), insts: Vec::new() };
-        if args.is_empty() && self.peek().tok == Tok::Caret {
+        let t = self.peek();
+        if t.tok == Tok::Caret {
+            if !args.is_empty() {
+                let message =
+                    "the arguments of this region have their names already; a label cannot name them again";
+                return self.fail("parse", span(t), message);
+            }
             region.args = self.block_label()?;
         }
         self.block(&mut region)?;

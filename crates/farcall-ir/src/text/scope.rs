@@ -195,7 +195,7 @@ impl<'s> Parser<'s> {
         if !operand.known || self.func[operand.id] == *said {
             return;
         }
-        let name = &self.text[operand.span.start as usize..operand.span.end as usize];
+        let name = self.slice(operand.span.start as usize, operand.span.end as usize);
         let message = format!("{name} is used as {said}, but it is {}", self.func[operand.id]);
         self.report(Diagnostic::new("type-mismatch", operand.span, message));
     }

@@ -44,11 +44,10 @@ impl Display for Attr {
                 write_literal(f, l)?;
                 write!(f, " : {}", TensorType::new(l.dtype(), l.dims()))
             }
-            Attr::DenseIndex(dims, values) => {
-                let as_i64 = Literal::from_slice(DType::S64, dims.clone(), values);
-                write_literal(f, &as_i64)?;
+            Attr::DenseIndex(l) => {
+                write_literal(f, l)?;
                 f.write_str(" : tensor<")?;
-                for d in dims {
+                for d in l.dims() {
                     write!(f, "{d}x")?;
                 }
                 f.write_str("index>")
@@ -198,7 +197,7 @@ fn write_hex(f: &mut dyn Write, l: &Literal) -> fmt::Result {
 
 fn write_element(f: &mut dyn Write, l: &Literal, i: usize) -> fmt::Result {
     let (dtype, size) = (l.dtype(), l.dtype().size());
-    let bytes = &l.bytes()[i * size..(i + 1) * size];
+    let bytes = l.element(i);
     match dtype.class() {
         DTypeClass::Float => write_float(f, dtype, bytes),
         DTypeClass::Complex => {

@@ -119,7 +119,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
             name: op.name(),
             form: match op {
                 Binary::Complex => COMPLEX,
-                Binary::NextAfter | Binary::Polygamma | Binary::Zeta => CHLO_BINARY,
+                Binary::MulHi | Binary::NextAfter | Binary::Polygamma | Binary::Zeta => CHLO_BINARY,
                 _ => BINARY,
             },
             read: Read::Binary(op),
@@ -255,9 +255,12 @@ static OPS: &[Syntax] = &[
         |f| Ok(Op::GetDimensionSize { dim: f.usize("dimension")? }),
     ),
     // indexing
-    op("stablehlo.dynamic_slice", &[Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION], |f| {
-        Ok(Op::DynamicSlice { sizes: f.usizes("slice_sizes")? })
-    }),
+    op(
+        "stablehlo.dynamic_slice",
+        // A tensor of rank 0 has no start indices, but still both commas.
+        &[Operand, Lit(", "), Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION],
+        |f| Ok(Op::DynamicSlice { sizes: f.usizes("slice_sizes")? }),
+    ),
     op("stablehlo.dynamic_update_slice", CALL_LIKE, |_| Ok(Op::DynamicUpdateSlice)),
     op("stablehlo.real_dynamic_slice", CALL_LIKE, |_| Ok(Op::RealDynamicSlice)),
     op("stablehlo.gather", GENERIC, convert::indexing::read_gather),
@@ -363,6 +366,13 @@ static OPS: &[Syntax] = &[
         &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME],
         normalize::read_sharding_constraint,
     ),
+    // collective
+    op("stablehlo.all_gather", GENERIC, convert::collective::read_all_gather),
+    op("stablehlo.all_reduce", GENERIC, convert::collective::read_all_reduce),
+    op("stablehlo.reduce_scatter", GENERIC, convert::collective::read_reduce_scatter),
+    op("stablehlo.all_to_all", GENERIC, convert::collective::read_all_to_all),
+    op("stablehlo.collective_broadcast", GENERIC, convert::collective::read_collective_broadcast),
+    op("stablehlo.collective_permute", GENERIC, convert::collective::read_collective_permute),
     // call
     op(
         "stablehlo.custom_call",

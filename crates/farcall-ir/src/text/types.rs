@@ -44,7 +44,7 @@ impl<'s> Parser<'s> {
             Tok::Word => match self.str_of(t) {
                 "tensor" => match self.tensor()? {
                     Tensor::Of(ty) => Type::Tensor(ty),
-                    Tensor::OfIndex(_) => Type::Opaque(self.text[t.start..self.pos()].into()),
+                    Tensor::OfIndex(_) => Type::Opaque(self.slice(t.start, self.pos()).into()),
                 },
                 "tuple" => {
                     self.bump();
@@ -115,7 +115,7 @@ impl<'s> Parser<'s> {
     pub(super) fn tensor(&mut self) -> Parsed<Tensor> {
         let word = self.expect_word("tensor")?;
         // The usual case, without commas and aliases in it, is looked up by its text.
-        let key = simple_angle(self.bytes(), word.end).map(|end| &self.text[word.end..end]);
+        let key = simple_angle(self.bytes(), word.end).map(|end| self.slice(word.end, end));
         if let Some(key) = key
             && let Some(ty) = self.tensor_types.get(key)
         {
@@ -172,7 +172,7 @@ impl<'s> Parser<'s> {
                     while bytes.get(pos).is_some_and(u8::is_ascii_digit) {
                         pos += 1;
                     }
-                    match self.text[start..pos].parse::<i64>() {
+                    match self.slice(start, pos).parse::<i64>() {
                         Ok(n) => usize::try_from(n).unwrap_or(DYNAMIC - 1),
                         Err(_) => {
                             let at = crate::diag::Span::new(start, pos);
@@ -358,7 +358,7 @@ impl<'s> Parser<'s> {
                     }
                     if stack.is_empty() {
                         self.jump(pos + 1);
-                        return Ok(self.text[open.end..pos].trim());
+                        return Ok(self.slice(open.end, pos).trim());
                     }
                 }
                 _ => {}

@@ -1,6 +1,6 @@
 //! The verifier: a module that passes is one that every later stage may rely on.
 //!
-//! It reports *every* violation it finds, each with the specification's name for the constraint
+//! It finds *every* violation (and reports the first [`Diagnostics::MAX`]), each with the specification's name for the constraint
 //! (`reduce_c4`) or, where the specification has none, one of the codes below.
 //!
 //! What holds of a verified module:
@@ -24,13 +24,15 @@
 //!
 //! It is as strict as StableHLO's own verifier: dynamic dimensions are compatible with every size,
 //! reducers may accumulate in wider types, quantized results may have scales of their own. The
-//! evaluator and the engine need static shapes besides, which [`require_static`] checks.
+//! evaluator and the engine need static shapes besides, which [`require_static`] checks and
+//! [`crate::refine`] provides.
 //!
 //! Constraints among inputs are checked by [`crate::infer`]; the files named after families check
 //! results against what was inferred.
 
 mod call;
 mod callgraph;
+mod collective;
 mod contraction;
 mod control;
 mod data;
@@ -48,9 +50,8 @@ pub use callgraph::MAX_CALL_DEPTH;
 pub use run::{entry, require_static};
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::diag::{Diagnostic, ProgramError};
+use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::infer::{self, Constants, Cx};
 use crate::module::{Func, Inst, Module, Region};
 use crate::op::Op;
@@ -60,7 +61,8 @@ use crate::op::Op;
 /// # Errors
 /// Every violation found, in the order of the source.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
-    let mut diagnostics = callgraph::check(module);
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.extend(callgraph::check(module));
     let funcs: Functions<'_> = module.funcs.iter().map(|f| (f.name.as_str(), f)).collect();
     for func in &module.funcs {
         let found = structure::check(func);
@@ -79,12 +81,8 @@ pub fn verify(module: &Module) -> Result<(), ProgramError> {
 type Functions<'a> = HashMap<&'a str, &'a Func>;
 
 /// Nothing, or all diagnostics in the order of the source.
-fn report(module: &Module, mut diagnostics: Vec<Diagnostic>) -> Result<(), ProgramError> {
-    if diagnostics.is_empty() {
-        return Ok(());
-    }
-    diagnostics.sort_by_key(|d| d.span.map(|s| s.start));
-    Err(ProgramError { source: Arc::clone(&module.source), diagnostics })
+fn report(module: &Module, diagnostics: Diagnostics) -> Result<(), ProgramError> {
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics.into_error(&module.source)) }
 }
 
 fn region<'a>(
@@ -92,7 +90,7 @@ fn region<'a>(
     func: &'a Func,
     constants: &'a Constants<'a>,
     body: &'a Region,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &mut Diagnostics,
 ) {
     for inst in &body.insts {
         diagnostics.extend(instruction(funcs, func, constants, inst));
@@ -182,6 +180,13 @@ fn instruction<'a>(
         Op::GetTupleElement { .. } => control::get_tuple_element(cx, &types),
         Op::PartitionId => control::device_id(cx, &types, "partition_id_o1"),
         Op::ReplicaId => control::device_id(cx, &types, "replica_id_o1"),
+
+        Op::AllGather(_) => collective::all_gather(cx, &types),
+        Op::AllReduce(_) => collective::all_reduce(cx, &types),
+        Op::ReduceScatter(_) => collective::reduce_scatter(cx, &types),
+        Op::AllToAll(_) => collective::all_to_all(cx, &types),
+        Op::CollectiveBroadcast(_) => collective::collective_broadcast(cx, &types),
+        Op::CollectivePermute(_) => collective::collective_permute(cx, &types),
 
         Op::CustomCall(op) => call::custom_call(cx, op),
     }

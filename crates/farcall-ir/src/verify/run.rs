@@ -3,7 +3,7 @@
 use farcall_sig::nearest::nearest;
 
 use super::report;
-use crate::diag::{Diagnostic, ProgramError, Span};
+use crate::diag::{Diagnostic, Diagnostics, ProgramError, Span};
 use crate::module::{Func, Module};
 use crate::types::{TensorType, Type};
 
@@ -43,7 +43,7 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
 /// # Errors
 /// `dynamic-shape` or `tensor-too-large` for each instruction or function that has such a value.
 pub fn require_static(module: &Module) -> Result<(), ProgramError> {
-    let mut diagnostics = Vec::new();
+    let mut diagnostics = Diagnostics::default();
     for func in &module.funcs {
         for (i, param) in func.params().iter().enumerate() {
             let what = || format!("parameter {i} of @{}", func.name);
@@ -65,7 +65,7 @@ pub fn require_static(module: &Module) -> Result<(), ProgramError> {
     report(module, diagnostics)
 }
 
-fn value(ty: &Type, span: Span, what: impl Fn() -> String + Copy, diagnostics: &mut Vec<Diagnostic>) {
+fn value(ty: &Type, span: Span, what: impl Fn() -> String + Copy, diagnostics: &mut Diagnostics) {
     match ty {
         Type::Tensor(t) => diagnostics.extend(tensor(t, span, what)),
         Type::Tuple(parts) => parts.iter().for_each(|p| value(p, span, what, diagnostics)),

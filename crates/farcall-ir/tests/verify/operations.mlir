@@ -356,9 +356,9 @@ func.func @f(%a: tensor<f32>) {
   return
 }
 // -----
-// [chlo_top_k_i1] 2:10: operand must be a tensor of integer or floating-point type, found tensor<2xi1>
-func.func @f(%a: tensor<2xi1>) {
-  %r:2 = "chlo.top_k"(%a) <{k = 1 : i64}> : (tensor<2xi1>) -> (tensor<1xi1>, tensor<1xi32>)
+// [chlo_top_k_i1] 2:10: operand must be a tensor of boolean, integer or floating-point type, found tensor<2xcomplex<f32>>
+func.func @f(%a: tensor<2xcomplex<f32>>) {
+  %r:2 = "chlo.top_k"(%a) <{k = 1 : i64}> : (tensor<2xcomplex<f32>>) -> (tensor<1xcomplex<f32>>, tensor<1xi32>)
   return
 }
 // -----

@@ -1,16 +1,18 @@
 //! Removes steps whose results nobody reads, and the call sites that they leave behind.
 //!
 //! A step stays if it has a side effect, if it holds one that does, or if something that stays reads
-//! what it writes.
+//! what it writes. Nobody reads a tensor without elements: a call all of whose other results are dead is
+//! not made for the sake of one (JAX's decompositions of empty matrices rely on that).
 
-use super::lower::{Lowered, Step};
+use super::lower::{Home, Lowered, Operand, Step};
 use crate::plan::{CallId, ReferenceId, ReferenceSite, ThunkOp};
 
 /// Removes dead steps.
 pub(super) fn remove(lowered: &mut Lowered) {
-    let mut live = vec![false; lowered.values.len()];
-    lowered.results.iter().for_each(|r| live[r.id.index()] = true);
-    sweep(&mut lowered.steps, &lowered.references, &mut live);
+    let Lowered { steps, references, values, results, .. } = lowered;
+    let mut sweep = Sweep { references, values, live: vec![false; values.len()] };
+    sweep.read(results);
+    sweep.steps(steps);
     compact(lowered);
 }
 
@@ -59,24 +61,42 @@ fn renumber(steps: &mut [Step], calls: &mut usize, references: &mut usize) {
     }
 }
 
-fn sweep(steps: &mut Vec<Step>, references: &[ReferenceSite], live: &mut [bool]) {
-    let mut kept = Vec::with_capacity(steps.len());
-    while let Some(mut step) = steps.pop() {
-        if !has_effect(&step, references) && !step.outputs.iter().any(|o| live[o.id.index()]) {
-            continue;
+struct Sweep<'a> {
+    references: &'a [ReferenceSite],
+    /// Home and bytes of every value.
+    values: &'a [(Home, usize)],
+    live: Vec<bool>,
+}
+
+impl Sweep<'_> {
+    /// Somebody reads these.
+    fn read(&mut self, operands: &[Operand]) {
+        for operand in operands {
+            let at = operand.id.index();
+            self.live[at] |= self.values[at].1 > 0;
         }
-        step.inputs.iter().for_each(|i| live[i.id.index()] = true);
-        if step.op == ThunkOp::While {
-            // Whatever is carried may be read by the next iteration.
-            step.outputs.iter().for_each(|o| live[o.id.index()] = true);
-        }
-        for body in step.bodies.iter_mut().rev() {
-            sweep(body, references, live);
-        }
-        kept.push(step);
     }
-    kept.reverse();
-    *steps = kept;
+
+    fn steps(&mut self, steps: &mut Vec<Step>) {
+        let mut kept = Vec::with_capacity(steps.len());
+        while let Some(mut step) = steps.pop() {
+            let read = step.outputs.iter().any(|o| self.live[o.id.index()]);
+            if !read && !has_effect(&step, self.references) {
+                continue;
+            }
+            self.read(&step.inputs);
+            if step.op == ThunkOp::While {
+                // Whatever is carried may be read by the next iteration.
+                self.read(&step.outputs);
+            }
+            for body in step.bodies.iter_mut().rev() {
+                self.steps(body);
+            }
+            kept.push(step);
+        }
+        kept.reverse();
+        *steps = kept;
+    }
 }
 
 fn has_effect(step: &Step, references: &[ReferenceSite]) -> bool {

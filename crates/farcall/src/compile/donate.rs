@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::{Attr, Diagnostic, Func, Type};
 
 use super::lower::{Operand, VirtualId};
@@ -20,8 +21,8 @@ pub(super) struct Wish {
 }
 
 /// The wishes of a program's entry; `results` are the tensors that it returns.
-pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Vec<Diagnostic>> {
-    let mut mistakes = Vec::new();
+pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Diagnostics> {
+    let mut mistakes = Diagnostics::default();
     // By result, so that each is promised once.
     let mut named: BTreeMap<usize, usize> = BTreeMap::new();
     let (mut found, mut free) = (Vec::new(), Vec::new());

@@ -9,12 +9,15 @@
 //! and by the last thunks of its body) or a result of a branch (written by the last thunks of every
 //! branch).
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::diag::Diagnostics;
+use farcall_ir::eval::Numerics;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
+use super::excess::Excess;
 use crate::custom_call::CallSite;
 use crate::plan::{ConstantId, ParamId, ReferenceSite, Thunk, ThunkOp};
 use crate::registry::Registry;
@@ -73,12 +76,12 @@ pub(super) fn lower(
     module: &Module,
     entry: &Func,
     registry: &Registry,
-    denormals: Denormals,
-) -> Result<Lowered, Vec<Diagnostic>> {
+    numerics: Numerics,
+) -> Result<Lowered, Diagnostics> {
     let mut l = Lowering {
         module,
         registry,
-        denormals,
+        numerics,
         values: Vec::new(),
         constants: Vec::new(),
         pool: HashMap::new(),
@@ -88,11 +91,16 @@ pub(super) fn lower(
         frames: Vec::new(),
         nesting: 0,
         emitted: 0,
-        diagnostics: Vec::new(),
+        excess: Excess::default(),
+        diagnostics: Diagnostics::default(),
+        noted: HashSet::new(),
     };
     let params = match l.bind_params(entry) {
         Ok(params) => params,
-        Err(d) => return Err(vec![d]),
+        Err(d) => {
+            l.diagnostics.push(d);
+            return Err(l.diagnostics);
+        }
     };
     let returned = match l.drive(entry) {
         Ok(returned) => returned,
@@ -149,7 +157,7 @@ impl Lv {
 pub(super) struct Lowering<'m> {
     pub(super) module: &'m Module,
     pub(super) registry: &'m Registry,
-    pub(super) denormals: Denormals,
+    pub(super) numerics: Numerics,
     values: Vec<(Home, usize)>,
     constants: Vec<Literal>,
     pool: HashMap<Literal, VirtualId>,
@@ -159,14 +167,25 @@ pub(super) struct Lowering<'m> {
     frames: Vec<Frame<'m>>,
     nesting: usize,
     emitted: usize,
+    pub(super) excess: Excess,
     /// Mistakes that do not stop the walk: missing targets.
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Diagnostics,
+    /// Where they are, and what kind they are of.
+    pub(super) noted: HashSet<(Option<Span>, &'static str)>,
 }
 
 /// A function that is being inlined, with what its values are.
 struct Activation<'m> {
     func: &'m Func,
     env: Vec<Option<Lv>>,
+    /// How often each value is an operand; counted when it is first asked for.
+    uses: OnceCell<Vec<u32>>,
+}
+
+impl<'m> Activation<'m> {
+    fn new(func: &'m Func) -> Activation<'m> {
+        Activation { func, env: vec![None; func.value_count()], uses: OnceCell::new() }
+    }
 }
 
 /// A region that is being walked.
@@ -191,12 +210,12 @@ type Returned = (Vec<Step>, Vec<Lv>);
 impl<'m> Lowering<'m> {
     fn bind_params(&mut self, entry: &'m Func) -> Result<Vec<TensorType>, Diagnostic> {
         let mut params = Vec::new();
-        let mut env = vec![None; entry.value_count()];
+        let mut activation = Activation::new(entry);
         for p in entry.params() {
             let value = self.param(entry.ty(*p), entry.span, &mut params)?;
-            env[p.index()] = Some(value);
+            activation.env[p.index()] = Some(value);
         }
-        self.activations.push(Activation { func: entry, env });
+        self.activations.push(activation);
         Ok(params)
     }
 
@@ -279,7 +298,7 @@ impl<'m> Lowering<'m> {
                 "calls are nested too deep to be inlined",
             ));
         }
-        self.activations.push(Activation { func, env: vec![None; func.value_count()] });
+        self.activations.push(Activation::new(func));
         self.bind(func.params(), operands, inst.span)?;
         let steps = std::mem::take(&mut self.frame().steps);
         self.enter(&func.body, steps, Exit::Call(inst));
@@ -487,6 +506,17 @@ impl<'m> Lowering<'m> {
     /// The function that is being inlined.
     pub(super) fn func(&self) -> &'m Func {
         self.activations.last().expect("a function is being inlined").func
+    }
+
+    /// How often a value of the current function is an operand.
+    pub(super) fn uses(&self, id: ValueId) -> u32 {
+        let activation = self.activations.last().expect("a function is being inlined");
+        let uses = activation.uses.get_or_init(|| {
+            let mut uses = vec![0; activation.func.value_count()];
+            activation.func.walk(&mut |inst| inst.operands.iter().for_each(|id| uses[id.index()] += 1));
+            uses
+        });
+        uses[id.index()]
     }
 
     fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Lv>, Diagnostic> {

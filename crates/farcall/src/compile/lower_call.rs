@@ -143,7 +143,7 @@ impl<'m> Lowering<'m> {
 
     /// Keeps a diagnostic, unless it is there already: an inlined function is walked once per call.
     pub(super) fn note(&mut self, diagnostic: Diagnostic) {
-        if !self.diagnostics.contains(&diagnostic) {
+        if self.noted.insert((diagnostic.span, diagnostic.code)) {
             self.diagnostics.push(diagnostic);
         }
     }

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::op::{DotGeneral, Pad};
 use farcall_ir::{DType, Diagnostic, Inst, Literal, Op, Region, Scalar, Span, TensorType, ValueId};
 
@@ -35,6 +36,24 @@ impl<'m> Lowering<'m> {
         let types: Option<Vec<&TensorType>> = inst.results.iter().map(|r| func.tensor(*r)).collect();
         let types =
             types.ok_or_else(|| internal(inst.span, &format!("{} that gives no tensor", inst.op.name())))?;
+        if let Some(role) = role(&inst.op, Grid::of(&self.module.attrs)) {
+            // Who is alone gets what it gives.
+            let same =
+                operands.len() >= types.len() && operands.iter().zip(&types).all(|(o, ty)| o.ty == **ty);
+            match role {
+                Role::Alone if same => {
+                    return Ok(operands.into_iter().take(types.len()).map(Lv::Tensor).collect());
+                }
+                Role::Alone | Role::Outside => return self.reference(inst, operands, &types),
+                Role::OneOf(n) => {
+                    let message = format!(
+                        "{} takes {n} participants, but a program runs on one device here",
+                        inst.op.name()
+                    );
+                    return Err(Diagnostic::new("participants", inst.span, message));
+                }
+            }
+        }
         let plain = operands.iter().map(|o| &o.ty).chain(types.iter().copied()).all(|t| t.quant.is_none());
         if plain
             && let [ty] = types.as_slice()
@@ -71,6 +90,12 @@ impl<'m> Lowering<'m> {
             Op::Select => one(ThunkOp::Select),
             Op::Clamp if support::ordered(first) => one(ThunkOp::Clamp),
             Op::Convert if first == ty.dtype => return Ok(xs.first().cloned()),
+            Op::Convert if first == DType::BF16 && matches!(ty.dtype, DType::F32 | DType::F64) => {
+                match self.unrounded(&xs[0], inst.span)? {
+                    Some(wide) if ty.dtype == DType::F32 => return Ok(Some(wide)),
+                    wide => (ThunkOp::Convert, vec![wide.unwrap_or_else(|| xs[0].clone())]),
+                }
+            }
             Op::Convert if support::convert(first, ty.dtype) => one(ThunkOp::Convert),
             Op::Iota { dim } if support::iota(ty.dtype) => one(ThunkOp::Iota { dim: *dim }),
             Op::BroadcastInDim { dims } => one(ThunkOp::Move(broadcast(&xs[0].ty, ty, dims))),
@@ -103,7 +128,17 @@ impl<'m> Lowering<'m> {
             }
             Op::Reduce { dims } => match reducer(inst, first) {
                 Some(op) if xs.len() == 2 && support::reduce(op, first) => {
-                    one(ThunkOp::Reduce(Reduce { op, dims: reduced_dims(&xs[0].ty, dims) }))
+                    let reduce = ThunkOp::Reduce(Reduce { op, dims: reduced_dims(&xs[0].ty, dims) });
+                    if op == ReduceOp::Add
+                        && let Some(terms) = self.unrounded(&xs[0], inst.span)?
+                    {
+                        let init = self.widened(&xs[1], DType::F32, inst.span)?.unwrap_or(xs[1].clone());
+                        let sum = self.fresh(&ty.with_dtype(DType::F32), inst.span)?;
+                        self.emit(reduce, vec![terms, init], sum.clone(), inst.span)?;
+                        (ThunkOp::Convert, vec![sum])
+                    } else {
+                        one(reduce)
+                    }
                 }
                 _ => return Ok(None),
             },
@@ -111,6 +146,7 @@ impl<'m> Lowering<'m> {
             _ => return Ok(None),
         };
         let out = self.fresh(ty, inst.span)?;
+        self.note_arithmetic(inst, &op, &inputs, &out);
         self.emit(op, inputs, out.clone(), inst.span)?;
         Ok(Some(out))
     }
@@ -282,7 +318,7 @@ impl<'m> Lowering<'m> {
         let id = ReferenceId::new(self.references.len());
         let index = self.module.funcs.iter().position(|f| std::ptr::eq(f, func)).unwrap_or(0);
         let inst = Arc::new(inst.clone());
-        let calls = match nested::calls(self.module, func, &inst, self.registry, self.denormals) {
+        let calls = match nested::calls(self.module, func, &inst, self.registry, self.numerics) {
             Ok(calls) => calls,
             Err(mistakes) => {
                 mistakes.into_iter().for_each(|mistake| self.note(mistake));
@@ -294,6 +330,19 @@ impl<'m> Lowering<'m> {
         self.push(Thunk { op, inputs, outputs: outputs.clone(), bodies: Vec::new(), span: inst.span })?;
         Ok(outputs.into_iter().map(Lv::Tensor).collect())
     }
+}
+
+/// What the device is to a collective; `None` for other operations.
+fn role(op: &Op, grid: Grid) -> Option<Role> {
+    Some(match op {
+        Op::AllGather(op) => op.groups.role(grid),
+        Op::AllReduce(groups) => groups.role(grid),
+        Op::ReduceScatter(op) => op.groups.role(grid),
+        Op::AllToAll(op) => op.groups.exchange_role(grid),
+        Op::CollectiveBroadcast(op) => op.groups.exchange_role(grid),
+        Op::CollectivePermute(op) => op.role(),
+        _ => return None,
+    })
 }
 
 /// True if elements of one type are elements of the other without a change.

@@ -17,6 +17,7 @@ mod coalesce;
 mod dead;
 mod declared;
 mod donate;
+mod excess;
 mod lower;
 mod lower_call;
 mod lower_ops;
@@ -24,8 +25,9 @@ mod nested;
 
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
-use farcall_ir::{Diagnostic, Func, Module};
+use farcall_ir::diag::Diagnostics;
+use farcall_ir::eval::Numerics;
+use farcall_ir::{Func, Module};
 
 use crate::plan::{Base, Buffer, InvalidPlan, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
@@ -37,7 +39,7 @@ pub(crate) use nested::program_of;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The program is at fault.
-    Program(Vec<Diagnostic>),
+    Program(Diagnostics),
     /// The compiler is.
     Plan(InvalidPlan),
 }
@@ -47,19 +49,19 @@ pub(crate) fn compile(
     module: &Arc<Module>,
     entry: &Func,
     registry: &Registry,
-    denormals: Denormals,
+    numerics: Numerics,
 ) -> Result<Plan, Failure> {
-    let mut lowered = lower::lower(module, entry, registry, denormals).map_err(Failure::Program)?;
+    let mut lowered = lower::lower(module, entry, registry, numerics).map_err(Failure::Program)?;
     dead::remove(&mut lowered);
     coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
     let wishes = donate::wishes(entry, &lowered.results).map_err(Failure::Program)?;
-    let plan = emit(lowered, &wishes, module, denormals);
+    let plan = emit(lowered, &wishes, module, numerics);
     plan.validate().map_err(Failure::Plan)?;
     Ok(plan)
 }
 
 /// Finds places and writes the plan.
-fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, denormals: Denormals) -> Plan {
+fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, numerics: Numerics) -> Plan {
     let Lowered { values, params, constants, results, steps, calls, references } = lowered;
     let assign::Assignment { offsets, donated, arena_size } =
         assign::assign(&steps, &results, &values, wishes);
@@ -75,7 +77,7 @@ fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, denormals: Deno
         thunks,
         calls,
         references,
-        denormals,
+        numerics,
         module: Arc::clone(module),
     }
 }

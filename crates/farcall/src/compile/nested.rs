@@ -1,9 +1,10 @@
 //! Custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a reducer …):
 //! each becomes a plan of its own, made once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::Numerics;
 use farcall_ir::module::Inst;
 use farcall_ir::{AttrDict, Diagnostic, Func, Module, Op, Region, Type};
 
@@ -17,9 +18,9 @@ pub(super) fn calls(
     func: &Func,
     inst: &Inst,
     registry: &Registry,
-    denormals: Denormals,
+    numerics: Numerics,
 ) -> Result<Vec<NestedCall>, Vec<Diagnostic>> {
-    let (mut found, mut seen) = (Vec::new(), Vec::new());
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     let mut todo: Vec<(&Func, &Region)> = inst.regions.iter().map(|r| (func, r)).collect();
     while let Some((func, region)) = todo.pop() {
         for inst in &region.insts {
@@ -33,9 +34,8 @@ pub(super) fn calls(
                 _ => None,
             };
             if let Some(callee) = callee.and_then(|name| module.func(name))
-                && !seen.contains(&callee.name.as_str())
+                && seen.insert(callee.name.as_str())
             {
-                seen.push(&callee.name);
                 todo.push((callee, &callee.body));
             }
             todo.extend(inst.regions.iter().map(|r| (func, r)));
@@ -45,7 +45,7 @@ pub(super) fn calls(
     let (mut calls, mut mistakes) = (Vec::new(), Vec::new());
     for (func, inst) in found {
         let program = Arc::new(program_of(module, func, inst));
-        let plan = program.entry().map(|entry| compile(&program, entry, registry, denormals));
+        let plan = program.entry().map(|entry| compile(&program, entry, registry, numerics));
         match plan {
             Some(Ok(plan)) => {
                 let mut side_effect = false;
@@ -58,7 +58,7 @@ pub(super) fn calls(
                     plan: Arc::new(plan),
                 });
             }
-            Some(Err(Failure::Program(diagnostics))) => mistakes.extend(diagnostics),
+            Some(Err(Failure::Program(diagnostics))) => mistakes.extend(diagnostics.kept().iter().cloned()),
             Some(Err(Failure::Plan(error))) => {
                 mistakes.push(Diagnostic::new("internal", inst.span, error.to_string()));
             }

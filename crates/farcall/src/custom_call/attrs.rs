@@ -18,6 +18,7 @@ use std::ptr::{NonNull, null_mut};
 
 use farcall_ffi::abi::{Array, AttrType, Attrs, ByteSpan, DataType, Scalar as AbiScalar};
 use farcall_ir::attr::IntKind;
+use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::{Attr, AttrDict, DType, Literal, Scalar};
 
 /// Dictionaries in dictionaries at most.
@@ -173,15 +174,18 @@ impl Memory {
         }
         match attr {
             Attr::String(text) => Ok((AttrType::STRING, self.span(text).cast().as_ptr())),
-            Attr::Dense(literal) | Attr::DenseArray(literal) => Ok((AttrType::ARRAY, self.array(literal))),
-            Attr::DenseIndex(_, values) => {
-                let literal = Literal::from_slice(DType::S64, [values.len()], values);
-                Ok((AttrType::ARRAY, self.array(&literal)))
+            Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
+                match self.array(literal) {
+                    Ok(array) => Ok((AttrType::ARRAY, array)),
+                    Err(problem) => error(&problem.to_string()),
+                }
             }
-            Attr::Array(items) => match list(items) {
-                Ok(literal) => Ok((AttrType::ARRAY, self.array(&literal))),
-                Err(problem) => error(&problem),
-            },
+            Attr::Array(items) => {
+                match list(items).and_then(|list| self.array(&list).map_err(|e| e.to_string())) {
+                    Ok(array) => Ok((AttrType::ARRAY, array)),
+                    Err(problem) => error(&problem),
+                }
+            }
             Attr::Dict(_) if depth == MAX_DEPTH => error("dictionaries are nested too deep"),
             Attr::Dict(dict) => {
                 let dict = self.dict(dict, path, depth + 1)?;
@@ -208,9 +212,10 @@ impl Memory {
         self.keep(AbiScalar { dtype: DataType::from_dtype(dtype), value })
     }
 
-    fn array(&mut self, literal: &Literal) -> *mut c_void {
+    fn array(&mut self, literal: &Literal) -> Result<*mut c_void, OutOfMemory> {
         // Words of 16 bytes, so that elements of every type are aligned.
-        let mut words: Vec<Value> = Vec::new();
+        literal.expand()?;
+        let mut words: Vec<Value> = memory::reserved(literal.byte_len().div_ceil(16))?;
         words.extend(literal.bytes().chunks(16).map(|chunk| {
             let mut word = Value([0; 16]);
             word.0[..chunk.len()].copy_from_slice(chunk);
@@ -218,7 +223,7 @@ impl Memory {
         }));
         let data = self.keep_all(words).cast();
         let dtype = DataType::from_dtype(literal.dtype());
-        self.keep(Array { dtype, size: literal.len(), data }).cast().as_ptr()
+        Ok(self.keep(Array { dtype, size: literal.len(), data }).cast().as_ptr())
     }
 }
 

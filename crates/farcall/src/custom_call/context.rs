@@ -13,9 +13,10 @@ use super::attrs::EncodedAttrs;
 use super::error::{Failure, report_lost};
 use super::guard;
 use super::pool::{TaskFailure, ThreadPool};
+use crate::interrupt::Interrupt;
 use crate::registry::types::{self, Deleter};
 
-/// What all custom calls of a run share.
+/// What a run is given beside its inputs, and all custom calls of it share.
 #[derive(Debug)]
 pub struct RunContext {
     run_id: i64,
@@ -23,6 +24,7 @@ pub struct RunContext {
     pool: Arc<ThreadPool>,
     user_data: Vec<(i64, UserData)>,
     options: EncodedAttrs,
+    interrupt: Option<Arc<Interrupt>>,
 }
 
 /// A pointer to the embedder's data.
@@ -43,6 +45,7 @@ impl RunContext {
             pool: ThreadPool::global(),
             user_data: Vec::new(),
             options: EncodedAttrs::default(),
+            interrupt: None,
         }
     }
 
@@ -59,6 +62,11 @@ impl RunContext {
     /// The same with options for this run, which handlers can read (FFI 0.5).
     pub fn with_options(self, options: EncodedAttrs) -> RunContext {
         RunContext { options, ..self }
+    }
+
+    /// The same, but it may end before it is over.
+    pub fn with_interrupt(self, interrupt: Arc<Interrupt>) -> RunContext {
+        RunContext { interrupt: Some(interrupt), ..self }
     }
 
     /// Makes `data` what handlers get that ask for user data of this type.
@@ -93,6 +101,10 @@ impl RunContext {
     /// Threads for handlers' tasks.
     pub fn pool(&self) -> &Arc<ThreadPool> {
         &self.pool
+    }
+
+    pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
+        self.interrupt.as_deref()
     }
 
     pub(super) fn options(&self) -> &EncodedAttrs {

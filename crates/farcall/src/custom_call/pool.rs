@@ -8,6 +8,9 @@
 //! A task treats subnormal numbers as the thread that scheduled it. One that ends by an exception
 //! fails its call, if that still runs; as the handler may wait for what the task did not do, it is
 //! printed at once as well.
+//!
+//! A child that `fork()` made has none of its parent's threads: a pool starts threads of the child's own there. Tasks
+//! that were waiting run in the parent alone.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -16,7 +19,8 @@ use std::ffi::c_void;
 use std::fmt;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 
 use farcall_ffi::abi;
@@ -37,6 +41,10 @@ pub struct ThreadPool {
 
 struct Shared {
     size: usize,
+    /// How many forks lie between the first process and the one whose threads these are.
+    generation: u32,
+    /// What takes its place in a child, where its lock may be held by a thread that is not there.
+    in_child: OnceLock<Arc<Shared>>,
     state: Mutex<State>,
     ready: Condvar,
 }
@@ -85,8 +93,12 @@ thread_local! {
 impl ThreadPool {
     /// A pool of `size` threads (at least one).
     pub fn new(size: usize) -> ThreadPool {
-        let shared = Shared { size: size.max(1), state: Mutex::default(), ready: Condvar::new() };
-        ThreadPool { shared: Arc::new(shared) }
+        static WATCH: Once = Once::new();
+        WATCH.call_once(|| {
+            // SAFETY: the function only adds to a number, which the child of a process with threads may do.
+            let _out_of_memory = unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
+        });
+        ThreadPool { shared: Arc::new(Shared::new(size.max(1))) }
     }
 
     /// The pool of the process, with a thread per core.
@@ -118,7 +130,7 @@ impl ThreadPool {
 
     fn schedule(&self, task: Task) {
         let job = Job { task, mode: FloatMode::current() };
-        let shared = &self.shared;
+        let shared = self.shared.here();
         let from_inside = POOL.get() == Arc::as_ptr(shared);
         let mut state = shared.lock();
         state.queue.push_back(job);
@@ -146,8 +158,9 @@ impl ThreadPool {
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        self.shared.lock().closed = true;
-        self.shared.ready.notify_all();
+        let shared = self.shared.here();
+        shared.lock().closed = true;
+        shared.ready.notify_all();
     }
 }
 
@@ -157,7 +170,33 @@ impl fmt::Debug for ThreadPool {
     }
 }
 
+/// How many forks lie between the first process and this one.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count_fork() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
 impl Shared {
+    fn new(size: usize) -> Shared {
+        Shared {
+            size,
+            generation: GENERATION.load(Ordering::Relaxed),
+            in_child: OnceLock::new(),
+            state: Mutex::default(),
+            ready: Condvar::new(),
+        }
+    }
+
+    /// What the pool is in this process.
+    fn here(self: &Arc<Shared>) -> &Arc<Shared> {
+        let mut shared = self;
+        while shared.generation != GENERATION.load(Ordering::Relaxed) {
+            shared = shared.in_child.get_or_init(|| Arc::new(Shared::new(shared.size)));
+        }
+        shared
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -255,6 +294,48 @@ mod tests {
         }
         assert!(!flushes());
         assert!(!ask());
+    }
+
+    #[test]
+    fn a_child_has_threads_of_its_own() {
+        let pool = ThreadPool::new(2);
+        let works = |pool: &ThreadPool| {
+            let (send, receive) = channel();
+            pool.spawn(move || send.send(()).unwrap());
+            receive.recv_timeout(Duration::from_secs(5)).is_ok()
+        };
+        assert!(works(&pool));
+        // A thread that holds the lock is not there in the child.
+        let held = pool.shared.lock();
+        // SAFETY: what the child does before it ends takes no lock that this test's threads may hold, but for the
+        // allocator's, which the C library looks after.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let grandchild = || {
+                // SAFETY: as above.
+                match unsafe { libc::fork() } {
+                    0 => exit(works(&pool)),
+                    child => status_of(child) == 0,
+                }
+            };
+            exit(works(&pool) && grandchild());
+        }
+        assert_eq!(status_of(child), 0);
+        drop(held);
+        assert!(works(&pool));
+    }
+
+    /// Ends the process at once.
+    fn exit(well: bool) -> ! {
+        // SAFETY: nothing is run on the way out.
+        unsafe { libc::_exit(i32::from(!well)) }
+    }
+
+    fn status_of(child: libc::pid_t) -> i32 {
+        let mut status = 0;
+        // SAFETY: writes to `status`.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        status
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::{Base, Buffer, Plan, Reduce, Slice, Thunk, ThunkOp};
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::{Denormals, Semantics};
 
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,11 +27,15 @@ impl fmt::Display for Buffer {
 /// A readable dump: sizes, inputs, constants, thunks with their slices, results.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.denormals {
+        let mode = match self.numerics.denormals {
             Denormals::Ieee => "ieee",
             Denormals::Flush => "flush",
         };
-        writeln!(f, "plan: arena {} bytes, denormals {mode}", self.arena_size)?;
+        let semantics = match self.numerics.semantics {
+            Semantics::Xla => "",
+            Semantics::StableHlo => ", semantics stablehlo",
+        };
+        writeln!(f, "plan: arena {} bytes, denormals {mode}{semantics}", self.arena_size)?;
         for (i, p) in self.params.iter().enumerate() {
             write!(f, "in{i}: {}", p.ty)?;
             if p.donated {

@@ -16,7 +16,7 @@ mod validate;
 use std::fmt;
 use std::sync::Arc;
 
-use farcall_ir::eval::Denormals;
+use farcall_ir::eval::Numerics;
 use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{Inst, Literal, Module, Span, TensorType, ValueId};
 
@@ -46,7 +46,7 @@ pub struct Plan {
     /// The instructions that have no kernel and are evaluated.
     pub references: Vec<ReferenceSite>,
     /// What a run does with subnormal numbers.
-    pub denormals: Denormals,
+    pub numerics: Numerics,
     /// The program that this was made from.
     pub module: Arc<Module>,
 }
@@ -376,7 +376,13 @@ impl Plan {
 
     /// Bytes of all constants.
     pub fn constant_bytes(&self) -> usize {
-        self.constants.iter().map(|c| c.bytes().len()).sum()
+        self.constants.iter().fold(0, |sum, c| sum.saturating_add(c.byte_len()))
+    }
+
+    /// Bytes that a run needs at once: for itself, for constants, and for results.
+    pub fn memory(&self) -> usize {
+        let results = self.results.iter().fold(0usize, |sum, r| sum.saturating_add(r.slice.size));
+        self.arena_size.saturating_add(self.constant_bytes()).saturating_add(results)
     }
 }
 

@@ -71,7 +71,9 @@ pub fn binary(op: Binary, d: DType) -> bool {
         Binary::Maximum | Binary::Minimum => is_number(d) || d.is_bool(),
         Binary::Divide | Binary::Remainder | Binary::Power => is_number(d),
         Binary::And | Binary::Or | Binary::Xor => is_int(d) || d.is_bool(),
-        Binary::ShiftLeft | Binary::ShiftRightArithmetic | Binary::ShiftRightLogical => is_int(d),
+        Binary::MulHi | Binary::ShiftLeft | Binary::ShiftRightArithmetic | Binary::ShiftRightLogical => {
+            is_int(d)
+        }
         Binary::Atan2 => is_float(d),
         Binary::Complex => matches!(d, DType::F32 | DType::F64),
         Binary::NextAfter | Binary::Polygamma | Binary::Zeta => false,

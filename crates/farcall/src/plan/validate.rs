@@ -1,6 +1,6 @@
 //! Checks once what the runtime relies on in every run.
 
-use farcall_ir::DType;
+use farcall_ir::{DType, Literal};
 
 use super::{ALIGNMENT, Base, Buffer, Movement, Plan, Slice, Thunk, ThunkOp, support};
 
@@ -45,7 +45,7 @@ impl Plan {
     fn slice(&self, slice: &Slice) -> Result<(), String> {
         let bytes = match slice.base {
             Base::Arena => self.arena_size,
-            Base::Constant(id) => self.constants.get(id.index()).map_or(0, |c| c.bytes().len()),
+            Base::Constant(id) => self.constants.get(id.index()).map_or(0, Literal::byte_len),
             Base::Param(id) => self.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
         };
         let exists = match slice.base {

@@ -27,8 +27,8 @@ unsafe impl Send for Context {}
 
 impl Context {
     pub(super) fn new(plan: &Plan) -> Result<Context, RunError> {
-        let bytes = plan.arena_size;
-        let arena = AlignedBytes::new(bytes).ok_or(RunError::Memory { what: "the arena", bytes })?;
+        let arena = AlignedBytes::new(plan.arena_size)
+            .map_err(|error| RunError::Memory { what: "the program's own values", error })?;
         let staged = (0..plan.calls.len()).filter(|i| plan.calls[*i].has_run_stages()).collect();
         let nested = plan.references.iter().map(|site| {
             let calls = site.calls.iter().map(|call| Context::new(&call.plan));

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::{Constants, RunError, kernels, reference};
 use crate::custom_call::RunContext;
+use crate::interrupt::Interrupt;
 use crate::plan::{Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`. The inputs have the types of its parameters.
@@ -16,7 +17,7 @@ pub(super) fn run(
     inputs: Inputs<'_>,
     run: &RunContext,
 ) -> Result<Vec<Literal>, RunError> {
-    let mode = Mode::enter(plan.denormals);
+    let mode = Mode::enter(plan.numerics.denormals);
     let ran = stages(context, run, &mode).and_then(|()| thunks(plan, constants, context, inputs, run, mode));
     end_stages(context);
     ran
@@ -41,15 +42,22 @@ pub(super) fn thunks(
         }
         Inputs::Borrowed(inputs) => lent = inputs,
     }
+    let memory = |error| RunError::Memory { what: "an input", error };
     context.params.clear();
+    lent.iter().chain(&own).try_for_each(Literal::expand).map_err(memory)?;
     context.params.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
     for (param, input) in plan.params.iter().zip(&mut own) {
         // What somebody else holds, too, is copied.
-        let data =
-            if param.donated { input.bytes_mut().as_mut_ptr() } else { input.bytes().as_ptr().cast_mut() };
+        let data = if param.donated {
+            input.unshare().map_err(memory)?;
+            input.bytes_mut().as_mut_ptr()
+        } else {
+            input.bytes().as_ptr().cast_mut()
+        };
         context.params.push(data);
     }
-    let mut executor = Executor { plan, constants, context, run, mode, started: Vec::new() };
+    let interrupt = run.interrupt();
+    let mut executor = Executor { plan, constants, context, run, interrupt, mode, started: Vec::new() };
     let ran = executor.sequence(&plan.thunks);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
@@ -108,6 +116,7 @@ struct Executor<'a> {
     constants: &'a Constants,
     context: &'a mut Context,
     run: &'a RunContext,
+    interrupt: Option<&'a Interrupt>,
     mode: Mode,
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
@@ -144,6 +153,7 @@ impl<'a> Executor<'a> {
     }
 
     fn thunk(&mut self, t: &'a Thunk) -> Result<(), RunError> {
+        self.may_go_on()?;
         if !self.started.is_empty() {
             let plan = self.plan;
             self.finish(|s| s.blocks(plan, t))?;
@@ -160,6 +170,14 @@ impl<'a> Executor<'a> {
             return Ok(());
         }
         Err(RunError::NoKernel { kind: t.op.kind(), place: self.plan.module.source.place(t.span) })
+    }
+
+    #[inline]
+    fn may_go_on(&self) -> Result<(), RunError> {
+        match self.interrupt {
+            Some(interrupt) if interrupt.is_due() => Err(RunError::Interrupted),
+            _ => Ok(()),
+        }
     }
 
     /// Runs a kernel; `false` if there is none.
@@ -228,6 +246,8 @@ impl<'a> Executor<'a> {
     fn repeat(&mut self, t: &'a Thunk) -> Result<(), RunError> {
         let pred = self.at(&t.inputs[0].slice);
         loop {
+            // Condition and body may hold no thunks.
+            self.may_go_on()?;
             self.sequence(&t.bodies[0])?;
             // The predicate may come from a call that is not complete.
             let plan = self.plan;
@@ -323,8 +343,10 @@ impl<'a> Executor<'a> {
     fn literal(&self, b: &Buffer) -> Result<Literal, RunError> {
         // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(&b.slice).cast_const(), b.slice.size) };
-        Literal::from_bytes(b.ty.dtype, b.ty.dims.clone(), bytes)
-            .map_err(|_| RunError::Memory { what: "a result", bytes: b.slice.size })
+        let mut literal = Literal::try_zeros(b.ty.dtype, b.ty.dims.clone())
+            .map_err(|error| RunError::Memory { what: "a result", error })?;
+        literal.bytes_mut().copy_from_slice(bytes);
+        Ok(literal)
     }
 
     /// Where a slice is.

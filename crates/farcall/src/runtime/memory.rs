@@ -3,6 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
+use farcall_ir::memory::{Charge, OutOfMemory};
+
 use crate::plan::ALIGNMENT;
 
 /// Bytes aligned to [`ALIGNMENT`].
@@ -10,6 +12,7 @@ use crate::plan::ALIGNMENT;
 pub(super) struct AlignedBytes {
     data: NonNull<u8>,
     layout: Layout,
+    _charge: Charge,
 }
 
 // SAFETY: the memory is owned, and reached through `&self` and `&mut self` as a slice's is.
@@ -18,13 +21,15 @@ unsafe impl Send for AlignedBytes {}
 unsafe impl Sync for AlignedBytes {}
 
 impl AlignedBytes {
-    /// Zeroed memory; `None` if there is not that much.
-    pub(super) fn new(size: usize) -> Option<AlignedBytes> {
+    /// Zeroed memory: pages that are never written to take none.
+    pub(super) fn new(size: usize) -> Result<AlignedBytes, OutOfMemory> {
+        let charge = Charge::new(size)?;
         // At least one line, so that the address is always one of an allocation.
-        let layout = Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT).ok()?;
+        let layout = Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT)
+            .map_err(|_| OutOfMemory::uncountable())?;
         // SAFETY: the layout is not of size zero.
-        let data = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(AlignedBytes { data, layout })
+        let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(OutOfMemory::refused(size))?;
+        Ok(AlignedBytes { data, layout, _charge: charge })
     }
 
     /// Where it begins.

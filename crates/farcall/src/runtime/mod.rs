@@ -20,14 +20,15 @@ mod reference;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_ir::eval::EvalError;
+use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{Diagnostic, Literal};
 
 use crate::custom_call::{CallError, RunContext};
-use crate::plan::{InvalidPlan, Plan};
+use crate::plan::Plan;
 use context::Context;
 pub(crate) use executor::Inputs;
 use memory::AlignedBytes;
-pub(crate) use reference::{tensors, values};
+pub(crate) use reference::values;
 
 /// Why a run failed. The executable can be run again.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -54,13 +55,21 @@ pub enum RunError {
         /// Type that was given.
         found: String,
     },
-    /// The arena or a result does not fit into memory.
-    #[error("{bytes} bytes for {what} cannot be allocated")]
+    /// An input has other elements than those that the program was compiled for.
+    #[error("input {index}{} has other elements than the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
+    KnownInput {
+        /// Which, from 0.
+        index: usize,
+        /// Name of the argument, if the program has one for it.
+        name: Option<String>,
+    },
+    /// The arena, a copy of an input or a result does not fit into memory.
+    #[error("{what}: {error}")]
     Memory {
-        /// What they are for.
+        /// What the memory is for.
         what: &'static str,
-        /// How many.
-        bytes: usize,
+        /// How much it is, and what stands against it.
+        error: OutOfMemory,
     },
     /// A custom call failed.
     #[error(transparent)]
@@ -68,6 +77,9 @@ pub enum RunError {
     /// An operation without a kernel failed.
     #[error(transparent)]
     Reference(#[from] EvalError),
+    /// The run's [`Interrupt`](crate::Interrupt) ended it.
+    #[error("the run was interrupted")]
+    Interrupted,
     /// The plan asks for a kernel that there is not: a mistake of the engine.
     #[error("no kernel for {kind} at {place}; this is a mistake of farcall")]
     NoKernel {
@@ -86,7 +98,9 @@ impl RunError {
             RunError::Reference(error) => error.diagnostic(),
             RunError::InputCount { .. }
             | RunError::Input { .. }
+            | RunError::KnownInput { .. }
             | RunError::Memory { .. }
+            | RunError::Interrupted
             | RunError::NoKernel { .. } => None,
         }
     }
@@ -113,9 +127,11 @@ struct Constants {
 const POOL: usize = 64;
 
 impl Program {
-    /// Checks the plan and lays out its constants.
-    pub(crate) fn new(plan: Plan) -> Result<Program, InvalidPlan> {
-        plan.validate()?;
+    /// Lays out the constants of a validated plan.
+    ///
+    /// # Errors
+    /// If the constants do not fit into memory.
+    pub(crate) fn new(plan: Plan) -> Result<Program, OutOfMemory> {
         let constants = Constants::new(&plan)?;
         Ok(Program { plan, constants, pool: Mutex::default() })
     }
@@ -154,25 +170,21 @@ impl Program {
 }
 
 impl Constants {
-    fn new(plan: &Plan) -> Result<Constants, InvalidPlan> {
-        let mut size = 0;
+    fn new(plan: &Plan) -> Result<Constants, OutOfMemory> {
+        let mut size = 0usize;
         let offsets = plan.constants.iter().map(|c| {
             let at = size;
-            size += c.bytes().len().next_multiple_of(crate::plan::ALIGNMENT);
+            size = size.saturating_add(c.byte_len().next_multiple_of(crate::plan::ALIGNMENT));
             at
         });
         let offsets: Vec<usize> = offsets.collect();
-        let mut block = AlignedBytes::new(size).ok_or_else(|| InvalidPlan {
-            place: "plan".to_owned(),
-            kind: "constants",
-            message: format!("{size} bytes cannot be allocated"),
-        })?;
+        let mut block = AlignedBytes::new(size)?;
         for (c, at) in plan.constants.iter().zip(&offsets) {
-            block.as_mut_slice()[*at..at + c.bytes().len()].copy_from_slice(c.bytes());
+            c.write_to(&mut block.as_mut_slice()[*at..at + c.byte_len()]);
         }
         let sites = plan.references.iter().map(|site| {
             let calls = site.calls.iter().map(|call| Constants::new(&call.plan));
-            calls.collect::<Result<Vec<Constants>, InvalidPlan>>()
+            calls.collect::<Result<Vec<Constants>, OutOfMemory>>()
         });
         Ok(Constants { block, offsets, nested: sites.collect::<Result<_, _>>()? })
     }

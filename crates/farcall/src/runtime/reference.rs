@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{CallSite, Host, Value, eval_inst};
+use farcall_ir::eval::{self, CallSite, Host, Value, eval_inst, tensors};
 use farcall_ir::{Literal, Type};
 
 use super::context::Context;
@@ -13,6 +13,7 @@ use super::denormals::Mode;
 use super::executor::Inputs;
 use super::{Constants, RunError, executor};
 use crate::custom_call::RunContext;
+use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
 
 /// Evaluates an instruction. `inputs`: its operands, then what its regions capture.
@@ -29,14 +30,14 @@ pub(super) fn run(
     let captured = values.split_off(site.inst.operands.len());
     let around = |id| site.captured.iter().position(|c| *c == id).map(|i| captured[i].clone());
     let host = Nested { site, constants, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
-    match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.denormals) {
+    match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.
         Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
     }
 }
 
-/// Runs the custom calls in the regions of an instruction.
+/// Runs the custom calls in the regions of an instruction, and ends with the run.
 struct Nested<'a> {
     site: &'a ReferenceSite,
     constants: &'a [Constants],
@@ -52,7 +53,7 @@ impl Host for Nested<'_> {
         let number = found.ok_or("this call is not known to the plan; this is a mistake of farcall")?;
         let plan = &self.site.calls[number].plan;
         let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
-        let mode = Mode::enter(plan.denormals);
+        let mode = Mode::enter(plan.numerics.denormals);
         let inputs = Inputs::Owned(tensors(operands));
         let outputs = executor::thunks(plan, constants, &mut contexts[number], inputs, self.run, mode)
             .map_err(|e| {
@@ -62,20 +63,14 @@ impl Host for Nested<'_> {
             })?;
         values(site.results(), outputs)
     }
-}
 
-/// The tensors in values, in order.
-pub(crate) fn tensors(values: &[Value]) -> Vec<Literal> {
-    fn visit(value: &Value, out: &mut Vec<Literal>) {
-        match value {
-            Value::Tensor(l) => out.push(l.clone()),
-            Value::Token => {}
-            Value::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
+    fn is_interrupted(&self) -> bool {
+        let due = self.run.interrupt().is_some_and(Interrupt::is_due);
+        if due {
+            *self.failed.borrow_mut() = Some(RunError::Interrupted);
         }
+        due
     }
-    let mut out = Vec::new();
-    values.iter().for_each(|v| visit(v, &mut out));
-    out
 }
 
 /// The values of these types that have these tensors in them.
@@ -83,16 +78,6 @@ pub(crate) fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,
 ) -> Result<Vec<Value>, String> {
-    fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Result<Value, String> {
-        match ty {
-            Type::Token => Ok(Value::Token),
-            Type::Tuple(parts) => {
-                let parts: Result<Vec<Value>, String> = parts.iter().map(|p| value(p, tensors)).collect();
-                parts.map(Value::Tuple)
-            }
-            _ => tensors.next().map(Value::Tensor).ok_or_else(|| "the call gave too few results".to_owned()),
-        }
-    }
-    let mut tensors = tensors.into_iter();
-    types.map(|ty| value(ty, &mut tensors)).collect()
+    eval::values(types, tensors)
+        .ok_or_else(|| "the call gave another number of results than it has".to_owned())
 }

@@ -3,7 +3,10 @@
 use super::fields::to_usizes;
 use super::indexing::{list, number};
 use super::{Bad, Fields, Put, i32_attr};
+use farcall_sig::DType;
+
 use crate::attr::{Attr, AttrDict};
+use crate::literal::Literal;
 use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
 use crate::text::parse_attr;
 
@@ -112,8 +115,8 @@ pub(in crate::text) fn write_custom_call(op: &CustomCall, put: &mut Put<'_>) {
     for (key, layouts) in [("operand_layouts", &op.operand_layouts), ("result_layouts", &op.result_layouts)] {
         if let Some(layouts) = layouts {
             let layouts = layouts.iter().map(|l| {
-                let dims = l.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
-                Attr::DenseIndex(vec![l.len()], dims)
+                let dims: Vec<i64> = l.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
+                Attr::DenseIndex(Literal::from_slice(DType::S64, [dims.len()], &dims))
             });
             put(key, Attr::Array(layouts.collect()));
         }

@@ -6,6 +6,7 @@
 //! without attributes that say their default. Files are named like those of [`crate::op`].
 
 pub(super) mod call;
+pub(super) mod collective;
 pub(super) mod contraction;
 pub(super) mod control;
 pub(super) mod data;
@@ -107,6 +108,12 @@ pub(super) fn write(op: &Op) -> AttrDict {
         Op::GetTupleElement { index } => {
             put("index", i32_attr(i64::try_from(*index).unwrap_or(i64::MAX)));
         }
+        Op::AllGather(op) => collective::write_all_gather(op, &mut put),
+        Op::AllReduce(groups) => collective::write_groups(groups, &mut put),
+        Op::ReduceScatter(op) => collective::write_reduce_scatter(op, &mut put),
+        Op::AllToAll(op) => collective::write_all_to_all(op, &mut put),
+        Op::CollectiveBroadcast(op) => collective::write_collective_broadcast(op, &mut put),
+        Op::CollectivePermute(op) => collective::write_collective_permute(op, &mut put),
         Op::CustomCall(op) => call::write_custom_call(op, &mut put),
     }
     out

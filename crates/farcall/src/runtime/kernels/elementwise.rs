@@ -73,6 +73,17 @@ pub(in crate::runtime) unsafe fn unary(
             }
         };
     }
+    // Functions that a library computes from the bits of its operand: where subnormal numbers are flushed,
+    // the multiplications by one do that, before and after.
+    let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+    macro_rules! function {
+        ($x:ident => $e:expr) => {
+            function!($x => $e, $e)
+        };
+        ($x:ident => $e32:expr, $e64:expr) => {
+            float!($x => { let $x = $x * one; let y = $e32; y * one }, { let $x = $x * one64; let y = $e64; y * one64 })
+        };
+    }
     macro_rules! test {
         ($x:ident => $e32:expr, $e64:expr) => {
             // SAFETY: the caller's promise.
@@ -150,45 +161,52 @@ pub(in crate::runtime) unsafe fn unary(
         Unary::IsInf => test!(x => x.is_infinite(), x.is_infinite()),
         Unary::IsNegInf => test!(x => x == f32::NEG_INFINITY, x == f64::NEG_INFINITY),
         Unary::IsPosInf => test!(x => x == f32::INFINITY, x == f64::INFINITY),
-        Unary::Cbrt => float!(x => x.cbrt()),
-        Unary::Ceil => {
-            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
-            float!(x => (x * one).ceil(), (x * one64).ceil())
-        }
-        Unary::Cosine => float!(x => x.cos()),
-        Unary::Exponential => float!(x => x.exp()),
-        Unary::ExponentialMinusOne => float!(x => x.exp_m1()),
-        Unary::Floor => {
-            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
-            float!(x => (x * one).floor(), (x * one64).floor())
-        }
-        Unary::Log => float!(x => x.ln()),
-        Unary::LogPlusOne => float!(x => x.ln_1p()),
-        Unary::Logistic => float!(x => 1.0 / (1.0 + (-x).exp())),
-        Unary::RoundNearestAfz => {
-            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
-            float!(x => (x * one).round(), (x * one64).round())
-        }
-        Unary::RoundNearestEven => {
-            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
-            float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even())
-        }
+        Unary::Cbrt => function!(x => x.cbrt()),
+        Unary::Ceil => float!(x => (x * one).ceil(), (x * one64).ceil()),
+        Unary::Cosine => function!(x => x.cos()),
+        Unary::Exponential => function!(x => x.exp()),
+        Unary::ExponentialMinusOne => function!(x => x.exp_m1()),
+        Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
+        Unary::Log => function!(x => x.ln()),
+        Unary::LogPlusOne => function!(x => x.ln_1p()),
+        Unary::Logistic => function!(x => 1.0 / (1.0 + (-x).exp())),
+        Unary::RoundNearestAfz => float!(x => (x * one).round(), (x * one64).round()),
+        Unary::RoundNearestEven => float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even()),
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),
-        Unary::Sine => float!(x => x.sin()),
+        Unary::Sine => function!(x => x.sin()),
         Unary::Sqrt => float!(x => x.sqrt()),
-        Unary::Tan | Unary::ChloTan => float!(x => x.tan()),
-        Unary::Tanh => float!(x => x.tanh()),
-        Unary::Acos => float!(x => x.acos()),
+        Unary::Tan | Unary::ChloTan => function!(x => x.tan()),
+        Unary::Tanh => function!(x => x.tanh()),
+        Unary::Acos => function!(x => x.acos()),
         // The standard library's formulas for these three lose digits near zero.
-        Unary::Acosh => float!(x => libm::acoshf(x), libm::acosh(x)),
-        Unary::Asinh => float!(x => libm::asinhf(x), libm::asinh(x)),
-        Unary::Atanh => float!(x => libm::atanhf(x), libm::atanh(x)),
-        Unary::Asin => float!(x => x.asin()),
-        Unary::Atan => float!(x => x.atan()),
-        Unary::Cosh => float!(x => x.cosh()),
-        Unary::Sinh => float!(x => x.sinh()),
+        // (Below -1, `acoshf` gives a number.)
+        Unary::Acosh => function!(
+            x => if x < 1.0 { f32::NAN } else { libm::acoshf(x) },
+            if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+        ),
+        Unary::Asinh => function!(x => libm::asinhf(x), libm::asinh(x)),
+        Unary::Atanh => function!(x => libm::atanhf(x), libm::atanh(x)),
+        Unary::Asin => function!(x => x.asin()),
+        Unary::Atan => function!(x => x.atan()),
+        // By CHLO's formulas in `f32`, whose rounding errors known answers hold.
+        Unary::Cosh => function!(x => half_exp(x) + half_exp(-x), x.cosh()),
+        Unary::Sinh => function!(
+            x => if x.abs() < 1.0 {
+                let m = x.exp_m1();
+                0.5 * (m + m / (m + 1.0))
+            } else {
+                half_exp(x) - half_exp(-x)
+            },
+            x.sinh()
+        ),
         Unary::BesselI1e | Unary::Digamma | Unary::Erf | Unary::ErfInv | Unary::Erfc | Unary::Lgamma => false,
     }
+}
+
+/// eˣ / 2, without overflow where the half has none.
+#[inline(always)]
+fn half_exp(x: f32) -> f32 {
+    (x - std::f32::consts::LN_2).exp()
 }
 
 /// Applies a binary operation; `false` if there is no kernel.
@@ -236,7 +254,11 @@ pub(in crate::runtime) unsafe fn binary(
         Binary::Subtract => numbers!([ints, floats], sub),
         Binary::Multiply => numbers!([ints, floats], mul),
         Binary::Divide => numbers!([ints, floats], div),
-        Binary::Remainder => numbers!([ints, floats], rem),
+        Binary::Remainder => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
+            // SAFETY: the caller's promise.
+            unsafe { map2::<T, T, T>(xs, out, n, |x, y| x.settle(one).rem(y.settle(one)).settle(one)) }
+        }),
         Binary::Maximum => dispatch!(dtype, [ints, floats], T => {
             let one = T::opaque_one();
             // SAFETY: the caller's promise.
@@ -248,9 +270,11 @@ pub(in crate::runtime) unsafe fn binary(
             unsafe { map2::<T, T, T>(xs, out, n, |x, y| Number::min(x.settle(one), y.settle(one))) }
         }),
         Binary::Power => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
             // SAFETY: the caller's promise.
-            unsafe { map2::<T, T, T>(xs, out, n, <T as Number>::pow) }
+            unsafe { map2::<T, T, T>(xs, out, n, |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one)) }
         }),
+        Binary::MulHi => numbers!([ints], mul_hi),
         Binary::And => numbers!([ints, pred], and),
         Binary::Or => numbers!([ints, pred], or),
         Binary::Xor => numbers!([ints, pred], xor),

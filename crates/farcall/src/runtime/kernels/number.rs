@@ -38,6 +38,8 @@ pub(super) trait Integer: Number {
     fn shl(self, b: Self) -> Self;
     fn shr_arithmetic(self, b: Self) -> Self;
     fn shr_logical(self, b: Self) -> Self;
+    /// The upper half of the product.
+    fn mul_hi(self, b: Self) -> Self;
     fn not(self) -> Self;
     fn and(self, b: Self) -> Self;
     fn or(self, b: Self) -> Self;
@@ -114,6 +116,14 @@ macro_rules! integers {
             #[inline(always)]
             fn shr_logical(self, b: $t) -> $t {
                 if (b as $unsigned) < $t::BITS as $unsigned { ((self as $unsigned) >> b) as $t } else { 0 }
+            }
+            #[inline(always)]
+            fn mul_hi(self, b: $t) -> $t {
+                if $t::MIN == 0 {
+                    ((self as u128 * b as u128) >> $t::BITS) as $t
+                } else {
+                    ((self as i128 * b as i128) >> $t::BITS) as $t
+                }
             }
             #[inline(always)]
             fn not(self) -> $t { !self }

@@ -1,0 +1,86 @@
+//! Collectives of one participant: who is alone gets what it gives, in the type of the result.
+
+use super::index::zeros;
+use super::machine::Machine;
+use super::{EvalError, Value, elementwise, quantize, tensor};
+use crate::literal::Literal;
+use crate::module::Inst;
+use crate::op::collective::{Grid, Role};
+use crate::op::{CollectiveBroadcast, Groups};
+use crate::scalar::Scalar;
+
+/// The grid that the program is written for.
+pub(super) fn grid(m: &Machine<'_>) -> Grid {
+    Grid::of(&m.module.attrs)
+}
+
+/// `all_gather`, `all_reduce` and `reduce_scatter`
+pub(super) fn gathered(
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    groups: &Groups,
+) -> Result<Vec<Value>, EvalError> {
+    match groups.role(grid(m)) {
+        // Nobody else can be in its group either, or the numbers would not be all there are.
+        Role::Alone | Role::Outside => converted(m, inst, xs),
+        Role::OneOf(n) => Err(several(n)),
+    }
+}
+
+/// `collective_broadcast`
+pub(super) fn broadcast(
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    op: &CollectiveBroadcast,
+) -> Result<Vec<Value>, EvalError> {
+    let roots = if op.dynamic_root { xs.len().saturating_sub(1) } else { xs.len() };
+    exchanged(m, inst, &xs[..roots], op.groups.exchange_role(grid(m)))
+}
+
+/// `all_to_all`, `collective_broadcast` and `collective_permute`: zeros for who is sent nothing.
+pub(super) fn exchanged(
+    m: &Machine<'_>,
+    inst: &Inst,
+    xs: &[Value],
+    role: Role,
+) -> Result<Vec<Value>, EvalError> {
+    match role {
+        Role::Alone => converted(m, inst, xs),
+        Role::Outside => (0..inst.results.len())
+            .map(|i| {
+                let ty = m.result_type(inst, i)?;
+                let mut out = zeros(ty.dtype, &ty.dims)?;
+                // What stands for the number zero.
+                if let Some(q) = &ty.quant {
+                    let zero = Scalar::Signed(q.zero_points.first().copied().unwrap_or(0));
+                    (0..out.len()).for_each(|i| out.set(i, zero));
+                }
+                Ok(Value::Tensor(out))
+            })
+            .collect(),
+        Role::OneOf(n) => Err(several(n)),
+    }
+}
+
+/// The operands in the types of the results, which reductions may widen.
+fn converted(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    (0..xs.len())
+        .map(|i| {
+            let (x, from, to) = (tensor(xs, i)?, m.operand_type(inst, i)?, m.result_type(inst, i)?);
+            if from.dtype == to.dtype && from.quant == to.quant {
+                return Ok(xs[i].clone());
+            }
+            if from.quant.is_some() || to.quant.is_some() {
+                return quantize::quantized(&quantize::dequantized(x, &from)?, &to).map(Value::Tensor);
+            }
+            let element = |i| elementwise::convert_element(m.denormals, from.dtype, to.dtype, x.get(i));
+            Ok(Value::Tensor(Literal::from_fn(to.dtype, x.dims(), element)))
+        })
+        .collect()
+}
+
+fn several(n: usize) -> EvalError {
+    EvalError::new(format!("it takes {n} participants, but a program runs on one device here"))
+}

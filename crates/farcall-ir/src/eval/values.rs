@@ -1,0 +1,38 @@
+//! Between the values of a program and the tensors that a caller gives and gets: tokens hold nothing,
+//! tuples are taken apart.
+
+use super::Value;
+use crate::literal::Literal;
+use crate::types::Type;
+
+/// The tensors in values, in order.
+pub fn tensors(values: &[Value]) -> Vec<Literal> {
+    fn visit(value: &Value, out: &mut Vec<Literal>) {
+        match value {
+            Value::Tensor(l) => out.push(l.clone()),
+            Value::Token => {}
+            Value::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
+        }
+    }
+    let mut out = Vec::new();
+    values.iter().for_each(|v| visit(v, &mut out));
+    out
+}
+
+/// The values of these types that have these tensors in them; `None` if they are too few or too
+/// many. Types of tensors are not compared.
+pub fn values<'t>(types: impl IntoIterator<Item = &'t Type>, tensors: Vec<Literal>) -> Option<Vec<Value>> {
+    fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Option<Value> {
+        match ty {
+            Type::Token => Some(Value::Token),
+            Type::Tuple(parts) => {
+                let parts: Option<Vec<Value>> = parts.iter().map(|p| value(p, tensors)).collect();
+                parts.map(Value::Tuple)
+            }
+            _ => tensors.next().map(Value::Tensor),
+        }
+    }
+    let mut tensors = tensors.into_iter();
+    let values = types.into_iter().map(|ty| value(ty, &mut tensors)).collect();
+    if tensors.next().is_some() { None } else { values }
+}

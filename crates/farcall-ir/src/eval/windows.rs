@@ -1,0 +1,611 @@
+//! Windows over tensors: `reduce_window`, and the first half of `select_and_scatter`.
+//!
+//! ```text
+//! window r along a dimension ──Axis::run──▶ the elements under it (a Run) ──fold──▶ one value
+//! ```
+//!
+//! Short windows are folded element by element, in row-major order. In long ones, the dimensions are
+//! folded one after the other, and windows that overlap share their partial results: the time is
+//! linear in the elements, whatever the size of the window. The reducer of a `reduce_window` is
+//! associative by the specification; a running reduction (`cumsum`) does not even rely on that.
+
+use farcall_sig::DType;
+
+use super::folding::{Body, truth, unzip};
+use super::index::{strides, try_for_each, zeros};
+use super::number::SHORT;
+use super::space::same_dims;
+use super::{EvalError, Semantics};
+use crate::literal::Literal;
+use crate::op::{ReduceWindow, SelectAndScatter};
+use crate::scalar::Scalar;
+
+/// `reduce_window`: each result combines what lies under one window, starting with the init values.
+///
+/// Padding and the holes of base dilation hold nothing; by the specification, the init values.
+pub(super) fn fold_windows(
+    inputs: &[Literal],
+    init_values: &[Literal],
+    w: &ReduceWindow,
+    dtypes: &[DType],
+    semantics: Semantics,
+    body: Body<'_>,
+) -> Result<Vec<Literal>, EvalError> {
+    same_dims("dimensions of the inputs", inputs)?;
+    let Some(first) = inputs.first() else { return Ok(Vec::new()) };
+    let axes: Vec<Axis> = (0..first.dims().len())
+        .map(|d| Axis {
+            size: first.dims()[d],
+            window: w.window[d],
+            stride: w.strides[d],
+            base_dilation: w.base_dilations[d],
+            window_dilation: w.window_dilations[d],
+            padding: w.padding[d],
+        })
+        .collect();
+    let result_dims: Vec<usize> = axes.iter().map(Axis::windows).collect();
+    for dtype in dtypes {
+        zeros(*dtype, &result_dims)?; // an error if padding makes it too large
+    }
+    let init: Vec<Scalar> = init_values.iter().map(|v| v.get(0)).collect();
+    let tuples = if semantics == Semantics::StableHlo {
+        fold_places(inputs, &init, &axes, &result_dims, body)?
+    } else {
+        let runs: Vec<Vec<Run>> = axes.iter().map(Axis::runs).collect();
+        let longest = runs.iter().map(|axis| axis.iter().map(|r| r.count).max().unwrap_or(0));
+        if longest.fold(1usize, usize::saturating_mul) <= SHORT {
+            fold_elements(inputs, &init, &runs, body)?
+        } else {
+            fold_dimensions(inputs, &init, &runs, body)?
+        }
+    };
+    unzip(&tuples, &result_dims, dtypes)
+}
+
+/// The first half of `select_and_scatter`: of each window of the operand, the position of the element that
+/// `select` keeps when it is asked about each one after the first, in row-major order.
+///
+/// A window that lies in the padding as a whole has none.
+pub(super) fn select(
+    operand: &Literal,
+    source_dims: &[usize],
+    s: &SelectAndScatter,
+    select: Body<'_>,
+) -> Result<Vec<Option<usize>>, EvalError> {
+    let runs: Vec<Vec<Run>> = (0..operand.dims().len())
+        .map(|d| Axis {
+            size: operand.dims()[d],
+            window: s.window[d],
+            stride: s.strides[d],
+            base_dilation: 1,
+            window_dilation: 1,
+            padding: s.padding[d],
+        })
+        .map(|axis| axis.runs())
+        .collect();
+    let operand_strides = strides(operand.dims());
+    let mut picked = Vec::with_capacity(source_dims.iter().product());
+    let mut returned = Vec::new();
+    try_for_each(source_dims, |source_index| {
+        let mut selected: Option<usize> = None;
+        each_element(&runs, &operand_strides, source_index, |candidate| {
+            if let Some(best) = selected {
+                select(&[operand.get(best), operand.get(candidate)], &mut returned)?;
+                if truth(&returned) {
+                    return Ok(());
+                }
+            }
+            selected = Some(candidate);
+            Ok(())
+        })?;
+        picked.push(selected);
+        Ok(())
+    })?;
+    Ok(picked)
+}
+
+/// Folds every place of every window, those without an element as if they held the init values.
+fn fold_places(
+    inputs: &[Literal],
+    init: &[Scalar],
+    axes: &[Axis],
+    result_dims: &[usize],
+    body: Body<'_>,
+) -> Result<Vec<Scalar>, EvalError> {
+    let input_strides = strides(inputs.first().map_or(&[][..], Literal::dims));
+    let window: Vec<usize> = axes.iter().map(|a| a.window).collect();
+    let mut tuples = Vec::new();
+    let (mut args, mut accumulator) = (Vec::new(), Vec::new());
+    try_for_each(result_dims, |result_index| {
+        accumulator.clear();
+        accumulator.extend_from_slice(init);
+        try_for_each(&window, |place| {
+            let each = axes.iter().zip(result_index).zip(place).zip(&input_strides);
+            let element: Option<usize> = each.map(|(((a, r), w), s)| Some(a.element(*r, *w)? * s)).sum();
+            args.clear();
+            args.extend_from_slice(&accumulator);
+            match element {
+                Some(element) => args.extend(inputs.iter().map(|t| t.get(element))),
+                None => args.extend_from_slice(init),
+            }
+            body(&args, &mut accumulator)
+        })?;
+        tuples.extend_from_slice(&accumulator);
+        Ok(())
+    })?;
+    Ok(tuples)
+}
+
+/// Folds the elements under every window, one by one.
+fn fold_elements(
+    inputs: &[Literal],
+    init: &[Scalar],
+    runs: &[Vec<Run>],
+    body: Body<'_>,
+) -> Result<Vec<Scalar>, EvalError> {
+    let input_strides = strides(inputs.first().map_or(&[][..], Literal::dims));
+    let result_dims: Vec<usize> = runs.iter().map(Vec::len).collect();
+    let mut tuples = Vec::new();
+    let (mut args, mut accumulator) = (Vec::new(), Vec::new());
+    try_for_each(&result_dims, |result_index| {
+        accumulator.clear();
+        accumulator.extend_from_slice(init);
+        each_element(runs, &input_strides, result_index, |element| {
+            args.clear();
+            args.extend_from_slice(&accumulator);
+            args.extend(inputs.iter().map(|t| t.get(element)));
+            body(&args, &mut accumulator)
+        })?;
+        tuples.extend_from_slice(&accumulator);
+        Ok(())
+    })?;
+    Ok(tuples)
+}
+
+/// Folds one dimension after the other, the last one first: the order of the elements stays.
+fn fold_dimensions(
+    inputs: &[Literal],
+    init: &[Scalar],
+    runs: &[Vec<Run>],
+    body: Body<'_>,
+) -> Result<Vec<Scalar>, EvalError> {
+    let mut dims = inputs.first().map_or(&[][..], Literal::dims).to_vec();
+    let n = inputs.len();
+    let mut cells = Cells::of(inputs);
+    let mut folder = Folder { n, body, args: Vec::new(), out: Vec::new() };
+    let trivial = |d: usize| {
+        runs[d].len() == dims[d]
+            && runs[d].iter().enumerate().all(|(r, run)| run.first == r && run.count == 1)
+    };
+    let mut long: Vec<usize> = (0..dims.len()).filter(|d| !trivial(*d)).collect();
+    // Where one dimension grows from a fixed start, as in a running sum, the init values come first,
+    // and each result takes one step from the one before.
+    let mut seed = None;
+    if let [d] = long[..]
+        && runs[d].windows(2).all(|pair| pair[0].first == pair[1].first && pair[0].count <= pair[1].count)
+        && runs[d].iter().all(|run| run.step == 1)
+    {
+        seed = Some(init);
+    }
+    while let Some(d) = long.pop() {
+        let (inner, old) = (dims[d + 1..].iter().product::<usize>(), dims[d]);
+        let outer: usize = dims[..d].iter().product();
+        let mut next = Cells::empty(n, outer * runs[d].len() * inner);
+        for at in 0..outer * inner {
+            let (o, i) = (at / inner.max(1), at % inner.max(1));
+            let from = Line { first: o * old * inner + i, stride: inner };
+            let to = Line { first: o * runs[d].len() * inner + i, stride: inner };
+            folder.line(&cells, from, &runs[d], seed, &mut next, to)?;
+        }
+        dims[d] = runs[d].len();
+        cells = next;
+    }
+    if seed.is_none() {
+        for at in 0..cells.filled.len() {
+            let folded = folder.combine(Some(init), cells.get(at))?;
+            cells.set(at, folded);
+        }
+    }
+    Ok(cells.tuples)
+}
+
+/// Tuples that may be absent: what has been folded of each element or window so far.
+struct Cells {
+    n: usize,
+    tuples: Vec<Scalar>,
+    filled: Vec<bool>,
+}
+
+impl Cells {
+    fn empty(n: usize, count: usize) -> Cells {
+        Cells { n, tuples: vec![Scalar::Bool(false); n * count], filled: vec![false; count] }
+    }
+
+    fn of(inputs: &[Literal]) -> Cells {
+        let count = inputs.first().map_or(0, Literal::len);
+        let tuples = (0..count).flat_map(|i| inputs.iter().map(move |t| t.get(i))).collect();
+        Cells { n: inputs.len(), tuples, filled: vec![true; count] }
+    }
+
+    fn get(&self, at: usize) -> Option<&[Scalar]> {
+        self.filled[at].then(|| &self.tuples[at * self.n..][..self.n])
+    }
+
+    fn set(&mut self, at: usize, tuple: Option<&[Scalar]>) {
+        self.filled[at] = tuple.is_some();
+        if let Some(tuple) = tuple {
+            self.tuples[at * self.n..][..self.n].copy_from_slice(tuple);
+        }
+    }
+}
+
+/// Cells along one dimension.
+#[derive(Clone, Copy)]
+struct Line {
+    first: usize,
+    stride: usize,
+}
+
+impl Line {
+    fn at(self, i: usize) -> usize {
+        self.first + i * self.stride
+    }
+}
+
+/// Applies the reducer.
+struct Folder<'a> {
+    n: usize,
+    body: Body<'a>,
+    args: Vec<Scalar>,
+    out: Vec<Scalar>,
+}
+
+impl Folder<'_> {
+    /// What two tuples give; one alone is the result.
+    fn combine<'s>(
+        &'s mut self,
+        a: Option<&[Scalar]>,
+        b: Option<&[Scalar]>,
+    ) -> Result<Option<&'s [Scalar]>, EvalError> {
+        match (a, b) {
+            (Some(a), Some(b)) => {
+                self.args.clear();
+                self.args.extend_from_slice(a);
+                self.args.extend_from_slice(b);
+                (self.body)(&self.args, &mut self.out)?;
+            }
+            (Some(one), None) | (None, Some(one)) => {
+                self.out.clear();
+                self.out.extend_from_slice(one);
+            }
+            (None, None) => return Ok(None),
+        }
+        Ok(Some(&self.out))
+    }
+
+    /// Folds the runs of one line of cells.
+    ///
+    /// Runs of neighbours begin and end in order, so a queue of two halves serves them all: `front`
+    /// holds what is left of its half from each element on, `back` what was added since.
+    fn line(
+        &mut self,
+        cells: &Cells,
+        from: Line,
+        runs: &[Run],
+        seed: Option<&[Scalar]>,
+        out: &mut Cells,
+        to: Line,
+    ) -> Result<(), EvalError> {
+        if runs.iter().any(|run| run.step != 1) {
+            return self.line_by_element(cells, from, runs, out, to);
+        }
+        let (mut begin, mut end) = (0, 0);
+        // The last entry of `front` is of the element `begin`.
+        let mut front = Cells::empty(self.n, 0);
+        let mut back = Cells::empty(self.n, 1);
+        back.set(0, seed);
+        for (r, run) in runs.iter().enumerate() {
+            if run.count == 0 {
+                out.set(to.at(r), seed);
+                continue;
+            }
+            let (first, last) = (run.first, run.first + run.count);
+            if first >= end {
+                (begin, end) = (first, first);
+                (front.tuples, front.filled) = (Vec::new(), Vec::new());
+                back.set(0, seed);
+            }
+            while end < last {
+                let folded = self.combine(back.get(0), cells.get(from.at(end)))?;
+                back.set(0, folded);
+                end += 1;
+            }
+            while begin < first {
+                if front.filled.is_empty() {
+                    for e in (begin..end).rev() {
+                        let before = front.filled.len().checked_sub(1).and_then(|top| front.get(top));
+                        let folded = self.combine(cells.get(from.at(e)), before)?;
+                        let filled = folded.is_some();
+                        let nothing = vec![Scalar::Bool(false); front.n];
+                        front.tuples.extend_from_slice(folded.unwrap_or(&nothing));
+                        front.filled.push(filled);
+                    }
+                    back.set(0, None);
+                }
+                front.filled.pop();
+                front.tuples.truncate(front.filled.len() * front.n);
+                begin += 1;
+            }
+            let top = front.filled.len().checked_sub(1).and_then(|top| front.get(top));
+            let folded = self.combine(top, back.get(0))?;
+            out.set(to.at(r), folded);
+        }
+        Ok(())
+    }
+
+    /// The same for runs with gaps.
+    fn line_by_element(
+        &mut self,
+        cells: &Cells,
+        from: Line,
+        runs: &[Run],
+        out: &mut Cells,
+        to: Line,
+    ) -> Result<(), EvalError> {
+        for (r, run) in runs.iter().enumerate() {
+            for e in run.elements() {
+                let folded = self.combine(out.get(to.at(r)), cells.get(from.at(e)))?;
+                out.set(to.at(r), folded);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Elements along a dimension that lie under a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Run {
+    first: usize,
+    step: usize,
+    count: usize,
+}
+
+impl Run {
+    fn elements(self) -> impl Iterator<Item = usize> {
+        (0..self.count).map(move |i| self.first + i * self.step)
+    }
+}
+
+/// The windows along one dimension.
+struct Axis {
+    size: usize,
+    window: usize,
+    stride: usize,
+    base_dilation: usize,
+    window_dilation: usize,
+    padding: (i64, i64),
+}
+
+impl Axis {
+    /// How many windows fit.
+    fn windows(&self) -> usize {
+        windows(self.size, self.window, self.stride, self.base_dilation, self.window_dilation, self.padding)
+    }
+
+    /// What lies under each window.
+    fn runs(&self) -> Vec<Run> {
+        (0..self.windows()).map(|r| self.run(r)).collect()
+    }
+
+    /// Where window `r` begins; element `e` lies at `e * base_dilation`.
+    fn start(&self, r: usize) -> i128 {
+        r as i128 * self.stride as i128 - i128::from(self.padding.0)
+    }
+
+    /// The element under place `w` of window `r`, unless padding or a hole is there.
+    fn element(&self, r: usize, w: usize) -> Option<usize> {
+        let at = self.start(r) + w as i128 * self.window_dilation as i128;
+        let dilation = self.base_dilation.max(1) as i128;
+        if at < 0 || at % dilation != 0 {
+            return None;
+        }
+        usize::try_from(at / dilation).ok().filter(|i| *i < self.size)
+    }
+
+    /// The elements under window `r`.
+    fn run(&self, r: usize) -> Run {
+        let (start, base) = (self.start(r), self.base_dilation.max(1) as i128);
+        let dilation = self.window_dilation.max(1) as i128;
+        let clamp = |e: i128| usize::try_from(e.max(0)).map_or(self.size, |e| e.min(self.size));
+        // The elements at or after a place of the padded and dilated dimension.
+        let after = |at: i128| clamp(at.div_euclid(base) + i128::from(at.rem_euclid(base) != 0));
+        let end = start + (self.window as i128 - 1) * dilation + 1;
+        let (first, last) = (after(start), after(end));
+        if dilation == 1 || self.window <= 1 {
+            return Run { first, step: 1, count: last.saturating_sub(first) };
+        }
+        // Every element under the window is a whole number of steps from its start.
+        let step = (dilation / gcd(base, dilation)) as usize;
+        let under = |e: &usize| (*e as i128 * base - start) % dilation == 0;
+        match (first..last).take(step).find(under) {
+            Some(first) => Run { first, step, count: (last - first).div_ceil(step) },
+            None => Run { first, step, count: 0 },
+        }
+    }
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// How many windows of a size fit in a dimension after dilation and padding; 0 if none does.
+pub(super) fn windows(
+    size: usize,
+    window: usize,
+    stride: usize,
+    base_dilation: usize,
+    window_dilation: usize,
+    padding: (i64, i64),
+) -> usize {
+    fn dilated(size: usize, dilation: usize) -> i128 {
+        if size == 0 { 0 } else { (size as i128 - 1) * dilation as i128 + 1 }
+    }
+    let padded = dilated(size, base_dilation) + i128::from(padding.0) + i128::from(padding.1);
+    let window = dilated(window, window_dilation);
+    if padded <= 0 || window > padded {
+        return 0;
+    }
+    usize::try_from((padded - window) / stride.max(1) as i128 + 1).unwrap_or(0)
+}
+
+/// Calls `visit` with the number of each element under the window at `result_index`, in row-major order.
+fn each_element(
+    runs: &[Vec<Run>],
+    input_strides: &[usize],
+    result_index: &[usize],
+    mut visit: impl FnMut(usize) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    let under: Vec<Run> = runs.iter().zip(result_index).map(|(axis, r)| axis[*r]).collect();
+    let counts: Vec<usize> = under.iter().map(|run| run.count).collect();
+    try_for_each(&counts, |place| {
+        let each = under.iter().zip(place).zip(input_strides);
+        visit(each.map(|((run, p), stride)| (run.first + p * run.step) * stride).sum())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folding::scatter;
+    use super::*;
+
+    fn s64(dims: &[usize], values: &[i64]) -> Literal {
+        Literal::from_slice(DType::S64, dims, values)
+    }
+
+    fn add(args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
+        *out = vec![Scalar::Signed(args[0].as_i64() + args[1].as_i64())];
+        Ok(())
+    }
+
+    fn run(x: &Literal, w: &ReduceWindow, init: i64, semantics: Semantics) -> Literal {
+        let init = [s64(&[], &[init])];
+        fold_windows(std::slice::from_ref(x), &init, w, &[DType::S64], semantics, &mut add).unwrap().remove(0)
+    }
+
+    #[test]
+    fn windows_over_dilated_and_padded_inputs() {
+        let x = s64(&[3, 2], &[1, 2, 3, 4, 5, 6]);
+        let mut w = ReduceWindow {
+            window: vec![2, 1],
+            strides: vec![4, 1],
+            base_dilations: vec![2, 1],
+            window_dilations: vec![3, 1],
+            padding: vec![(2, 1), (0, 0)],
+        };
+        let [xla, stablehlo] = [Semantics::Xla, Semantics::StableHlo];
+        for semantics in [xla, stablehlo] {
+            assert_eq!(run(&x, &w, 0, semantics), s64(&[2, 2], &[0, 0, 3, 4]));
+        }
+        // One for the start.
+        assert_eq!(run(&x, &w, 1, xla), s64(&[2, 2], &[1, 1, 4, 5]));
+        // And one for each place in padding or a hole.
+        assert_eq!(run(&x, &w, 1, stablehlo), s64(&[2, 2], &[3, 3, 5, 6]));
+        w.window[0] = 3;
+        assert_eq!(run(&x, &w, 0, xla), s64(&[1, 2], &[5, 6]));
+        w.padding[0] = (-9, 0);
+        assert_eq!(run(&x, &w, 0, xla), s64(&[0, 2], &[]));
+    }
+
+    /// The same reducer, told from one that is folded element by element by its long windows.
+    #[test]
+    fn long_windows_give_what_short_ones_give() {
+        let values: Vec<i64> = (0..60).map(|i| (i * 37 + 11) % 23 - 9).collect();
+        let x = s64(&[6, 10], &values);
+        let mut seed = 1u64;
+        let mut random = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % n
+        };
+        for _ in 0..3000 {
+            let w = ReduceWindow {
+                window: vec![1 + random(6), 1 + random(9)],
+                strides: vec![1 + random(3), 1 + random(3)],
+                base_dilations: vec![1 + random(3), 1 + random(3)],
+                window_dilations: vec![1 + random(3), 1 + random(3)],
+                padding: (0..2).map(|_| (random(12) as i64 - 3, random(12) as i64 - 3)).collect(),
+            };
+            let axes: Vec<Axis> = (0..2)
+                .map(|d| Axis {
+                    size: x.dims()[d],
+                    window: w.window[d],
+                    stride: w.strides[d],
+                    base_dilation: w.base_dilations[d],
+                    window_dilation: w.window_dilations[d],
+                    padding: w.padding[d],
+                })
+                .collect();
+            for axis in &axes {
+                for r in 0..axis.windows() {
+                    let places: Vec<usize> = (0..axis.window).filter_map(|p| axis.element(r, p)).collect();
+                    assert_eq!(axis.run(r).elements().collect::<Vec<_>>(), places);
+                }
+            }
+            let runs: Vec<Vec<Run>> = axes.iter().map(Axis::runs).collect();
+            let (inputs, init) = (std::slice::from_ref(&x), [Scalar::Signed(0)]);
+            let expected =
+                fold_places(inputs, &init, &axes, &[runs[0].len(), runs[1].len()], &mut add).unwrap();
+            assert_eq!(fold_elements(inputs, &init, &runs, &mut add).unwrap(), expected, "{w:?}");
+            assert_eq!(fold_dimensions(inputs, &init, &runs, &mut add).unwrap(), expected, "{w:?}");
+        }
+    }
+
+    #[test]
+    fn a_running_reduction_takes_one_step_for_each_element() {
+        let n = 1000;
+        let x = Literal::from_fn(DType::S64, [n], |i| Scalar::Signed(i as i64));
+        let mut w = ReduceWindow {
+            window: vec![n],
+            strides: vec![1],
+            base_dilations: vec![1],
+            window_dilations: vec![1],
+            padding: vec![(n as i64 - 1, 0)],
+        };
+        // Neither associative nor commutative: the order of the steps shows.
+        let mut steps = 0;
+        let body: Body<'_> = &mut |args, out| {
+            steps += 1;
+            *out = vec![Scalar::Signed((args[0].as_i64() * 3 + args[1].as_i64()) % 1_000_003)];
+            Ok(())
+        };
+        let init = [s64(&[], &[7])];
+        let forward = |w: &ReduceWindow, body: Body<'_>| {
+            fold_windows(std::slice::from_ref(&x), &init, w, &[DType::S64], Semantics::Xla, body)
+                .unwrap()
+                .remove(0)
+        };
+        let out = forward(&w, body);
+        let mut expected = 7;
+        for i in 0..n as i64 {
+            expected = (expected * 3 + i) % 1_000_003;
+            assert_eq!(out.get(i as usize), Scalar::Signed(expected));
+        }
+        assert_eq!(steps, n);
+        w.padding[0] = (0, n as i64 - 1);
+        let sums = forward(&w, &mut add);
+        assert_eq!(sums.get(n - 3), Scalar::Signed(7 + 997 + 998 + 999));
+    }
+
+    #[test]
+    fn each_window_scatters_to_the_element_it_selects() {
+        let operand = s64(&[4, 2], &[1, 5, 2, 5, 3, 6, 4, 4]);
+        let source = s64(&[2, 2], &[5, 6, 7, 8]);
+        let s = SelectAndScatter { window: vec![3, 1], strides: vec![2, 1], padding: vec![(0, 1), (0, 0)] };
+        let ge: Body<'_> = &mut |args, out| {
+            *out = vec![Scalar::Bool(args[0].as_i64() >= args[1].as_i64())];
+            Ok(())
+        };
+        let picked = select(&operand, source.dims(), &s, ge).unwrap();
+        let out = scatter(operand.dims(), &source, &s64(&[], &[0]), &picked, DType::S64, &mut add).unwrap();
+        assert_eq!(out, s64(&[4, 2], &[0, 0, 0, 0, 5, 14, 7, 0]));
+    }
+}

@@ -1,0 +1,290 @@
+//! Collectives. The numbers of processes that the specification compares groups with are not the
+//! instruction's to know, so groups are compared with themselves: `n` numbers in them are those from 0
+//! to `n - 1`.
+
+use farcall_sig::DType;
+
+use crate::infer::class::Class;
+use crate::infer::cx::Cx;
+use crate::infer::reduction::reducer;
+use crate::infer::shape::{narrow, wide};
+use crate::literal::Literal;
+use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter};
+use crate::types::{DYNAMIC, TensorType, Type};
+
+/// The specification's names for what must hold of groups.
+struct GroupCodes {
+    /// A matrix of 64-bit integers.
+    matrix: &'static str,
+    unique: &'static str,
+    range: &'static str,
+}
+
+/// What may stand in groups.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Every number from 0 on.
+    All,
+    /// The same; -1 fills up shorter groups.
+    AllOrFill,
+    /// Some numbers.
+    Some,
+}
+
+/// Checks a matrix of numbers of processes. Gives the number of columns, if there are rows.
+fn matrix(cx: &mut Cx<'_>, codes: &GroupCodes, name: &str, ids: &Literal, numbers: Numbers) -> Option<usize> {
+    cx.check(ids.dims().len() == 2 && ids.dtype() == DType::S64, codes.matrix, || {
+        format!("{name} must be a 2-dimensional tensor of i64, found {}", ids.ty())
+    });
+    let mut sorted: Vec<i64> = ids.iter().map(|s| s.as_i64()).collect();
+    if numbers == Numbers::AllOrFill {
+        sorted.retain(|id| *id != -1);
+    }
+    sorted.sort_unstable();
+    let count = i64::try_from(sorted.len()).unwrap_or(i64::MAX);
+    let limit = if numbers == Numbers::Some { i64::MAX } else { count };
+    let bad = sorted.iter().find(|id| !(0..limit).contains(*id));
+    cx.check(bad.is_none(), codes.range, || {
+        let range =
+            if numbers == Numbers::Some { "at least 0".to_owned() } else { format!("in [0, {count})") };
+        format!("{name} must be {range}, found {}", bad.map_or_else(String::new, ToString::to_string))
+    });
+    let twice = sorted.windows(2).find(|w| w[0] == w[1]);
+    cx.check(twice.is_none(), codes.unique, || {
+        format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
+    });
+    match ids.dims() {
+        [rows, columns] if *rows > 0 => Some(*columns),
+        _ => None,
+    }
+}
+
+/// Global numbers need a channel.
+fn global_ids(cx: &mut Cx<'_>, code: &'static str, groups: &Groups) {
+    cx.check(!groups.global_ids || groups.channel_id() > 0, code, || {
+        format!("use_global_device_ids needs a channel above 0, found {}", groups.channel_id())
+    });
+}
+
+/// Processes that meet in a group, where the instruction says it.
+fn group_size(groups: &Groups, columns: Option<usize>) -> Option<usize> {
+    // All partitions of a replica take part.
+    let partitions_too = groups.channel_id() > 0 && !groups.global_ids;
+    columns.filter(|_| !partitions_too)
+}
+
+pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<Vec<Type>> {
+    // all_gather_i3, all_gather_c2, all_gather_c4
+    let codes = GroupCodes { matrix: "all_gather_i3", unique: "all_gather_c2", range: "all_gather_c4" };
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
+    // all_gather_c5
+    global_ids(cx, "all_gather_c5", &op.groups);
+    let size = group_size(&op.groups, columns);
+    let mut types = Vec::new();
+    for (i, operand) in cx.tensors(0..cx.operand_count()).into_iter().enumerate() {
+        // all_gather_i1
+        cx.class("all_gather_i1", &format!("operand {i}"), operand, Class::TENSOR);
+        // all_gather_c1
+        if !cx.in_range("all_gather_c1", "all_gather_dim", &[op.dim], operand.rank()) {
+            return None;
+        }
+        // all_gather_c6
+        let mut dims = operand.dims.to_vec();
+        dims[op.dim] = match size {
+            Some(size) if dims[op.dim] != DYNAMIC => narrow(wide(dims[op.dim]) * wide(size)),
+            _ => gathered(cx, i, operand, op.dim),
+        };
+        types.push(operand.with_dims(dims).into());
+    }
+    Some(types)
+}
+
+/// Size of the joined dimension as the result says it, which must be a multiple of the operand's.
+fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> usize {
+    let result = cx.inst.results.get(i).and_then(|r| cx.func.tensor(*r));
+    let Some(found) = result.and_then(|r| r.dims.get(dim)).copied() else { return DYNAMIC };
+    let part = operand.dims[dim];
+    let fits = part == DYNAMIC || found == DYNAMIC || found.checked_rem(part).unwrap_or(found) == 0;
+    cx.check(fits, "all_gather_c6", || {
+        format!("dimension {dim} of result {i} must be a multiple of {part}, found {found}")
+    });
+    found
+}
+
+pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<Vec<Type>> {
+    // all_reduce_i2, all_reduce_c1, all_reduce_c3
+    let codes = GroupCodes { matrix: "all_reduce_i2", unique: "all_reduce_c1", range: "all_reduce_c3" };
+    matrix(cx, &codes, "replica_groups", &groups.ids, Numbers::AllOrFill);
+    // all_reduce_c4
+    global_ids(cx, "all_reduce_c4", groups);
+    let mut types = Vec::new();
+    for (i, operand) in cx.tensors(0..cx.operand_count()).into_iter().enumerate() {
+        // all_reduce_i1
+        cx.class("all_reduce_i1", &format!("operand {i}"), operand, Class::TENSOR);
+        // all_reduce_c5, all_reduce_c6, all_reduce_c7
+        types.push(reduced(cx, "all_reduce_c5", operand)?.into());
+    }
+    Some(types)
+}
+
+/// The operand's shape with elements of the type that the region combines.
+fn reduced(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType) -> Option<TensorType> {
+    let init = operand.with_dims([]);
+    let accumulators = reducer(cx, 0, [code; 2], &[operand], &[&init])?;
+    Some(accumulators[0].with_dims(operand.dims.clone()))
+}
+
+pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // reduce_scatter_i1
+    cx.class("reduce_scatter_i1", "operand", operand, Class::TENSOR);
+    // reduce_scatter_i3, reduce_scatter_c3, reduce_scatter_c5
+    let codes =
+        GroupCodes { matrix: "reduce_scatter_i3", unique: "reduce_scatter_c3", range: "reduce_scatter_c5" };
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
+    // reduce_scatter_c6
+    global_ids(cx, "reduce_scatter_c6", &op.groups);
+    // reduce_scatter_c7, reduce_scatter_c9
+    let whole = reduced(cx, "reduce_scatter_c7", operand)?;
+    // reduce_scatter_c2
+    if !cx.in_range("reduce_scatter_c2", "scatter_dimension", &[op.dim], operand.rank()) {
+        return None;
+    }
+    let result = cx.declared(0)?;
+    let (from, to) = (operand.dims[op.dim], result.dims.get(op.dim).copied().unwrap_or(DYNAMIC));
+    let size = group_size(&op.groups, columns).filter(|_| from != DYNAMIC);
+    // reduce_scatter_c1, reduce_scatter_c8
+    let part = match size {
+        Some(size) => {
+            cx.check(from.checked_rem(size) == Some(0), "reduce_scatter_c1", || {
+                format!("dimension {} of {operand} must be a multiple of {size}", op.dim)
+            });
+            from.checked_div(size).unwrap_or(0)
+        }
+        None => {
+            let fits = from == DYNAMIC || to == DYNAMIC || from.checked_rem(to).unwrap_or(from) == 0;
+            cx.check(fits, "reduce_scatter_c8", || {
+                format!("dimension {} of {operand} must be a multiple of the result's, {to}", op.dim)
+            });
+            to
+        }
+    };
+    let mut dims = whole.dims.to_vec();
+    dims[op.dim] = part;
+    Some(vec![whole.with_dims(dims).into()])
+}
+
+pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<Vec<Type>> {
+    // all_to_all_i5, all_to_all_c5, all_to_all_c7
+    let codes = GroupCodes { matrix: "all_to_all_i5", unique: "all_to_all_c5", range: "all_to_all_c7" };
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
+    let count = op.split_count;
+    // all_to_all_c4
+    if !cx.positive("all_to_all_c4", "split_count", &[count]) {
+        return None;
+    }
+    // all_to_all_c8
+    cx.check(columns.is_none_or(|n| n == count), "all_to_all_c8", || {
+        format!("split_count must be the size of a group, {}, found {count}", columns.unwrap_or(0))
+    });
+    let mut types = Vec::new();
+    for (i, operand) in cx.tensors(0..cx.operand_count()).into_iter().enumerate() {
+        // all_to_all_i1
+        cx.class("all_to_all_i1", &format!("operand {i}"), operand, Class::TENSOR);
+        // all_to_all_c1, all_to_all_c3
+        let split = cx.in_range("all_to_all_c1", "split_dimension", &[op.split_dim], operand.rank());
+        if !(cx.in_range("all_to_all_c3", "concat_dimension", &[op.concat_dim], operand.rank()) && split) {
+            return None;
+        }
+        // all_to_all_c2
+        let mut dims = operand.dims.to_vec();
+        let from = dims[op.split_dim];
+        cx.check(from == DYNAMIC || from.is_multiple_of(count), "all_to_all_c2", || {
+            format!("dimension {} of {operand} must be a multiple of {count}", op.split_dim)
+        });
+        // all_to_all_c9
+        if op.split_dim != op.concat_dim {
+            if from != DYNAMIC {
+                dims[op.split_dim] = from / count;
+            }
+            if dims[op.concat_dim] != DYNAMIC {
+                dims[op.concat_dim] = narrow(wide(dims[op.concat_dim]) * wide(count));
+            }
+        }
+        types.push(operand.with_dims(dims).into());
+    }
+    Some(types)
+}
+
+pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+    // collective_broadcast_i2, collective_broadcast_c1, collective_broadcast_c2
+    let codes = GroupCodes {
+        matrix: "collective_broadcast_i2",
+        unique: "collective_broadcast_c1",
+        range: "collective_broadcast_c2",
+    };
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::Some);
+    // collective_broadcast_c3, collective_broadcast_c4
+    let count = cx.operand_count();
+    let (code, least) =
+        if op.dynamic_root { ("collective_broadcast_c4", 2) } else { ("collective_broadcast_c3", 1) };
+    if !cx.check(count >= least, code, || format!("at least {least} operands are needed, found {count}")) {
+        return None;
+    }
+    let sent = cx.tensors(0..count - usize::from(op.dynamic_root));
+    for (i, operand) in sent.iter().enumerate() {
+        // collective_broadcast_i1
+        cx.class("collective_broadcast_i1", &format!("operand {i}"), operand, Class::TENSOR);
+    }
+    if op.dynamic_root {
+        // collective_broadcast_c4
+        let (found, expected) = (cx.t(count - 1), TensorType::new(DType::S32, [count - 1]));
+        cx.check(*found == expected, "collective_broadcast_c4", || {
+            format!("the last operand must be {expected}, which says who sends, found {found}")
+        });
+        // collective_broadcast_c6
+        if let (Some(roots), Some(columns)) = (cx.constant(count - 1), columns) {
+            let fits = roots.iter().all(|r| usize::try_from(*r).is_ok_and(|r| r < columns));
+            cx.check(fits, "collective_broadcast_c6", || {
+                format!("who sends must be in [0, {columns}), found {roots:?}")
+            });
+        }
+    }
+    Some(sent.into_iter().cloned().map(Type::from).collect())
+}
+
+pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // collective_permute_i1
+    cx.class("collective_permute_i1", "operand", operand, Class::TENSOR);
+    // collective_permute_i2
+    let pairs = &op.pairs;
+    cx.check(pairs.dims().len() == 2 && pairs.dtype() == DType::S64, "collective_permute_i2", || {
+        format!("source_target_pairs must be a 2-dimensional tensor of i64, found {}", pairs.ty())
+    });
+    // collective_permute_c1
+    let width = pairs.dims().get(1).copied().unwrap_or(2);
+    if cx.check(width == 2 || pairs.is_empty(), "collective_permute_c1", || {
+        format!("source_target_pairs must have two columns, found {}", pairs.ty())
+    }) {
+        let ids: Vec<i64> = pairs.iter().map(|s| s.as_i64()).collect();
+        // collective_permute_c2, collective_permute_c3
+        let columns = [("sources", "collective_permute_c2"), ("targets", "collective_permute_c3")];
+        for (column, (name, code)) in columns.into_iter().enumerate() {
+            let mut sorted: Vec<i64> = ids.iter().skip(column).step_by(2).copied().collect();
+            sorted.sort_unstable();
+            let twice = sorted.windows(2).find(|w| w[0] == w[1]);
+            cx.check(twice.is_none(), code, || {
+                format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
+            });
+        }
+        // collective_permute_c4
+        let bad = ids.iter().find(|id| **id < 0);
+        cx.check(bad.is_none(), "collective_permute_c4", || {
+            let bad = bad.map_or_else(String::new, ToString::to_string);
+            format!("source_target_pairs must be at least 0, found {bad}")
+        });
+    }
+    // collective_permute_c5
+    Some(vec![operand.clone().into()])
+}

@@ -1,0 +1,275 @@
+//! Memory whose amount a program decides: asked for, and refused, before it is taken.
+//!
+//! A few characters of text can ask for more memory than any machine has, and Rust ends the process where an
+//! ordinary allocation fails; worse, Linux grants memory that is not there and ends the process once it is written
+//! to. So whatever grows with the sizes of a program's tensors is allocated through here ([`Charge`], [`reserved`],
+//! [`filled`], [`collected`]; [`Literal`](crate::Literal) does the same), and what cannot be had is an
+//! [`OutOfMemory`].
+//!
+//! A request is refused
+//! - if it, with all tensors that are alive, exceeds the limit that the embedder has set ([`set_limit`]);
+//! - if the machine, or the control group of the process, has less memory available. That is looked up before a
+//!   large request, and again for every [`PROBED`] bytes of smaller ones;
+//! - if the allocator says no.
+//!
+//! **Invariant.** Requests below [`COUNTED`] bytes are always granted: nothing here costs small tensors time.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Memory that cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct OutOfMemory {
+    /// Bytes that were asked for; `usize::MAX`: more than can be counted.
+    pub bytes: usize,
+    /// What stands against it.
+    pub reason: Reason,
+}
+
+/// Why memory cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The limit, in bytes, and what other tensors take of it.
+    Limit {
+        /// As set by [`set_limit`].
+        limit: usize,
+        /// Bytes that are taken.
+        taken: usize,
+    },
+    /// No more than this many bytes are available.
+    Available(usize),
+    /// The allocator refused.
+    Refused,
+}
+
+impl std::fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.bytes {
+            usize::MAX => f.write_str("more bytes than can be counted")?,
+            bytes => write!(f, "{bytes} bytes")?,
+        }
+        f.write_str(" of memory are needed")?;
+        match self.reason {
+            Reason::Limit { limit, taken: 0 } => write!(f, ", but the limit is {limit}"),
+            Reason::Limit { limit, taken } => {
+                write!(f, ", but the limit is {limit}, of which {taken} are taken")
+            }
+            Reason::Available(bytes) => write!(f, ", but only {bytes} are available"),
+            Reason::Refused => f.write_str(", but cannot be allocated"),
+        }
+    }
+}
+
+impl OutOfMemory {
+    /// A size that overflows.
+    pub fn uncountable() -> OutOfMemory {
+        OutOfMemory { bytes: usize::MAX, reason: Reason::Refused }
+    }
+
+    /// The allocator refused.
+    pub fn refused(bytes: usize) -> OutOfMemory {
+        OutOfMemory { bytes, reason: Reason::Refused }
+    }
+}
+
+/// Requests below this many bytes are not counted.
+pub const COUNTED: usize = 1 << 14;
+
+/// How many bytes are granted before the machine is asked again how much it has.
+pub const PROBED: usize = 64 << 20;
+
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static UNPROBED: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets how many bytes the tensors and the scratch memory of all programs in this process may take together.
+/// Without a limit, they may take what the machine has available.
+pub fn set_limit(bytes: usize) {
+    LIMIT.store(bytes, Relaxed);
+}
+
+/// The limit; `usize::MAX` if there is none.
+pub fn limit() -> usize {
+    LIMIT.load(Relaxed)
+}
+
+/// Bytes that tensors and arenas of [`COUNTED`] bytes and more take now.
+pub fn taken() -> usize {
+    TAKEN.load(Relaxed)
+}
+
+/// An error if this much memory is out of the question now.
+pub fn admit(bytes: usize) -> Result<(), OutOfMemory> {
+    if bytes < COUNTED {
+        return Ok(());
+    }
+    let (limit, taken) = (limit(), taken());
+    if bytes > limit.saturating_sub(taken) {
+        return Err(OutOfMemory { bytes, reason: Reason::Limit { limit, taken } });
+    }
+    if UNPROBED.fetch_add(bytes.min(PROBED), Relaxed).saturating_add(bytes) >= PROBED {
+        UNPROBED.store(0, Relaxed);
+        // A little is left to everything else.
+        let available = available().map(|a| a - a / 16);
+        if let Some(available) = available.filter(|a| *a < bytes) {
+            UNPROBED.store(PROBED, Relaxed);
+            return Err(OutOfMemory { bytes, reason: Reason::Available(available) });
+        }
+    }
+    Ok(())
+}
+
+/// An error if scratch memory, which is allocated next and given back soon, cannot be had.
+///
+/// For many vectors whose sizes are known together: once this has said yes, they may be allocated as usual.
+///
+/// # Errors
+/// As [`admit`], and if the allocator would refuse.
+pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
+    admit(bytes)?;
+    if bytes >= ASKED {
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| OutOfMemory::refused(bytes))?;
+    }
+    Ok(())
+}
+
+/// From this many bytes of scratch on, the allocator is asked.
+const ASKED: usize = 1 << 20;
+
+/// An error if a program that needs this much at once could not run on this machine, even if nothing else did.
+pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
+    if bytes > limit() {
+        return Err(OutOfMemory { bytes, reason: Reason::Limit { limit: limit(), taken: 0 } });
+    }
+    if bytes < PROBED {
+        return Ok(());
+    }
+    match physical().filter(|p| *p < bytes) {
+        Some(physical) => Err(OutOfMemory { bytes, reason: Reason::Available(physical) }),
+        None => Ok(()),
+    }
+}
+
+/// Memory that counts as taken while this lives. Whoever has one may allocate that much.
+#[derive(Debug)]
+pub struct Charge(usize);
+
+impl Charge {
+    /// Counts `bytes` as taken.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    pub fn new(bytes: usize) -> Result<Charge, OutOfMemory> {
+        admit(bytes)?;
+        let counted = if bytes < COUNTED { 0 } else { bytes };
+        TAKEN.fetch_add(counted, Relaxed);
+        Ok(Charge(counted))
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        TAKEN.fetch_sub(self.0, Relaxed);
+    }
+}
+
+/// An empty vector with room for `n` elements.
+///
+/// # Errors
+/// If there is not that much memory.
+pub fn reserved<T>(n: usize) -> Result<Vec<T>, OutOfMemory> {
+    let bytes = n.checked_mul(size_of::<T>()).ok_or_else(OutOfMemory::uncountable)?;
+    admit(bytes)?;
+    let mut out = Vec::new();
+    out.try_reserve_exact(n).map_err(|_| OutOfMemory::refused(bytes))?;
+    Ok(out)
+}
+
+/// `n` times the same.
+///
+/// # Errors
+/// If there is not that much memory.
+pub fn filled<T: Clone>(value: T, n: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut out = reserved(n)?;
+    out.resize(n, value);
+    Ok(out)
+}
+
+/// The items of an iterator that knows how many there are.
+///
+/// # Errors
+/// If there is not that much memory.
+pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, OutOfMemory> {
+    let mut out = reserved(items.len())?;
+    out.extend(items);
+    Ok(out)
+}
+
+/// The number of elements of a shape, `usize::MAX` if there are more: no vector is that long.
+pub fn count(dims: &[usize]) -> usize {
+    if dims.contains(&0) { 0 } else { dims.iter().fold(1, |n, d| n.saturating_mul(*d)) }
+}
+
+/// Bytes that the machine, and the control group of the process, have available; `None` where that is not known.
+fn available() -> Option<usize> {
+    let machine = meminfo("MemAvailable:");
+    let group = || {
+        let (limit, used) = (number(GROUP_LIMIT)?, number("/sys/fs/cgroup/memory.current")?);
+        // What caches files is given back when it is needed.
+        let stat = std::fs::read_to_string("/sys/fs/cgroup/memory.stat").unwrap_or_default();
+        let cache = stat.lines().find_map(|l| l.strip_prefix("inactive_file ")?.trim().parse().ok());
+        Some(limit.saturating_sub(used.saturating_sub(cache.unwrap_or(0))))
+    };
+    [machine, group()].into_iter().flatten().min()
+}
+
+/// Bytes that the machine has, or the control group of the process may have.
+fn physical() -> Option<usize> {
+    [meminfo("MemTotal:"), number(GROUP_LIMIT)].into_iter().flatten().min()
+}
+
+const GROUP_LIMIT: &str = "/sys/fs/cgroup/memory.max";
+
+fn meminfo(key: &str) -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = text.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB")?.parse().ok());
+    kib.map(|kib: usize| kib.saturating_mul(1024))
+}
+
+/// The number that a file holds (`max`: none).
+fn number(path: &str) -> Option<usize> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_had_is_an_error() {
+        let tera = 1 << 46;
+        let e = reserved::<u64>(tera).unwrap_err();
+        assert_eq!(e.bytes, tera * 8);
+        assert!(e.to_string().starts_with("562949953421312 bytes of memory are needed, but "), "{e}");
+        assert_eq!(reserved::<u64>(usize::MAX).unwrap_err(), OutOfMemory::uncountable());
+        assert!(filled(0u8, tera).is_err());
+        assert!(collected((0..tera as u32).map(u64::from)).is_ok_and(|v| v.is_empty()));
+        assert!(admit_program(tera).is_err());
+        assert!(Charge::new(tera).is_err());
+    }
+
+    #[test]
+    fn small_requests_are_granted() {
+        assert_eq!(filled(7u8, 3), Ok(vec![7, 7, 7]));
+        assert_eq!(collected([1, 2].iter()), Ok(vec![&1, &2]));
+        let charge = Charge::new(COUNTED).unwrap();
+        assert!(taken() >= COUNTED);
+        drop(charge);
+    }
+
+    #[test]
+    fn shapes_are_counted_without_overflow() {
+        assert_eq!(count(&[2, 3]), 6);
+        assert_eq!(count(&[usize::MAX, 2]), usize::MAX);
+        assert_eq!(count(&[usize::MAX, 2, 0]), 0);
+    }
+}

@@ -1,0 +1,163 @@
+//! Collectives: operations of several processes together.
+//!
+//! A program here runs as one process, number 0 of its grid. Where that is the only one of its group,
+//! a collective is the identity, or gives zeros to a process that is sent nothing ([`Role`]).
+
+use crate::attr::AttrDict;
+use crate::literal::Literal;
+
+/// `#stablehlo.channel_handle<handle = 1, type = 1>`
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Channel {
+    /// Number of the channel; none counts as 0.
+    pub handle: i64,
+    /// What is at its ends: devices, or a device and the host.
+    pub kind: i64,
+}
+
+/// The processes that take part together.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Groups {
+    /// A group a row, `tensor<NxMxi64>`; -1 fills up shorter ones. No element at all: everyone.
+    pub ids: Literal,
+    /// The channel, if one is given.
+    pub channel: Option<Channel>,
+    /// The numbers count replicas and partitions together.
+    pub global_ids: bool,
+}
+
+/// `all_gather`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AllGather {
+    /// Dimension along which the operands of the group are joined.
+    pub dim: usize,
+    /// Who takes part.
+    pub groups: Groups,
+}
+
+/// `reduce_scatter`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ReduceScatter {
+    /// Dimension along which the sum is split.
+    pub dim: usize,
+    /// Who takes part.
+    pub groups: Groups,
+}
+
+/// `all_to_all`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AllToAll {
+    /// Dimension along which operands are split.
+    pub split_dim: usize,
+    /// Dimension along which the parts are joined.
+    pub concat_dim: usize,
+    /// Number of parts.
+    pub split_count: usize,
+    /// Who takes part.
+    pub groups: Groups,
+}
+
+/// `collective_broadcast`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CollectiveBroadcast {
+    /// Who takes part. The first of a group sends.
+    pub groups: Groups,
+    /// The last operand says instead who sends each of the others.
+    pub dynamic_root: bool,
+}
+
+/// `collective_permute`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CollectivePermute {
+    /// Sender and receiver a row, `tensor<Nx2xi64>`.
+    pub pairs: Literal,
+    /// The channel, if one is given.
+    pub channel: Option<Channel>,
+}
+
+/// What process 0 is to a collective.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The only one of its group: it gets what it gives.
+    Alone,
+    /// In no group: it gets zeros where the operation defines that.
+    Outside,
+    /// One of several, of which the others are not here.
+    OneOf(usize),
+}
+
+/// How many processes a program is written for, as the attributes of its module say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grid {
+    /// `mhlo.num_replicas`
+    pub replicas: usize,
+    /// `mhlo.num_partitions`
+    pub partitions: usize,
+}
+
+impl Grid {
+    /// That of a module with these attributes.
+    pub fn of(module: &AttrDict) -> Grid {
+        let count = |key: &str| {
+            let count = module.get(key).and_then(|a| a.as_i64());
+            count.and_then(|n| usize::try_from(n).ok()).unwrap_or(1).max(1)
+        };
+        Grid { replicas: count("mhlo.num_replicas"), partitions: count("mhlo.num_partitions") }
+    }
+
+    fn processes(self) -> usize {
+        self.replicas.saturating_mul(self.partitions)
+    }
+}
+
+impl Groups {
+    /// The number of the channel.
+    pub fn channel_id(&self) -> i64 {
+        self.channel.map_or(0, |c| c.handle)
+    }
+
+    /// Processes that a group has for each of its numbers: all partitions of a replica, where
+    /// replicas are named and the channel asks for it (`cross_replica_and_partition`).
+    fn each(&self, grid: Grid) -> usize {
+        if self.channel_id() > 0 && !self.global_ids { grid.partitions } else { 1 }
+    }
+
+    /// What process 0 is to an operation that reduces or gathers.
+    pub fn role(&self, grid: Grid) -> Role {
+        let everyone = if self.global_ids { grid.processes() } else { grid.replicas };
+        self.role_among(everyone, self.each(grid))
+    }
+
+    /// The same for an operation whose groups are of replicas, or, with a channel, of partitions.
+    pub fn exchange_role(&self, grid: Grid) -> Role {
+        self.role_among(if self.channel_id() > 0 { grid.partitions } else { grid.replicas }, 1)
+    }
+
+    fn role_among(&self, everyone: usize, each: usize) -> Role {
+        let sized = |n: usize| match n.saturating_mul(each) {
+            0 | 1 => Role::Alone,
+            n => Role::OneOf(n),
+        };
+        if self.ids.is_empty() {
+            return sized(everyone);
+        }
+        let width = self.ids.dims().last().copied().unwrap_or(1).max(1);
+        let ids: Vec<i64> = self.ids.iter().map(|s| s.as_i64()).collect();
+        let group = ids.chunks(width).find(|group| group.contains(&0));
+        group.map_or(Role::Outside, |group| sized(group.iter().filter(|id| **id >= 0).count()))
+    }
+}
+
+impl CollectivePermute {
+    /// What process 0 is: alone if it sends to itself, outside if nobody sends anything.
+    pub fn role(&self) -> Role {
+        let mut ids: Vec<i64> = self.pairs.iter().map(|s| s.as_i64()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        match ids.as_slice() {
+            [] => Role::Outside,
+            [0] => Role::Alone,
+            others => Role::OneOf(others.len() + usize::from(!others.contains(&0))),
+        }
+    }
+}

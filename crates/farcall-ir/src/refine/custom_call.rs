@@ -1,0 +1,97 @@
+//! Custom calls: assertions about sizes, and calls that are passed the shapes of their results.
+
+use super::Failed;
+use super::func::Walk;
+use crate::attr::Attr;
+use crate::diag::Diagnostic;
+use crate::module::Inst;
+use crate::op::{CustomCall, Op, OutputAlias};
+
+/// The target of an assertion about sizes, as JAX writes it: the condition, then numbers for the message.
+const ASSERTION: &str = "shape_assertion";
+
+/// Which operands are the shapes of the results.
+const SHAPES: &str = "indices_of_shape_operands";
+
+/// True for an assertion about sizes.
+pub(super) fn is_assertion(op: &Op) -> bool {
+    matches!(op, Op::CustomCall(call) if call.target == ASSERTION)
+}
+
+/// Decides an assertion.
+pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Result<(), Diagnostic> {
+    let fail = |message: String| Err(Diagnostic::new("shape-assertion", new.span, message));
+    let open = |message: String| Err(Diagnostic::new("dynamic-shape", new.span, message));
+    let Some((condition, numbers)) = new.operands.split_first() else {
+        return fail(format!("@{} has no condition", call.target));
+    };
+    let Some(holds) = walk.known(*condition).and_then(|l| l.iter().next()) else {
+        return open("it does not follow from what is known of the inputs whether this holds".to_owned());
+    };
+    if holds.as_bool() {
+        return Ok(());
+    }
+    let mut message = match new.attrs.get("error_message").and_then(Attr::as_str) {
+        Some(message) => message.to_owned(),
+        None => "an assertion about the shapes of the inputs does not hold".to_owned(),
+    };
+    for (i, number) in numbers.iter().enumerate() {
+        let shown = match walk.integers(*number).as_deref() {
+            Some([one]) => one.to_string(),
+            Some(many) => format!("{many:?}"),
+            None => "?".to_owned(),
+        };
+        message = message.replace(&format!("{{{i}}}"), &shown);
+    }
+    fail(message)
+}
+
+/// Finds the shapes of the results among the operands, where the call says which these are; they go then.
+pub(super) fn refine<'m>(
+    walk: &mut Walk<'_, 'm>,
+    call: &CustomCall,
+    inst: &'m Inst,
+    new: &mut Inst,
+) -> Result<(), Failed> {
+    let mut call = Box::new(call.clone());
+    for name in &mut call.called_computations {
+        *name = walk.unspecialized(name, inst)?;
+    }
+    if let Some(shapes) = new.attrs.get(SHAPES).and_then(Attr::as_i64_list) {
+        let index = |i: &i64| usize::try_from(*i).ok().filter(|i| *i < new.operands.len());
+        let indices: Option<Vec<usize>> = shapes.iter().map(index).collect();
+        let Some(indices) = indices.filter(|i| i.len() == inst.results.len()) else {
+            let message = format!(
+                "{SHAPES} of @{} must name an operand for each result, found {shapes:?}",
+                call.target
+            );
+            return Err(vec![Diagnostic::new("dynamic-shape", new.span, message)]);
+        };
+        for (result, operand) in inst.results.iter().zip(&indices) {
+            let sizes = walk.integers(new.operands[*operand]);
+            let dims = sizes.and_then(|s| s.into_iter().map(|n| usize::try_from(n).ok()).collect());
+            if let Some(dims) = dims {
+                walk.shape_is(*result, dims);
+            }
+        }
+        new.attrs.remove(SHAPES);
+        drop_operands(&mut call, new, &indices);
+    }
+    new.op = Op::CustomCall(call);
+    Ok(())
+}
+
+/// Takes operands away, with what the call says about them.
+fn drop_operands(call: &mut CustomCall, new: &mut Inst, gone: &[usize]) {
+    let keep = |i: usize| !gone.contains(&i);
+    let mut i = 0..;
+    new.operands.retain(|_| i.next().is_some_and(keep));
+    if let Some(layouts) = &mut call.operand_layouts {
+        let mut i = 0..;
+        layouts.retain(|_| i.next().is_some_and(keep));
+    }
+    call.aliases.retain(|a| keep(a.operand_index));
+    for OutputAlias { operand_index, .. } in &mut call.aliases {
+        *operand_index -= gone.iter().filter(|g| **g < *operand_index).count();
+    }
+}

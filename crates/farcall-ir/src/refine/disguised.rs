@@ -1,0 +1,74 @@
+//! Operations without a dynamic form: JAX writes them as custom calls with what would be attributes as
+//! operands. Once these are known, the calls are what they stand for.
+//!
+//! | call | operands | is |
+//! | --- | --- | --- |
+//! | `stablehlo.dynamic_reduce_window` | N inputs, N initial values, window, strides, two dilations, padding | `reduce_window` by the called computation |
+//! | `stablehlo.dynamic_rng_bit_generator` | state, shape | `rng_bit_generator` |
+//! | `stablehlo.dynamic_top_k` | operand, k | `chlo.top_k` |
+
+use super::Failed;
+use super::func::Walk;
+use crate::attr::Attr;
+use crate::module::Inst;
+use crate::op::{CustomCall, Op, ReduceWindow, RngAlgorithm};
+
+/// Rewrites a call to what it stands for. False if it stands for nothing else, or an operand is not known.
+pub(super) fn to_op<'m>(
+    walk: &mut Walk<'_, 'm>,
+    call: &CustomCall,
+    inst: &'m Inst,
+    new: &mut Inst,
+) -> Result<bool, Failed> {
+    let found = match call.target.as_str() {
+        "stablehlo.dynamic_reduce_window" => reduce_window(walk, call, new),
+        "stablehlo.dynamic_rng_bit_generator" => rng_bit_generator(walk, inst, new),
+        "stablehlo.dynamic_top_k" => top_k(walk, new),
+        _ => None,
+    };
+    let Some((op, operands)) = found else { return Ok(false) };
+    if let Op::ReduceWindow(_) = &op {
+        let [reducer] = call.called_computations.as_slice() else { return Ok(false) };
+        let Some(region) = walk.inlined(reducer, inst)? else { return Ok(false) };
+        new.regions.push(region);
+    }
+    new.op = op;
+    new.operands.truncate(operands);
+    Ok(true)
+}
+
+fn reduce_window(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Option<(Op, usize)> {
+    let operands = new.operands.len().checked_sub(5)?;
+    if call.called_computations.len() != 1 {
+        return None;
+    }
+    let list = |i: usize| walk.integers(new.operands[operands + i]);
+    let sizes =
+        |i: usize| list(i)?.into_iter().map(|n| usize::try_from(n).ok()).collect::<Option<Vec<usize>>>();
+    let op = ReduceWindow {
+        window: sizes(0)?,
+        strides: sizes(1)?,
+        base_dilations: sizes(2)?,
+        window_dilations: sizes(3)?,
+        padding: list(4)?.chunks_exact(2).map(|p| (p[0], p[1])).collect(),
+    };
+    Some((Op::ReduceWindow(op), operands))
+}
+
+fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: &Inst, new: &mut Inst) -> Option<(Op, usize)> {
+    let ([_, shape], [_, bits]) = (new.operands.as_slice(), inst.results.as_slice()) else { return None };
+    let dims: Option<Vec<usize>> =
+        walk.integers(*shape)?.into_iter().map(|n| usize::try_from(n).ok()).collect();
+    let Some(Attr::Dialect(named)) = new.attrs.get("rng_algorithm") else { return None };
+    let algorithm = RngAlgorithm::ALL.into_iter().find(|a| a.name() == named.text)?;
+    walk.shape_is(*bits, dims?);
+    new.attrs.remove("rng_algorithm");
+    Some((Op::RngBitGenerator(algorithm), 1))
+}
+
+fn top_k(walk: &Walk<'_, '_>, new: &Inst) -> Option<(Op, usize)> {
+    let [_, k] = new.operands.as_slice() else { return None };
+    let k = walk.integers(*k)?;
+    let [k] = k.as_slice() else { return None };
+    Some((Op::TopK { k: usize::try_from(*k).ok()? }, 1))
+}

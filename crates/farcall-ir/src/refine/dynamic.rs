@@ -1,0 +1,133 @@
+//! Operations that take a shape as an operand, as those that have it as an attribute.
+
+use super::Failed;
+use super::func::Walk;
+use crate::AttrDict;
+use crate::diag::Diagnostic;
+use crate::module::{Inst, ValueId};
+use crate::op::{Convolution, Gather, Op, Pad, Slice};
+use crate::types::TensorType;
+
+/// Rewrites `new`, whose operands are of static types, to its static counterpart, if there is one and
+/// the operands that it asks about are known. Operations that this takes besides are put into `out`.
+///
+/// # Errors
+/// If a shape is known, but none.
+pub(super) fn to_static(
+    walk: &mut Walk<'_, '_>,
+    inst: &Inst,
+    new: &mut Inst,
+    out: &mut Vec<Inst>,
+) -> Result<(), Failed> {
+    match &new.op {
+        Op::DynamicReshape => shaped(walk, inst, new, 1, Op::Reshape),
+        Op::DynamicBroadcastInDim { dims } => {
+            let op = Op::BroadcastInDim { dims: dims.clone() };
+            shaped(walk, inst, new, 1, op)
+        }
+        Op::DynamicIota { dim } => {
+            let op = Op::Iota { dim: *dim };
+            shaped(walk, inst, new, 0, op)
+        }
+        Op::DynamicPad => {
+            let [low, high, interior] = [2, 3, 4].map(|i| walk.integers(new.operands[i]));
+            if let (Some(low), Some(high), Some(interior)) = (low, high, interior) {
+                new.op = Op::Pad(Pad { low, high, interior });
+                new.operands.truncate(2);
+            }
+            Ok(())
+        }
+        Op::RealDynamicSlice => slice(walk, new, out),
+        Op::DynamicGather(gather) => {
+            if let Some(sizes) = walk.integers(new.operands[2]) {
+                let slice_sizes = sizes_of(new, sizes)?;
+                new.op = Op::Gather(Gather { slice_sizes, ..gather.clone() });
+                new.operands.truncate(2);
+            }
+            Ok(())
+        }
+        Op::DynamicConvolution(conv) => {
+            if let Some(flat) = walk.integers(new.operands[2]) {
+                let padding = flat.chunks_exact(2).map(|p| (p[0], p[1])).collect();
+                let mut conv = Convolution { padding, ..(**conv).clone() };
+                // These may be longer than needed.
+                let rank = conv.dims.input_spatial.len();
+                for list in [&mut conv.strides, &mut conv.lhs_dilation, &mut conv.rhs_dilation] {
+                    list.truncate(rank);
+                }
+                conv.reversal.truncate(rank);
+                new.op = Op::Convolution(Box::new(conv));
+                new.operands.truncate(2);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An operation whose last operand, number `i`, is the shape of its result, as `op` without it.
+fn shaped(walk: &mut Walk<'_, '_>, inst: &Inst, new: &mut Inst, i: usize, op: Op) -> Result<(), Failed> {
+    let declared = walk.declared(inst.results[0]);
+    if let Some(sizes) = walk.integers(new.operands[i]) {
+        let dims = sizes_of(new, sizes)?;
+        walk.shape_is(inst.results[0], dims);
+    } else if !declared.is_some_and(TensorType::is_static) {
+        return Ok(());
+    }
+    new.op = op;
+    new.operands.truncate(i);
+    Ok(())
+}
+
+/// Numbers as sizes.
+fn sizes_of(inst: &Inst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
+    let sizes: Result<Vec<usize>, _> = numbers.iter().map(|n| usize::try_from(*n)).collect();
+    sizes.map_err(|_| {
+        let message = format!("{}: {numbers:?} is no shape, a size is negative", inst.op.name());
+        vec![Diagnostic::new("dynamic-shape", inst.span, message)]
+    })
+}
+
+/// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. A slice if all are known, a
+/// dynamic one if only the start is not, and every element of the rest is taken.
+fn slice(walk: &mut Walk<'_, '_>, new: &mut Inst, out: &mut Vec<Inst>) -> Result<(), Failed> {
+    let [start, limit] = [new.operands[1], new.operands[2]];
+    let Some(strides) = walk.integers(new.operands[3]) else { return Ok(()) };
+    if let (Some(from), Some(to)) = (walk.integers(start), walk.integers(limit)) {
+        let [start, limit, strides] = [from, to, strides].map(|list| sizes_of(new, list));
+        new.op = Op::Slice(Slice { start: start?, limit: limit?, strides: strides? });
+        new.operands.truncate(1);
+        return Ok(());
+    }
+    if let Some(sizes) = walk.difference(start, limit)
+        && strides.iter().all(|s| *s == 1)
+    {
+        let sizes = sizes_of(new, sizes)?;
+        let starts: Vec<ValueId> = (0..sizes.len()).map(|d| element(walk, start, d, new, out)).collect();
+        new.op = Op::DynamicSlice { sizes };
+        new.operands.truncate(1);
+        new.operands.extend(starts);
+    }
+    Ok(())
+}
+
+/// Element `i` of a vector, as a tensor of rank 0.
+fn element(walk: &mut Walk<'_, '_>, vector: ValueId, i: usize, new: &Inst, out: &mut Vec<Inst>) -> ValueId {
+    let Some(ty) = walk.to.tensor(vector).cloned() else { return vector };
+    let mut emit = |op: Op, operand: ValueId, ty: TensorType| {
+        let result = walk.to.new_value(ty.into());
+        out.push(Inst {
+            op,
+            operands: vec![operand],
+            results: vec![result],
+            regions: Vec::new(),
+            attrs: AttrDict::new(),
+            span: new.span,
+            loc: new.loc.clone(),
+        });
+        result
+    };
+    let slice = Slice { start: vec![i], limit: vec![i + 1], strides: vec![1] };
+    let one = emit(Op::Slice(slice), vector, ty.with_dims([1]));
+    emit(Op::Reshape, one, ty.with_dims([]))
+}

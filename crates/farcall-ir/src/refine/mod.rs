@@ -1,0 +1,313 @@
+//! Programs with dynamic dimensions, made static once the inputs are known: their types, and the elements
+//! of those that shapes depend on.
+//!
+//! ```text
+//! Module with `?` + what is known of the inputs ──refine──▶ Module without `?`, of what the entry reaches
+//! ```
+//!
+//! The walk (`func`) goes through a function in order, with the types that operands have in truth, and
+//! with the elements of small integer tensors where they are known: constants, sizes of dimensions, and
+//! what is computed from those. The types of results follow by [`crate::infer`]; an operation that takes
+//! a shape as an operand becomes the one that has it as an attribute (`dynamic`); what is known becomes a
+//! constant; a branch whose predicate is known takes the place of its `if`. A function is walked once
+//! for each list of types and known arguments that it is called with: sizes of dimensions are passed as
+//! arguments by the programs that JAX exports. Their `@shape_assertion`s are decided here (`custom_call`), and
+//! calls that stand for operations become these (`disguised`).
+//!
+//! **Invariants.** The result has no dynamic dimension, or there is an error that names an operation and
+//! its place. The work is bounded: by [`MAX_WALKED`], and in depth by [`MAX_DEPTH`].
+
+mod custom_call;
+mod disguised;
+mod dynamic;
+mod func;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Diagnostics, ProgramError};
+use crate::literal::Literal;
+use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::op::Op;
+use crate::types::{DYNAMIC, TensorType, Type};
+
+/// Instructions that are walked at most, those of functions that are walked several times counted as
+/// often.
+pub const MAX_WALKED: usize = 4_000_000;
+
+/// How deep calls and regions may nest, together.
+pub const MAX_DEPTH: usize = 200;
+
+/// True if a program has dynamic dimensions, or asserts something about sizes: [`refine`] has
+/// something to do.
+pub fn is_needed(module: &Module) -> bool {
+    module.funcs.iter().any(|func| {
+        let mut found = !func.values().all(|v| is_static(func.ty(v)));
+        func.walk(&mut |inst| found |= custom_call::is_assertion(&inst.op));
+        found
+    })
+}
+
+/// The program that the entry of a verified module is on inputs of these types: one for each tensor
+/// among the parameters, tuples taken apart. Without types, on those of the parameters.
+///
+/// `known` are the elements of inputs, by number, as far as the caller knows them; only those of small
+/// tensors of integers count. The program that comes back is for these alone: it takes the inputs, but
+/// need not look at them. A parameter that is a tuple has none.
+///
+/// The module that comes back holds what the entry calls. Operations still have to be checked against
+/// each other by [`crate::verify`]: with sizes that are known, they may break constraints.
+///
+/// # Errors
+/// `input-types`: the types do not fit the parameters. `dynamic-shape`: a shape does not follow from
+/// them. `shape-assertion`: the program says that it does not take them. `refine-size`, `refine-depth`:
+/// the program is too large or too deep. And every constraint that an operation breaks once the sizes
+/// are known.
+pub fn refine(
+    module: &Module,
+    entry: &Func,
+    inputs: Option<&[TensorType]>,
+    known: &[Option<Literal>],
+) -> Result<Module, ProgramError> {
+    let error = |diagnostics: Vec<Diagnostic>| {
+        diagnostics.into_iter().collect::<Diagnostics>().into_error(&module.source)
+    };
+    let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
+    let known = known_params(&params, known);
+    let mut refiner = Refiner {
+        module,
+        symbols: module.symbols(),
+        done: HashMap::new(),
+        funcs: Vec::new(),
+        taken: HashSet::from([entry.name.clone()]),
+        walked: 0,
+        depth: 0,
+    };
+    let walked = refiner.walk(entry, &params, &known, entry.name.clone()).map_err(error)?;
+    let mut funcs = vec![walked.func];
+    funcs.append(&mut refiner.funcs);
+    drop_unreachable(&mut funcs);
+    Ok(Module {
+        name: module.name.clone(),
+        attrs: module.attrs.clone(),
+        funcs,
+        source: Arc::clone(&module.source),
+    })
+}
+
+/// What is known of the parameters, from what is known of the inputs.
+fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Literal>> {
+    let mut next = 0;
+    let of = |ty: &Type| {
+        let first = next;
+        next += tensors(ty);
+        let Type::Tensor(ty) = ty else { return None };
+        let literal = known.get(first)?.as_ref()?;
+        (literal.dtype() == ty.dtype && literal.dims() == &*ty.dims && is_small(literal))
+            .then(|| literal.clone())
+    };
+    params.iter().map(of).collect()
+}
+
+/// Number of tensors in a type.
+fn tensors(ty: &Type) -> usize {
+    match ty {
+        Type::Tensor(_) => 1,
+        Type::Tuple(parts) => parts.iter().map(tensors).sum(),
+        _ => 0,
+    }
+}
+
+/// The types of the parameters, with those of the inputs put in.
+fn parameters(entry: &Func, inputs: Option<&[TensorType]>) -> Result<Vec<Type>, Diagnostic> {
+    let declared = entry.params().iter().map(|p| entry.ty(*p).clone());
+    let Some(inputs) = inputs else { return Ok(declared.collect()) };
+    let fail = |message: String| Diagnostic::new("input-types", entry.span, message);
+    let mut given = inputs.iter().enumerate();
+    let mut wanted = 0;
+    let types: Result<Vec<Type>, Diagnostic> = declared
+        .map(|ty| {
+            replace(&ty, &mut |declared| {
+                wanted += 1;
+                let Some((i, given)) = given.next() else { return Ok(declared.clone()) };
+                let fits = given.dtype == declared.dtype
+                    && given.rank() == declared.rank()
+                    && declared.dims.iter().zip(given.dims.iter()).all(|(d, g)| *d == DYNAMIC || d == g);
+                if !fits {
+                    return Err(fail(format!(
+                        "input {i} of @{} is {given}, but it takes {declared}",
+                        entry.name
+                    )));
+                }
+                Ok(declared.with_dims(given.dims.clone()))
+            })
+        })
+        .collect();
+    let types = types?;
+    if wanted != inputs.len() {
+        return Err(fail(format!("@{} takes {wanted} inputs, {} were given", entry.name, inputs.len())));
+    }
+    Ok(types)
+}
+
+/// A type with other tensors in it.
+fn replace<E>(ty: &Type, tensor: &mut dyn FnMut(&TensorType) -> Result<TensorType, E>) -> Result<Type, E> {
+    Ok(match ty {
+        Type::Tensor(t) => Type::Tensor(tensor(t)?),
+        Type::Tuple(parts) => {
+            let parts: Result<Vec<Type>, E> = parts.iter().map(|p| replace(p, tensor)).collect();
+            Type::Tuple(parts?.into())
+        }
+        other => other.clone(),
+    })
+}
+
+/// True if every dimension of every tensor in it is known.
+fn is_static(ty: &Type) -> bool {
+    match ty {
+        Type::Tensor(t) => t.is_static(),
+        Type::Tuple(parts) => parts.iter().all(is_static),
+        _ => true,
+    }
+}
+
+/// Elements of the largest tensor that is kept in mind: more than any tensor has dimensions.
+const SMALL: usize = 64;
+
+/// True for tensors whose elements are worth knowing: sizes, and what decides about them.
+fn is_small(literal: &Literal) -> bool {
+    (literal.dtype().is_integer() || literal.dtype().is_bool()) && literal.len() <= SMALL
+}
+
+/// Violations, at least one.
+type Failed = Vec<Diagnostic>;
+
+/// A function, and what it is called with: types of the arguments, and their elements where known.
+type Key = (usize, Vec<Type>, Vec<Option<Literal>>);
+
+/// A function that has been walked.
+#[derive(Clone)]
+struct Callee {
+    name: String,
+    /// Types of the results.
+    results: Vec<Type>,
+    /// Their elements, where known.
+    known: Vec<Option<Literal>>,
+    /// Nothing happens in it that its results do not show.
+    pure: bool,
+}
+
+/// What a walk of a function gives.
+struct Walked {
+    func: Func,
+    known: Vec<Option<Literal>>,
+    pure: bool,
+}
+
+struct Refiner<'m> {
+    module: &'m Module,
+    symbols: HashMap<&'m str, usize>,
+    /// Functions that have been walked.
+    done: HashMap<Key, Callee>,
+    /// Theirs, in the order in which they were finished.
+    funcs: Vec<Func>,
+    /// Names of those.
+    taken: HashSet<String>,
+    walked: usize,
+    depth: usize,
+}
+
+impl<'m> Refiner<'m> {
+    /// The function that a call of `name` with these arguments means; `at` is the call.
+    fn callee(
+        &mut self,
+        name: &str,
+        types: Vec<Type>,
+        known: Vec<Option<Literal>>,
+        at: &Inst,
+    ) -> Result<Callee, Failed> {
+        let Some(index) = self.symbols.get(name).copied() else {
+            return Err(vec![Diagnostic::new(
+                "unknown-function",
+                at.span,
+                format!("there is no function @{name}"),
+            )]);
+        };
+        let key = (index, types, known);
+        if let Some(callee) = self.done.get(&key) {
+            return Ok(callee.clone());
+        }
+        let func = &self.module.funcs[index];
+        let mut name = func.name.clone();
+        for i in 0.. {
+            if !self.taken.contains(&name) {
+                break;
+            }
+            name = format!("{}_{i}", func.name);
+        }
+        self.taken.insert(name.clone());
+        self.enter(at)?;
+        let Walked { func, known, pure } = self.walk(func, &key.1, &key.2, name)?;
+        self.depth -= 1;
+        let callee = Callee { name: func.name.clone(), results: func.results.clone(), known, pure };
+        self.funcs.push(func);
+        self.done.insert(key, callee.clone());
+        Ok(callee)
+    }
+
+    /// One call or region deeper.
+    fn enter(&mut self, at: &Inst) -> Result<(), Failed> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let message =
+                format!("calls and regions around dynamic shapes are nested deeper than {MAX_DEPTH}");
+            return Err(vec![Diagnostic::new("refine-depth", at.span, message)]);
+        }
+        Ok(())
+    }
+
+    /// One instruction more.
+    fn count(&mut self, at: &Inst) -> Result<(), Failed> {
+        self.walked += 1;
+        if self.walked > MAX_WALKED {
+            let message = format!(
+                "functions are called with so many different shapes that they have more than {MAX_WALKED} instructions"
+            );
+            return Err(vec![Diagnostic::new("refine-size", at.span, message)]);
+        }
+        Ok(())
+    }
+}
+
+/// Drops functions that nothing leads to from the first one: those whose results were all known.
+fn drop_unreachable(funcs: &mut Vec<Func>) {
+    let symbols: HashMap<&str, usize> = funcs.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();
+    let mut reached = vec![false; funcs.len()];
+    let mut open = vec![0];
+    while let Some(i) = open.pop() {
+        if std::mem::replace(&mut reached[i], true) {
+            continue;
+        }
+        funcs[i].walk(&mut |inst| match &inst.op {
+            Op::Call { callee } => open.extend(symbols.get(callee.as_str())),
+            Op::Composite(composite) => open.extend(symbols.get(composite.decomposition.as_str())),
+            Op::CustomCall(call) => {
+                open.extend(call.called_computations.iter().filter_map(|name| symbols.get(name.as_str())));
+            }
+            _ => {}
+        });
+    }
+    let mut reached = reached.into_iter();
+    funcs.retain(|_| reached.next().unwrap_or(false));
+}
+
+/// Drops constants that nobody uses: those that shapes were computed from.
+fn drop_unused_constants(func: &mut Func) {
+    let mut used: HashSet<ValueId> = HashSet::new();
+    func.walk(&mut |inst| used.extend(&inst.operands));
+    fn region(r: &mut Region, used: &HashSet<ValueId>) {
+        r.insts.retain(|i| !matches!(i.op, Op::Constant(_)) || i.results.iter().any(|r| used.contains(r)));
+        r.insts.iter_mut().flat_map(|i| &mut i.regions).for_each(|r| region(r, used));
+    }
+    region(&mut func.body, &used);
+}

@@ -1,0 +1,34 @@
+// A product of bf16 that is widened, or summed, is not rounded in between; one that has another use is.
+func.func @main(%a: tensor<4xbf16>, %b: tensor<4xbf16>) -> (tensor<f32>, tensor<bf16>, tensor<f32>, tensor<4xbf16>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.multiply %a, %b : tensor<4xbf16>
+  %1 = stablehlo.convert %0 : (tensor<4xbf16>) -> tensor<4xf32>
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %narrow_zero = stablehlo.constant dense<0.0> : tensor<bf16>
+  %3 = stablehlo.multiply %a, %b : tensor<4xbf16>
+  %4 = stablehlo.reduce(%3 init: %narrow_zero) applies stablehlo.add across dimensions = [0] : (tensor<4xbf16>, tensor<bf16>) -> tensor<bf16>
+  %5 = stablehlo.multiply %a, %b : tensor<4xbf16>
+  %6 = stablehlo.convert %5 : (tensor<4xbf16>) -> tensor<4xf32>
+  %7 = stablehlo.reduce(%6 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  return %2, %4, %7, %5 : tensor<f32>, tensor<bf16>, tensor<f32>, tensor<4xbf16>
+}
+// plan
+// | plan: arena 320 bytes, denormals ieee
+// | in0: tensor<4xbf16>
+// | in1: tensor<4xbf16>
+// | const0: tensor<f32> = 0.0
+// | const1: tensor<bf16> = 0.0
+// | arena[0..16]:f32[4] = elementwise convert(in0:bf16[4])
+// | arena[64..80]:f32[4] = elementwise convert(in1:bf16[4])
+// | arena[0..16]:f32[4] = elementwise multiply(arena[0..16]:f32[4], arena[64..80]:f32[4])
+// | arena[64..68]:f32[] = reduce add 4!(arena[0..16]:f32[4], const0:f32[])
+// | arena[0..16]:f32[4] = elementwise convert(in0:bf16[4])
+// | arena[128..144]:f32[4] = elementwise convert(in1:bf16[4])
+// | arena[0..16]:f32[4] = elementwise multiply(arena[0..16]:f32[4], arena[128..144]:f32[4])
+// | arena[128..132]:f32[] = elementwise convert(const1:bf16[])
+// | arena[192..196]:f32[] = reduce add 4!(arena[0..16]:f32[4], arena[128..132]:f32[])
+// | arena[0..2]:bf16[] = elementwise convert(arena[192..196]:f32[])
+// | arena[128..136]:bf16[4] = elementwise multiply(in0:bf16[4], in1:bf16[4])
+// | arena[192..208]:f32[4] = elementwise convert(arena[128..136]:bf16[4])
+// | arena[256..260]:f32[] = reduce add 4!(arena[192..208]:f32[4], const0:f32[])
+// | return arena[64..68]:f32[], arena[0..2]:bf16[], arena[256..260]:f32[], arena[128..136]:bf16[4]
