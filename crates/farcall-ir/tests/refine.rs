@@ -570,7 +570,7 @@ fn the_work_is_bounded() {
 }
 
 #[test]
-#[ignore = "walks millions of instructions, which takes a minute in a debug build"]
+#[ignore = "walks half a million instructions, which takes long in a debug build"]
 fn functions_for_too_many_arguments() {
     let ty = "(tensor<?xf32>, tensor<i32>) -> tensor<?xf32>";
     let other = doubling(40, |i| {

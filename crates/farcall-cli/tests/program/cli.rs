@@ -122,7 +122,7 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x4xf32> {
     let bytes: Vec<u8> = [1f32, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
     let folder = Folder::new().with("p.mlir", program).with_npy("x.npy", "<f4", "(1, 2)", &bytes);
     for extra in ["--quiet", "--evaluator"] {
-        assert_eq!(folder.farcall(&["run", "p.mlir", "-i", "x.npy", extra]).code, 0);
+        assert_eq!(folder.farcall(["run", "p.mlir", "-i", "x.npy", extra]).code, 0);
     }
     folder.prints(
         &["run", "p.mlir", "-i", "x.npy"],

@@ -33,7 +33,7 @@ use crate::types::{DYNAMIC, TensorType, Type};
 
 /// Instructions that are walked at most, those of functions that are walked several times counted as
 /// often.
-pub const MAX_WALKED: usize = 4_000_000;
+pub const MAX_WALKED: usize = 500_000;
 
 /// How deep calls and regions may nest, together.
 pub const MAX_DEPTH: usize = 200;
@@ -79,7 +79,7 @@ pub fn refine(
         symbols: module.symbols(),
         done: HashMap::new(),
         funcs: Vec::new(),
-        taken: HashSet::from([entry.name.clone()]),
+        taken: HashMap::from([(entry.name.clone(), 0)]),
         walked: 0,
         depth: 0,
     };
@@ -211,8 +211,8 @@ struct Refiner<'m> {
     done: HashMap<Key, Callee>,
     /// Theirs, in the order in which they were finished.
     funcs: Vec<Func>,
-    /// Names of those.
-    taken: HashSet<String>,
+    /// Their names, with the number that the next of this name gets.
+    taken: HashMap<String, usize>,
     walked: usize,
     depth: usize,
 }
@@ -238,14 +238,7 @@ impl<'m> Refiner<'m> {
             return Ok(callee.clone());
         }
         let func = &self.module.funcs[index];
-        let mut name = func.name.clone();
-        for i in 0.. {
-            if !self.taken.contains(&name) {
-                break;
-            }
-            name = format!("{}_{i}", func.name);
-        }
-        self.taken.insert(name.clone());
+        let name = self.new_name(&func.name);
         self.enter(at)?;
         let Walked { func, known, pure } = self.walk(func, &key.1, &key.2, name)?;
         self.depth -= 1;
@@ -253,6 +246,24 @@ impl<'m> Refiner<'m> {
         self.funcs.push(func);
         self.done.insert(key, callee.clone());
         Ok(callee)
+    }
+
+    /// A name that no function has yet.
+    fn new_name(&mut self, base: &str) -> String {
+        let next = self.taken.get(base).copied();
+        let Some(mut next) = next else {
+            self.taken.insert(base.to_owned(), 0);
+            return base.to_owned();
+        };
+        loop {
+            let name = format!("{base}_{next}");
+            next += 1;
+            if !self.taken.contains_key(&name) {
+                self.taken.insert(base.to_owned(), next);
+                self.taken.insert(name.clone(), 0);
+                return name;
+            }
+        }
     }
 
     /// One call or region deeper.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use farcall_ir::diag::Source;
 use farcall_ir::module::Region;
-use farcall_ir::{Func, Inst, Module, infer, text, verify};
+use farcall_ir::{Func, Inst, Module, infer, refine, text, verify};
 
 use crate::{SPLIT, program};
 
@@ -32,6 +32,11 @@ fn check(module: &Module) -> bool {
     let valid = verify::verify(module).is_ok();
     if valid {
         let _ = verify::require_static(module);
+        // What is refined is static.
+        if let Some(Ok(refined)) = module.entry().map(|entry| refine::refine(module, entry, None, &[])) {
+            let values = refined.funcs.iter().flat_map(|f| f.values().map(|v| f.ty(v)));
+            assert!(values.filter_map(|ty| ty.tensor()).all(|t| t.is_static()), "{}", text::print(&refined));
+        }
         for func in &module.funcs {
             func.walk(&mut |inst| {
                 infer::result_types(func, inst).unwrap_or_else(|e| panic!("{}: {e:?}", inst.op.name()));
