@@ -28,8 +28,8 @@ Tasks:
   test --quick   The same without what needs a Python package or the suites.
   test-newest [MIRROR]
                  The Python tests in a jaxlib that needs a newer Python than this machine's, in
-                 a Debian made with debootstrap from MIRROR, and the tests of C++ handlers with
-                 its headers. Needs root.
+                 a Debian made with debootstrap from MIRROR, and the tests of C++ handlers with its
+                 headers. Without MIRROR, from this machine's own package sources. Needs root.
   valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
                  lost. Ends with `N passed, N failed`.
   bench          Decoding, calls, compile time and throughput, side by side with
