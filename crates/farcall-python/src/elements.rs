@@ -65,6 +65,11 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
         return Err(PyValueError::new_err(format!("{found} bytes are no elements of {ty}")));
     }
     let mut literal = Literal::zeros(dtype, ty.dims);
-    bytes.copy_to_slice(py, literal.bytes_mut())?;
+    let elements = literal.bytes_mut();
+    bytes.copy_to_slice(py, elements)?;
+    if dtype == DType::Pred {
+        // NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
+        elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
     Ok(literal)
 }
