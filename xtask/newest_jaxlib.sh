@@ -5,13 +5,15 @@
 #
 #   newest_jaxlib.sh EXAMPLES PACKAGE FOLDER [MIRROR]
 #
+# MIRROR is that of this machine's own package sources, if it is not given.
+#
 # EXAMPLES has the examples' libraries, PACKAGE the Python package. FOLDER is kept for the next time. This
 # machine's certificates and pip settings (PIP_* variables) are used inside.
 set -eu
 examples=$(realpath "$1")
 package=$(realpath "$2")
 folder=$3
-mirror=${4:-http://deb.debian.org/debian}
+mirror=${4:-}
 checkout=$(realpath "$(dirname "$0")/..")
 certificates=/etc/ssl/certs/ca-certificates.crt
 # Changes with what is installed.
@@ -24,6 +26,14 @@ inside() {
 }
 
 if [ ! -e "$complete" ]; then
+    if [ -z "$mirror" ]; then
+        # Those that are meant for security updates alone have no whole distribution.
+        mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
+    fi
+    if [ -z "$mirror" ]; then
+        echo "this machine has no sources of Debian packages: give the address of a mirror" >&2
+        exit 1
+    fi
     rm -rf "$folder"
     debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates,g++ trixie "$folder" "$mirror"
     cp "$certificates" "$folder$certificates"

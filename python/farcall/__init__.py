@@ -22,7 +22,7 @@ lock; an executable can be run by several threads at once.
 """
 
 from farcall._arrays import TensorType
-from farcall._engine import Executable, Registry, compile, register_type
+from farcall._engine import Executable, Registry, StaleLibraryWarning, compile, register_type
 from farcall._farcall import Target, __version__
 from farcall._ops import Library, Op, load
 
@@ -31,6 +31,7 @@ __all__ = [
     "Library",
     "Op",
     "Registry",
+    "StaleLibraryWarning",
     "Target",
     "TensorType",
     "__version__",

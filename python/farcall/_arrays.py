@@ -5,6 +5,7 @@ the package `ml_dtypes` most others. Where it is missing, such tensors are array
 `uint8` or `uint16`.
 """
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,16 +93,23 @@ def tensor_type(name: str, shape: list[int]) -> TensorType:
 def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, tuple[int, ...], np.ndarray]:
     """Element type, shape and bytes of an argument.
 
-    An array keeps its element type, and the engine judges whether that is right. Python's numbers, and
-    lists of them, take the type that the program wants, if they can.
+    An array keeps its element type, and the engine judges whether that is right; but integers of NumPy's usual type
+    become other ones that the program wants, if they can. Python's numbers, and lists of them, take the type that the
+    program wants, if they can.
     """
     if wanted and type(value) is np.ndarray and value.dtype == wanted.dtype and value.flags.c_contiguous:
         return wanted.name, value.shape, value.reshape(-1).view(np.uint8)  # the usual case
     if hasattr(value, "dtype"):
-        array = np.asarray(value)
+        array = in_engine_order(np.asarray(value))
+        if wanted is not None and array.dtype == np.int64 and _is_integer(wanted.name):
+            array = cast(array, wanted.name, f"input {index}")
     else:
-        array = numbers(value, wanted, f"input {index}")
-    array = in_engine_order(array)
+        array, kind = numbers(value, f"input {index}")
+        if wanted is not None:
+            if not _holds(wanted.name, kind):
+                raise TypeError(f"input {index} holds {array.dtype} numbers, but must be {wanted}")
+            array = cast(array, wanted.name, f"input {index}")
+        array = in_engine_order(array)
     name = dtype_name(array.dtype)
     if wanted is not None and name != wanted.name:
         if wanted.name in _ML_DTYPES and array.dtype == _bits(wanted.name):
@@ -128,29 +136,83 @@ def dtype_of(name: str) -> np.dtype:
     return _BY_NAME[name]
 
 
-def numbers(value: Any, wanted: TensorType | None, what: str) -> np.ndarray:
-    """Python's numbers, and lists of them, as an array of a type that can hold them.
+#: What numbers without an element type are, by `numpy.dtype.kind`; the richer kinds come later.
+KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+
+
+def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
+    """Python's numbers, or lists of them, as an array, and their kind: `none`, `bool`, `int`, `float`, `complex`.
 
     Raises:
-      TypeError: if it cannot, because they are numbers of another kind.
-      ValueError: if one is too large.
+      TypeError: if they are no numbers.
+      ValueError: if the lists are not of one length.
     """
-    array = np.asarray(value)
-    if wanted is None or array.dtype == wanted.dtype:
-        return array
-    kinds = "biufc"
-    have, want = array.dtype.kind, wanted.dtype.kind
-    if wanted.name in _ML_DTYPES:
-        want = "f" if "f" in wanted.name else "u" if wanted.name.startswith("u") else "i"
-    if have == "u":
-        have = "i"
-    fits = have in kinds and want in kinds and (have == want or kinds.index(have) < kinds.index(want))
-    if array.size and not fits:
-        raise TypeError(f"{what} holds {array.dtype} numbers, but must be {wanted}")
     try:
-        return np.asarray(value, wanted.dtype)
-    except OverflowError as error:
-        raise ValueError(f"{what}: {error} (it must be {wanted})") from None
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    if not array.size:
+        return array, "none"
+    kind = KINDS.get(array.dtype.kind)
+    if kind is None and array.dtype == object and all(isinstance(x, (int, float)) for x in array.flat):
+        # Integers that NumPy has no type for.
+        kind = "int" if all(isinstance(x, int) for x in array.flat) else "float"
+    if kind is None:
+        raise TypeError(f"{what} holds {array.dtype} values, which are no numbers")
+    return array, kind
+
+
+def _is_integer(name: str) -> bool:
+    return name[0] in "su"
+
+
+def _holds(name: str, kind: str) -> bool:
+    """True if an element type holds numbers of a kind."""
+    if kind == "none":
+        return True
+    own = "bool" if name == "pred" else "int" if _is_integer(name) else "complex" if name[0] == "c" else "float"
+    order = list(dict.fromkeys(KINDS.values()))
+    return order.index(kind) <= order.index(own)
+
+
+def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
+    """An array of an element type that holds numbers of its kind: each number, rounded where it has to be.
+
+    Raises:
+      ValueError: if a number is out of range.
+    """
+    dtype = _BY_NAME[name]
+    if array.dtype == dtype:
+        return array
+    if name in _ML_DTYPES and dtype == _bits(name):
+        raise TypeError(f"{what}: numbers become {name} with the package ml_dtypes")
+    low, high = _range(name)
+    wrong = (array < low) | (array > high) if low < high else np.zeros(array.shape, bool)
+    if not wrong.any():
+        try:
+            with np.errstate(all="ignore"):
+                converted = array.astype(dtype)
+                if not _is_integer(name):
+                    wrong = np.isfinite(array.astype(complex)) & ~np.isfinite(converted.astype(complex))
+        except OverflowError:  # an integer without a type of NumPy's
+            wrong = np.vectorize(lambda x: abs(x) > sys.float_info.max, [bool])(array)
+        if not wrong.any():
+            return converted
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    place = f" at {list(at)}" if at else ""
+    raise ValueError(f"{what} holds {array[at]}{place}, which is out of range for {name}")
+
+
+def _range(name: str) -> tuple[float, float]:
+    """The least and the greatest number of an integer type, and of a float type that has no infinity or NaN to show an
+    overflow; else nothing."""
+    if _is_integer(name):
+        bits = int(name[1:])
+        return (-(1 << bits - 1), (1 << bits - 1) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
+    if name.startswith(("f4", "f6")):
+        info = ml_dtypes.finfo(_BY_NAME[name])
+        return float(info.min), float(info.max)
+    return 0, 0
 
 
 def from_engine(elements: Any, ty: TensorType) -> np.ndarray:

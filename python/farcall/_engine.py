@@ -1,14 +1,25 @@
 """Registries and executables: the native module's, with NumPy arrays and defaults."""
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from farcall import _farcall
 from farcall._arrays import TensorType, from_engine, tensor_type, to_engine
+
+if TYPE_CHECKING:
+    from farcall._lowered import Lowered
+
+
+class StaleLibraryWarning(RuntimeWarning):
+    """A library's file has changed since the process loaded it; what was loaded then stays."""
+
+
+# Each time: one who works in a notebook loads from the same line again and again.
+warnings.simplefilter("always", StaleLibraryWarning, append=True)
 
 
 class Registry:
@@ -63,10 +74,11 @@ class Registry:
             name, fn, platform=platform, api_version=api_version, traits=traits, replace=replace
         )
 
-    def load(self, path: str | os.PathLike[str], targets: Iterable[str] = ()) -> list[_farcall.Target]:
+    def load(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], targets: Iterable[str] = ()) -> list[_farcall.Target]:
         """Loads a library and registers its targets.
 
-        Loading runs the library's code: only load what you trust.
+        Loading runs the library's code: only load what you trust. A library stays loaded until the process ends:
+        if its file has changed since, that is what is loaded, with a `StaleLibraryWarning`.
 
         Args:
           path: the shared library. It may be a farcall library, register its handlers itself, or
@@ -82,9 +94,13 @@ class Registry:
           OSError: if it cannot be opened; the message says why.
           ValueError: if it has no targets or lacks a symbol, or a target is refused.
         """
-        if isinstance(targets, str):
-            targets = [targets]
-        return self._native.load(os.fspath(path), targets=list(targets))
+        return self._load(path, [targets] if isinstance(targets, str) else targets, stacklevel=3)
+
+    def _load(self, path: Any, targets: Iterable[str], stacklevel: int) -> list[_farcall.Target]:
+        loaded, stale = self._native.load(os.fsdecode(path), targets=list(targets))
+        for warning in stale:
+            warnings.warn(warning, StaleLibraryWarning, stacklevel=stacklevel)
+        return loaded
 
     def targets(self) -> list[_farcall.Target]:
         """All targets, by name."""
@@ -97,13 +113,15 @@ class Registry:
 class Executable:
     """A compiled program. Call it with an array per input; it gives a list of an array per result.
 
+    One that JAX has lowered is called as the function of JAX: with the same trees of arguments, by position or by name,
+    but for those that were static. It gives the same tree of results, of NumPy arrays.
+
     Any number of threads may call it at once. It stays usable after a run that failed.
     """
 
-    def __init__(self, native: _farcall.Executable, kept: tuple[int, ...] | None = None, given: int = 0) -> None:
+    def __init__(self, native: _farcall.Executable, lowered: "Lowered | None" = None) -> None:
         self._native = native
-        self._kept = kept
-        self._given = given
+        self._lowered = lowered
         self._inputs = [tensor_type(*ty) for ty in native.inputs]
         self._outputs = [tensor_type(*ty) for ty in native.outputs]
 
@@ -127,8 +145,9 @@ class Executable:
 
         Args:
           inputs: an array per input, of exactly its element type and shape; or, for a program that JAX has
-            lowered, an array per argument of the function, of which JAX left out what it does not use.
-            Python's numbers and lists of them take the element type by themselves. For types that NumPy does not have: arrays of
+            lowered, an array per leaf of the function's arguments, of which JAX left out what it does not use.
+            Python's numbers and lists of them take the element type by themselves, and so do integers of NumPy's usual
+            type (int64) if they fit. For types that NumPy does not have: arrays of
             `ml_dtypes`, or the raw bits as `uint8` or `uint16`.
 
         Returns:
@@ -141,17 +160,21 @@ class Executable:
             the handler's own words.
         """
         wanted = self._inputs
-        if self._kept is not None and len(inputs) == self._given:
-            inputs = [inputs[i] for i in self._kept]
+        if self._lowered is not None:
+            inputs = self._lowered.used(inputs)
         if len(inputs) == len(wanted):
             given = [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, wanted))]
         else:
             given = [to_engine(value, None, i) for i, value in enumerate(inputs)]
         return [from_engine(e, ty) for e, ty in zip(self._native.run(given), self._outputs)]
 
-    def __call__(self, *inputs: Any) -> list[np.ndarray]:
-        """`run(inputs)`."""
-        return self.run(inputs)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """`run(args)`, or the function that JAX has lowered."""
+        if self._lowered is not None:
+            return self._lowered.results(self.run(self._lowered.leaves(args, kwargs)))
+        if kwargs:
+            raise TypeError(f"the program's inputs have no names, but {next(iter(kwargs))} is given by name")
+        return self.run(args)
 
     def __repr__(self) -> str:
         def join(types: list[TensorType]) -> str:
@@ -172,8 +195,8 @@ def compile(
     """Compiles a program.
 
     Args:
-      program: StableHLO text; or a `pathlib.Path` to a file of it; or what has it, such as
-        `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
+      program: StableHLO text; or the path of a file of it, which ends in `.mlir` if it is a string, or is a
+        `pathlib.Path`; or what has it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
       denormals: `"ieee"`, or `"flush"` for subnormal numbers that count as zero, as XLA:CPU has it.
@@ -184,39 +207,49 @@ def compile(
       ValueError: if the program breaks a rule of StableHLO, or calls a target that is not registered:
         every mistake, with line, column and a caret.
     """
-    if isinstance(program, Path):
-        name = name or str(program)
-        program = program.read_text(encoding="utf-8")
-    text = _text(program)
+    text, known_as = _text(program)
     if registry is None:
         registry = Registry.process()
     native = _farcall.compile(
         text,
         registry=registry._native,
-        name=name or "<program>",
+        name=name or known_as,
         entry=entry,
         denormals=denormals,
         semantics=semantics,
     )
-    return Executable(native, *_kept_arguments(program))
+    if not (hasattr(program, "in_tree") and hasattr(program, "out_tree")):
+        return Executable(native)
+    from farcall._lowered import Lowered
+
+    return Executable(native, Lowered(program))
 
 
-def _kept_arguments(program: Any) -> tuple[tuple[int, ...] | None, int]:
-    """Which of its function's arguments a program that JAX has lowered still takes, and how many they were."""
-    lowering = getattr(program, "_lowering", None)
-    kept = getattr(program, "module_kept_var_idx", getattr(lowering, "compile_args", {}).get("kept_var_idx"))
-    if kept is None or not hasattr(program, "in_tree"):
-        return None, 0
-    return tuple(sorted(kept)), program.in_tree.num_leaves
-
-
-def _text(program: Any) -> str:
-    if isinstance(program, str):
-        return program
+def _text(program: Any) -> tuple[str, str]:
+    """The text of a program, and what messages call it."""
+    if isinstance(program, str) and not _is_path(program):
+        return program, "<program>"
+    if isinstance(program, (str, bytes, os.PathLike)):
+        path = os.fsencode(program)
+        # A name need not be UTF-8, but a message has to be.
+        name = path.decode("utf-8", "replace")
+        with open(path, "rb") as file:
+            content = file.read()
+        try:
+            return content.decode("utf-8"), name
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name} is not text: byte {error.start} is no part of UTF-8") from None
     for method in ("as_text", "mlir_module"):
         if hasattr(program, method):
-            return str(getattr(program, method)())
-    raise TypeError(f"a program is StableHLO text, a Path, or a lowered JAX function, not {type(program).__name__}")
+            return str(getattr(program, method)()), "<program>"
+    raise TypeError(f"a program is StableHLO text, a path, or a lowered JAX function, not {type(program).__name__}")
+
+
+def _is_path(text: str) -> bool:
+    """True for what cannot be a program: one line that ends as the name of a file does, or that is one's name."""
+    if "\n" in text or "{" in text or not text.strip() or "\0" in text:
+        return False
+    return text.endswith(".mlir") or os.path.isfile(text)
 
 
 def register_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> int:

@@ -119,15 +119,36 @@ is_tracing = _Internal.is_tracing
 
 def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list[Any]:
     """Calls an op on JAX arrays, NumPy arrays and numbers."""
-    arrays = [
-        value
-        if isinstance(value, jax.Array)
-        else jnp.asarray(value if hasattr(value, "dtype") else op.number(value, i, operands))
-        for i, value in enumerate(operands)
-    ]
+    given, kinds = zip(*map(_given, operands)) if operands else ((), ())
+    arrays = [jnp.asarray(value) for value in op.typed(given, kinds, _is_known)]
     primitive = primitive_of(op)
     op._native.infer(primitive.types(arrays), attributes)  # what is wrong is said here, not deep inside
     return primitive(_Internal.in_one_mesh(arrays), attributes)
+
+
+def _given(value: Any) -> tuple[Any, str | None]:
+    """An operand; and what its numbers are, if they are Python's, although they are a JAX array by now."""
+    if isinstance(value, jax.Array):
+        return value, _kind(value) if jax.typeof(value).weak_type else None
+    if hasattr(value, "dtype"):
+        # Integers of NumPy's usual type would be cut to JAX's.
+        return value if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.int64 else jnp.asarray(value), None
+    leaves = jax.tree.leaves(value)
+    arrays = [leaf for leaf in leaves if hasattr(leaf, "dtype")]
+    if not any(isinstance(leaf, jax.Array) for leaf in arrays):
+        return value, None
+    array = jnp.asarray(value)
+    return array, _kind(array) if all(getattr(leaf, "weak_type", False) for leaf in arrays) else None
+
+
+def _kind(array: jax.Array) -> str:
+    kinds = {np.bool_: "bool", jnp.integer: "int", jnp.floating: "float", jnp.complexfloating: "complex"}
+    return next(kind for ty, kind in kinds.items() if jnp.issubdtype(array.dtype, ty))
+
+
+def _is_known(name: str) -> bool:
+    """True if JAX has the element type."""
+    return jax.dtypes.canonicalize_dtype(dtype_of(name)) == dtype_of(name)
 
 
 class OpPrimitive:
@@ -195,7 +216,7 @@ class OpPrimitive:
     def _dtype(self, call: _farcall.Call, result: int) -> np.dtype:
         name = call.results[result][0]
         dtype = dtype_of(name)
-        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        if not _is_known(name):
             shown = self.native.results[call.result_slots[result]]
             raise TypeError(f"{self.name}: {shown} is {name}, which JAX has only with jax_enable_x64")
         return dtype
@@ -354,6 +375,21 @@ class OpPrimitive:
         """The op of the same library that is a derivative of this one."""
         return primitive_of(self.op._library[target])
 
+    def check_differentiable(self, call: _farcall.Call, moving: Sequence[int]) -> None:
+        """Says what a derivative with respect to these operands lacks, if it lacks anything. To be asked where the
+        derivative is needed: that of a result that nobody looks at is zero."""
+        if self.native.vjp is None and self.native.jvp is None:
+            raise TypeError(
+                f"{self.name} has no gradient: add #[vjp(backward = …)] for jax.grad or #[jvp(tangent = …)] for jax.jvp "
+                f"to its declaration, or use jax.lax.stop_gradient on its operands or results"
+            )
+        for i in moving:
+            name, _, _ = self.native.operands[call.operand_slots[i]]
+            if name in self.native.non_differentiable:
+                raise TypeError(
+                    f"{self.name} is not differentiable in {name}, by declaration: use jax.lax.stop_gradient({name})"
+                )
+
     @property
     def linear(self) -> "_Linear":
         if self._linear is None:
@@ -363,19 +399,11 @@ class OpPrimitive:
     def _jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, attributes: _farcall.Attributes
     ) -> tuple[list[Any], list[Any]]:
-        if self.native.vjp is None and self.native.jvp is None:
-            raise TypeError(
-                f"{self.name} has no gradient: add #[vjp(backward = …)] for jax.grad or #[jvp(tangent = …)] for jax.jvp "
-                f"to its declaration, or use jax.lax.stop_gradient on its operands or results"
-            )
         call = self.infer(primals, attributes)
         moving = tuple(i for i, t in enumerate(tangents) if type(t) is not ad.Zero)
-        for i in moving:
-            name, _, _ = self.native.operands[call.operand_slots[i]]
-            if name in self.native.non_differentiable:
-                raise TypeError(
-                    f"{self.name} is not differentiable in {name}, by declaration: use jax.lax.stop_gradient({name})"
-                )
+        if not any(_is_inexact(dtype_of(name)) for name, _, _ in call.results):
+            results = self(primals, attributes)
+            return results, [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
         forward = self.native.vjp[0] if self.native.vjp else None
         if forward is None:
             results, residuals = self(primals, attributes), []
@@ -448,13 +476,14 @@ class _Linear:
         specs: tuple[Any, ...],
     ) -> list[Any]:
         """The tangents of the results, by the tangent target."""
+        call = self.native.infer(types, attributes)
+        self.of.check_differentiable(call, moving)
         if self.native.jvp is None:
             raise TypeError(
                 f"{self.name} has no forward derivative, which jax.jvp, jax.jacfwd and jax.linearize need: add "
                 f"#[jvp(tangent = …)] to its declaration, or use jax.grad, jax.vjp or jax.jacrev"
             )
         target, sources, tangents_of = self.native.jvp
-        call = self.native.infer(types, attributes)
         saved = self.saved(call, residuals)
         known = dict(zip(saved, values))
         known |= {("tangent", i): t for i, t in zip(moving, values[len(saved) :])}
@@ -485,20 +514,20 @@ class _Linear:
         specs: tuple[Any, ...],
     ) -> list[Any]:
         """The cotangents of the operands, by the backward target."""
+        call = self.native.infer(types, attributes)
+        saved = self.saved(call, residuals)
+        linear = values[len(saved) :]
+        if any(ad.is_undefined_primal(v) for v in values[: len(saved)]):
+            raise TypeError(f"{self.name} is not linear in its operands, and cannot be transposed with respect to them")
+        if all(type(c) is ad.Zero for c in cotangents):
+            return [None] * len(saved) + [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in linear]
+        self.of.check_differentiable(call, moving)
         if self.native.vjp is None:
             raise TypeError(
                 f"{self.name} has no reverse derivative, which jax.grad, jax.vjp and jax.jacrev need: add "
                 f"#[vjp(backward = …)] to its declaration, or use jax.jvp or jax.jacfwd"
             )
         _, target, sources, cotangents_of = self.native.vjp
-        call = self.native.infer(types, attributes)
-        saved = self.saved(call, residuals)
-        linear = values[len(saved) :]
-        if any(ad.is_undefined_primal(v) for v in values[: len(saved)]):
-            raise TypeError(f"{self.name} is not linear in its operands, and cannot be transposed with respect to them")
-        zeros = [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in linear]
-        if all(type(c) is ad.Zero for c in cotangents):
-            return [None] * len(saved) + zeros
         known: dict[tuple[str, int], Any] = dict(zip(saved, values))
         cotangents = iter(cotangents)
         for i, ((name, dims, _), slot) in enumerate(zip(call.results, call.result_slots)):

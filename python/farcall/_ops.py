@@ -8,15 +8,16 @@ at once. With JAX arrays, or under one of JAX's transformations, the call is an 
 import difflib
 import functools
 import inspect
+import keyword
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from farcall import _farcall
-from farcall._arrays import TensorType, dtype_name, from_engine, in_engine_order, numbers, tensor_type
+from farcall._arrays import KINDS, TensorType, cast, dtype_name, dtype_of, from_engine, in_engine_order, numbers, tensor_type
 from farcall._engine import Registry
 
 
@@ -40,12 +41,12 @@ class Library:
     def __getattr__(self, name: str) -> "Op":
         if name.startswith("__"):
             raise AttributeError(name)
-        try:
-            return self.__ops[name]
-        except KeyError:
-            near = difflib.get_close_matches(name, self.__ops)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(self.__ops) or 'none'}"
-            raise AttributeError(f"{self.__path} declares no op {name}; {hint}") from None
+        found = self.__ops.get(name) or next((op for op in self if _as_python([op.__name__]) == [name]), None)
+        if found is not None:
+            return found
+        near = difflib.get_close_matches(name, self.__ops)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(self.__ops) or 'none'}"
+        raise AttributeError(f"{self.__path} declares no op {name}; {hint}")
 
     __getitem__ = __getattr__
 
@@ -56,7 +57,7 @@ class Library:
         return len(self.__ops)
 
     def __dir__(self) -> list[str]:
-        return sorted(self.__ops)
+        return sorted(_as_python(self.__ops))
 
     def __repr__(self) -> str:
         derivatives = {name for op in self for name in op.derivatives}
@@ -66,7 +67,8 @@ class Library:
 class Op:
     """An op of a library: a function of arrays.
 
-    Operands come by position or by name, attributes by name. One result is an array, several are a tuple, an
+    Operands come by position or by name, attributes by name; `None` is not given. A name that Python has taken has a
+    `_` at its end: `lambda_`. One result is an array, several are a tuple, an
     op without results gives `None`.
 
     On NumPy arrays, lists and numbers it runs at once in farcall's engine, and gives NumPy arrays. If there is
@@ -79,12 +81,16 @@ class Op:
         self._platforms = platforms
         self._library = library
         self._registry = registry
-        self._operands = native.operands
+        declared = [name for name, *_ in native.operands] + [name for name, *_ in native.attributes]
+        #: What the op calls its parameters, by what Python calls them.
+        self._declared = dict(zip(_as_python(declared), declared))
+        self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
+        self._attributes = list(self._declared)[len(self._operands) :]
         self._single = len(native.results) == 1 and not native.has_variadic_result
         self._executable = functools.lru_cache(maxsize=256)(self._compile)
         self.__name__ = self.__qualname__ = native.name
         self.__module__ = "farcall"
-        self.__signature__ = _signature(native)
+        self.__signature__ = self._signature()
         self.__doc__ = f"{native.docs.strip()}\n\n{native.markdown}".strip() + "\n"
 
     @property
@@ -109,7 +115,7 @@ class Op:
         """The platforms that it has handlers for: `Host`, `CUDA`."""
         return list(self._platforms)
 
-    def __call__(self, *operands: Any, **named: Any) -> Any:
+    def __call__(self, /, *operands: Any, **named: Any) -> Any:
         given, attributes = self._arguments(operands, named)
         if _is_for_jax(given, self._native.has_side_effect):
             from farcall import _jax
@@ -128,17 +134,19 @@ class Op:
         given = list(operands)
         if not variadic and len(given) > len(declared):
             names = ", ".join(name for name, _, _ in declared)
-            attributes = [name for name, *_ in self._native.attributes]
-            hint = f"; attributes are given by name: {attributes[0]}=…" if attributes else ""
+            hint = f"; attributes are given by name: {self._attributes[0]}=…" if self._attributes else ""
             raise TypeError(f"{self.__name__}: takes {_count(len(declared), 'operand')} ({names}), but is given {len(given)}{hint}")
         attributes = dict(named)
         if named:
             for i, (name, arity, _) in enumerate(declared):
                 if name in attributes and arity != "variadic":
+                    value = attributes.pop(name)
+                    if value is None:
+                        continue
                     if i < len(given):
                         raise TypeError(f"{self.__name__}: {name} is given twice, by position and by name")
                     given.extend([None] * (i - len(given)))
-                    given.append(attributes.pop(name))
+                    given.append(value)
         for (name, arity, _), value in zip(declared, given):
             if value is None and arity == "required":
                 raise TypeError(f"{self.__name__}: operand {name} is missing")
@@ -152,12 +160,12 @@ class Op:
         if missing:
             are = "operand" if len(missing) == 1 else "operands"
             raise TypeError(f"{self.__name__}: {are} missing: {', '.join(missing)}")
-        return given, self._native.convert(attributes)
+        return given, self._native.convert({self._declared.get(name, name): value for name, value in attributes.items()})
 
     def _run(self, operands: list[Any], attributes: _farcall.Attributes) -> list[np.ndarray]:
         if "Host" not in self._platforms:
             raise RuntimeError(f"{self.__name__} has no handler for the CPU, only for {', '.join(self._platforms)}")
-        given = [self._tensor(value, i, operands) for i, value in enumerate(operands)]
+        given = [self._tensor(value) for value in map(np.asarray, self.typed(operands))]
         executable, outputs = self._executable(tuple((dtype, shape) for dtype, shape, _ in given), attributes)
         return [from_engine(e, ty) for e, ty in zip(executable.run(given), outputs)]
 
@@ -167,37 +175,64 @@ class Op:
         executable = self._native.compile(types, attributes, self._registry._native)
         return executable, [tensor_type(*ty) for ty in executable.outputs]
 
-    def _tensor(self, value: Any, index: int, operands: list[Any]) -> tuple[str, tuple[int, ...], np.ndarray]:
-        """Element type, shape and bytes of an operand."""
-        if hasattr(value, "dtype"):
-            array = np.asarray(value)
-        else:
-            array = self.number(value, index, operands)
+    def _tensor(self, array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
+        """Element type, shape and bytes of an operand that has a known element type."""
         array = in_engine_order(array)
-        name = dtype_name(array.dtype)
-        if name is None:
-            raise TypeError(f"{self.__name__}: {self._name(index)} is an array of {array.dtype}, which is no tensor's element type")
-        return name, array.shape, array.reshape(-1).view(np.uint8)
+        return dtype_name(array.dtype), array.shape, array.reshape(-1).view(np.uint8)
 
-    def number(self, value: Any, index: int, operands: list[Any]) -> np.ndarray:
-        """Python's numbers, and lists of them: as an array of a type that the operand can have."""
-        last = len(self._operands) - 1
-        known = [
-            (min(i, last), name)
-            for i, other in enumerate(operands)
-            if (dtype := getattr(other, "dtype", None)) is not None and (name := dtype_name(np.dtype(dtype)))
-        ]
-        types = self._native.operand_types(min(index, last), known)
-        array = np.asarray(value)
-        if dtype_name(array.dtype) in types or not types:
-            return array
-        wrong = None
-        for ty in types:
-            try:
-                return numbers(value, tensor_type(ty, list(array.shape)), f"{self.__name__}: {self._name(index)}")
-            except (TypeError, ValueError) as error:
-                wrong = wrong or error
-        raise wrong
+    def typed(
+        self,
+        operands: Sequence[Any],
+        kinds: Sequence[str | None] | None = None,
+        has: Callable[[str], bool] = lambda name: True,
+    ) -> list[Any]:
+        """The operands as arrays. Those that have no element type of their own get one that the op has: Python's numbers
+        and lists of them, integers of NumPy's usual type, and arrays with a kind of numbers in `kinds`. `has` says which
+        types there are.
+        """
+        values, said = list(operands), []
+        for i, (value, kind) in enumerate(zip(operands, kinds or [None] * len(operands))):
+            dtype = getattr(value, "dtype", None)
+            if dtype is None:
+                values[i], kind = numbers(value, self._what(i))
+            elif kind is None:
+                is_numpy = isinstance(value, (np.ndarray, np.generic))
+                kind = "index" if is_numpy and dtype == np.int64 else dtype_name(dtype.newbyteorder("=") if is_numpy else dtype)
+                if kind is None:
+                    raise TypeError(f"{self._what(i)} is an array of {dtype}, which is no tensor's element type")
+            said.append(kind)
+        if not _UNTYPED.intersection(said):
+            return values
+        for places, choices in self._native.number_types(said, _prefers_64_bits()):
+            wrong = None
+            for types in choices:
+                try:
+                    for place, name in zip(places, types):
+                        if not has(name):
+                            raise TypeError(f"{self._what(place)} is {name}, which JAX has only with jax_enable_x64")
+                    typed = [_typed(values[place], name, self._what(place)) for place, name in zip(places, types)]
+                    break
+                except (TypeError, ValueError) as error:
+                    wrong = wrong or error
+            else:
+                raise wrong
+            for place, value in zip(places, typed):
+                values[place] = value
+        return values
+
+    def _what(self, index: int) -> str:
+        return f"{self.__name__}: {self._name(index)}"
+
+    def _signature(self) -> inspect.Signature:
+        kinds = inspect.Parameter
+        parameters = []
+        for name, arity, _ in self._operands:
+            kind = kinds.VAR_POSITIONAL if arity == "variadic" else kinds.POSITIONAL_OR_KEYWORD
+            default = None if arity == "optional" else kinds.empty
+            parameters.append(inspect.Parameter(name, kind, default=default))
+        for name, (_, _, required, default) in zip(self._attributes, self._native.attributes):
+            parameters.append(inspect.Parameter(name, kinds.KEYWORD_ONLY, default=kinds.empty if required else default))
+        return inspect.Signature(parameters)
 
     def _name(self, index: int) -> str:
         name, arity, _ = self._operands[min(index, len(self._operands) - 1)]
@@ -207,10 +242,11 @@ class Op:
         return f"<farcall.Op {self.__name__}{self.signature}>"
 
 
-def load(path: str | os.PathLike[str], registry: Registry | None = None) -> Library:
+def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], registry: Registry | None = None) -> Library:
     """Loads a library of ops.
 
-    Loading runs the library's code: only load what you trust. A library stays loaded until the process ends.
+    Loading runs the library's code: only load what you trust. A library stays loaded until the process ends: if its
+    file has changed since, that is what is loaded, with a `StaleLibraryWarning`.
 
     Args:
       path: the shared library, made with farcall's SDK.
@@ -226,31 +262,44 @@ def load(path: str | os.PathLike[str], registry: Registry | None = None) -> Libr
       ValueError: if it declares no ops, or other functions are registered under their names.
     """
     registry = registry or Registry.process()
+    shown = os.fsencode(path).decode("utf-8", "replace")
     by_name: dict[str, dict[str, _farcall.Op]] = {}
-    for target in registry.load(path):
+    for target in registry._load(path, (), stacklevel=3):
         op = target.op()
         if op is not None:
             by_name.setdefault(op.name, {})[op.platform] = op
     if not by_name:
         raise ValueError(
-            f"{os.fspath(path)} declares no ops: its targets have no signatures. Registry.load registers them for programs"
+            f"{shown} declares no ops: its targets have no signatures. Registry.load registers them for programs"
         )
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
         ops[name] = Op(platforms, ops, registry)
-    return Library(os.fspath(path), ops)
+    return Library(shown, ops)
 
 
-def _signature(native: _farcall.Op) -> inspect.Signature:
-    kinds = inspect.Parameter
-    parameters = []
-    for name, arity, _ in native.operands:
-        kind = kinds.VAR_POSITIONAL if arity == "variadic" else kinds.POSITIONAL_OR_KEYWORD
-        default = None if arity == "optional" else kinds.empty
-        parameters.append(inspect.Parameter(name, kind, default=default))
-    for name, _, required, default in native.attributes:
-        parameters.append(inspect.Parameter(name, kinds.KEYWORD_ONLY, default=kinds.empty if required else default))
-    return inspect.Signature(parameters)
+_UNTYPED = {"none", "index", *KINDS.values()}
+
+
+def _typed(value: Any, name: str, what: str) -> Any:
+    """An array of an element type that holds the kind of its numbers."""
+    return cast(value, name, what) if isinstance(value, (np.ndarray, np.generic)) else value.astype(dtype_of(name))
+
+
+def _prefers_64_bits() -> bool:
+    """Numbers have 64 bits where JAX has been told so; else 32, as in JAX."""
+    jax = sys.modules.get("jax")
+    return jax is not None and hasattr(jax, "config") and bool(jax.config.jax_enable_x64)
+
+
+def _as_python(names: Iterable[str]) -> list[str]:
+    """The names, those that Python has taken with a `_` at the end."""
+    names = list(names)
+    for i, name in enumerate(names):
+        while keyword.iskeyword(name) or (name != names[i] and name in names):
+            name += "_"
+        names[i] = name
+    return names
 
 
 def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:

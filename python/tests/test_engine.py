@@ -122,9 +122,9 @@ def test_numbers_take_the_program_s_type():
     np.testing.assert_array_equal(y, np.array(6, np.int8), strict=True)
     with pytest.raises(TypeError, match=r"input 0 holds float64 numbers, but must be s8\[\]"):
         twice("tensor<i8>")(2.5)
-    with pytest.raises(ValueError, match="300 out of bounds for int8"):
+    with pytest.raises(ValueError, match="input 0 holds 300, which is out of range for s8"):
         twice("tensor<i8>")(300)
-    with pytest.raises(TypeError, match="input 0 holds <U3 numbers"):
+    with pytest.raises(TypeError, match="input 0 holds <U3 values, which are no numbers"):
         twice("tensor<i8>")("two")
 
 
@@ -172,7 +172,10 @@ def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
     path = tmp_path / "add.mlir"
     path.write_text(ADD)
     x = np.ones((2, 3), np.float32)
-    np.testing.assert_array_equal(farcall.compile(path)(x, x), [2 * x])
+    for given in path, str(path):
+        np.testing.assert_array_equal(farcall.compile(given)(x, x), [2 * x])
+    with pytest.raises(FileNotFoundError, match="no_such.mlir"):
+        farcall.compile("no_such.mlir")
     path.write_text(ADD.replace("return", "retrun"))
     with pytest.raises(ValueError, match=f"{path}:3:3"):
         farcall.compile(path)
@@ -182,7 +185,7 @@ def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
 
     f = jax.jit(lambda x: jax.nn.softmax(x) @ x.T)
     for program in (f.lower(x), jax.export.export(f)(x)):
-        [y] = farcall.compile(program)(jax.numpy.asarray(x))
+        y = farcall.compile(program)(jax.numpy.asarray(x))
         np.testing.assert_allclose(y, f(x), rtol=1e-6)
 
 
@@ -198,7 +201,7 @@ def test_donated_arguments_are_the_callers_again():
         np.testing.assert_array_equal(z, 2 * x)
         np.testing.assert_array_equal(given, x)
     # Two results that are one value are two arrays.
-    [a, b] = farcall.compile(jax.jit(lambda x: (x, x)).lower(x))(x)
+    a, b = farcall.compile(jax.jit(lambda x: (x, x)).lower(x))(x)
     a[0] = 99
     assert b[0] == x[0] == 0
 
@@ -211,10 +214,40 @@ def test_arguments_that_jax_leaves_out():
     for program in f.lower(*arguments), exported:
         double = farcall.compile(program)
         assert len(double.inputs) == 1
-        np.testing.assert_array_equal(double(*arguments)[0], [2, 2])
-        np.testing.assert_array_equal(double(arguments[1])[0], [2, 2])
-        with pytest.raises(TypeError, match="2 were given"):
+        np.testing.assert_array_equal(double(*arguments), [2, 2])
+        for given in arguments, arguments[1:2]:
+            np.testing.assert_array_equal(double.run(given), [[2, 2]])
+        with pytest.raises(TypeError, match=r"the function takes arguments \*, \*, \*, but \*, \* were given"):
             double(*arguments[:2])
+
+
+def test_trees_of_arguments_and_results():
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    @jax.jit
+    def step(params, unused, *, batch, key, none=None):
+        loss = ((batch["x"] @ params["w"] + params["b"]) ** 2).mean()
+        return {"loss": loss, "sizes": (batch["x"].sum(), [params["b"]])}, jax.random.split(key)[0]
+
+    args = {"w": jnp.ones((3, 2)), "b": 1.0}, [jnp.zeros(7)]
+    kwargs = {"batch": {"x": jnp.arange(6.0).reshape(2, 3)}, "key": jax.random.key(1)}
+    expected = step(*args, **kwargs)
+    for program in step.lower(*args, **kwargs), jax.export.export(step)(*args, **kwargs):
+        run = farcall.compile(program)
+        found = run(*args, **kwargs)
+        assert jax.tree.structure(found) == jax.tree.structure(expected)
+        np.testing.assert_allclose(found[0]["loss"], expected[0]["loss"], rtol=1e-6)
+        assert type(found[0]["sizes"][1][0]) is np.ndarray
+        assert (jax.random.key_data(found[1]) == jax.random.key_data(expected[1])).all()
+        wrong = r"takes arguments {'b': \*, 'w': \*}, \[\*\], batch={'x': \*}, key=\*, but {'b': \*}, \[\*\], .* were given"
+        with pytest.raises(TypeError, match=wrong):
+            run({"b": 1.0}, args[1], **kwargs)
+    gradient = jax.grad(lambda n, x: x * 2, (0, 1), allow_int=True)
+    found = farcall.compile(jax.jit(gradient).lower(1, 2.0))(1, 2.0)
+    assert (found[0].dtype, float(found[1])) == (jax.dtypes.float0, 2)
+    with pytest.raises(TypeError, match="the program's inputs have no names, but x is given by name"):
+        farcall.compile(ADD)(x=1)
 
 
 def test_threads_share_an_executable():

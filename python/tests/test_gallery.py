@@ -130,6 +130,11 @@ CASES = {
     "axpy": Case(axpy_operands, lambda a, x, y: a * x + y, jvp=True),
     "column_sums": Case(rows, lambda x: x.sum(tuple(range(x.ndim - 1))), jvp=True),
     "concat": Case(concat_operands, lambda *xs: jnp.concatenate(xs, -2)),
+    "soft_shrink": Case(
+        rows,
+        lambda x, lambda_=0.5: jnp.sign(x) * jnp.maximum(jnp.abs(x) - lambda_, 0),
+        lambda random, _: random.choice({}, {"lambda_": 0.25}),
+    ),
     "softmax": Case(softmax_operands, softmax),
     "log_sum_exp": Case(rows, lambda x: jax.nn.logsumexp(x, -1), vjp=False, jvp=True),
     "median": Case(rows, lambda x: jnp.sort(x)[..., (x.shape[-1] - 1) // 2], vjp=False),
@@ -159,8 +164,8 @@ def on_both(function, *operands):
     """What a function of JAX gives in jaxlib, after the engine was seen to give the same."""
     compiled = jax.jit(function)
     expected = compiled(*operands)
-    found = farcall.compile(compiled.lower(*operands))(*map(np.asarray, jax.tree.leaves(operands)))
-    same(list(found) if isinstance(found, (list, tuple)) else [found], jax.tree.leaves(expected))
+    found = farcall.compile(compiled.lower(*operands))(*jax.tree.map(np.asarray, operands))
+    same(jax.tree.leaves(found), jax.tree.leaves(expected))
     return expected
 
 

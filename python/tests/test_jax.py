@@ -158,13 +158,39 @@ def test_a_derivative_that_is_missing(norm, op, arrays):
     jax.grad(lambda t: t * norm.rms_norm_fwd(x, scale)[0].sum())(1.0)
 
 
+def test_derivatives_that_are_zero(gallery):
+    x = jnp.arange(1.0, 5.0)
+    nothing = jnp.zeros_like(x)
+    # Of integers, of a result that nobody looks at, of both.
+    functions = [
+        (lambda x: gallery.top_k(x, k=2)[1].sum() * 1.0, nothing),
+        (lambda x: gallery.tick(x.sum().astype(int)) * 1.0, nothing),
+        (lambda x: (gallery.median(x), (x * x).sum())[1], 2 * x),
+        (lambda x: jax.vmap(lambda x: (gallery.median(x), (x * x).sum())[1])(x[None])[0], 2 * x),
+        (lambda x: jax.lax.scan(lambda c, _: (c * x.sum(), gallery.median(x * c)), 1.0, length=2)[0], 2 * x.sum() + nothing),
+    ]
+    for function, expected in functions:
+        for transformed in jax.grad(function), jax.jit(jax.grad(function)):
+            same(transformed(x), expected)
+    with pytest.raises(TypeError, match="median has no gradient"):
+        jax.grad(lambda x: jax.lax.scan(lambda c, _: (c, gallery.median(x * c)), 1.0, length=2)[1].sum())(x)
+
+
+def test_a_handler_s_error_names_the_op(gallery):
+    for call in gallery.soft_shrink, jax.jit(lambda x, lambda_: gallery.soft_shrink(x, lambda_=lambda_), static_argnums=1):
+        with pytest.raises(Exception, match="soft_shrink: lambda is -1, but must not be negative"):
+            jax.block_until_ready(call(jnp.ones(2), -1.0) if call is not gallery.soft_shrink else call(jnp.ones(2), lambda_=-1.0))
+    with pytest.raises(RuntimeError, match=r"custom call `soft_shrink` .* INVALID_ARGUMENT: lambda is -1, but|UNKNOWN: lambda"):
+        gallery.soft_shrink(np.ones(2, "f"), lambda_=-1)
+
+
 def test_export_and_back_into_the_engine(norm, op, arrays):
     exported = jax.export.export(jax.jit(jax.value_and_grad(loss(op))), disabled_checks=norm.disabled_checks)(*arrays)
     expected = jax.value_and_grad(loss(reference))(*arrays)
     again = jax.export.deserialize(exported.serialize())
     same(again.call(*arrays), expected)
     engine = farcall.compile(exported)(*map(np.asarray, arrays))
-    same(engine, list(map(np.asarray, expected)))
+    same(engine, jax.tree.map(np.asarray, expected))
 
 
 @pytest.mark.parametrize("axis", ["Auto", "Explicit"])

@@ -29,8 +29,8 @@ Tasks:
   test --quick   The same without what needs a Python package or the suites.
   test-newest [MIRROR]
                  The Python tests in a jaxlib that needs a newer Python than this machine's, in
-                 a Debian made with debootstrap from MIRROR, and the tests of C++ handlers with
-                 its headers. Needs root.
+                 a Debian made with debootstrap from MIRROR, and the tests of C++ handlers with its
+                 headers. Without MIRROR, from this machine's own package sources. Needs root.
   jax-suite --jax CHECKOUT [--seconds N] [--rounds N] [FILES]
                  Runs JAX's own tests (all files, or FILES) from a checkout of JAX at the tag of the
                  version that the tests use, keeps every program they compile with its inputs and

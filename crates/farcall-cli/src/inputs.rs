@@ -1,10 +1,12 @@
 //! Arguments of a program: read from files, or made from their types.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::scalar::Scalar;
@@ -57,6 +59,18 @@ impl FromStr for InputSpec {
             Ok(fill) => Ok(InputSpec::Fill(fill, ty.map(tensor_type).transpose()?)),
             Err(_) => Ok(InputSpec::File(PathBuf::from(text))),
         }
+    }
+}
+
+/// A path need not be UTF-8.
+impl ValueParserFactory for InputSpec {
+    type Parser = TryMapValueParser<OsStringValueParser, fn(OsString) -> Result<InputSpec, String>>;
+
+    fn value_parser() -> Self::Parser {
+        OsStringValueParser::new().try_map(|value| match value.to_str() {
+            Some(text) => text.parse(),
+            None => Ok(InputSpec::File(value.into())),
+        })
     }
 }
 

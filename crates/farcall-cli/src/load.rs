@@ -18,7 +18,9 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     let mut without_targets = Vec::new();
     for path in &args.load {
         match registry.load(path) {
-            Ok(_) => {}
+            Ok(report) => {
+                report.warnings.iter().for_each(|warning| anstream::eprintln!("warning: {warning}"))
+            }
             Err(e @ LoadError::Nothing { .. }) => without_targets.push((path, e)),
             Err(e) => return Err(e.into()),
         }

@@ -1,6 +1,6 @@
 //! What a handler returns when it fails: one of XLA's sixteen codes and a message.
 //!
-//! Code and message reach the caller of the program unchanged.
+//! Both reach the caller of the program, the message with the handler's name before it.
 
 use std::any::Any;
 use std::fmt;

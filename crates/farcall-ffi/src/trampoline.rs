@@ -52,8 +52,8 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
     // SAFETY: the caller's promise; there is a host.
     match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame, host) })) {
         Ok(Ok(())) => null_mut(),
-        Ok(Err(error)) => fail(&host, &error),
-        Err(panic) => fail(&host, &panicked(E::NAME, panic)),
+        Ok(Err(error)) => fail(&host, E::NAME, *error),
+        Err(panic) => fail(&host, E::NAME, panicked(E::NAME, panic)),
     }
 }
 
@@ -163,8 +163,10 @@ fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Box<Error
 }
 
 #[cold]
-fn fail(host: &Host, error: &Error) -> *mut abi::Error {
-    host.error(error)
+fn fail(host: &Host, name: &str, error: Error) -> *mut abi::Error {
+    // XLA does not say whose error it is.
+    let named = error.message().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
+    host.error(&if named { error } else { error.context(name) })
 }
 
 #[cold]

@@ -92,7 +92,7 @@ fn wrong_calls_name_the_parameter() {
     );
     check(
         call().attr("by", 1.0f32).result(&mut [0f32], &[1]).run(),
-        expect!["INVALID_ARGUMENT: x is f32[2], but y is f32[1]"],
+        expect!["INVALID_ARGUMENT: affine: x is f32[2], but y is f32[1]"],
     );
 }
 
@@ -276,11 +276,11 @@ fn dispatch_by_dtype() {
     assert_eq!(y, [-1.5]);
     check(
         Call::to::<negate>().operand(&[1u8], &[1]).result(&mut [0u8], &[1]).run(),
-        expect!["UNIMPLEMENTED: expected f32 or f64 or s32, found u8"],
+        expect!["UNIMPLEMENTED: negate: expected f32 or f64 or s32, found u8"],
     );
     check(
         Call::to::<negate>().operand(&[1i32], &[1]).result(&mut [0f32], &[1]).run(),
-        expect!["INVALID_ARGUMENT: expected s32, found f32"],
+        expect!["INVALID_ARGUMENT: negate: expected s32, found f32"],
     );
 }
 
@@ -336,11 +336,11 @@ fn every_kind_of_attribute() {
         .assert_eq(std::str::from_utf8(&out).unwrap().trim_end());
     check(
         call(Value::dict([])).result(&mut out, &[120]).run(),
-        expect!["INVALID_ARGUMENT: missing attribute inner (dictionary)"],
+        expect!["INVALID_ARGUMENT: attributes: missing attribute inner (dictionary)"],
     );
     check(
         call(Value::dict([("inner", Value::dict([("x", 1i64.into())]))])).result(&mut out, &[120]).run(),
-        expect!["INVALID_ARGUMENT: attribute x: expected f32, found s64"],
+        expect!["INVALID_ARGUMENT: attributes: attribute x: expected f32, found s64"],
     );
     check(
         call(1i64.into()).result(&mut out, &[120]).run(),
@@ -429,14 +429,17 @@ fn fails(code: i32) -> Result<()> {
 }
 
 #[test]
-fn errors_arrive_unchanged() {
+fn errors_arrive_with_the_handler_s_name() {
     for (i, code) in ErrorCode::ALL.iter().enumerate() {
         let error = Call::to::<fails>().attr("code", i as i32).run().unwrap_err();
-        assert_eq!((error.code(), error.message()), (*code, format!("as asked: {}", code.name()).as_str()));
+        assert_eq!(
+            (error.code(), error.message()),
+            (*code, format!("fails: as asked: {}", code.name()).as_str())
+        );
     }
     check(
         Call::to::<fails>().attr("code", -1i32).run(),
-        expect!["OUT_OF_RANGE: out of range integral type conversion attempted"],
+        expect!["OUT_OF_RANGE: fails: out of range integral type conversion attempted"],
     );
 }
 
@@ -493,7 +496,7 @@ fn state_lives_with_the_call_site() {
     assert_eq!(DROPPED.load(Ordering::SeqCst) - before, 4);
     check(
         Call::to::<counter>().attr("start", -1i64).instantiate().map(drop),
-        expect!["INVALID_ARGUMENT: start = -1 is negative"],
+        expect!["INVALID_ARGUMENT: counter_new: start = -1 is negative"],
     );
     let result = Call::to::<counter>().attr("start", 5i64).result(&mut [0i64], &[]).run();
     assert_eq!(result.unwrap_err().code(), ErrorCode::NotFound);
@@ -535,7 +538,7 @@ fn stream(context: &Context) -> Result<()> {
 
 #[test]
 fn what_the_host_lacks() {
-    check(Call::to::<stream>().run(), expect!["UNIMPLEMENTED: the host does not offer stream_get"]);
+    check(Call::to::<stream>().run(), expect!["UNIMPLEMENTED: stream: the host does not offer stream_get"]);
 }
 
 mod export {

@@ -153,7 +153,7 @@ fn user_data_and_options_reach_the_handler() {
     assert_eq!(y, [42]);
     check(
         Call::to::<seeded>().result(&mut y, &[]).run(),
-        expect!["NOT_FOUND: no user data of the type host_services.Seed"],
+        expect!["NOT_FOUND: seeded: no user data of the type host_services.Seed"],
     );
 }
 
@@ -224,7 +224,7 @@ fn each_stage_has_a_state() {
     check(
         Call::to::<staged>().at(&old).result(&mut y, &[]).run(),
         expect![
-            "UNIMPLEMENTED: state of the stage prepare needs a host of 0.3 or later, this one speaks 0.2"
+            "UNIMPLEMENTED: staged_prepare: state of the stage prepare needs a host of 0.3 or later, this one speaks 0.2"
         ],
     );
 }
@@ -279,13 +279,15 @@ fn structs_and_enums_are_attributes() {
     let inner = |level: Value| Value::dict([("level", level)]);
     check(
         window(&[]).run(),
-        expect!["CANCELLED: Window { size: [1, 2], padding: None, mode: SameSize, inner: None } None"],
+        expect![
+            "CANCELLED: windows: Window { size: [1, 2], padding: None, mode: SameSize, inner: None } None"
+        ],
     );
     let all = window(&[("pad", 0.5f32.into()), ("mode", "as is".into()), ("inner", inner(300i32.into()))]);
     check(
         all.attr("level", -1i64).run(),
         expect![
-            "CANCELLED: Window { size: [1, 2], padding: Some(0.5), mode: Valid, inner: Some(Inner { level: High }) } Some(Low)"
+            "CANCELLED: windows: Window { size: [1, 2], padding: Some(0.5), mode: Valid, inner: Some(Inner { level: High }) } Some(Low)"
         ],
     );
     check(

@@ -53,7 +53,7 @@ fn no_elements_and_too_few_dimensions() {
     let call = Call::to::<weighted>().operand(&[0f64; 2], &[2]).result(&mut none, &[0]);
     let call = call.result(&mut count, &[]);
     let error = call.run().unwrap_err();
-    assert_eq!(error.message(), "expected at least 2 dimensions, found f64[2]");
+    assert_eq!(error.message(), "weighted: expected at least 2 dimensions, found f64[2]");
 }
 
 /// A bound of the author's own: types of half a width, sums in `f32`.

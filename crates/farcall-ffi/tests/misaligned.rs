@@ -150,7 +150,7 @@ fn attributes() {
     check(
         // SAFETY: as above.
         |f| unsafe { *dict(f).attrs = by(*dict(f).attrs, 1) },
-        expect![[r#"the dictionary holds ["k: a misaligned pointer"]"#]],
+        expect![[r#"subject: the dictionary holds ["k: a misaligned pointer"]"#]],
     );
     // SAFETY: the call has one attribute.
     let odd = |frame: &mut CallFrame| unsafe { *frame.attrs.names = by(*frame.attrs.names, 1) };

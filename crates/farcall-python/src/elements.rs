@@ -66,6 +66,11 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
     }
     let mut literal =
         Literal::try_zeros(dtype, ty.dims).map_err(|e| PyMemoryError::new_err(e.to_string()))?;
-    bytes.copy_to_slice(py, literal.bytes_mut())?;
+    let elements = literal.bytes_mut();
+    bytes.copy_to_slice(py, elements)?;
+    if dtype == DType::Pred {
+        // NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
+        elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
     Ok(literal)
 }

@@ -4,12 +4,36 @@
 //! - `TypeError`: too few or too many arguments, or arguments of another element type.
 //! - `RuntimeError`: a handler failed, or the engine did.
 //! - `FileNotFoundError`, `OSError`: a library's file is at fault.
+//!
+//! A panic is a bug in the engine, and a `RuntimeError` that asks for a report: not pyo3's `PanicException`, which
+//! `except Exception` lets pass.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use farcall::registry::{LoadError, RegisterError, TargetSpecError, TypeError};
 use farcall::{CompileError, RunError};
 use farcall_ir::ProgramError;
-use pyo3::PyErr;
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Enters the engine. A panic ends here: what the engine shares between calls recovers from poisoned locks.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().copied();
+        let words =
+            words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words");
+        Err(PyRuntimeError::new_err(format!(
+            "this is a bug in farcall ({words}); please report it, with what was called and what was printed"
+        )))
+    })
+}
+
+/// Panics: for tests of what becomes of it.
+#[cfg(debug_assertions)]
+#[pyfunction]
+pub(crate) fn panics(words: String) -> PyResult<()> {
+    guarded(|| std::panic::panic_any(words))
+}
 
 /// A program that breaks StableHLO's rules.
 pub(crate) fn program(error: &ProgramError) -> PyErr {

@@ -7,8 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::elements::{Elements, literal};
-use crate::error;
+use crate::error::{self, guarded};
 use crate::registry::Registry;
+use crate::run;
 
 /// An element type's short name, and a shape.
 type Described = (&'static str, Vec<usize>);
@@ -49,9 +50,11 @@ pub(crate) fn compile(
         }
     };
     let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
-    py.detach(move || {
-        let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
-        Executable::new(&module, &registry, &options)
+    guarded(|| {
+        py.detach(move || {
+            let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
+            Executable::new(&module, &registry, &options)
+        })
     })
 }
 
@@ -96,7 +99,7 @@ impl Executable {
         let inputs = inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes));
         let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
         let dtypes: Vec<_> = inputs.iter().map(farcall_ir::Literal::dtype).collect();
-        match py.detach(|| self.inner.run_owned(inputs)) {
+        guarded(|| match run::run(py, &self.inner, inputs)? {
             Ok(outputs) => Ok(outputs.into_iter().map(Elements::new).collect()),
             Err(e) => {
                 let same_dtype = match &e {
@@ -108,7 +111,7 @@ impl Executable {
                 };
                 Err(error::run(&e, same_dtype))
             }
-        }
+        })
     }
 }
 

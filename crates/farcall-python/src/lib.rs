@@ -12,7 +12,8 @@
 //! - `executable`: compiled programs.
 //! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
 //! - `elements`: the elements of a tensor as a Python buffer.
-//! - `error`: which exception an error becomes.
+//! - `run`: runs that Ctrl-C ends.
+//! - `error`: which exception an error becomes, and a panic of ours.
 //!
 //! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
 //! engine compiles, runs or opens a library; it is held while elements are copied in.
@@ -22,6 +23,7 @@ mod error;
 mod executable;
 mod op;
 mod registry;
+mod run;
 
 use pyo3::prelude::*;
 
@@ -30,6 +32,9 @@ use pyo3::prelude::*;
 mod _farcall {
     #[pymodule_export]
     use crate::elements::Elements;
+    #[cfg(debug_assertions)]
+    #[pymodule_export]
+    use crate::error::panics;
     #[pymodule_export]
     use crate::executable::{Executable, compile};
     #[pymodule_export]

@@ -11,13 +11,15 @@ use farcall::{CompileOptions, OpError};
 use farcall_ffi::abi::Stage;
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
-    Arity, BatchSummary, Batching, Inference, JvpSource, Mismatch, MismatchKind, OperandType, VjpSource,
+    Arity, BatchSummary, Batching, GivenType, Inference, JvpSource, Mismatch, MismatchKind, NumberKind,
+    OperandType, VjpSource,
 };
 use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
 
+use crate::error::guarded;
 use crate::executable::Executable;
 use crate::registry::Registry;
 
@@ -168,30 +170,35 @@ impl Op {
         attrs.collect()
     }
 
-    /// The element types that a declared operand can have where others have these.
-    fn operand_types(&self, operand: usize, known: Vec<(usize, String)>) -> PyResult<Vec<&'static str>> {
-        let signature = self.declared()?;
-        let Some(wanted) = signature.operands().get(operand) else { return Ok(Vec::new()) };
-        let element = &wanted.element;
-        let variable = element.variable().map(|v| v.text.as_str());
-        let bound = known.iter().find_map(|(other, dtype)| {
-            let other = &signature.operands().get(*other)?.element;
-            let base = signature.type_set(variable?)?.types().iter().copied();
-            let found = DType::from_name(dtype)?;
-            let same = other.variable().map(|v| v.text.as_str()) == variable;
-            base.filter(|_| same).find(|base| other.apply(*base) == Some(found))
+    /// The element types that the numbers among a call's operands can have. Of each operand: its element type, or the
+    /// kind of its numbers: `"none"`, `"bool"`, `"int"`, `"index"` (an array of NumPy's integers), `"float"`,
+    /// `"complex"`.
+    ///
+    /// Groups of operands whose types go together, and the choices for each, the preferred ones first.
+    #[expect(clippy::type_complexity, reason = "a list that Python unpacks at once")]
+    fn number_types(
+        &self,
+        given: Vec<String>,
+        wide: bool,
+    ) -> PyResult<Vec<(Vec<usize>, Vec<Vec<&'static str>>)>> {
+        let given = given.iter().map(|word| match NumberKind::from_name(word) {
+            Some(kind) => Ok(GivenType::Number(kind)),
+            None => Ok(GivenType::Typed(known(word)?)),
         });
-        Ok(match bound.and_then(|base| element.apply(base)) {
-            Some(dtype) => vec![dtype.name()],
-            None => signature.possible_types(element).into_iter().map(DType::name).collect(),
-        })
+        let given = given.collect::<PyResult<Vec<_>>>()?;
+        let groups = self.declared()?.number_types(&given, wide).map_err(|e| self.mismatch(&e))?;
+        let names = |types: Vec<DType>| types.into_iter().map(DType::name).collect();
+        Ok(groups.into_iter().map(|g| (g.operands, g.choices.into_iter().map(names).collect())).collect())
     }
 
-    /// The constants of a call, converted to the declared types.
+    /// The constants of a call, converted to the declared types. `None` is not given.
     fn convert(&self, given: &Bound<'_, PyDict>) -> PyResult<Attributes> {
         let mut attrs = Attrs::new();
         for (name, value) in given {
             let name: String = name.extract()?;
+            if value.is_none() {
+                continue;
+            }
             let value = from_python(&value).map_err(|e| {
                 let op = self.target.name();
                 PyTypeError::new_err(format!("{op}: attribute {name} {}", e.value(value.py())))
@@ -215,8 +222,10 @@ impl Op {
     /// What a call gives.
     fn infer(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<Call> {
         let operands = Operands::new(operands)?;
-        let inference = self.declaration()?.infer(&operands.types(), &attrs.inner);
-        Ok(Call::from(inference.map_err(|e| self.mismatch(&e))?))
+        guarded(|| {
+            let inference = self.declaration()?.infer(&operands.types(), &attrs.inner);
+            Ok(Call::from(inference.map_err(|e| self.mismatch(&e))?))
+        })
     }
 
     /// How a call is vmapped, where some operands have the mapped axis, in front:
@@ -233,7 +242,7 @@ impl Op {
         attrs: &Attributes,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let operands = Operands::new(operands)?;
-        let rule = self.declaration()?.batch_rule(&operands.types(), &batched, &attrs.inner);
+        let rule = guarded(|| Ok(self.declaration()?.batch_rule(&operands.types(), &batched, &attrs.inner)))?;
         match rule.map_err(|e| self.mismatch(&e))? {
             Batching::Unbatched => ("unbatched",).into_pyobject(py),
             Batching::Native { broadcast } => ("native", broadcast).into_pyobject(py),
@@ -329,11 +338,13 @@ impl Op {
     ) -> PyResult<Executable> {
         let types = operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(known(&dtype)?, dims)));
         let types = types.collect::<PyResult<Vec<_>>>()?;
-        let module = farcall::op_program(&self.target, &types, &attrs.inner).map_err(|e| match &e {
-            OpError::Mismatch { mismatch, .. } => self.mismatch(mismatch),
-            OpError::NoSignature { .. } => PyValueError::new_err(e.to_string()),
-        })?;
-        Executable::new(&module, &registry.get().inner, &CompileOptions::default())
+        guarded(|| {
+            let module = farcall::op_program(&self.target, &types, &attrs.inner).map_err(|e| match &e {
+                OpError::Mismatch { mismatch, .. } => self.mismatch(mismatch),
+                OpError::NoSignature { .. } => PyValueError::new_err(e.to_string()),
+            })?;
+            Executable::new(&module, &registry.get().inner, &CompileOptions::default())
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -425,7 +436,8 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
         return Ok(AttrValue::Dict(dict));
     }
     if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
-        let too_large = || PyTypeError::new_err(format!("is {value}, which no attribute can hold"));
+        let too_large =
+            || PyTypeError::new_err(format!("is {value}, which is out of range for every attribute"));
         return scalar(value).ok_or_else(too_large);
     }
     let no_scalar = value.hasattr("shape")? && value.getattr("shape")?.len()? > 0;

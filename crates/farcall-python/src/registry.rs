@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
 
-use crate::error;
+use crate::error::{self, guarded};
 use crate::op::Op;
 
 /// A set of targets that custom calls can name.
@@ -74,17 +74,27 @@ impl Registry {
             self.inner.replace(registry::Target::clone(&target));
             return Ok(Target { inner: target });
         }
-        let inner = self.inner.register(target).map_err(|e| error::register(&e))?;
-        Ok(Target { inner })
+        guarded(|| {
+            let inner = self.inner.register(target).map_err(|e| error::register(&e))?;
+            Ok(Target { inner })
+        })
     }
 
-    /// Loads a library.
+    /// Loads a library: its targets, and what the user has to know.
     #[pyo3(signature = (path, *, targets))]
-    fn load(&self, py: Python<'_>, path: PathBuf, targets: Vec<String>) -> PyResult<Vec<Target>> {
+    fn load(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        targets: Vec<String>,
+    ) -> PyResult<(Vec<Target>, Vec<String>)> {
         let specs = targets.iter().map(|t| t.parse::<TargetSpec>());
         let specs = specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::spec(&e))?;
-        let report = py.detach(|| load(&self.inner, &path, &specs)).map_err(|e| error::load(&e))?;
-        Ok(report.targets.into_iter().map(|inner| Target { inner }).collect())
+        guarded(|| {
+            let report = py.detach(|| load(&self.inner, &path, &specs)).map_err(|e| error::load(&e))?;
+            let targets = report.targets.into_iter().map(|inner| Target { inner }).collect();
+            Ok((targets, report.warnings))
+        })
     }
 
     /// All targets, by name.

@@ -188,6 +188,7 @@ impl AttrType {
     pub(crate) fn complaint(&self, value: &AttrValue) -> String {
         let shown = match value {
             AttrValue::Str(_) if matches!(self, AttrType::Choice(_)) => value.to_string(),
+            _ if self.is_out_of_range(value) => format!("{value}, which is out of range"),
             AttrValue::Int(_, is) if matches!(self, AttrType::Scalar(ty) if ty.is_integer()) => {
                 format!("{value} ({is})")
             }
@@ -200,6 +201,17 @@ impl AttrType {
             }
             _ => format!("must be {self}, but is {shown}"),
         }
+    }
+
+    /// True if a number is of the right kind, but too large or too small.
+    fn is_out_of_range(&self, value: &AttrValue) -> bool {
+        let AttrType::Scalar(ty) = self else { return false };
+        let kind = match value {
+            AttrValue::Int(..) => ty.is_integer() || ty.is_float(),
+            AttrValue::Float(..) => ty.is_float(),
+            _ => false,
+        };
+        kind && convert_scalar(*ty, value).is_none()
     }
 }
 
@@ -343,7 +355,7 @@ mod tests {
         assert_eq!(i32s.convert(&AttrValue::i64(7)), Ok(AttrValue::Int(7, ScalarType::I32)));
         assert_eq!(
             i32s.convert(&AttrValue::i64(3_000_000_000)),
-            Err("must be i32, but is 3000000000 (i64)".into())
+            Err("must be i32, but is 3000000000, which is out of range".into())
         );
         assert_eq!(i32s.convert(&AttrValue::Bool(true)), Err("must be i32, but is bool".into()));
         let f32s = AttrType::Scalar(ScalarType::F32);

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use farcall_sig::DType;
 use farcall_sig::attr::{AttrValue, Attrs, ScalarType};
-use farcall_sig::signature::{Arity, MismatchKind, OperandType, Place, Signature};
+use farcall_sig::signature::{Arity, GivenType, MismatchKind, NumberKind, OperandType, Place, Signature};
 
 const RMS_NORM: &str = "(x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f64";
 const RMS_NORM_GRAD: &str =
@@ -268,7 +268,7 @@ fn attributes_and_sizes() {
         TOP_K,
         "f32[3,10]",
         &[("k", AttrValue::Int(1 << 80, ScalarType::I64))],
-        expect!["op: attribute k must be i64, but is 1208925819614629174706176 (i64)"],
+        expect!["op: attribute k must be i64, but is 1208925819614629174706176, which is out of range"],
     );
     check(
         r#"(side: "left" | "right") -> ()"#,
@@ -405,4 +405,51 @@ fn shape_functions() {
         &[],
         expect!["op: the shape of y is given by a shape function, which is not there"],
     );
+}
+
+/// The choices for a call's operands: types as `f32`, kinds of numbers as `int`.
+#[track_caller]
+fn numbers(signature: &str, given: &str, wide: bool, expected: &str) {
+    let given: Vec<GivenType> = given
+        .split_whitespace()
+        .map(|word| match NumberKind::from_name(word) {
+            Some(kind) => GivenType::Number(kind),
+            None => GivenType::Typed(DType::from_name(word).unwrap()),
+        })
+        .collect();
+    let found = match Signature::parse(signature).unwrap().number_types(&given, wide) {
+        Err(mismatch) => mismatch.in_op("op"),
+        Ok(groups) => {
+            let types = |types: &Vec<DType>| types.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(" ");
+            let group = |g: &farcall_sig::signature::NumberTypes| {
+                let choices: Vec<String> = g.choices.iter().map(types).collect();
+                format!("{:?}: {}", g.operands, choices.join(", "))
+            };
+            groups.iter().map(group).collect::<Vec<_>>().join("; ")
+        }
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn numbers_take_the_type_that_jax_prefers() {
+    let floats = "(x: T[*]) -> (y: T[*]) where T: bf16 | f16 | f64 | f32";
+    numbers(floats, "int", false, "[0]: f32, f64, bf16, f16");
+    numbers(floats, "float", true, "[0]: f64, f32, bf16, f16");
+    numbers(floats, "none", false, "[0]: f32, f64, bf16, f16");
+    numbers(floats, "complex", false, "op: x must be bf16 or f16 or f64 or f32, but is complex");
+    numbers(floats, "index", false, "op: x must be bf16 or f16 or f64 or f32, but is s64");
+    let any = "(x: T[*], y: T[*], k: U[]) -> (z: T[*]) where T: f32 | s8 | s32 | pred; U: u8 | s64 | s32";
+    numbers(any, "none int int", false, "[0, 1]: s32 s32, s8 s8, f32 f32; [2]: s32, s64, u8");
+    numbers(any, "bool int int", false, "op: x must be f32 or s8 or s32 or pred, but is a boolean");
+    numbers(any, "int float index", false, "[0, 1]: f32 f32; [2]: s64, s32, u8");
+    numbers(any, "none bool int", true, "[0, 1]: pred pred, s32 s32, s8 s8, f32 f32; [2]: s64, s32, u8");
+    numbers(any, "s8 int u8", false, "[1]: s8");
+    numbers(any, "float s8 u8", false, "op: x must be s8, but is a float");
+    numbers(any, "f32 int float", false, "op: k must be u8 or s64 or s32, but is a float");
+    let polar = "(r: T[*], z: complex(T)[*], xs: T[*]...) -> (y: T[*]) where T: f64 | f32";
+    numbers(polar, "int c128 float float", false, "[0, 2, 3]: f64 f64 f64");
+    numbers(polar, "int complex", false, "[0, 1]: f32 c64, f64 c128");
+    numbers(polar, "f32 c64 float complex", false, "op: xs[1] must be f32, but is complex");
+    numbers("() -> (y: f32[])", "int", false, "");
 }

@@ -205,6 +205,6 @@ fn a_call_that_fails_later_fails_the_run_and_not_the_next() {
     );
     for _ in 0..3 {
         let message = executable.run(&[f32s(&[1.0, 2.0])]).unwrap_err().to_string();
-        assert!(message.ends_with("DATA_LOSS: fails_later: lost 2 numbers"), "{message}");
+        assert!(message.ends_with("DATA_LOSS: lost 2 numbers"), "{message}");
     }
 }

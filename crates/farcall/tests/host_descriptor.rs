@@ -49,6 +49,29 @@ fn a_library_with_a_descriptor() {
     assert!(e.contains("this program has other functions for it"), "{e}");
 }
 
+/// Also at a path that is not UTF-8.
+#[test]
+fn a_library_whose_file_changes_stays_as_it_was() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"lib\xff.so"));
+    std::fs::copy(build_library("host_test_ops"), &path).unwrap();
+    let warnings = || Registry::new().load(&path).unwrap().warnings;
+    assert_eq!(warnings(), Vec::<String>::new());
+    assert_eq!(warnings(), Vec::<String>::new());
+    // Another file takes its place, as a linker does it.
+    let other = folder.path().join("new.so");
+    std::fs::copy(&path, &other).unwrap();
+    std::fs::rename(&other, &path).unwrap();
+    for _ in 0..2 {
+        let [warning] = warnings().try_into().unwrap();
+        assert!(warning.contains("has changed since this process loaded it"), "{warning}");
+    }
+    let registry = Registry::new();
+    registry.load(&path).unwrap();
+    check_calls(&registry);
+}
+
 /// Ops of two crates, one of which is the other's derivative, and ops for two platforms.
 #[test]
 fn a_library_of_two_crates() {

@@ -220,16 +220,16 @@ fn operands_that_do_not_fit_the_handler() {
         try_call("scale", factor(), std::slice::from_ref(&f32x2), std::slice::from_ref(&f32x2)).unwrap();
     }
     expect![[r#"
-        scale: expected 1 operand (x), found 0
-        scale: expected 1 operand (x), found 2
-        scale: expected 1 result (y), found 0
-        scale: expected 1 result (y), found 2
-        scale: operand 0 (x): expected f32, found f64
-        scale: result 0 (y): expected f32, found f64
+        expected 1 operand (x), found 0
+        expected 1 operand (x), found 2
+        expected 1 result (y), found 0
+        expected 1 result (y), found 2
+        operand 0 (x): expected f32, found f64
+        result 0 (y): expected f32, found f64
         x is f32[2], but y is f32[3]
-        scale: operand 0 (x): expected f32, found token
-        scale: missing attribute factor (f32); found no attribute
-        scale: attribute factor: expected f32, found s64
+        operand 0 (x): expected f32, found token
+        missing attribute factor (f32); found no attribute
+        attribute factor: expected f32, found s64
     "#]]
     .assert_eq(&words);
     let e = try_call("panics", dict([]), &[], &[]).unwrap_err();

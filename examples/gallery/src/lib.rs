@@ -15,6 +15,7 @@
 //! | `softmax` | an operand that may be missing; a gradient from the result | VJP |
 //! | `log_sum_exp` | a tangent from the result | JVP |
 //! | `median` | – | none |
+//! | `soft_shrink` | an attribute with a name that Python has taken | VJP |
 //! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
 //! | `tick` | a side effect | none |
 //!
@@ -33,6 +34,7 @@ mod median;
 mod normalize;
 mod polar;
 mod scaled_rms_norm;
+mod soft_shrink;
 mod softmax;
 mod tick;
 mod top_k;
@@ -49,6 +51,7 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     axpy::OPS,
     column_sums::OPS,
     concat::OPS,
+    soft_shrink::OPS,
     softmax::OPS,
     log_sum_exp::OPS,
     median::OPS,
@@ -68,6 +71,7 @@ farcall_ffi::library!(
         ..axpy::OPS,
         ..column_sums::OPS,
         ..concat::OPS,
+        ..soft_shrink::OPS,
         ..softmax::OPS,
         ..log_sum_exp::OPS,
         ..median::OPS,

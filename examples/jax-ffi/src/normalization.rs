@@ -123,6 +123,9 @@ mod tests {
     fn other_element_types_are_refused() {
         let mut y = [0i32];
         let call = Call::to::<rms_norm>().operand(&[1i32], &[1]).attr("eps", 0.0f32).result(&mut y, &[1]);
-        assert_eq!(call.run().unwrap_err().message(), "expected f32 or f64 or c64 or c128, found s32");
+        assert_eq!(
+            call.run().unwrap_err().message(),
+            "rms_norm: expected f32 or f64 or c64 or c128, found s32"
+        );
     }
 }

@@ -76,7 +76,7 @@ mod tests {
         let mut y = [0.0f32; 4];
         let call = Call::to::<rms_norm>().operand(&[0.0f32; 4], &[2, 2]).operand(&[1.0f32; 4], &[4]);
         let error = call.attr("eps", 0.0f32).result(&mut y, &[2, 2]).run().unwrap_err();
-        assert_eq!(error.message(), "scale is f32[4], which does not fit the rows of x, f32[2, 2]");
+        assert_eq!(error.message(), "rms_norm: scale is f32[4], which does not fit the rows of x, f32[2, 2]");
     }
 
     #[test]

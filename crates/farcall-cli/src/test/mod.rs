@@ -36,9 +36,33 @@ struct Test {
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Task {
     /// The programs of a file.
-    Programs { path: PathBuf },
+    Programs {
+        #[serde(with = "raw_path")]
+        path: PathBuf,
+    },
     /// A case of a corpus.
-    Case { manifest: PathBuf, name: String },
+    Case {
+        #[serde(with = "raw_path")]
+        manifest: PathBuf,
+        name: String,
+    },
+}
+
+/// A path as its bytes, which need not be UTF-8.
+mod raw_path {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().as_bytes().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(OsString::from_vec(Vec::deserialize(from)?).into())
+    }
 }
 
 /// What came of it.

@@ -1,5 +1,8 @@
 //! Every command but those with a file of their own: outputs, exit codes, messages.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
 use expect_test::expect;
 
 use crate::folder::{Folder, LIBRARY};
@@ -632,4 +635,26 @@ fn colors_are_there_when_asked_for() {
     let folder = Folder::new();
     let ended = folder.farcall(["--color", "always", "run", "nowhere.mlir"]);
     assert!(ended.stderr.contains("\x1b["), "{}", ended.stderr);
+}
+
+#[test]
+fn paths_need_not_be_utf8() {
+    let folder = Folder::new().with("p.mlir", DOUBLE);
+    let raw = |name: &[u8]| OsStr::from_bytes(name).to_owned();
+    let program = raw(b"\xff.mlir");
+    std::fs::rename(folder.path("p.mlir"), folder.0.path().join(&program)).unwrap();
+    std::fs::copy(&*LIBRARY, folder.0.path().join(raw(b"lib\xfe.so"))).unwrap();
+    let common = [program.clone(), "--load".into(), raw(b"lib\xfe.so")];
+    let with = |head: &[&str], tail: &[&OsStr]| {
+        let head = head.iter().map(OsString::from).chain(common.clone());
+        let ended = folder.farcall(head.chain(tail.iter().map(OsString::from)));
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+        ended.stdout
+    };
+    with(&["run", "--fill", "iota"], &["--output-dir".as_ref(), &raw(b"out\xfd")]);
+    let input = raw(b"out\xfd/out0.npy");
+    with(&["run"], &["--input".as_ref(), &input, "--input".as_ref(), "ones".as_ref()]);
+    with(&["inspect"], &[]);
+    std::fs::write(folder.0.path().join(&program), checking(2)).unwrap();
+    assert!(with(&["test"], &["--jobs".as_ref(), "2".as_ref()]).contains("1 passed"));
 }

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use expect_test::Expect;
 
 /// A folder with the files of a test.
-pub(crate) struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(pub(crate) tempfile::TempDir);
 
 /// How a run ended.
 pub(crate) struct Ended {

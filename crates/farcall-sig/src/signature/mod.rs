@@ -192,6 +192,7 @@ mod error;
 mod gradient;
 mod infer;
 mod lexer;
+mod numbers;
 mod parser;
 mod partition;
 
@@ -208,6 +209,7 @@ pub use batching::{BatchSummary, Batching};
 pub use error::{SignatureError, Span};
 pub use gradient::{GradientError, Jvp, JvpSource, Part, Vjp, VjpSource};
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
+pub use numbers::{GivenType, NumberKind, NumberTypes};
 pub use partition::{Factor, FactorKind, Mapping, Partition, ShardyRule};
 
 /// A checked signature. The [module documentation](self) is the language's reference.

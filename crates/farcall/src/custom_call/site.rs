@@ -80,7 +80,7 @@ impl CallSite {
             span: None,
             stage: Stage::INSTANTIATE,
             code: failure.code,
-            message: failure.message,
+            message: without_name(&failure.message, target.name()),
         };
         let operand_leaves = leaves(operands).map_err(|e| error(Failure::invalid(e)))?;
         let result_leaves = leaves(results).map_err(|e| error(Failure::invalid(e)))?;
@@ -146,7 +146,7 @@ impl CallSite {
             span: self.span,
             stage,
             code: failure.code,
-            message: failure.message,
+            message: without_name(&failure.message, self.target.name()),
         }
     }
 
@@ -202,4 +202,9 @@ fn leaves(types: &[Type]) -> Result<Box<[Leaf]>, String> {
         }
     }
     Ok(out.into())
+}
+
+/// A handler names itself in its message, for hosts that do not.
+fn without_name(message: &str, target: &str) -> String {
+    message.strip_prefix(target).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message).to_owned()
 }

@@ -112,7 +112,7 @@ fn describe(start: &[u8]) -> String {
 }
 
 /// A library that is open until the process ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Library {
     handle: usize,
 }

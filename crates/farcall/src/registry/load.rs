@@ -30,6 +30,8 @@ pub struct LoadReport {
     pub targets: Vec<Arc<Target>>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// What the user has to be told: that this is not what the file holds now.
+    pub warnings: Vec<String>,
 }
 
 /// Why a library was not loaded.
@@ -175,8 +177,16 @@ impl Registry {
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         let notes = foreign_host_symbols(&facts);
-        let loaded = open(&path, self, &facts).map_err(|e| name_host_symbols(e, &facts))?;
-        let mut report = LoadReport { path: path.clone(), targets: Vec::new(), notes };
+        let (loaded, changed) = open(&path, self, &facts).map_err(|e| name_host_symbols(e, &facts))?;
+        let warning = || {
+            format!(
+                "{} has changed since this process loaded it: what was loaded then stays until the process ends; \
+                 start it again to have the new one",
+                path.display()
+            )
+        };
+        let warnings = changed.then(warning).into_iter().collect();
+        let mut report = LoadReport { path: path.clone(), targets: Vec::new(), notes, warnings };
         let mut errors = loaded.errors.clone();
         let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
         let named = named.collect::<Result<Vec<_>, _>>()?;
@@ -220,6 +230,8 @@ fn handlers_first(exports: Vec<String>) -> Vec<String> {
 #[derive(Debug)]
 struct Loaded {
     path: PathBuf,
+    /// The file as it was.
+    version: Version,
     library: Library,
     /// Targets that it registered or describes.
     targets: Vec<Target>,
@@ -268,17 +280,21 @@ pub(crate) fn register_from_library(
     registry.register(target?).map(drop)
 }
 
-/// Opens a library, or finds it among those that are open.
-fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<Arc<Loaded>, LoadError> {
+/// What changes with a file: device and inode, size, time of the last change with nanoseconds.
+type Version = ((u64, u64), u64, (i64, i64));
+
+/// Opens a library, or finds it among those that are open. True if what is open is not what the file holds.
+fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<(Arc<Loaded>, bool), LoadError> {
     /// Device and inode.
     type FileId = (u64, u64);
     static OPEN: LazyLock<Mutex<HashMap<FileId, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
     let io = |source: std::io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
     let meta = std::fs::metadata(path).map_err(io)?;
     let id = (meta.dev(), meta.ino());
+    let version = (id, meta.size(), (meta.mtime(), meta.mtime_nsec()));
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(loaded) = open.get(&id) {
-        return Ok(Arc::clone(loaded));
+        return Ok((Arc::clone(loaded), loaded.version != version));
     }
     let recording = Recording {
         registry: registry.clone(),
@@ -291,6 +307,10 @@ fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<Arc<
     let library = unsafe { Library::open(path) };
     let recording = RECORDING.replace(outer);
     let library = library?;
+    // The linker knows a library by its path, too: another file there is not opened.
+    if let Some(earlier) = open.values().find(|loaded| loaded.library == library) {
+        return Ok((Arc::clone(earlier), true));
+    }
     let (mut targets, mut errors) = recording.map(|r| (r.targets, r.errors)).unwrap_or_default();
     if targets.is_empty() && errors.is_empty() {
         // Somebody else may have opened it before: then it registered with the process.
@@ -309,9 +329,9 @@ fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<Arc<
             }
         }
     }
-    let loaded = Arc::new(Loaded { path: path.to_owned(), library, targets, errors });
+    let loaded = Arc::new(Loaded { path: path.to_owned(), version, library, targets, errors });
     open.insert(id, Arc::clone(&loaded));
-    Ok(loaded)
+    Ok((loaded, false))
 }
 
 /// The targets that a farcall library describes.

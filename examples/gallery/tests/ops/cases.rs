@@ -24,6 +24,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "axpy", operands: scaled, plain: axpy },
     Case { name: "column_sums", operands: rows, plain: column_sums },
     Case { name: "concat", operands: several, plain: concat },
+    Case { name: "soft_shrink", operands: shrunk, plain: soft_shrink },
     Case { name: "softmax", operands: masked, plain: softmax },
     Case { name: "log_sum_exp", operands: rows, plain: log_sum_exp },
     Case { name: "median", operands: rows, plain: median },
@@ -35,6 +36,12 @@ pub(crate) const CASES: &[Case] = &[
 fn rows(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let dims = [random.batch(), vec![random.size(1)]].concat();
     (vec![random.array(&dims)], Attrs::new())
+}
+
+fn shrunk(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let attrs = [("lambda", AttrValue::f32(0.75))].into_iter().map(|(name, value)| (name.to_owned(), value));
+    let dims = random.batch();
+    (vec![random.array(&dims)], attrs.collect())
 }
 
 fn matrices(random: &mut Random) -> (Vec<Literal>, Attrs) {
@@ -210,6 +217,11 @@ fn concat(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
         let rows = operands.iter().map(|x| x.dims()[x.dims().len() - 2]).sum();
         (vec![rows, d], parts.collect())
     })]
+}
+
+fn soft_shrink(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let shrink = |x: &f64| if x.abs() > 0.75 { x - 0.75 * x.signum() } else { 0.0 };
+    vec![f64s(operands[0].dims(), &numbers(&operands[0]).iter().map(shrink).collect::<Vec<_>>())]
 }
 
 fn softmax(operands: &[Literal], _: &Attrs) -> Vec<Literal> {

@@ -1,0 +1,56 @@
+//! Runs that Python's signals can end: Ctrl-C, and whatever else a signal's handler raises.
+//!
+//! Python runs handlers of signals on its main thread alone, so only runs on that are asked. The engine asks
+//! between thunks and iterations, and not often; only then is the interpreter's lock taken.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use farcall::custom_call::RunContext;
+use farcall::{Executable, Interrupt, RunError};
+use farcall_ir::Literal;
+use pyo3::prelude::*;
+
+thread_local! {
+    /// True on the first thread of the process.
+    static IS_MAIN: bool = is_main();
+    /// What runs on this thread are given, but for the one that has it.
+    static CONTEXT: Cell<Option<RunContext>> = const { Cell::new(None) };
+    /// What a signal's handler has raised.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Runs a program, without the interpreter's lock. The outer error is what a signal's handler has raised.
+pub(crate) fn run(
+    py: Python<'_>,
+    executable: &Executable,
+    inputs: Vec<Literal>,
+) -> PyResult<Result<Vec<Literal>, RunError>> {
+    if !IS_MAIN.with(|is| *is) {
+        return Ok(py.detach(|| executable.run_owned(inputs)));
+    }
+    // A handler may run a program in turn.
+    let mut run = CONTEXT
+        .take()
+        .unwrap_or_else(|| RunContext::new().with_interrupt(Arc::new(Interrupt::asking(has_raised))));
+    run.next_run();
+    let outcome = py.detach(|| executable.run_in(inputs, &run));
+    CONTEXT.set(Some(run));
+    RAISED.take().map_or(Ok(outcome), Err)
+}
+
+/// Runs the handlers of signals that have come; true if one of them has raised an exception.
+fn has_raised() -> bool {
+    match Python::attach(|py| py.check_signals()) {
+        Ok(()) => false,
+        Err(error) => {
+            RAISED.set(Some(error));
+            true
+        }
+    }
+}
+
+fn is_main() -> bool {
+    // SAFETY: neither call has conditions.
+    unsafe { i64::from(libc::getpid()) == libc::syscall(libc::SYS_gettid) }
+}

@@ -1,0 +1,218 @@
+//! Numbers of a host language as operands: `softplus([1001, 1003])`.
+//!
+//! A number has a kind but no element type. It takes one from the op: where another operand says what a variable
+//! stands for, that; else, of the types that the op takes and that can hold the kind, the one that JAX prefers.
+//! Numbers that share a variable share a type.
+
+use super::infer::{Mismatch, Place};
+use super::{MismatchKind, Signature};
+use crate::dtype::{DType, DTypeClass};
+
+/// What an operand says about its element type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GivenType {
+    /// It has this one.
+    Typed(DType),
+    /// It has none.
+    Number(NumberKind),
+}
+
+/// What numbers without an element type are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NumberKind {
+    /// There are none: an empty list.
+    None,
+    /// True and false.
+    Bool,
+    /// Whole numbers.
+    Int,
+    /// Whole numbers in an array of the host's usual type of 64 bits, which may stand for any other one that
+    /// holds them, and for no floats.
+    Index,
+    /// Real numbers.
+    Float,
+    /// Complex numbers.
+    Complex,
+}
+
+impl NumberKind {
+    /// The kind with a name: `none`, `bool`, `int`, `index`, `float`, `complex`.
+    pub fn from_name(name: &str) -> Option<NumberKind> {
+        Some(match name {
+            "none" => NumberKind::None,
+            "bool" => NumberKind::Bool,
+            "int" => NumberKind::Int,
+            "index" => NumberKind::Index,
+            "float" => NumberKind::Float,
+            "complex" => NumberKind::Complex,
+            _ => return None,
+        })
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            NumberKind::None => "empty",
+            NumberKind::Bool => "a boolean",
+            NumberKind::Int => "an integer",
+            NumberKind::Index => "s64",
+            NumberKind::Float => "a float",
+            NumberKind::Complex => "complex",
+        }
+    }
+
+    /// True if a type can hold numbers of this kind.
+    fn fits(self, dtype: DType) -> bool {
+        match self {
+            NumberKind::None => true,
+            // Nor are JAX's booleans numbers of any type.
+            NumberKind::Bool => dtype.is_bool(),
+            NumberKind::Index => dtype.is_integer(),
+            _ => self <= NumberKind::of(dtype),
+        }
+    }
+
+    fn of(dtype: DType) -> NumberKind {
+        match dtype.class() {
+            DTypeClass::Bool => NumberKind::Bool,
+            DTypeClass::Signed | DTypeClass::Unsigned => NumberKind::Int,
+            DTypeClass::Float => NumberKind::Float,
+            DTypeClass::Complex => NumberKind::Complex,
+        }
+    }
+
+    /// Where a type stands in the order in which types are chosen.
+    fn rank(self, dtype: DType, wide: bool) -> usize {
+        let swapped = match dtype {
+            DType::S32 => DType::S64,
+            DType::S64 => DType::S32,
+            DType::U32 => DType::U64,
+            DType::U64 => DType::U32,
+            DType::F32 => DType::F64,
+            DType::F64 => DType::F32,
+            DType::C64 => DType::C128,
+            DType::C128 => DType::C64,
+            other => other,
+        };
+        let dtype = if wide || self == NumberKind::Index { swapped } else { dtype };
+        let place = |dtype| ORDER.iter().position(|d| *d == dtype).unwrap_or(ORDER.len());
+        match self {
+            // What is not known to be anything else is a float.
+            NumberKind::None => (place(dtype) + ORDER.len() - place(DType::F32)) % ORDER.len(),
+            _ => place(dtype),
+        }
+    }
+}
+
+/// The order in which types are chosen where 32 bits are preferred.
+const ORDER: [DType; DType::ALL.len()] = [
+    DType::Pred,
+    DType::S32,
+    DType::S64,
+    DType::U32,
+    DType::U64,
+    DType::S16,
+    DType::U16,
+    DType::S8,
+    DType::U8,
+    DType::S4,
+    DType::U4,
+    DType::S2,
+    DType::U2,
+    DType::F32,
+    DType::F64,
+    DType::BF16,
+    DType::F16,
+    DType::F8E4M3FN,
+    DType::F8E5M2,
+    DType::F8E4M3,
+    DType::F8E4M3B11FNUZ,
+    DType::F8E4M3FNUZ,
+    DType::F8E5M2FNUZ,
+    DType::F8E3M4,
+    DType::F8E8M0FNU,
+    DType::F6E2M3FN,
+    DType::F6E3M2FN,
+    DType::F4E2M1FN,
+    DType::C64,
+    DType::C128,
+];
+
+/// Operands whose types are chosen together: numbers that one type variable stands for, or a single one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NumberTypes {
+    /// Which operands of the call.
+    pub operands: Vec<usize>,
+    /// The types that they can have, one for each operand, the preferred ones first. The first in which all
+    /// numbers are in range is the one to take.
+    pub choices: Vec<Vec<DType>>,
+}
+
+impl Signature {
+    /// The element types that the numbers among a call's operands can have. `wide`: 64 bits are preferred to 32.
+    ///
+    /// # Errors
+    /// If an operand has no type that can hold its kind of numbers. A wrong number of operands is no error here.
+    pub fn number_types(&self, given: &[GivenType], wide: bool) -> Result<Vec<NumberTypes>, Mismatch> {
+        let Some(last) = self.operands.len().checked_sub(1) else { return Ok(Vec::new()) };
+        let element = |i: usize| &self.operands[i.min(last)].element;
+        let variable = |i: usize| element(i).variable().map(|v| v.text.as_str());
+        let mut groups: Vec<(Vec<usize>, Vec<NumberKind>)> = Vec::new();
+        for (i, given) in given.iter().enumerate() {
+            let GivenType::Number(kind) = given else { continue };
+            let same =
+                |(of, _): &&mut (Vec<usize>, _)| variable(i).is_some() && variable(of[0]) == variable(i);
+            match groups.iter_mut().find(same) {
+                Some((operands, kinds)) => {
+                    operands.push(i);
+                    kinds.push(*kind);
+                }
+                None => groups.push((vec![i], vec![*kind])),
+            }
+        }
+        let types = groups.into_iter().map(|(operands, kinds)| {
+            let bases = match variable(operands[0]) {
+                None => vec![DType::F32],
+                Some(name) => self.bases(name, given),
+            };
+            let types = |base: &DType| operands.iter().map(|i| element(*i).apply(*base)).collect();
+            let possible: Vec<Vec<DType>> = bases.iter().filter_map(types).collect();
+            // The richest kind decides.
+            let richest = (0..kinds.len()).max_by_key(|n| kinds[*n]).unwrap_or(0);
+            let fit = |types: &&Vec<DType>| kinds.iter().zip(types.iter()).all(|(kind, ty)| kind.fits(*ty));
+            let mut choices: Vec<Vec<DType>> = possible.iter().filter(fit).cloned().collect();
+            choices.sort_by_key(|types| kinds[richest].rank(types[richest], wide));
+            if choices.is_empty() {
+                return Err(self.no_number(&operands, &kinds, &possible));
+            }
+            Ok(NumberTypes { operands, choices })
+        });
+        types.collect()
+    }
+
+    /// What a type variable can stand for beside the operands that have a type.
+    fn bases(&self, variable: &str, given: &[GivenType]) -> Vec<DType> {
+        let set = self.type_set(variable).map(|set| set.types().to_vec()).unwrap_or_default();
+        let bound = given.iter().enumerate().find_map(|(i, given)| {
+            let GivenType::Typed(dtype) = given else { return None };
+            let element = &self.operands.get(i).or(self.operands.last())?.element;
+            let is_it = element.variable().is_some_and(|v| v.text == variable);
+            set.iter().copied().find(|base| is_it && element.apply(*base) == Some(*dtype))
+        });
+        bound.map_or(set, |base| vec![base])
+    }
+
+    /// Why there is no choice: the operand that no choice fits, or else the first.
+    fn no_number(&self, operands: &[usize], kinds: &[NumberKind], possible: &[Vec<DType>]) -> Mismatch {
+        let alone = (0..operands.len()).find(|n| !possible.iter().any(|types| kinds[*n].fits(types[*n])));
+        let n = alone.unwrap_or_else(|| (0..kinds.len()).max_by_key(|n| kinds[*n]).unwrap_or(0));
+        let slots = self.operand_slots(operands[n] + 1).unwrap_or_else(|_| (0..=operands[n]).collect());
+        let name = super::infer::slot_names(self, &slots).pop().unwrap_or_default();
+        let mut names: Vec<&str> = possible.iter().map(|types| types[n].name()).collect();
+        names.dedup();
+        Mismatch {
+            kind: MismatchKind::Type,
+            place: Place::Operand(operands[n]),
+            message: format!("{name} must be {}, but is {}", names.join(" or "), kinds[n].words()),
+        }
+    }
+}

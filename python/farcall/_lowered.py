@@ -1,0 +1,74 @@
+"""Programs that JAX has lowered: the trees of arguments and results of the function."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+
+class Lowered:
+    """What JAX knows of a function that its program does not say.
+
+    Args:
+      program: a `jax.stages.Lowered`, or a `jax.export.Exported`.
+    """
+
+    def __init__(self, program: Any) -> None:
+        self._in = program.in_tree
+        self._out = program.out_tree
+        results = getattr(program, "out_info", None) or getattr(program, "out_avals", ())
+        self._types = [result.dtype for result in jax.tree.leaves(results)]
+        # Not in JAX's documented interface: which arguments the program takes, where some are not used.
+        lowering = getattr(program, "_lowering", None)
+        kept = getattr(program, "module_kept_var_idx", getattr(lowering, "compile_args", {}).get("kept_var_idx"))
+        self._kept = None if kept is None else sorted(kept)
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments, one after the other.
+
+        Raises:
+          TypeError: if they are not a tree as the function takes it.
+        """
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        if tree != self._in:
+            raise TypeError(f"the function takes arguments {_shown(self._in)}, but {_shown(tree)} were given")
+        return [_bits(leaf) for leaf in leaves]
+
+    def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """Those of all arguments that the program takes."""
+        if self._kept is not None and len(leaves) == self._in.num_leaves:
+            return [leaves[i] for i in self._kept]
+        return leaves
+
+    def results(self, arrays: list[np.ndarray]) -> Any:
+        """The tree of results."""
+        if len(arrays) == len(self._types):
+            arrays = [_of_type(array, dtype) for array, dtype in zip(arrays, self._types)]
+        return jax.tree.unflatten(self._out, arrays)
+
+
+def _shown(tree: Any) -> str:
+    """The arguments as they are written: `(*, {'w': *}), x=*`."""
+    args, kwargs = jax.tree.unflatten(tree, [_Leaf()] * tree.num_leaves)
+    return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]) or "none"
+
+
+class _Leaf:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def _bits(leaf: Any) -> Any:
+    """A key of JAX as the array that it is for a program."""
+    is_key = isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(leaf) if is_key else leaf
+
+
+def _of_type(array: np.ndarray, dtype: Any) -> Any:
+    """An array of a type that only JAX has."""
+    if dtype == jax.dtypes.float0:
+        return np.zeros(array.shape, dtype)
+    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=dtype._impl)
+    return array

@@ -1,0 +1,123 @@
+"""Signals, panics, forks, names that are not UTF-8, libraries that change while they are loaded."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import example
+
+import farcall
+from farcall import _farcall
+
+#: Counts down from its input.
+COUNT_DOWN = """\
+func.func @main(%n: tensor<i64>) -> tensor<i64> {
+  %0 = stablehlo.constant dense<0> : tensor<i64>
+  %1 = stablehlo.constant dense<1> : tensor<i64>
+  %end = stablehlo.while(%i = %n) : tensor<i64>
+  cond {
+    %p = stablehlo.compare GT, %i, %0 : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.subtract %i, %1 : tensor<i64>
+    stablehlo.return %j : tensor<i64>
+  }
+  return %end : tensor<i64>
+}"""
+
+
+def test_ctrl_c_ends_a_run():
+    count_down = farcall.compile(COUNT_DOWN)
+    for _ in range(2):
+        timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            count_down(2**62)
+        assert time.monotonic() - start < 5
+        timer.join()
+        assert count_down(3)[0] == 0
+
+
+def test_what_a_signal_s_handler_raises():
+    def handler(number, frame):
+        raise LookupError("by the handler")
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(LookupError, match="by the handler"):
+            farcall.compile(COUNT_DOWN)(2**62)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_panic_is_an_exception():
+    if not hasattr(_farcall, "panics"):
+        pytest.skip("a release build has nothing that panics")
+    with pytest.raises(RuntimeError, match=r"this is a bug in farcall \(out of luck\); please report it"):
+        _farcall.panics("out of luck")
+
+
+def test_the_pool_works_in_a_child():
+    library = os.environ.get("FARCALL_JAX_FFI_LIB")
+    if not library:
+        pytest.skip("FARCALL_JAX_FFI_LIB names no library")
+    script = textwrap.dedent(
+        """
+        import os, sys
+        import farcall, numpy as np
+        registry = farcall.Registry()
+        registry.load(sys.argv[1])
+        later = farcall.compile('''func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %0 = stablehlo.custom_call @double_later(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<4xf32>) -> tensor<4xf32>
+          return %0 : tensor<4xf32>
+        }''', registry)
+        x = np.ones(4, np.float32)
+        assert later(x)[0].tolist() == [2] * 4
+        child = os.fork()
+        if child == 0:
+            os._exit(later(x)[0].tolist() != [2] * 4)
+        assert os.waitpid(child, 0)[1] == 0
+        """
+    )
+    subprocess.run([sys.executable, "-c", script, library], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("given_as", [os.fsdecode, os.fsencode, lambda path: pathlib.Path(os.fsdecode(path))])
+def test_names_that_are_not_utf8(tmp_path, given_as):
+    folder = os.fsencode(tmp_path)
+    program, library = folder + b"/\xff.mlir", folder + b"/lib\xfe.so"
+    with open(program, "w") as file:
+        file.write(COUNT_DOWN)
+    assert farcall.compile(given_as(program))(3)[0] == 0
+    with open(program, "w") as file:
+        file.write(COUNT_DOWN.replace("%end :", "%ende :"))
+    with pytest.raises(ValueError, match="\ufffd.mlir:12:10"):
+        farcall.compile(given_as(program))
+    shutil.copy(example("rms_norm_ops"), library)
+    ops = farcall.load(given_as(library), farcall.Registry())
+    assert "lib\ufffd.so" in repr(ops)
+    np.testing.assert_allclose(ops.rms_norm(np.ones((1, 2), "f"), [1, 1]), [[1, 1]], 1e-5)
+
+
+def test_a_library_that_changes_while_it_is_loaded(tmp_path, recwarn):
+    path = tmp_path / "librms.so"
+    shutil.copy(example("rms_norm_ops"), path)
+    farcall.load(path, farcall.Registry())
+    farcall.load(path, farcall.Registry())
+    assert not recwarn.list
+    shutil.copy(path, tmp_path / "new.so")
+    os.replace(tmp_path / "new.so", path)
+    for load in farcall.load, lambda path, registry: registry.load(path):
+        with pytest.warns(farcall.StaleLibraryWarning, match="librms.so has changed since this process loaded it") as warned:
+            load(path, farcall.Registry())
+        assert warned[0].filename == __file__
