@@ -13,6 +13,7 @@ pytest.importorskip("jax")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "xtask/jax_suite"))
 
 import agreement  # noqa: E402
+import conditioning  # noqa: E402
 import literal  # noqa: E402
 import shadow  # noqa: E402
 import store  # noqa: E402
@@ -59,6 +60,21 @@ def test_twice_the_error_of_xla_is_as_close_and_more_is_not():
     assert close(np.inf, 3e38, truth=1e39), "the truth overflows"
     ints = [np.int32([1])], [np.int32([2])], [np.int32([1])]
     assert not agreement.as_close_as_xla(*ints), "integers are equal or not"
+
+
+def test_results_may_be_as_far_from_xla_as_xla_is_from_itself():
+    def near(function, given, got):
+        want = function([given])
+        tolerances = {np.dtype(np.float32): 1e-6}
+        return conditioning.within_spread(function, [given], [np.float32(got)], want, tolerances)
+
+    def cancels(inputs):
+        return [(inputs[0] + np.float32(1e7)) - np.float32(1e7)]
+
+    ill = np.full(100, 1.5, np.float32)
+    assert near(cancels, ill, cancels([ill])[0] + np.float32(1)), "the last digit of 1e7 is 1"
+    assert not near(cancels, ill, cancels([ill])[0] + np.float32(3))
+    assert not near(lambda inputs: [inputs[0] * 2], ill, ill * np.float32(2.001)), "a doubled number is well known"
 
 
 def test_a_program_is_widened_constants_and_bits_included():
