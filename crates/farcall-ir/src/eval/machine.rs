@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::{Denormals, EvalError, Host, Value, check_values, control, quantize, step};
+use crate::iterations::Budget;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
@@ -67,6 +68,7 @@ pub(super) struct Machine<'m> {
     applications: usize,
     /// Quantized operands were replaced by what they stand for.
     expressed: bool,
+    iterations: Budget,
 }
 
 impl<'m> Machine<'m> {
@@ -89,6 +91,7 @@ impl<'m> Machine<'m> {
             calls: 0,
             applications: 0,
             expressed: false,
+            iterations: Budget::new(),
         }
     }
 
@@ -194,6 +197,9 @@ impl<'m> Machine<'m> {
                         (inst, values)
                     }
                     After::Test(inst, state) if control::is_true(&values) => {
+                        self.iterations
+                            .spend()
+                            .map_err(|e| EvalError::new(e.to_string()).at(self.module, inst))?;
                         todo = control::iterate(inst, state)?;
                         continue;
                     }

@@ -20,6 +20,7 @@ mod reference;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_ir::eval::EvalError;
+use farcall_ir::iterations::TooMany;
 use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{Diagnostic, Literal};
 
@@ -69,6 +70,9 @@ pub enum RunError {
     /// An operation without a kernel failed.
     #[error(transparent)]
     Reference(#[from] EvalError),
+    /// The loops of the program went round too often.
+    #[error(transparent)]
+    Iterations(#[from] TooMany),
     /// The plan asks for a kernel that there is not: a mistake of the engine.
     #[error("no kernel for {kind} at {place}; this is a mistake of farcall")]
     NoKernel {
@@ -88,6 +92,7 @@ impl RunError {
             RunError::InputCount { .. }
             | RunError::Input { .. }
             | RunError::Memory { .. }
+            | RunError::Iterations(_)
             | RunError::NoKernel { .. } => None,
         }
     }
