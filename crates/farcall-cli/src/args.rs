@@ -18,8 +18,29 @@ pub(crate) struct Cli {
     /// `auto`: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN")]
     pub color: clap::ColorChoice,
+    /// Bytes that the tensors of programs may take together (1G, 500M)
+    ///
+    /// A program that needs more is an error. Without a limit, it may take what the machine has available.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
+    pub memory_limit: Option<usize>,
+    /// Iterations that all loops of a run may take together
+    ///
+    /// For programs that nobody trusts: a run whose loops take more is an error.
+    #[arg(long, global = true, value_name = "N")]
+    pub iteration_limit: Option<u64>,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// `1000`, `64K`, `500M`, `1.5G`
+fn bytes(text: &str) -> Result<usize, String> {
+    let units = [('K', 1u64 << 10), ('M', 1 << 20), ('G', 1 << 30), ('T', 1 << 40)];
+    let unit = units.into_iter().find(|(letter, _)| text.to_ascii_uppercase().ends_with(*letter));
+    let (number, unit) = unit.map_or((text, 1), |(_, unit)| (&text[..text.len() - 1], unit));
+    match number.parse::<f64>() {
+        Ok(n) if n >= 0.0 && n.is_finite() => Ok((n * unit as f64) as usize),
+        _ => Err(format!("`{text}` is not a size; one is 500M or 4G")),
+    }
 }
 
 const EXAMPLES: &str = "\

@@ -50,6 +50,10 @@ use args::{Cli, Command};
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     terminal::set_color(cli.color);
+    cli.memory_limit.into_iter().for_each(farcall::memory::set_limit);
+    cli.iteration_limit.into_iter().for_each(farcall::iterations::set_limit);
+    // Handlers and libraries run in this process: they cannot end it unseen.
+    let _watch = farcall::custom_call::ExitWatch::new();
     match obey(cli.command) {
         Ok(code) => code,
         // Nobody reads any more: not our mistake.

@@ -25,6 +25,7 @@ pub mod attr;
 pub mod diag;
 pub mod eval;
 pub mod infer;
+pub mod iterations;
 pub mod literal;
 pub mod memory;
 pub mod minifloat;

@@ -164,10 +164,15 @@ fn write_quantized(f: &mut fmt::Formatter<'_>, storage: DType, q: &Quantization)
         write!(f, "<{}:{}>", q.storage_min, q.storage_max)?;
     }
     write!(f, ":{}", q.expressed.mlir())?;
+    // A float has a point in MLIR, also before an exponent.
+    let scale = |x: f64| match format!("{x:?}") {
+        text if text.contains('.') => text,
+        text => text.replacen('e', ".0e", 1),
+    };
     let params: Vec<String> = (0..q.scales.len())
         .map(|i| match q.zero_points[i] {
-            0 => format!("{:?}", q.scale(i)),
-            z => format!("{:?}:{z}", q.scale(i)),
+            0 => scale(q.scale(i)),
+            z => format!("{}:{z}", scale(q.scale(i))),
         })
         .collect();
     match q.axis {
@@ -178,11 +183,12 @@ fn write_quantized(f: &mut fmt::Formatter<'_>, storage: DType, q: &Quantization)
 
 /// The range of stored integers that a quantized type has when it names none.
 pub fn default_storage_range(storage: DType) -> (i64, i64) {
-    let bits = storage.bits().min(63);
+    let unused = 64 - storage.bits();
     if storage.is_unsigned_integer() {
-        (0, (1 << bits) - 1)
+        // The largest numbers of 64 bits are left out.
+        (0, i64::try_from(u64::MAX >> unused).unwrap_or(i64::MAX))
     } else {
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        (i64::MIN >> unused, i64::MAX >> unused)
     }
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cxxabi.h>
+#include <dlfcn.h>
 #include <exception>
 #include <string>
 #include <typeinfo>
@@ -52,6 +53,15 @@ __attribute__((cold, noinline)) Error *caught(Thrown thrown) {
   }
 
 extern "C" {
+
+// Opens a library. An exception of its static constructors is the one that is returned; the dynamic linker, through
+// which it came, stays locked by this thread.
+Error *farcall_shim_open(const char *path, int flags, void **handle, Thrown thrown) {
+  // The header declares that `dlopen` does not throw, and the compiler would believe it.
+  void *(*volatile open)(const char *, int) = dlopen;
+  GUARDED(*handle = open(path, flags))
+  return nullptr;
+}
 
 Error *farcall_shim_handler(Error *(*handler)(void *), void *frame, Thrown thrown) {
   GUARDED(return handler(frame))

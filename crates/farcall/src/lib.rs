@@ -28,7 +28,7 @@ mod runtime;
 pub use attributes::attr as attribute;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ir as ir;
-pub use farcall_ir::memory;
+pub use farcall_ir::{iterations, memory};
 pub use interrupt::Interrupt;
 pub use op_program::{OpError, op_program};
 pub use plan::Plan;

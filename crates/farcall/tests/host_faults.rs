@@ -568,3 +568,52 @@ fn dict<const N: usize>(entries: [(&str, Attr); N]) -> AttrDict {
 fn ty(dtype: DType, dims: &[usize]) -> Type {
     TensorType::new(dtype, dims).into()
 }
+
+/// Checks that its operand has dimensions 2 and 3, then writes others over them.
+unsafe extern "C" fn scribbles(frame: *mut abi::CallFrame) -> *mut abi::Error {
+    // SAFETY: the host's frame; its only extension is the question for the metadata; one operand, one result.
+    unsafe {
+        if !(*frame).extension_start.is_null() {
+            let metadata = (*(*frame).extension_start.cast::<MetadataExtension>()).metadata;
+            (*metadata).api_version = abi::ApiVersion::new(0, 1);
+            return null_mut();
+        }
+        for buffer in [*(*frame).args.args, *(*frame).rets.rets] {
+            let buffer = buffer.cast::<abi::Buffer>();
+            let dims = (*buffer).dims;
+            if (*dims, *dims.add(1)) != (2, 3) {
+                WRONG_DIMS.fetch_add(1, Ordering::Relaxed);
+            }
+            (*dims, *dims.add(1)) = (1_000_000, -1);
+        }
+    }
+    null_mut()
+}
+
+static WRONG_DIMS: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn what_a_handler_writes_to_its_dims_does_not_harm_the_next_call() {
+    let bundle = HandlerBundle {
+        instantiate: None,
+        prepare: None,
+        initialize: None,
+        execute: Some(scribbles),
+        record: None,
+    };
+    let registry = Registry::new();
+    // SAFETY: a handler of this program.
+    let target = unsafe { Target::typed("scribbles", Platform::Host, bundle, 0, Origin::program()) };
+    registry.register(target.unwrap()).unwrap();
+    let program = "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = stablehlo.custom_call @scribbles(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      %1 = stablehlo.custom_call @scribbles(%0) {api_version = 4 : i32, backend_config = {}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %1 : tensor<2x3xf32>
+    }";
+    let module = text::parse(&Source::new("p.mlir", program)).unwrap();
+    let executable = Executable::compile(&module, &registry, &CompileOptions::default()).unwrap();
+    for _ in 0..3 {
+        executable.run(&[farcall::ir::Literal::zeros(DType::F32, [2, 3])]).unwrap();
+    }
+    assert_eq!(WRONG_DIMS.load(Ordering::Relaxed), 0);
+}

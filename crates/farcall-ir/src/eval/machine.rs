@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
+use crate::iterations::Budget;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
@@ -68,6 +69,7 @@ pub(super) struct Machine<'m> {
     applications: usize,
     /// Quantized operands were replaced by what they stand for.
     expressed: bool,
+    iterations: Budget,
 }
 
 impl<'m> Machine<'m> {
@@ -91,6 +93,7 @@ impl<'m> Machine<'m> {
             calls: 0,
             applications: 0,
             expressed: false,
+            iterations: Budget::new(),
         }
     }
 
@@ -209,6 +212,9 @@ impl<'m> Machine<'m> {
                     }
                     After::Test(inst, state) if control::is_true(&values) => {
                         self.may_go_on()?;
+                        self.iterations
+                            .spend()
+                            .map_err(|e| EvalError::new(e.to_string()).at(self.module, inst))?;
                         todo = control::iterate(inst, state)?;
                         continue;
                     }

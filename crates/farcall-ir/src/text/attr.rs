@@ -196,6 +196,9 @@ impl<'s> Parser<'s> {
             }
             return Ok(Attr::dialect(name, ""));
         }
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return self.fail("parse", span(t), "the name of a dialect starts with a letter");
+        }
         let mut body = self.balanced()?;
         let mut name = name.to_owned();
         if !name.contains('.') {

@@ -270,7 +270,11 @@ impl<'s> Parser<'s> {
             return self.expected("a scale");
         }
         self.bump();
-        scales.push(self.decimal(t, negative)?.to_bits());
+        let scale = self.decimal(t, negative)?;
+        if !scale.is_finite() {
+            return self.fail("type", span(t), "this scale is too large for 64 bits");
+        }
+        scales.push(scale.to_bits());
         zero_points.push(if self.eat(b':') { self.integer64()? } else { 0 });
         Ok(())
     }

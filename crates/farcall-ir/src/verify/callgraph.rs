@@ -12,6 +12,10 @@ use crate::op::Op;
 /// over calls.
 pub const MAX_CALL_DEPTH: usize = 1_000;
 
+/// Most instructions that a function may be when its calls are inlined, unless the text has more. Functions that call each
+/// other twice double with each.
+pub const MAX_INLINED: u64 = 1 << 20;
+
 /// A mention of a function by another.
 struct Edge {
     callee: usize,
@@ -118,8 +122,49 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
             }
         }
     }
+    if cycles.is_empty() && too_deep.is_empty() {
+        diagnostics.extend(too_large(module, edges, &depth));
+    }
     // A chain that runs in circles has no depth.
     diagnostics.extend(if cycles.is_empty() { too_deep } else { cycles });
+}
+
+/// A function that is more than [`MAX_INLINED`] instructions with all that it calls, the first one on the way up. `depth`
+/// is that of the longest chain of calls from each function.
+fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> Option<Diagnostic> {
+    let own: Vec<u64> = module
+        .funcs
+        .iter()
+        .map(|f| {
+            let mut count = 0;
+            f.walk(&mut |_| count += 1);
+            count
+        })
+        .collect();
+    // A long text may say that much itself.
+    let limit = MAX_INLINED.max(own.iter().sum());
+    let mut order: Vec<usize> = (0..edges.len()).collect();
+    order.sort_by_key(|f| depth[*f]);
+    let mut whole = own;
+    let mut found = None;
+    for func in order {
+        whole[func] = edges[func].iter().fold(whole[func], |sum, e| sum.saturating_add(whole[e.callee]));
+        if whole[func] > limit && found.is_none() {
+            let name = &module.funcs[func].name;
+            let message = format!(
+                "@{name} is {} instructions when its calls are inlined, and those of what they call, more than {limit}",
+                whole[func]
+            );
+            let largest = edges[func].iter().max_by_key(|e| whole[e.callee]);
+            let span = largest.map_or(module.funcs[func].span, |e| e.span);
+            found = Some(Diagnostic::new("inlined-size", span, message));
+        }
+    }
+    let largest = whole.iter().enumerate().max_by_key(|(_, n)| **n);
+    match (found, largest) {
+        (Some(d), Some((i, n))) => Some(d.note(format!("@{} is {n}", module.funcs[i].name))),
+        _ => None,
+    }
 }
 
 /// Functions of a cycle that a message lists.

@@ -8,8 +8,9 @@
 //! - Functions have different names (`duplicate-function`); calls, composites and custom calls name
 //!   functions that exist (`unknown-function`); a call passes and takes the types that the function
 //!   has (`call-arity`, `call-type`; `composite_c3`, `composite_c4`). No function calls itself,
-//!   directly or through others (`recursive-call`), and no chain of calls is longer than
-//!   [`MAX_CALL_DEPTH`] (`call-depth`).
+//!   directly or through others (`recursive-call`), no chain of calls is longer than
+//!   [`MAX_CALL_DEPTH`] (`call-depth`), and no function is more than [`MAX_INLINED`] instructions with
+//!   all that it calls (`inlined-size`).
 //! - Every value belongs to its function (`unknown-value`), is defined once (`redefinition`) and
 //!   before it is used, in the region of the use or one around it (`undefined-value`). It is a tensor,
 //!   a token or a tuple of those (`value-type`), its bounds fit (`bounds`), and its quantization is
@@ -46,7 +47,7 @@ mod results;
 mod run;
 mod structure;
 
-pub use callgraph::MAX_CALL_DEPTH;
+pub use callgraph::{MAX_CALL_DEPTH, MAX_INLINED};
 pub use run::{entry, require_static};
 
 use std::collections::HashMap;

@@ -74,22 +74,36 @@ struct Slot {
 }
 
 /// Promises each donated input to one result.
-fn slots(wishes: &[Wish], values: &[(Home, usize)], live: &Liveness) -> Vec<Slot> {
-    let mut slots: Vec<Slot> = Vec::new();
+fn slots(wishes: &[Wish], values: &[(Home, usize)], live: &Liveness) -> Slots {
+    let mut inputs: HashMap<ParamId, usize> = HashMap::new();
+    for (i, (home, _)) in values.iter().enumerate() {
+        if let Home::Param(param) = home {
+            inputs.entry(*param).or_insert(i);
+        }
+    }
+    let mut slots = Slots::default();
     for wish in wishes {
-        let Some(input) = values.iter().position(|(home, _)| *home == Home::Param(wish.param)) else {
-            continue;
-        };
+        let Some(input) = inputs.get(&wish.param).copied() else { continue };
         let fits = |r: &usize| {
             values[*r] == (Home::Temp, values[input].1)
                 && live.last[input] <= live.first[*r]
-                && slots.iter().all(|s| s.heir != *r)
+                && !slots.by_heir.contains_key(r)
         };
         if let Some(heir) = wish.results.iter().map(|r| r.index()).find(fits) {
-            slots.push(Slot { param: wish.param, holder: input, heir });
+            slots.by_heir.insert(heir, slots.all.len());
+            slots.by_holder.insert(input, slots.all.len());
+            slots.all.push(Slot { param: wish.param, holder: input, heir });
         }
     }
     slots
+}
+
+/// The memory of all donated inputs, by the values that have it now and in the end.
+#[derive(Default)]
+struct Slots {
+    all: Vec<Slot>,
+    by_heir: HashMap<usize, usize>,
+    by_holder: HashMap<usize, usize>,
 }
 
 #[derive(Default)]
@@ -183,7 +197,7 @@ struct Arena<'a> {
     size: usize,
     position: u32,
     /// Memory besides the arena.
-    slots: Vec<Slot>,
+    slots: Slots,
     /// The values that have such memory.
     donated: Vec<Option<ParamId>>,
 }
@@ -247,7 +261,13 @@ impl Arena<'_> {
     fn inherit(&mut self, step: &Step, output: &Operand, at: u32) -> bool {
         let (v, live) = (output.id.index(), self.live);
         let values = self.values;
-        let found = self.slots.iter_mut().find(|slot| {
+        // Only a slot that was promised to it, or one that an input has now, can be for this output.
+        let slots = &mut self.slots;
+        let held = step.inputs.iter().filter_map(|x| slots.by_holder.get(&x.id.index()));
+        let mut candidates: Vec<usize> = slots.by_heir.get(&v).into_iter().chain(held).copied().collect();
+        candidates.sort_unstable();
+        let found = candidates.into_iter().find(|i| {
+            let slot = &slots.all[*i];
             let (w, heir) = (slot.holder, slot.heir);
             let over = live.last[w] < at;
             let in_place = step.op.in_place()
@@ -264,7 +284,10 @@ impl Arena<'_> {
             };
             if v == heir { over || in_place } else { in_place && handed_on() }
         });
-        if let Some(slot) = found {
+        if let Some(i) = found {
+            let slot = &mut slots.all[i];
+            slots.by_holder.remove(&slot.holder);
+            slots.by_holder.insert(v, i);
             slot.holder = v;
             self.donated[v] = Some(slot.param);
             return true;

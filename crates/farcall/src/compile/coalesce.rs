@@ -4,6 +4,8 @@
 //! Lowering ends every body with copies `y → c`. Where `c` is not read any more once `y` is begun to
 //! be written, `y` can be `c`, and the copy goes away.
 
+use std::collections::HashSet;
+
 use super::lower::{Home, Operand, Step, VirtualId};
 use crate::plan::ThunkOp;
 
@@ -119,18 +121,20 @@ fn tail(
     values: &[(Home, usize)],
     names: &mut Names,
 ) {
-    let yields = |id: VirtualId| step.outputs.iter().any(|o| o.id == id);
+    let outputs: HashSet<VirtualId> = step.outputs.iter().map(|o| o.id).collect();
+    let yields = |id: VirtualId| outputs.contains(&id);
     let copies = body.iter().rev().take_while(|s| s.op == ThunkOp::Copy && yields(s.outputs[0].id)).count();
     let tail = &body[body.len() - copies..];
     let first_copy = span.end - copies as u32;
-    for (i, copy) in tail.iter().enumerate() {
+    let mut written = HashSet::new();
+    for copy in tail {
         let (from, to) = (copy.inputs[0].id, copy.outputs[0].id);
         let same_size = values[from.index()].1 == values[to.index()].1;
         let begins = touches.first_write[from.index()];
         let local = values[from.index()].0 == Home::Temp && span.contains(&begins) && begins < first_copy;
         // A value that is handed over twice becomes the first of its places.
         let taken = names.0[from.index()].is_some() || yields(from);
-        let twice = tail[..i].iter().any(|c| c.outputs[0].id == to);
+        let twice = !written.insert(to);
         if !same_size || !local || taken || twice {
             continue;
         }

@@ -85,6 +85,8 @@ pub(super) fn lower(
         values: Vec::new(),
         constants: Vec::new(),
         pool: HashMap::new(),
+        known_constants: HashMap::new(),
+        symbols: module.symbols(),
         calls: Vec::new(),
         references: Vec::new(),
         activations: Vec::new(),
@@ -161,6 +163,9 @@ pub(super) struct Lowering<'m> {
     values: Vec<(Home, usize)>,
     constants: Vec<Literal>,
     pool: HashMap<Literal, VirtualId>,
+    /// Constants by their instruction, so that one in a function that is inlined often is looked at once.
+    known_constants: HashMap<*const Inst, VirtualId>,
+    symbols: HashMap<&'m str, usize>,
     pub(super) calls: Vec<Arc<CallSite>>,
     pub(super) references: Vec<ReferenceSite>,
     activations: Vec<Activation<'m>>,
@@ -288,7 +293,7 @@ impl<'m> Lowering<'m> {
     }
 
     fn call(&mut self, inst: &'m Inst, callee: &str, operands: Vec<Lv>) -> Result<(), Diagnostic> {
-        let Some(func) = self.module.func(callee) else {
+        let Some(func) = self.symbols.get(callee).map(|i| &self.module.funcs[*i]) else {
             return Err(internal(inst.span, &format!("@{callee} does not exist")));
         };
         if self.activations.len() > MAX_CALL_DEPTH {
@@ -412,11 +417,12 @@ impl<'m> Lowering<'m> {
             return Err(internal(span, "a region that returns another number of values than expected"));
         }
         let mut copies = Vec::new();
+        let written: HashSet<VirtualId> = to.iter().map(|d| d.id).collect();
         for (src, dst) in from.into_iter().zip(&to) {
             if src.id == dst.id {
                 continue;
             }
-            let src = if to.iter().any(|d| d.id == src.id) {
+            let src = if written.contains(&src.id) {
                 let saved = self.fresh(&src.ty, span)?;
                 steps.push(copy_step(src, saved.clone(), span));
                 saved
@@ -464,6 +470,21 @@ impl<'m> Lowering<'m> {
     /// A place in the arena for a tensor of this type.
     pub(super) fn fresh(&mut self, ty: &TensorType, span: Span) -> Result<Operand, Diagnostic> {
         Ok(Operand { id: self.value(Home::Temp, ty, span)?, ty: ty.clone() })
+    }
+
+    /// The constant that an instruction is.
+    pub(super) fn constant_of(
+        &mut self,
+        inst: &'m Inst,
+        literal: &Literal,
+        ty: &TensorType,
+    ) -> Result<Operand, Diagnostic> {
+        if let Some(id) = self.known_constants.get(&std::ptr::from_ref(inst)) {
+            return Ok(Operand { id: *id, ty: ty.clone() });
+        }
+        let operand = self.constant(literal, ty)?;
+        self.known_constants.insert(inst, operand.id);
+        Ok(operand)
     }
 
     /// A constant; equal ones share a place.

@@ -74,7 +74,7 @@ impl<'m> Lowering<'m> {
         let first = xs.first().map_or(ty.dtype, |x| x.ty.dtype);
         let one = |op: ThunkOp| (op, xs.to_vec());
         let (op, inputs) = match &inst.op {
-            Op::Constant(literal) => return self.constant(literal, ty).map(Some),
+            Op::Constant(literal) => return self.constant_of(inst, literal, ty).map(Some),
             Op::Reshape | Op::BitcastConvert if reinterprets(first, ty.dtype) => {
                 return Ok(xs.first().map(|x| Operand { id: x.id, ty: ty.clone() }));
             }

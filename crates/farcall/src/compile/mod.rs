@@ -23,6 +23,7 @@ mod lower_call;
 mod lower_ops;
 mod nested;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use farcall_ir::diag::Diagnostics;
@@ -68,7 +69,8 @@ fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, numerics: Numer
     let places = Places { values: &values, offsets: &offsets, donated: &donated };
     let results = results.iter().map(|r| places.buffer(r)).collect();
     let thunks = places.sequence(steps);
-    let given = |i: usize| donated.contains(&Some(ParamId::new(i)));
+    let written: HashSet<ParamId> = donated.iter().flatten().copied().collect();
+    let given = |i: usize| written.contains(&ParamId::new(i));
     Plan {
         arena_size,
         params: params.into_iter().enumerate().map(|(i, ty)| Param { ty, donated: given(i) }).collect(),

@@ -9,6 +9,7 @@ use farcall_ffi::abi::{self, ArgType, Buffer, Error, Handler, RetType, Stage};
 use super::api;
 use super::context::{Context, RunContext};
 use super::error::{CallError, Failure};
+use super::exit;
 use super::future::{self, Completion};
 use super::guard;
 use super::metadata::empty_frame;
@@ -194,8 +195,11 @@ impl CallFrame {
         match &mut self.body {
             Body::Typed(typed) => {
                 let execute = typed.execute;
+                let inside = exit::enters(site, Stage::EXECUTE);
                 // SAFETY: the caller's promise.
-                match unsafe { typed.enter(Stage::EXECUTE, execute, run) } {
+                let outcome = unsafe { typed.enter(Stage::EXECUTE, execute, run) };
+                drop(inside);
+                match outcome {
                     Outcome::Done => match typed.context.leave() {
                         None => Ok(None),
                         Some(failure) => Err(site.error(Stage::EXECUTE, failure)),
@@ -212,6 +216,7 @@ impl CallFrame {
                 let Callee::Untyped(callee) = &site.callee else {
                     unreachable!("frames are made after their site's callee")
                 };
+                let _inside = exit::enters(site, Stage::EXECUTE);
                 // SAFETY: the caller's promise.
                 unsafe { callee.call(ins, outs) }.map_err(|f| site.error(Stage::EXECUTE, f))?;
                 Ok(None)
@@ -289,6 +294,7 @@ impl CallFrame {
         typed.context.clear_state(stage);
         typed.operands.set_all(operands);
         typed.results.set_all(results);
+        let _inside = exit::enters(&self.site, stage);
         // SAFETY: the caller's promise.
         unsafe { typed.run_to_end(stage, handler, run) }.map_err(|f| {
             typed.context.clear_state(stage);
@@ -363,6 +369,7 @@ pub(super) fn instantiate(site: &CallSite) -> Result<(), CallError> {
     let Some(handler) = bundle.instantiate else { return Ok(()) };
     // No operands and results, as XLA has it: they are not known to this stage.
     let mut typed = Typed::new(site, handler, &[], &[]);
+    let _inside = exit::enters(site, Stage::INSTANTIATE);
     // SAFETY: there are no buffers.
     unsafe { typed.run_to_end(Stage::INSTANTIATE, handler, std::ptr::null()) }
         .map_err(|f| site.error(Stage::INSTANTIATE, f))
@@ -402,6 +409,8 @@ impl Typed {
     /// As [`CallFrame::launch`]; `run` may be null in the instantiate stage.
     #[inline]
     unsafe fn enter(&mut self, stage: Stage, handler: Handler, run: *const RunContext) -> Outcome {
+        self.operands.restore_dims();
+        self.results.restore_dims();
         self.context.enter(stage, run);
         self.frame.ctx = (&raw mut self.context).cast();
         self.frame.stage = stage;
@@ -456,7 +465,10 @@ struct Buffers {
     pointers: NonNull<*mut c_void>,
     /// [`ArgType::BUFFER`] and [`RetType::BUFFER`] are the same number.
     kinds: NonNull<u32>,
-    dims: Vec<NonNull<[i64]>>,
+    /// The dimensions of all buffers, one after the other. Handlers can write to them.
+    dims: NonNull<i64>,
+    /// What they are.
+    true_dims: Box<[i64]>,
     len: usize,
 }
 
@@ -464,14 +476,21 @@ const _: () = assert!(ArgType::BUFFER.0 == RetType::BUFFER.0);
 
 impl Buffers {
     fn new(leaves: &[Leaf]) -> Buffers {
-        let dims: Vec<NonNull<[i64]>> = leaves.iter().map(|leaf| leak(leaf.dims.clone())).collect();
-        let buffers = leaves.iter().zip(&dims).map(|(leaf, dims)| Buffer {
-            struct_size: Buffer::STRUCT_SIZE,
-            extension_start: null_mut(),
-            dtype: leaf.dtype,
-            data: null_mut(),
-            rank: i64::try_from(leaf.dims.len()).unwrap_or(i64::MAX),
-            dims: dims.as_ptr().cast(),
+        let true_dims: Box<[i64]> = leaves.iter().flat_map(|leaf| leaf.dims.iter().copied()).collect();
+        let dims: NonNull<i64> = leak(true_dims.clone()).cast();
+        let mut at = 0;
+        let buffers = leaves.iter().map(|leaf| {
+            // SAFETY: all dimensions before this leaf's are there.
+            let first = unsafe { dims.add(at) };
+            at += leaf.dims.len();
+            Buffer {
+                struct_size: Buffer::STRUCT_SIZE,
+                extension_start: null_mut(),
+                dtype: leaf.dtype,
+                data: null_mut(),
+                rank: i64::try_from(leaf.dims.len()).unwrap_or(i64::MAX),
+                dims: first.as_ptr(),
+            }
         });
         let buffers: NonNull<[Buffer]> = leak(buffers.collect());
         let len = buffers.len();
@@ -479,7 +498,24 @@ impl Buffers {
         // SAFETY: `i` is less than the number of buffers.
         let pointers = leak((0..len).map(|i| unsafe { buffers.add(i) }.as_ptr().cast::<c_void>()).collect());
         let kinds = leak(vec![ArgType::BUFFER.0; len].into());
-        Buffers { buffers, pointers: pointers.cast(), kinds: kinds.cast(), dims, len }
+        Buffers { buffers, pointers: pointers.cast(), kinds: kinds.cast(), dims, true_dims, len }
+    }
+
+    /// Undoes what a handler wrote to the dimensions: it must not harm the next call.
+    #[inline]
+    fn restore_dims(&mut self) {
+        // A loop without branches: there are few, and a call has no nanosecond to spare.
+        let changed = self.true_dims.iter().enumerate().fold(0, |changed, (i, dim)| {
+            // SAFETY: as many dimensions as true ones, and nobody else uses them between calls.
+            changed | (unsafe { self.dims.add(i).read() } ^ dim)
+        });
+        if changed != 0 {
+            // SAFETY: as above.
+            unsafe {
+                self.dims
+                    .copy_from_nonoverlapping(NonNull::from(&*self.true_dims).cast(), self.true_dims.len())
+            };
+        }
     }
 
     fn size(&self) -> i64 {
@@ -524,9 +560,7 @@ impl Drop for Buffers {
             reclaim(self.buffers, self.len);
             reclaim(self.pointers, self.len);
             reclaim(self.kinds, self.len);
-            for dims in &self.dims {
-                reclaim(dims.cast::<i64>(), dims.len());
-            }
+            reclaim(self.dims, self.true_dims.len());
         }
     }
 }

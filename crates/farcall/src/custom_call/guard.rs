@@ -8,9 +8,9 @@
 //! Without the feature, an exception that leaves foreign code ends the process, with the words
 //! "Rust cannot catch foreign exceptions".
 //!
-//! Either way, no exception crosses a Rust frame. Not guarded is what runs while a library is
-//! opened (static initializers), or tells about itself (descriptors, functions that give a type's
-//! id): an exception there ends the process, as it would in any program that opens the library.
+//! Either way, no exception crosses a Rust frame. One that a static constructor throws while its library is opened ends
+//! the process, as the dynamic linker is locked for good by then; with the feature it is told first, as what it is
+//! ([`open`]). Not guarded is what tells about a library (descriptors, functions that give a type's id).
 
 use std::ffi::{c_char, c_void};
 
@@ -27,6 +27,7 @@ pub(super) type WithStatus = unsafe extern "C" fn(*mut c_void, *const *const c_v
 pub(super) type Unified =
     unsafe extern "C" fn(*mut c_void, *const *const c_void, *const c_char, usize, *mut CallStatus);
 
+pub(crate) use imp::open;
 pub(super) use imp::{handler, original, unified, with_status};
 
 /// Runs a task that a handler scheduled.
@@ -49,18 +50,24 @@ pub(super) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Erro
 
 #[cfg(feature = "cxx-exceptions")]
 mod imp {
-    use std::ffi::{CStr, c_char, c_void};
+    use std::ffi::{CStr, c_char, c_int, c_void};
     use std::panic::catch_unwind;
 
     use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
 
-    use super::super::api;
     use super::super::error::Failure;
+    use super::super::{api, exit};
     use super::{CallStatus, Original, Unified, WithStatus};
 
     type Thrown = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Error;
 
     unsafe extern "C" {
+        fn farcall_shim_open(
+            path: *const c_char,
+            flags: c_int,
+            handle: *mut *mut c_void,
+            thrown: Thrown,
+        ) -> *mut Error;
         fn farcall_shim_handler(handler: Handler, frame: *mut abi::CallFrame, thrown: Thrown) -> *mut Error;
         fn farcall_shim_task(task: Task, data: *mut c_void, thrown: Thrown) -> *mut Error;
         fn farcall_shim_untyped(
@@ -92,20 +99,44 @@ mod imp {
     /// # Safety
     /// The texts are null or end with a null byte.
     unsafe extern "C" fn thrown(kind: *const c_char, words: *const c_char) -> *mut Error {
-        let text = |text: *const c_char| {
-            // SAFETY: the caller's promise.
-            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
-        };
         let make = || {
-            let message = match (text(kind), text(words)) {
-                (Some(kind), Some(words)) => format!("C++ exception {kind}: {words}"),
-                (Some(kind), None) => format!("C++ exception of type {kind}"),
-                (None, _) => "an exception of another language or C++ runtime".into(),
-            };
+            // SAFETY: the caller's promise.
+            let message = unsafe { describe(kind, words) };
             api::new_error(Failure::new(ErrorCode::INTERNAL, message))
         };
         // Null is success: better no words than that.
         catch_unwind(make).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+    }
+
+    /// An exception in words.
+    ///
+    /// # Safety
+    /// As [`thrown`].
+    unsafe fn describe(kind: *const c_char, words: *const c_char) -> String {
+        let text = |text: *const c_char| {
+            // SAFETY: the caller's promise.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+        };
+        match (text(kind), text(words)) {
+            (Some(kind), Some(words)) => format!("C++ exception {kind}: {words}"),
+            (Some(kind), None) => format!("C++ exception of type {kind}"),
+            (None, _) => "an exception of another language or C++ runtime".into(),
+        }
+    }
+
+    /// Opens a library. An exception of a static constructor is told, and ends the process: the dynamic linker would
+    /// block all other threads forever.
+    ///
+    /// # Safety
+    /// As `dlopen`: the library's code is trusted.
+    pub(crate) unsafe fn open(path: &CStr, flags: c_int) -> *mut c_void {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the caller's promise.
+        let error = unsafe { farcall_shim_open(path.as_ptr(), flags, &raw mut handle, thrown) };
+        if let Some(failure) = api::take_error(error) {
+            exit::ended(&failure.message);
+        }
+        handle
     }
 
     /// # Safety
@@ -182,7 +213,7 @@ mod imp {
 
 #[cfg(not(feature = "cxx-exceptions"))]
 mod imp {
-    use std::ffi::c_void;
+    use std::ffi::{CStr, c_int, c_void};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::ptr::null_mut;
 
@@ -191,6 +222,13 @@ mod imp {
     use super::super::api;
     use super::super::error::Failure;
     use super::{CallStatus, Original, Unified, WithStatus, c_char};
+
+    /// # Safety
+    /// As `dlopen`: the library's code is trusted.
+    pub(crate) unsafe fn open(path: &CStr, flags: c_int) -> *mut c_void {
+        // SAFETY: the caller's promise.
+        unsafe { libc::dlopen(path.as_ptr(), flags) }
+    }
 
     /// The outcome of code that may unwind. Only a Rust panic arrives as one: for another exception
     /// the process ends in here.

@@ -26,7 +26,7 @@
 //! - [`CallFrame::execute`] does not allocate, lock or hash; what a handler asks the host for may.
 //! - The other side is assumed wrong: every entry point checks null and `struct_size`, and catches
 //!   panics. Errors and futures cross the border as handles that are looked up, never as addresses.
-//! - A handler is a guest: whatever it does short of corrupting memory becomes a [`CallError`]; a C++
+//! - A handler is a guest: whatever it does short of corrupting memory and ending the process becomes a [`CallError`]; a C++
 //!   exception does with the feature `cxx-exceptions`, and ends the process without.
 //! - Whoever returns an error is done: a future returned beside it is given up, and what a handler
 //!   passed to a refused `State_Set` is still the handler's.
@@ -36,10 +36,11 @@ mod api;
 mod attrs;
 mod context;
 mod error;
+pub(crate) mod exit;
 mod float_mode;
 mod frame;
 mod future;
-mod guard;
+pub(crate) mod guard;
 mod handles;
 pub(crate) mod metadata;
 mod pool;
@@ -52,6 +53,7 @@ pub(crate) use api::{host_symbol_addresses, register_type};
 pub use attrs::{AttrError, EncodedAttrs};
 pub use context::RunContext;
 pub use error::CallError;
+pub use exit::ExitWatch;
 pub use frame::{CallFrame, Pending};
 pub use pool::ThreadPool;
 pub use site::{CallSite, Leaf};

@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use farcall_ffi::abi::{DataType, ErrorCode, HandlerBundle, Stage};
+use farcall_ir::diag::shortened;
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Span, Type};
 
@@ -80,7 +81,8 @@ impl CallSite {
             span: None,
             stage: Stage::INSTANTIATE,
             code: failure.code,
-            message: without_name(&failure.message, target.name()),
+            // A handler's words may be as long as its memory.
+            message: shortened(&without_name(&failure.message, target.name())).into_owned(),
         };
         let operand_leaves = leaves(operands).map_err(|e| error(Failure::invalid(e)))?;
         let result_leaves = leaves(results).map_err(|e| error(Failure::invalid(e)))?;
@@ -146,7 +148,8 @@ impl CallSite {
             span: self.span,
             stage,
             code: failure.code,
-            message: without_name(&failure.message, self.target.name()),
+            // A handler's words may be as long as its memory.
+            message: shortened(&without_name(&failure.message, self.target.name())).into_owned(),
         }
     }
 

@@ -13,6 +13,7 @@ use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
 
 use super::load::LoadError;
+use crate::custom_call::{exit, guard};
 
 /// What the registry wants to know of a library's file.
 #[derive(Debug, Default)]
@@ -128,7 +129,9 @@ impl Library {
             .map_err(|_| failed("the path has a null byte".into()))?;
         // SAFETY: the caller's trust; dlerror is per thread.
         unsafe {
-            let handle = libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+            let inside = exit::opens(path);
+            let handle = guard::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
+            drop(inside);
             if handle.is_null() {
                 let message = libc::dlerror();
                 let message =

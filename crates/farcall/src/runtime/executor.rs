@@ -1,5 +1,6 @@
 //! Walks the thunks of a plan.
 
+use farcall_ir::iterations::Budget;
 use farcall_ir::{DType, Literal, TensorType};
 
 use super::context::Context;
@@ -56,8 +57,9 @@ pub(super) fn thunks(
         };
         context.params.push(data);
     }
-    let interrupt = run.interrupt();
-    let mut executor = Executor { plan, constants, context, run, interrupt, mode, started: Vec::new() };
+    let (interrupt, iterations) = (run.interrupt(), Budget::new());
+    let started = Vec::new();
+    let mut executor = Executor { plan, constants, context, run, interrupt, mode, started, iterations };
     let ran = executor.sequence(&plan.thunks);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
@@ -120,6 +122,7 @@ struct Executor<'a> {
     mode: Mode,
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
+    iterations: Budget,
 }
 
 /// A call that completes later.
@@ -256,6 +259,7 @@ impl<'a> Executor<'a> {
             if unsafe { pred.read() } == 0 {
                 return Ok(());
             }
+            self.iterations.spend()?;
             self.sequence(&t.bodies[1])?;
         }
     }

@@ -20,6 +20,7 @@ mod reference;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_ir::eval::EvalError;
+use farcall_ir::iterations::TooMany;
 use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{Diagnostic, Literal};
 
@@ -80,6 +81,9 @@ pub enum RunError {
     /// The run's [`Interrupt`](crate::Interrupt) ended it.
     #[error("the run was interrupted")]
     Interrupted,
+    /// The loops of the program went round too often.
+    #[error(transparent)]
+    Iterations(#[from] TooMany),
     /// The plan asks for a kernel that there is not: a mistake of the engine.
     #[error("no kernel for {kind} at {place}; this is a mistake of farcall")]
     NoKernel {
@@ -101,6 +105,7 @@ impl RunError {
             | RunError::KnownInput { .. }
             | RunError::Memory { .. }
             | RunError::Interrupted
+            | RunError::Iterations(_)
             | RunError::NoKernel { .. } => None,
         }
     }

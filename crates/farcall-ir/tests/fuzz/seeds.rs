@@ -1,0 +1,33 @@
+//! Where the programs are that mutation begins with: the engine's filetests, and the suites in `shared` beside the
+//! checkout, or above it, where they are.
+
+use std::path::{Path, PathBuf};
+
+/// Every program, those of one file each for itself.
+pub(crate) fn programs() -> Vec<String> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![here.join("../farcall/filetests")];
+    let shared = here.ancestors().map(|dir| dir.join("shared")).find(|dir| dir.is_dir());
+    folders.extend(shared.iter().flat_map(|dir| [dir.join("stablehlo-suite"), dir.join("corpus")]));
+    let mut files = Vec::new();
+    folders.iter().for_each(|folder| collect(folder, &mut files));
+    files.sort();
+    let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    texts.flat_map(|text| text.split("// -----\n").map(without_comments).collect::<Vec<_>>()).collect()
+}
+
+fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, out);
+        } else if path.extension().is_some_and(|e| e == "mlir") {
+            out.push(path);
+        }
+    }
+}
+
+/// What a comment says is not looked at, so that it need not be changed.
+fn without_comments(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.trim_start().starts_with("//")).collect()
+}

@@ -1,0 +1,95 @@
+//! The readers of StableHLO text on texts that are almost programs: a module or a diagnostic, never a panic; what
+//! is read prints as text that reads as the same.
+//!
+//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run. (What
+//! becomes of the modules is fuzzed in the engine's `fuzz_programs.rs`.)
+#![expect(clippy::print_stdout, reason = "says what was tried, to repeat it")]
+
+#[path = "fuzz/mutate.rs"]
+mod mutate;
+#[path = "../../farcall/tests/fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+#[path = "fuzz/seeds.rs"]
+mod seeds;
+
+use farcall_ir::{Source, text, verify};
+use mutate::Seeds;
+use random::Random;
+
+/// One text, for each of the readers.
+fn target(text: &str) -> bool {
+    match text::parse(&Source::new("fuzz", text)) {
+        Ok(module) => {
+            let printed = text::print(&module);
+            let again = text::parse(&Source::new("printed", printed.as_str()));
+            let again = again.unwrap_or_else(|e| panic!("{e}\nprinted:\n{printed}\nread:\n{text}"));
+            assert_eq!(again, module, "printed:\n{printed}\nread:\n{text}");
+            if let Err(e) = verify::verify(&module) {
+                assert!(e.to_string().len() < 3_000_000);
+            }
+            true
+        }
+        Err(e) => {
+            assert!(e.to_string().len() < 3_000_000);
+            false
+        }
+    }
+}
+
+/// A type or an attribute.
+fn small_target(text: &str) {
+    if let Ok(attr) = text::parse_attr(text) {
+        let printed = attr.to_string();
+        let again =
+            text::parse_attr(&printed).unwrap_or_else(|e| panic!("{e}\nprinted: {printed}\nread: {text}"));
+        assert_eq!(again, attr, "printed: {printed}\nread: {text}");
+    }
+    match text::parse_type(text) {
+        Ok(ty) => assert_eq!(text::parse_type(&ty.to_string()).ok(), Some(ty), "{text}"),
+        Err(e) => drop(e.to_string()),
+    }
+}
+
+#[test]
+fn modules() {
+    let seeds = Seeds::new(seeds::programs());
+    let mut read = 0;
+    let n = run(5_000, |random| read += usize::from(target(&seeds.mutated(random))));
+    println!("{read} of {n} texts, from {} seeds, are programs", seeds.len());
+    assert!(read > n / 20, "{read} of {n}");
+}
+
+#[test]
+fn types_and_attributes() {
+    let texts = [
+        "tensor<4x?xf32>",
+        "tensor<2x3x!quant.uniform<i8<-127:127>:f32:1, {0.1:-3, 0.2}>>",
+        "tuple<token, tensor<i1>>",
+        "dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>",
+        "dense<0.5> : tensor<3000000000xf64>",
+        "array<i64: 1, -2>",
+        "dense<\"0x0001FF7F\"> : tensor<2xi16>",
+        "dense<(1.0, -2.0)> : tensor<3xcomplex<f64>>",
+        "[1 : i32, unit, \"é\\C3\"]",
+        "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>",
+        "{a = 0x7FC00000 : f32, b = @s, c = [tensor<2xf32>]}",
+        "tensor<4xf32, #stablehlo.bounds<8>>",
+        "dense<true> : tensor<2xi1>",
+        "dense<[]> : tensor<0x2xindex>",
+    ];
+    let seeds = Seeds::new(texts.map(str::to_owned).to_vec());
+    run(50_000, |random| small_target(&seeds.mutated(random)));
+}
+
+fn run(default: usize, mut one: impl FnMut(&mut Random)) -> usize {
+    let number = |name: &str, default: usize| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
+    };
+    let (seed, iterations) = (number("FARCALL_FUZZ_SEED", 1), number("FARCALL_FUZZ_ITERATIONS", default));
+    for i in 0..iterations {
+        // Each iteration by itself, so that one can be repeated.
+        one(&mut Random::new((seed as u64) << 40 | i as u64));
+    }
+    iterations
+}
