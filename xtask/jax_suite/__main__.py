@@ -34,7 +34,11 @@ def main() -> None:
     if args.phase == "capture":
         from capture import Options, capture
 
-        options = vars(args) | {"modes": args.modes.split(","), "jax": args.jax.resolve(), "store": args.store.resolve()}
+        options = vars(args) | {
+            "modes": args.modes.split(","),
+            "jax": args.jax.resolve(),
+            "store": args.store.resolve(),
+        }
         capture(Options(**{k: v for k, v in options.items() if k != "phase"}))
     elif args.phase == "compare":
         from compare import Options, compare, verdicts

@@ -65,9 +65,8 @@ def _difference(i: int, got: np.ndarray, want: np.ndarray) -> Difference | None:
 
 def _describe(kind: str, i: int, got: np.ndarray, want: np.ndarray, unequal: np.ndarray) -> Difference:
     at = tuple(int(x) for x in np.argwhere(unequal)[0])
-    return Difference(
-        kind, i, f"{got.dtype.name}{list(got.shape)}: {int(unequal.sum())} of {got.size}, first at {list(at)}: {got[at]} instead of {want[at]}"
-    )
+    counted = f"{got.dtype.name}{list(got.shape)}: {int(unequal.sum())} of {got.size}"
+    return Difference(kind, i, f"{counted}, first at {list(at)}: {got[at]} instead of {want[at]}")
 
 
 def as_close_as_xla(got: list[np.ndarray], want: list[np.ndarray], truth: list[np.ndarray]) -> bool:
@@ -90,7 +89,9 @@ def _as_close(got: np.ndarray, want: np.ndarray, truth: np.ndarray) -> bool:
     ours, theirs = _error(g, exact), _error(w, exact)
     finite = theirs[np.isfinite(theirs)]
     limit = 2 * finite.max(initial=0.0)
-    fine = ~differing(g, exact, tolerance) | (ours <= np.maximum(2 * theirs, limit)) & np.isfinite(ours) | np.isinf(theirs)
+    fine = (
+        ~differing(g, exact, tolerance) | (ours <= np.maximum(2 * theirs, limit)) & np.isfinite(ours) | np.isinf(theirs)
+    )
     return bool(fine[unequal].all())
 
 

@@ -105,11 +105,29 @@ def _run(options: Options, file: str, mode: str, round_: int, finished: set) -> 
         "JAX_SUITE_TEST_SECONDS": str(options.test_seconds),
         "JAX_SUITE_SEED": str(options.seed + round_),
     }
-    command = [sys.executable, "-m", "pytest", "-p", "hooks", "-p", "no:cacheprovider", "-q", "--no-header", "--tb=line", file]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "hooks",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--no-header",
+        "--tb=line",
+        file,
+    ]
     started = time.monotonic()
     with log.open("w") as out:
         process = subprocess.Popen(
-            command, cwd=options.jax, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+            command,
+            cwd=options.jax,
+            env=environment,
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         try:
             code = process.wait(6 * options.seconds + 120)

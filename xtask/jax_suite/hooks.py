@@ -13,7 +13,9 @@ import collections
 import json
 import os
 import random
+import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
@@ -42,6 +44,19 @@ class Limits:
         return kept >= self.programs or time.process_time() - self.started > self.seconds
 
 
+@dataclass
+class Pending:
+    """A program that has been compiled, but has not run."""
+
+    executable: object
+    """Kept, so that no other executable gets its id."""
+    name: str
+    text: str
+    test: str
+    token_inputs: set[int]
+    token_outputs: set[int]
+
+
 class Recorder:
     """What has been seen in this process."""
 
@@ -49,7 +64,7 @@ class Recorder:
         self.store = Store(Path(os.environ["JAX_SUITE_STORE"]))
         self.file = os.environ["JAX_SUITE_FILE"]
         self.limits = Limits()
-        self.pending: dict[int, tuple] = {}
+        self.pending: dict[int, Pending] = {}
         self.seen: set[str] = set()
         self.counts: collections.Counter[str] = collections.Counter()
         self.test = "(import)"
@@ -67,7 +82,7 @@ class Recorder:
         if reason:
             self.counts[reason] += 1
         else:
-            self.pending[id(executable)] = (executable, name, text, self.test, token_positions(module))
+            self.pending[id(executable)] = Pending(executable, name, text, self.test, *token_positions(module))
 
     def unfit(self, name, text, options, host_callbacks) -> str | None:
         """Why a program is not to be kept."""
@@ -87,38 +102,38 @@ class Recorder:
 
     def run(self, executable, buffers, with_tokens: bool):
         """A program that is wanted is about to run: run it on copies and keep both sides."""
-        entry = self.pending.pop(id(executable), None)
-        if entry is None or self.recording:
+        pending = self.pending.pop(id(executable), None)
+        if pending is None or self.recording:
             return
-        _, name, text, test, tokens = entry
         self.recording = True
         try:
             with jax.transfer_guard("allow"), jax.debug_nans(False), jax.debug_infs(False):
-                self.keep(executable, buffers, with_tokens, name, text, test, tokens)
+                self.keep(pending, executable, buffers, with_tokens)
         except Exception as error:
             self.counts[f"skipped: {type(error).__name__} while recording: {str(error)[:80]}"] += 1
         finally:
             self.recording = False
 
-    def keep(self, executable, buffers, with_tokens, name, text, test, tokens) -> None:
-        takes, gives = tokens
-        inputs = [np.array(b) for i, b in enumerate(buffers) if i not in takes]
+    def keep(self, pending: Pending, executable, buffers, with_tokens: bool) -> None:
+        """Runs a program on copies of its inputs where it would take them, and saves it."""
+        text, tokens = pending.text, pending.token_inputs
+        inputs = [np.array(b) for i, b in enumerate(buffers) if i not in tokens]
         if sum(a.nbytes for a in inputs) > self.limits.array_bytes:
             self.counts["skipped: large inputs"] += 1
             return
         if "tf.aliasing_output" in text or "jax.buffer_donor" in text:
             device = executable.local_devices()[0]
             given = iter([jax.device_put(a.copy(), device) for a in inputs])
-            buffers = [b if i in takes else next(given) for i, b in enumerate(buffers)]
+            buffers = [b if i in tokens else next(given) for i, b in enumerate(buffers)]
         results = executable.execute_sharded(buffers, with_tokens=with_tokens)
         outputs = [o[0] for o in results.disassemble_into_single_device_arrays()]
-        outputs = [np.array(o) for i, o in enumerate(outputs) if i not in gives]
+        outputs = [np.array(o) for i, o in enumerate(outputs) if i not in pending.token_outputs]
         if sum(a.nbytes for a in outputs) > self.limits.array_bytes:
             self.counts["skipped: large outputs"] += 1
             return
-        origin = {"file": self.file, "test": test, "x64": bool(jax.config.jax_enable_x64)}
-        self.store.save(Program(name, text, origin, inputs, outputs))
-        self.of_test[family(test)] += 1
+        origin = {"file": self.file, "test": pending.test, "x64": bool(jax.config.jax_enable_x64)}
+        self.store.save(Program(pending.name, text, origin, inputs, outputs))
+        self.of_test[family(pending.test)] += 1
         self.counts["kept"] += 1
 
     def finish(self) -> None:
@@ -129,7 +144,10 @@ class Recorder:
 def token_positions(module) -> tuple[set[int], set[int]]:
     """Which inputs and which outputs of a module are tokens: they order effects and hold nothing."""
     [main] = [f for f in module.body.operations if getattr(f, "sym_name", None) and f.sym_name.value == "main"]
-    return tuple({i for i, ty in enumerate(types) if "token" in str(ty)} for types in (main.type.inputs, main.type.results))
+    inputs, outputs = (
+        {i for i, ty in enumerate(types) if "token" in str(ty)} for types in (main.type.inputs, main.type.results)
+    )
+    return inputs, outputs
 
 
 def family(test: str) -> str:
@@ -197,8 +215,6 @@ class TestTookTooLong(BaseException):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
-    import signal
-
     recorder.test = item.nodeid.split("::", 1)[-1].replace("::", ".")
 
     def stop(signum, frame):

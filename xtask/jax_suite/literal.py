@@ -8,7 +8,8 @@ import re
 
 _SORT = re.compile(r'("stablehlo\.sort"\([^)]*\) <\{)([^}]*)\}>')
 _TOP_K = re.compile(
-    r"^(\s*)(%\w+)(?::\d+)? = stablehlo\.custom_call @ApproxTopK\((.*?)\) \{(.*)\} : \((.*)\) -> \(?(.*?)\)?$", re.MULTILINE
+    r"^(\s*)(%\w+)(?::\d+)? = stablehlo\.custom_call @ApproxTopK\((.*?)\) \{(.*)\} : \((.*)\) -> \(?(.*?)\)?$",
+    re.MULTILINE,
 )
 _COMPARATOR = re.compile(r"called_computations = \[@([\w.$-]+)\]")
 _SHAPE = re.compile(r"tensor<((?:\d+x)*)([^<>]*(?:<[^<>]*>)?)>")

@@ -45,7 +45,10 @@ class Report:
             for verdict in members:
                 self.reproduce(folder / group / verdict["name"], verdict)
             listed = sum(v["name"] in self.known for v in members)
-            lines.append(f"\n{len(members):5}  {kind}: {op}{f', {words}' if words else ''}" + (f" ({listed} known)" if listed else ""))
+            lines.append(
+                f"\n{len(members):5}  {kind}: {op}{f', {words}' if words else ''}"
+                + (f" ({listed} known)" if listed else "")
+            )
             for verdict in members[:3]:
                 origin = self.store.origin(verdict["name"])
                 lines.append(f"       {folder / group / verdict['name']}")
@@ -68,9 +71,11 @@ class Report:
             "literal": "once XLA takes no liberties (excess precision, fused multiply-add, order of equal keys)",
             "shadow": "at most twice as far from an f64 evaluation as XLA",
             "scaled error": "f64, within XLA's own error in f32, scaled",
-            "conditioning": "at most twice as far from XLA as XLA is from itself when inputs move by one unit in the last place",
+            "conditioning": "at most twice as far from XLA as XLA is from itself when inputs move by a unit in the last place",
         }
-        lines = [f"{count - len(differing)} of {count} programs agree ({100 - 100 * len(differing) / max(count, 1):.2f} %)"]
+        lines = [
+            f"{count - len(differing)} of {count} programs agree ({100 - 100 * len(differing) / max(count, 1):.2f} %)"
+        ]
         lines += [f"{by[key]:7}  {text}" for key, text in words.items()]
         lines.append(f"{len(differing):7}  differ")
         lines += [f"{n:14}  {kind}" for kind, n in collections.Counter(v["verdict"] for v in differing).most_common()]
@@ -95,7 +100,10 @@ class Report:
     def suspects(self, differing: list[dict]):
         """Of a program's operations, the one whose programs differ most often."""
         bad = {v["name"] for v in differing}
-        ops = {v["name"]: set(_OP.findall((self.store.folder(v["name"]) / "program.mlir").read_text())) for v in self.verdicts}
+        ops = {
+            v["name"]: set(_OP.findall((self.store.folder(v["name"]) / "program.mlir").read_text()))
+            for v in self.verdicts
+        }
         seen, failed = collections.Counter(), collections.Counter()
         for name, used in ops.items():
             seen.update(used)

@@ -64,7 +64,11 @@ class Worker:
         found = {"verdict": difference.kind, "output": difference.output, "detail": difference.detail}
         if difference.kind == "type":
             return found
-        for name, rule in (("literal", self.as_literal), ("f64", self.as_in_f64), ("conditioning", self.as_conditioned)):
+        for name, rule in (
+            ("literal", self.as_literal),
+            ("f64", self.as_in_f64),
+            ("conditioning", self.as_conditioned),
+        ):
             try:
                 stage(name, found)
                 if by := rule(program, outputs):

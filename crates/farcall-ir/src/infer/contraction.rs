@@ -39,8 +39,8 @@ pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<Vec<Type>>
     cx.in_range("dot_general_c6", "lhs_contracting_dimensions", lc, lhs.rank());
     cx.in_range("dot_general_c7", "rhs_batching_dimensions", rb, rhs.rank());
     cx.in_range("dot_general_c8", "rhs_contracting_dimensions", rc, rhs.rank());
-    // dot_general_c13. As XLA does, let precisions of floats and widths of integers differ.
-    let kind = |t: &TensorType| (t.dtype.is_float(), t.dtype.is_complex());
+    // dot_general_c13. As XLA does, let real types differ: operands are converted to the result's type.
+    let kind = |t: &TensorType| t.dtype.is_complex();
     let quantized = lhs.quant.is_some() || rhs.quant.is_some();
     cx.check(quantized || kind(lhs) == kind(rhs), "dot_general_c13", || {
         format!("lhs and rhs must have the same element type, found {lhs} and {rhs}")

@@ -88,9 +88,9 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   return
 }
 // -----
-// [dot_general_c13] 2:8: lhs and rhs must have the same element type, found tensor<2x3xf32> and tensor<3x4xi32>
-func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xi32>) {
-  %r = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x4xi32>) -> tensor<2x4xf32>
+// [dot_general_c13] 2:8: lhs and rhs must have the same element type, found tensor<2x3xf32> and tensor<3x4xcomplex<f32>>
+func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xcomplex<f32>>) {
+  %r = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x4xcomplex<f32>>) -> tensor<2x4xf32>
   return
 }
 // -----
