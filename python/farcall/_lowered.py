@@ -17,7 +17,7 @@ class Lowered:
     def __init__(self, program: Any) -> None:
         self._in = program.in_tree
         self._out = program.out_tree
-        results = getattr(program, "out_info", None) or getattr(program, "out_avals", ())
+        results = program.out_info if hasattr(program, "out_info") else program.out_avals
         self._types = [result.dtype for result in jax.tree.leaves(results)]
         # Not in JAX's documented interface: which arguments the program takes, where some are not used.
         lowering = getattr(program, "_lowering", None)

@@ -243,6 +243,8 @@ def test_trees_of_arguments_and_results():
         wrong = r"takes arguments {'b': \*, 'w': \*}, \[\*\], batch={'x': \*}, key=\*, but {'b': \*}, \[\*\], .* were given"
         with pytest.raises(TypeError, match=wrong):
             run({"b": 1.0}, args[1], **kwargs)
+    assert farcall.compile(jax.jit(lambda x: x * 2).lower(1.0))(3) == 6
+    assert farcall.compile(jax.jit(lambda: ()).lower())() == ()
     gradient = jax.grad(lambda n, x: x * 2, (0, 1), allow_int=True)
     found = farcall.compile(jax.jit(gradient).lower(1, 2.0))(1, 2.0)
     assert (found[0].dtype, float(found[1])) == (jax.dtypes.float0, 2)
