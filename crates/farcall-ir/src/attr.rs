@@ -173,6 +173,6 @@ impl Attr {
 /// the text one by one.
 const MAX_SPLAT_LIST: usize = 1024;
 
-fn is_list(l: &Literal) -> bool {
+pub(crate) fn is_list(l: &Literal) -> bool {
     l.len() <= MAX_SPLAT_LIST || !l.is_splat()
 }

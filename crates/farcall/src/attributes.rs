@@ -1,6 +1,7 @@
 //! Attributes of calls: between what a program writes and what a signature sees.
 
 use farcall_ir::attr::IntKind;
+use farcall_ir::memory;
 use farcall_ir::{Attr, Literal, Scalar};
 use farcall_sig::{AttrValue, DType, ScalarType};
 
@@ -23,6 +24,8 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
         }
         Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
             let ty = scalar_type(literal.dtype())?;
+            // A few characters of text may stand for more elements than memory holds.
+            memory::admit_scratch(literal.len().saturating_mul(2 * size_of::<AttrValue>())).ok()?;
             Some(AttrValue::Array(
                 ty,
                 literal.iter().map(|scalar| number(scalar, ty)).collect::<Option<_>>()?,

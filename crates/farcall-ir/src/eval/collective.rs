@@ -76,7 +76,7 @@ fn converted(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, E
                 return quantize::quantized(&quantize::dequantized(x, &from)?, &to).map(Value::Tensor);
             }
             let element = |i| elementwise::convert_element(m.denormals, from.dtype, to.dtype, x.get(i));
-            Ok(Value::Tensor(Literal::from_fn(to.dtype, x.dims(), element)))
+            Ok(Value::Tensor(Literal::try_from_fn(to.dtype, x.dims(), element)?))
         })
         .collect()
 }

@@ -159,6 +159,9 @@ pub(super) fn concatenate(xs: &[Value], dim: usize) -> Result<Vec<Value>, EvalEr
     }
     dims[dim] = size;
     let mut out = zeros(first.dtype(), &dims)?;
+    if out.is_empty() {
+        return one(out);
+    }
     // Along the dimensions before `dim`, each operand gives one run of bytes in turn.
     let outer: usize = dims[..dim].iter().product();
     let element = first.dtype().size();

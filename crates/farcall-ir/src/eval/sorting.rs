@@ -9,6 +9,7 @@ use super::folding::{Body, truth};
 use super::index::{for_each, position, strides, zeros};
 use super::space::same_dims;
 use crate::literal::Literal;
+use crate::memory::count;
 use crate::scalar::Scalar;
 
 /// `sort` along `dim`, always stable. All inputs are permuted alike.
@@ -59,11 +60,14 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
 pub(super) fn top_k(operand: &Literal, k: usize) -> Result<(Literal, Literal), EvalError> {
     let mut dims = operand.dims().to_vec();
     let length = dims.pop().unwrap_or(1);
-    let lines: usize = dims.iter().product();
+    let lines = count(&dims);
     let k = k.min(length);
     dims.push(k);
     let mut values = zeros(operand.dtype(), &dims)?;
     let mut places = zeros(DType::S32, &dims)?;
+    if values.is_empty() {
+        return Ok((values, places));
+    }
     for line in 0..lines {
         let elements: Vec<Scalar> = (0..length).map(|i| operand.get(line * length + i)).collect();
         let mut order: Vec<usize> = (0..length).collect();

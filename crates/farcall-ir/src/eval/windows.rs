@@ -17,6 +17,7 @@ use super::number::SHORT;
 use super::space::same_dims;
 use super::{EvalError, Semantics};
 use crate::literal::Literal;
+use crate::memory::{self, count};
 use crate::op::{ReduceWindow, SelectAndScatter};
 use crate::scalar::Scalar;
 
@@ -47,6 +48,10 @@ pub(super) fn fold_windows(
     for dtype in dtypes {
         zeros(*dtype, &result_dims)?; // an error if padding makes it too large
     }
+    if result_dims.contains(&0) {
+        return unzip(&[], &result_dims, dtypes);
+    }
+    admit_runs(&result_dims)?;
     let init: Vec<Scalar> = init_values.iter().map(|v| v.get(0)).collect();
     let tuples = if semantics == Semantics::StableHlo {
         fold_places(inputs, &init, &axes, &result_dims, body)?
@@ -72,6 +77,10 @@ pub(super) fn select(
     s: &SelectAndScatter,
     select: Body<'_>,
 ) -> Result<Vec<Option<usize>>, EvalError> {
+    if source_dims.contains(&0) {
+        return Ok(Vec::new());
+    }
+    admit_runs(source_dims)?;
     let runs: Vec<Vec<Run>> = (0..operand.dims().len())
         .map(|d| Axis {
             size: operand.dims()[d],
@@ -84,7 +93,7 @@ pub(super) fn select(
         .map(|axis| axis.runs())
         .collect();
     let operand_strides = strides(operand.dims());
-    let mut picked = Vec::with_capacity(source_dims.iter().product());
+    let mut picked = Vec::with_capacity(count(source_dims));
     let mut returned = Vec::new();
     try_for_each(source_dims, |source_index| {
         let mut selected: Option<usize> = None;
@@ -162,6 +171,12 @@ fn fold_elements(
     Ok(tuples)
 }
 
+/// Memory for what lies under each window along each dimension.
+fn admit_runs(dims: &[usize]) -> Result<(), EvalError> {
+    let each = dims.iter().map(|n| n.saturating_mul(size_of::<Run>()));
+    Ok(memory::admit_scratch(each.fold(0, usize::saturating_add))?)
+}
+
 /// Folds one dimension after the other, the last one first: the order of the elements stays.
 fn fold_dimensions(
     inputs: &[Literal],
@@ -188,9 +203,12 @@ fn fold_dimensions(
         seed = Some(init);
     }
     while let Some(d) = long.pop() {
-        let (inner, old) = (dims[d + 1..].iter().product::<usize>(), dims[d]);
-        let outer: usize = dims[..d].iter().product();
-        let mut next = Cells::empty(n, outer * runs[d].len() * inner);
+        let (inner, old) = (count(&dims[d + 1..]), dims[d]);
+        let outer = count(&dims[..d]);
+        // Between two dimensions there may be more values than before the first and after the last.
+        let between = outer.saturating_mul(runs[d].len()).saturating_mul(inner);
+        memory::admit_scratch(between.saturating_mul(n * size_of::<Scalar>() + 1))?;
+        let mut next = Cells::empty(n, between);
         for at in 0..outer * inner {
             let (o, i) = (at / inner.max(1), at % inner.max(1));
             let from = Line { first: o * old * inner + i, stride: inner };

@@ -14,8 +14,8 @@ const ASSERTION: &str = "shape_assertion";
 const SHAPES: &str = "indices_of_shape_operands";
 
 /// True for an assertion about sizes.
-pub(super) fn is_assertion(op: &Op) -> bool {
-    matches!(op, Op::CustomCall(call) if call.target == ASSERTION)
+pub(super) fn is_assertion(inst: &Inst) -> bool {
+    inst.results.is_empty() && matches!(&inst.op, Op::CustomCall(call) if call.target == ASSERTION)
 }
 
 /// Decides an assertion.

@@ -172,7 +172,7 @@ impl<'m> Walk<'_, 'm> {
         mut new: Box<Inst>,
         out: &mut Vec<Inst>,
     ) -> Result<(), Failed> {
-        if custom_call::is_assertion(&inst.op) {
+        if custom_call::is_assertion(inst) {
             return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
         }
         if !disguised::to_op(self, call, inst, &mut new)? {
@@ -320,12 +320,16 @@ impl<'m> Walk<'_, 'm> {
         // What has a region may run for long.
         let small = |v: &ValueId| {
             let ty = self.to.tensor(*v);
-            ty.is_some_and(|t| t.quant.is_none() && t.elements().is_some_and(|n| n <= super::SMALL))
+            // A tensor without elements may be large along its other dimensions.
+            let few = |t: &TensorType| {
+                t.dims.iter().fold(1, |n: usize, d| n.saturating_mul((*d).max(1))) <= super::SMALL
+            };
+            ty.is_some_and(|t| t.quant.is_none() && t.is_static() && few(t))
         };
         let foldable = !new.results.is_empty()
             && new.regions.is_empty()
             && new.results.iter().all(small)
-            && new.operands.iter().all(|v| self.known.contains_key(v))
+            && new.operands.iter().all(|v| self.known.contains_key(v) && small(v))
             && !matches!(
                 new.op,
                 Op::Rng(_) | Op::CreateToken | Op::AfterAll | Op::PartitionId | Op::ReplicaId

@@ -43,7 +43,7 @@ pub const MAX_DEPTH: usize = 200;
 pub fn is_needed(module: &Module) -> bool {
     module.funcs.iter().any(|func| {
         let mut found = !func.values().all(|v| is_static(func.ty(v)));
-        func.walk(&mut |inst| found |= custom_call::is_assertion(&inst.op));
+        func.walk(&mut |inst| found |= custom_call::is_assertion(inst));
         found
     })
 }

@@ -10,55 +10,67 @@
 use std::collections::HashMap;
 
 use farcall_ir::eval::Semantics;
-use farcall_ir::{DType, Diagnostic, Inst, Span};
+use farcall_ir::{DType, Diagnostic, Inst, Span, ValueId};
 
-use super::lower::{Lowering, Operand, VirtualId};
+use super::lower::{Lowering, Operand};
 use crate::plan::{Thunk, ThunkOp};
 
 /// Operations in a row that are computed again in `f32`.
 const MAX_CHAIN: usize = 16;
 
-/// What is known of `bf16`s that are results of arithmetic and have one use.
-#[derive(Default)]
-pub(super) struct Excess {
-    /// The operation that made the value, and its operands.
-    made: HashMap<VirtualId, (ThunkOp, Vec<Operand>)>,
-    /// The value in `f32`, before its last rounding.
-    unrounded: HashMap<VirtualId, Operand>,
+/// The `bf16`s of a region that are results of arithmetic there and have one use.
+///
+/// They are known by their names in the function: a name stands for one use, whatever other names the same
+/// place has. Each region has its own, so that what is computed in a branch serves that branch alone.
+pub(super) type Arithmetic = HashMap<ValueId, Made>;
+
+/// What made a value: the operation, its operands, and their names.
+#[derive(Clone)]
+pub(super) struct Made {
+    op: ThunkOp,
+    inputs: Vec<(ValueId, Operand)>,
 }
 
 impl Lowering<'_> {
-    /// Notes what made a value.
-    pub(super) fn note_arithmetic(&mut self, inst: &Inst, op: &ThunkOp, inputs: &[Operand], out: &Operand) {
+    /// Notes what made the result of an instruction.
+    pub(super) fn note_arithmetic(&mut self, inst: &Inst, op: &ThunkOp, inputs: &[Operand], dtype: DType) {
         let arithmetic = matches!(op, ThunkOp::Unary(_) | ThunkOp::Binary(_));
-        let narrow = out.ty.dtype == DType::BF16 && self.numerics.semantics == Semantics::Xla;
-        if arithmetic && narrow && inst.results.iter().all(|r| self.uses(*r) == 1) {
-            self.excess.made.insert(out.id, (op.clone(), inputs.to_vec()));
+        let narrow = dtype == DType::BF16 && self.numerics.semantics == Semantics::Xla;
+        if let [result] = inst.results[..]
+            && arithmetic
+            && narrow
+            && self.uses(result) == 1
+        {
+            let inputs = inst.operands.iter().copied().zip(inputs.iter().cloned()).collect();
+            self.arithmetic().insert(result, Made { op: op.clone(), inputs });
         }
     }
 
-    /// The value in `f32` before it was rounded to `bf16`; `None` unless it is the result of arithmetic.
-    pub(super) fn unrounded(&mut self, x: &Operand, span: Span) -> Result<Option<Operand>, Diagnostic> {
-        self.unrounded_to(x, span, MAX_CHAIN)
+    /// The first operand of an instruction in `f32`, before it was rounded to `bf16`; `None` unless it is the
+    /// result of arithmetic in the same region, and this is its use.
+    pub(super) fn unrounded(&mut self, inst: &Inst, x: &Operand) -> Result<Option<Operand>, Diagnostic> {
+        let Some(name) = inst.operands.first() else { return Ok(None) };
+        self.unrounded_to(*name, x, inst.span, MAX_CHAIN)
     }
 
-    fn unrounded_to(&mut self, x: &Operand, span: Span, chain: usize) -> Result<Option<Operand>, Diagnostic> {
-        if let Some(known) = self.excess.unrounded.get(&x.id) {
-            return Ok(Some(Operand { id: known.id, ty: x.ty.with_dtype(DType::F32) }));
-        }
-        let Some((op, inputs)) = self.excess.made.get(&x.id).cloned().filter(|_| chain > 0) else {
+    fn unrounded_to(
+        &mut self,
+        name: ValueId,
+        x: &Operand,
+        span: Span,
+        chain: usize,
+    ) -> Result<Option<Operand>, Diagnostic> {
+        let Some(made) = self.arithmetic().get(&name).cloned().filter(|_| chain > 0) else {
             return Ok(None);
         };
-        let mut wide = Vec::with_capacity(inputs.len());
-        for input in &inputs {
-            wide.push(match self.unrounded_to(input, span, chain - 1)? {
+        let mut wide = Vec::with_capacity(made.inputs.len());
+        for (name, input) in &made.inputs {
+            wide.push(match self.unrounded_to(*name, input, span, chain - 1)? {
                 Some(unrounded) => unrounded,
                 None => self.wide(ThunkOp::Convert, vec![input.clone()], input, span)?,
             });
         }
-        let out = self.wide(op, wide, x, span)?;
-        self.excess.unrounded.insert(x.id, out.clone());
-        Ok(Some(out))
+        self.wide(made.op, wide, x, span).map(Some)
     }
 
     /// The result of an operation in `f32`, in the shape of `like`.

@@ -17,7 +17,7 @@ use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
 
-use super::excess::Excess;
+use super::excess::Arithmetic;
 use crate::custom_call::CallSite;
 use crate::plan::{ConstantId, ParamId, ReferenceSite, Thunk, ThunkOp};
 use crate::registry::Registry;
@@ -93,7 +93,6 @@ pub(super) fn lower(
         frames: Vec::new(),
         nesting: 0,
         emitted: 0,
-        excess: Excess::default(),
         diagnostics: Diagnostics::default(),
         noted: HashSet::new(),
     };
@@ -172,7 +171,6 @@ pub(super) struct Lowering<'m> {
     frames: Vec<Frame<'m>>,
     nesting: usize,
     emitted: usize,
-    pub(super) excess: Excess,
     /// Mistakes that do not stop the walk: missing targets.
     pub(super) diagnostics: Diagnostics,
     /// Where they are, and what kind they are of.
@@ -199,6 +197,7 @@ struct Frame<'m> {
     next: usize,
     steps: Vec<Step>,
     exit: Exit<'m>,
+    arithmetic: Arithmetic,
 }
 
 /// What happens when a region has been walked.
@@ -266,7 +265,7 @@ impl<'m> Lowering<'m> {
     }
 
     fn enter(&mut self, region: &'m Region, steps: Vec<Step>, exit: Exit<'m>) {
-        self.frames.push(Frame { region, next: 0, steps, exit });
+        self.frames.push(Frame { region, next: 0, steps, exit, arithmetic: Arithmetic::new() });
     }
 
     fn inst(&mut self, inst: &'m Inst) -> Result<(), Diagnostic> {
@@ -522,6 +521,11 @@ impl<'m> Lowering<'m> {
 
     fn frame(&mut self) -> &mut Frame<'m> {
         self.frames.last_mut().expect("code is emitted while a region is walked")
+    }
+
+    /// What is known of the `bf16`s of the region that is being walked.
+    pub(super) fn arithmetic(&mut self) -> &mut Arithmetic {
+        &mut self.frame().arithmetic
     }
 
     /// The function that is being inlined.

@@ -91,7 +91,7 @@ impl<'m> Lowering<'m> {
             Op::Clamp if support::ordered(first) => one(ThunkOp::Clamp),
             Op::Convert if first == ty.dtype => return Ok(xs.first().cloned()),
             Op::Convert if first == DType::BF16 && matches!(ty.dtype, DType::F32 | DType::F64) => {
-                match self.unrounded(&xs[0], inst.span)? {
+                match self.unrounded(inst, &xs[0])? {
                     Some(wide) if ty.dtype == DType::F32 => return Ok(Some(wide)),
                     wide => (ThunkOp::Convert, vec![wide.unwrap_or_else(|| xs[0].clone())]),
                 }
@@ -130,7 +130,7 @@ impl<'m> Lowering<'m> {
                 Some(op) if xs.len() == 2 && support::reduce(op, first) => {
                     let reduce = ThunkOp::Reduce(Reduce { op, dims: reduced_dims(&xs[0].ty, dims) });
                     if op == ReduceOp::Add
-                        && let Some(terms) = self.unrounded(&xs[0], inst.span)?
+                        && let Some(terms) = self.unrounded(inst, &xs[0])?
                     {
                         let init = self.widened(&xs[1], DType::F32, inst.span)?.unwrap_or(xs[1].clone());
                         let sum = self.fresh(&ty.with_dtype(DType::F32), inst.span)?;
@@ -146,7 +146,7 @@ impl<'m> Lowering<'m> {
             _ => return Ok(None),
         };
         let out = self.fresh(ty, inst.span)?;
-        self.note_arithmetic(inst, &op, &inputs, &out);
+        self.note_arithmetic(inst, &op, &inputs, ty.dtype);
         self.emit(op, inputs, out.clone(), inst.span)?;
         Ok(Some(out))
     }

@@ -45,7 +45,7 @@ pub struct Plan {
     pub calls: Vec<Arc<CallSite>>,
     /// The instructions that have no kernel and are evaluated.
     pub references: Vec<ReferenceSite>,
-    /// What a run does with subnormal numbers.
+    /// How a run computes.
     pub numerics: Numerics,
     /// The program that this was made from.
     pub module: Arc<Module>,

@@ -1,7 +1,7 @@
 //! Attributes of collectives.
 
 use super::{Bad, Fields, Put, i64_attr};
-use crate::attr::Attr;
+use crate::attr::{Attr, is_list};
 use crate::literal::Literal;
 use crate::op::collective::Channel;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, Op, ReduceScatter};
@@ -85,7 +85,7 @@ pub(in crate::text) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
 /// A constant of integers.
 fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> {
     match f.required(key)? {
-        Attr::Dense(ids) if ids.dtype().is_integer() => Ok(ids),
+        Attr::Dense(ids) if ids.dtype().is_integer() && is_list(&ids) => Ok(ids),
         other => Err(format!("attribute `{key}` is dense<…> of a tensor of integers, not {other}")),
     }
 }

@@ -65,10 +65,10 @@ unsafe fn product(d: &Dot, dtype: DType, x: *const u8, y: *const u8, out: *mut u
     let s = |stride: usize| stride as isize;
     let ((lm, lk), (rk, rn)) = (d.lhs, d.rhs);
     macro_rules! gemm {
-        ($gemm:path, $ty:ty) => {{
+        ($gemm:path, $ty:ty, $summands:expr) => {{
             let (x, y, out) = (x.cast::<$ty>(), y.cast::<$ty>(), out.cast::<$ty>());
-            for start in (0..d.k).step_by(SUMMANDS) {
-                let k = SUMMANDS.min(d.k - start);
+            for start in (0..d.k).step_by($summands) {
+                let k = $summands.min(d.k - start);
                 let keep = if start == 0 { 0.0 } else { 1.0 };
                 let (x, y) = (x.add(start * lk), y.add(start * rk));
                 $gemm(d.m, k, d.n, 1.0, x, s(lm), s(lk), y, s(rk), s(rn), keep, out, s(d.n), 1);
@@ -78,8 +78,8 @@ unsafe fn product(d: &Dot, dtype: DType, x: *const u8, y: *const u8, out: *mut u
     // SAFETY: the caller's promise; the result is row-major.
     unsafe {
         match dtype {
-            DType::F32 if d.k > 0 => gemm!(matrixmultiply::sgemm, f32),
-            DType::F64 if d.k > 0 => gemm!(matrixmultiply::dgemm, f64),
+            DType::F32 if d.k > 0 => gemm!(matrixmultiply::sgemm, f32, SUMMANDS),
+            DType::F64 if d.k > 0 => gemm!(matrixmultiply::dgemm, f64, d.k),
             DType::C64 => {
                 simple::<Complex<f32>, _>(d, x, y, out, Complex::default(), |t, a, b| t + a * b, |t| t)
             }

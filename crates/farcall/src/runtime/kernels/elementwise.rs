@@ -281,22 +281,30 @@ pub(in crate::runtime) unsafe fn binary(
         Binary::ShiftLeft => numbers!([ints], shl),
         Binary::ShiftRightArithmetic => numbers!([ints], shr_arithmetic),
         Binary::ShiftRightLogical => numbers!([ints], shr_logical),
-        // SAFETY: the caller's promise, for all types below.
-        Binary::Atan2 => unsafe {
-            match dtype {
-                DType::F32 => map2::<f32, f32, f32>(xs, out, n, f32::atan2),
-                DType::F64 => map2::<f64, f64, f64>(xs, out, n, f64::atan2),
-                DType::F16 => {
-                    map2::<f16, f16, f16>(xs, out, n, |x, y| f16::from_f32(x.to_f32().atan2(y.to_f32())))
+        Binary::Atan2 => {
+            let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+            let narrow = |x: f32, y: f32| (x * one).atan2(y * one) * one;
+            // SAFETY: the caller's promise, for all types below.
+            unsafe {
+                match dtype {
+                    DType::F32 => map2::<f32, f32, f32>(xs, out, n, narrow),
+                    DType::F64 => {
+                        map2::<f64, f64, f64>(xs, out, n, |x, y| (x * one64).atan2(y * one64) * one64)
+                    }
+                    DType::F16 => {
+                        map2::<f16, f16, f16>(xs, out, n, |x, y| {
+                            f16::from_f32(narrow(x.to_f32(), y.to_f32()))
+                        });
+                    }
+                    DType::BF16 => map2::<bf16, bf16, bf16>(xs, out, n, |x, y| {
+                        bf16::from_f32(narrow(x.to_f32(), y.to_f32()))
+                    }),
+                    _ => return false,
                 }
-                DType::BF16 => {
-                    map2::<bf16, bf16, bf16>(xs, out, n, |x, y| bf16::from_f32(x.to_f32().atan2(y.to_f32())));
-                }
-                _ => return false,
             }
             true
-        },
-        // SAFETY: as above.
+        }
+        // SAFETY: the caller's promise.
         Binary::Complex => unsafe {
             match dtype {
                 DType::F32 => map2::<f32, f32, Complex<f32>>(xs, out, n, Complex::new),
