@@ -334,4 +334,43 @@ mod tests {
         let error = message(&file, &TensorType::new(DType::S4, [2]));
         assert_eq!(error, "element 1 is 0x08, which is out of the range of s4");
     }
+
+    /// Files that are almost .npy files: a tensor or an error. `FARCALL_FUZZ_ITERATIONS` makes it longer.
+    #[test]
+    fn damaged_files_are_tensors_or_errors() {
+        let iterations = std::env::var("FARCALL_FUZZ_ITERATIONS").map_or(20_000, |n| n.parse().unwrap());
+        let seeds = [
+            (header("<f4", false, "(2, 3)"), DType::F32),
+            (header(">i2", true, "(4, 2, 1)"), DType::S16),
+            (header("|b1", false, "()"), DType::Pred),
+            (header("<c16", true, "(3,)"), DType::C128),
+        ];
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut below = |n: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % n as u64) as usize
+        };
+        let mut read = 0;
+        for _ in 0..iterations {
+            let (header, dtype) = &seeds[below(seeds.len())];
+            let mut file = header.clone();
+            file.extend((0..96).map(|i| i as u8));
+            file.truncate(header.len() + below(97));
+            for _ in 0..below(4) {
+                let at = below(header.len());
+                match below(3) {
+                    0 => file[at] = below(256) as u8,
+                    1 => file[at] = b"0123456789<>|(),'fiubc{}[]TF"[below(28)],
+                    _ => file.insert(at, b"0123456789,()[]"[below(15)]),
+                }
+            }
+            let any = TensorType::new(*dtype, [DYNAMIC, DYNAMIC]);
+            read += usize::from(read_from(file.as_slice(), &any).is_ok());
+            let outcome = read_one_of(file.as_slice(), &[*dtype, DType::BF16]);
+            read += usize::from(outcome.is_ok());
+        }
+        assert!(read > iterations / 50, "{read} of {iterations}");
+    }
 }

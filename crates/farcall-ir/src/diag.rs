@@ -232,6 +232,15 @@ impl Diagnostics {
         }
     }
 
+    /// Keeps one in any case: the one that nothing can be found after.
+    pub fn push_last(&mut self, diagnostic: Diagnostic) {
+        if self.is_full() {
+            self.kept.pop();
+            self.omitted += 1;
+        }
+        self.kept.push(diagnostic);
+    }
+
     /// True if more are only counted: their words need not be found.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= Diagnostics::MAX

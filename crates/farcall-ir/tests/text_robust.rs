@@ -217,9 +217,9 @@ fn aliases_of_aliases_stay_small() {
 fn greed_is_an_error() {
     let constant = |c: &str| format!("func.func @f() {{\n%0 = stablehlo.constant {c}\nreturn\n}}");
     for c in [
-        "dense<1.0> : tensor<100000000000xf32>",
+        "dense<1.0> : tensor<9000000000000000000xf32>",
         "dense<1> : tensor<9223372036854775807x9223372036854775807xi8>",
-        "dense<\"0x00\"> : tensor<5000000000xi8>",
+        "dense<\"0x0011\"> : tensor<5000000000xi8>",
         "dense<[1, 2]> : tensor<99999999999xi64>",
         "dense<\"0x0011\"> : tensor<99999999999999xi64>",
         "dense<> : tensor<99999999999xi64>",
@@ -228,7 +228,8 @@ fn greed_is_an_error() {
     ] {
         error(&constant(c));
     }
-    assert!(error(&constant("dense<0.0> : tensor<1073741825xf32>")).contains("take more than"));
+    // A splat is one element, however many it stands for.
+    assert!(parse(&constant("dense<0.0> : tensor<100000000000xf32>")).is_ok());
 }
 
 #[test]

@@ -9,7 +9,6 @@
 //! ```text
 //! FARCALL_FUZZ_ITERATIONS=1000000 cargo test --release -p farcall --test fuzz_programs -- --nocapture
 //! ```
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "says what was tried, to repeat it")]
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -138,7 +137,7 @@ fn mutated_programs_end_in_results_or_errors() {
     println!(
         "{iterations} programs made of {} with seed {seed} in {:.0?}: {read} could be read, {verified} are valid, {compiled} \
          compiled, {engine} gave results in the engine, {evaluator} in the evaluator; {heavy} were not run for their work",
-        Seeds::new(seeds::programs()).len(),
+        seeds::programs().len(),
         start.elapsed()
     );
     assert!(found.is_empty(), "{found}");

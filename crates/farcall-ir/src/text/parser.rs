@@ -408,7 +408,7 @@ impl<'s> Parser<'s> {
 
     /// Records the mistake that keeps the parser from going on.
     pub(super) fn stop<T>(&mut self, d: Diagnostic) -> Parsed<T> {
-        self.diagnostics.push(d);
+        self.diagnostics.push_last(d);
         Err(Stop)
     }
 

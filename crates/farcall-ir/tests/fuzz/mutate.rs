@@ -25,10 +25,6 @@ impl Seeds {
         Seeds { texts }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.texts.len()
-    }
-
     /// One of the texts, changed a little.
     pub(crate) fn mutated(&self, random: &mut Random) -> String {
         let mut text = self.texts[random.below(self.texts.len())].clone();

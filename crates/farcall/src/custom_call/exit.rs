@@ -60,9 +60,10 @@ fn doing() -> Option<String> {
             let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
             Some(format!("custom call `{target}`{at}, in its {} stage,", stage.name()))
         }
-        // SAFETY: as above, for `opens`.
         Doing::Opening(path) => {
-            Some(format!("a static constructor of library {}", unsafe { &*path }.display()))
+            // SAFETY: as above, for `opens`.
+            let path = unsafe { &*path };
+            Some(format!("a static constructor of library {}", path.display()))
         }
     }
 }

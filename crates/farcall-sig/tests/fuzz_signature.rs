@@ -1,0 +1,51 @@
+//! The reader of the signature language on texts that are almost signatures: a signature or a mistake with its place,
+//! never a panic; what is read prints as text that reads as the same.
+//!
+//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run.
+
+use farcall_sig::signature::Signature;
+
+#[path = "../../farcall-ir/tests/fuzz/mutate.rs"]
+mod mutate;
+#[path = "../../farcall/tests/fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+
+use mutate::Seeds;
+use random::Random;
+
+const SIGNATURES: [&str; 8] = [
+    r#"(a: bool = true, b: i8 = -128, c: f32 = 1e-6, d: f64 = -inf, e: f32 = nan, f: str = "a\"\\\n\tä") -> ()"#,
+    r#"(p: [i64] = [], q: [f32] = [1, -2.5], r: "a" | "b" = "b", s: dict?, t: u64 = 18446744073709551615, u: i64?) -> ()"#,
+    "(k: i64, x: f32[k, 3], y: complex(real(T))[*, n]) -> (z: acc(T)[*, n-(k-1), (n+k)*2, n*k/2%3, n/(k*2)]) where T: c64",
+    "(x: T[*, a, b, c] layout(2, 0, 1)) -> (y: T[*, a, b, c] layout(2, 0, 1) aliases x) where T: any; *: map; a: whole; a != b; a < b; b >= c",
+    "(x: f32[*, n], scale: f32[n], eps: f32 = 1e-6) -> (y: f32[*, n])",
+    "(a: T[*, m, k], b: T[*, k, n]) -> (c: T[*, m, n]) where T: float",
+    "(x: T[..]) -> (y: T[..]) where T: f32 | f64",
+    "() -> ()",
+];
+
+fn target(text: &str) {
+    match Signature::parse(text) {
+        Ok(signature) => {
+            let printed = signature.to_string();
+            let again =
+                Signature::parse(&printed).unwrap_or_else(|e| panic!("{}\nread: {text}", e.render(&printed)));
+            // Not the signatures: a default of NaN is not equal to itself.
+            assert_eq!(again.to_string(), printed, "{text}");
+        }
+        Err(e) => drop(e.render(text)),
+    }
+}
+
+#[test]
+fn signatures() {
+    let number = |name: &str, default: usize| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
+    };
+    let (seed, iterations) = (number("FARCALL_FUZZ_SEED", 1), number("FARCALL_FUZZ_ITERATIONS", 10_000));
+    let seeds = Seeds::new(SIGNATURES.map(str::to_owned).to_vec());
+    for i in 0..iterations {
+        target(&seeds.mutated(&mut Random::new((seed as u64) << 40 | i as u64)));
+    }
+}
