@@ -118,14 +118,14 @@ module @jit__lambda attributes {jax.uses_shape_polymorphism = true, mhlo.num_par
 }
 
 // run: dense<[0.25, 0.25, 2.0, -1.0, -0.5, 2.0]> : tensor<6xf32> ; dense<[5, 0, -1]> : tensor<3xi32>
-// = dense<[0.25, 0.25, 2.0]> : tensor<3xf32>
-// = dense<[0.25, 2.0, 2.0]> : tensor<3xf32>
-// = dense<[2.0, 0.25, 2.0]> : tensor<3xf32>
-// = dense<9.25> : tensor<f32>
+// = dense<[2.500000e-01, 2.500000e-01, 2.000000e+00]> : tensor<3xf32>
+// = dense<[2.500000e-01, 2.000000e+00, 2.000000e+00]> : tensor<3xf32>
+// = dense<[2.000000e+00, 2.500000e-01, 2.000000e+00]> : tensor<3xf32>
+// = dense<9.250000e+00> : tensor<f32>
 // run: dense<[0.75, 0.75]> : tensor<2xf32> ; dense<[1]> : tensor<1xi32>
-// = dense<[0.75]> : tensor<1xf32>
-// = dense<[0.75]> : tensor<1xf32>
-// = dense<[0.75]> : tensor<1xf32>
-// = dense<0.75> : tensor<f32>
+// = dense<7.500000e-01> : tensor<1xf32>
+// = dense<7.500000e-01> : tensor<1xf32>
+// = dense<7.500000e-01> : tensor<1xf32>
+// = dense<7.500000e-01> : tensor<f32>
 // run: dense<[-0.5, -1.75, 0.25, 0.0, -1.25]> : tensor<5xf32> ; dense<[1]> : tensor<1xi32>
 // fails: Input shapes do not match the polymorphic shapes specification

@@ -204,7 +204,7 @@ impl Signature {
     /// Why there is no choice: the operand that no choice fits, or else the first.
     fn no_number(&self, operands: &[usize], kinds: &[NumberKind], possible: &[Vec<DType>]) -> Mismatch {
         let alone = (0..operands.len()).find(|n| !possible.iter().any(|types| kinds[*n].fits(types[*n])));
-        let n = alone.unwrap_or_else(|| (0..kinds.len()).max_by_key(|n| kinds[*n]).unwrap_or(0));
+        let n = alone.unwrap_or(0);
         let slots = self.operand_slots(operands[n] + 1).unwrap_or_else(|_| (0..=operands[n]).collect());
         let name = super::infer::slot_names(self, &slots).pop().unwrap_or_default();
         let mut names: Vec<&str> = possible.iter().map(|types| types[n].name()).collect();
