@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Before JAX starts: XLA fuses multiplications and additions where the processor can, and SSE4.2 cannot.
-os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=SSE4_2"
+# Before JAX starts: XLA fuses multiplications and additions where the processor can, and AVX cannot.
+os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
 
 import jax
 import numpy as np
