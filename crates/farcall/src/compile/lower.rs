@@ -204,6 +204,7 @@ struct Frame<'m> {
 enum Exit<'m> {
     Entry,
     Call(&'m Inst),
+    OnlyBranch(&'m Inst),
     Condition { inst: &'m Inst, carried: Vec<Lv> },
     Body { inst: &'m Inst, carried: Vec<Lv>, condition: Vec<Step>, pred: Operand },
     Branch { inst: &'m Inst, results: Vec<Lv>, done: Vec<Vec<Step>> },
@@ -274,7 +275,7 @@ impl<'m> Lowering<'m> {
             Op::Call { callee } => self.call(inst, callee, operands),
             Op::Composite(c) => self.call(inst, &c.decomposition, operands),
             Op::While => self.enter_while(inst, operands),
-            Op::If | Op::Case => self.enter_branches(inst),
+            Op::If | Op::Case => self.enter_branches(inst, &operands),
             Op::OptimizationBarrier => self.bind(&inst.results, operands, inst.span),
             Op::CreateToken | Op::AfterAll => self.bind(&inst.results, vec![Lv::Token], inst.span),
             Op::Tuple => self.bind(&inst.results, vec![Lv::Tuple(operands)], inst.span),
@@ -326,7 +327,12 @@ impl<'m> Lowering<'m> {
         Ok(())
     }
 
-    fn enter_branches(&mut self, inst: &'m Inst) -> Result<(), Diagnostic> {
+    fn enter_branches(&mut self, inst: &'m Inst, operands: &[Lv]) -> Result<(), Diagnostic> {
+        if let Some(branch) = self.known_branch(inst, operands) {
+            let steps = std::mem::take(&mut self.frame().steps);
+            self.enter(branch, steps, Exit::OnlyBranch(inst));
+            return Ok(());
+        }
         let Some(first) = inst.regions.first() else {
             return Err(internal(inst.span, "a choice without branches"));
         };
@@ -336,6 +342,20 @@ impl<'m> Lowering<'m> {
             inst.results.iter().map(|r| self.fresh_value(func.ty(*r), inst.span)).collect();
         self.enter(first, Vec::new(), Exit::Branch { inst, results: results?, done: Vec::new() });
         Ok(())
+    }
+
+    /// The branch that is taken, if a constant says so. What the others call need not be there: a program
+    /// that was exported for several platforms has a branch for each.
+    fn known_branch(&self, inst: &'m Inst, operands: &[Lv]) -> Option<&'m Region> {
+        let Some(Lv::Tensor(index)) = operands.first() else { return None };
+        let Home::Constant(id) = self.values[index.id.index()].0 else { return None };
+        let index = self.constants.get(id.index())?.iter().next()?;
+        let last = inst.regions.len().checked_sub(1)?;
+        let branch = match inst.op {
+            Op::If => usize::from(!index.as_bool()),
+            _ => usize::try_from(index.as_i64()).map_or(last, |i| i.min(last)),
+        };
+        inst.regions.get(branch)
     }
 
     fn nest(&mut self, span: Span) -> Result<(), Diagnostic> {
@@ -355,6 +375,10 @@ impl<'m> Lowering<'m> {
             Exit::Entry => return Ok(Some((steps, values))),
             Exit::Call(inst) => {
                 self.activations.pop();
+                self.frame().steps = steps;
+                self.bind(&inst.results, values, inst.span)?;
+            }
+            Exit::OnlyBranch(inst) => {
                 self.frame().steps = steps;
                 self.bind(&inst.results, values, inst.span)?;
             }
