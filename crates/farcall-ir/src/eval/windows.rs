@@ -34,16 +34,7 @@ pub(super) fn fold_windows(
 ) -> Result<Vec<Literal>, EvalError> {
     same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
-    let axes: Vec<Axis> = (0..first.dims().len())
-        .map(|d| Axis {
-            size: first.dims()[d],
-            window: w.window[d],
-            stride: w.strides[d],
-            base_dilation: w.base_dilations[d],
-            window_dilation: w.window_dilations[d],
-            padding: w.padding[d],
-        })
-        .collect();
+    let axes = axes(first.dims(), w);
     let result_dims: Vec<usize> = axes.iter().map(Axis::windows).collect();
     for dtype in dtypes {
         zeros(*dtype, &result_dims)?; // an error if padding makes it too large
@@ -404,6 +395,19 @@ struct Axis {
     padding: (i64, i64),
 }
 
+/// The windows of a `reduce_window` along each dimension.
+fn axes(dims: &[usize], w: &ReduceWindow) -> Vec<Axis> {
+    let axis = |d: usize| Axis {
+        size: dims[d],
+        window: w.window[d],
+        stride: w.strides[d],
+        base_dilation: w.base_dilations[d],
+        window_dilation: w.window_dilations[d],
+        padding: w.padding[d],
+    };
+    (0..dims.len()).map(axis).collect()
+}
+
 impl Axis {
     /// How many windows fit.
     fn windows(&self) -> usize {
@@ -552,16 +556,7 @@ mod tests {
                 window_dilations: vec![1 + random(3), 1 + random(3)],
                 padding: (0..2).map(|_| (random(12) as i64 - 3, random(12) as i64 - 3)).collect(),
             };
-            let axes: Vec<Axis> = (0..2)
-                .map(|d| Axis {
-                    size: x.dims()[d],
-                    window: w.window[d],
-                    stride: w.strides[d],
-                    base_dilation: w.base_dilations[d],
-                    window_dilation: w.window_dilations[d],
-                    padding: w.padding[d],
-                })
-                .collect();
+            let axes = axes(x.dims(), &w);
             for axis in &axes {
                 for r in 0..axis.windows() {
                     let places: Vec<usize> = (0..axis.window).filter_map(|p| axis.element(r, p)).collect();

@@ -4,10 +4,10 @@
 //! Module ──lower──▶ steps ──dead──▶ steps ──coalesce──▶ steps ──assign──▶ places ──▶ Plan
 //! ```
 //!
-//! Steps are thunks over values that have no place yet. `lower` inlines calls and picks kernels,
-//! `dead` drops what nobody reads, `coalesce` lets loops and branches write where their results are
-//! wanted, `donate` reads which inputs the program may write to, `assign` finds places in the arena
-//! and in these.
+//! Steps are thunks over values that have no place yet. `lower` inlines calls and picks kernels (by
+//! `excess`, products of `bf16` stay in `f32`), `dead` drops what nobody reads, `coalesce` lets loops and
+//! branches write where their results are wanted, `donate` reads which inputs the program may write to,
+//! `assign` finds places in the arena and in these.
 //!
 //! **Invariants.** Nothing here runs anything, and nothing here knows the runtime. The module has
 //! been verified and is static.
