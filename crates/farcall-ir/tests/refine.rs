@@ -564,6 +564,24 @@ fn an_assertion_with_a_result_is_a_call() {
     assert!(text::print(&found).contains("@shape_assertion"));
 }
 
+/// The branch that is taken returns what its instruction declares.
+#[test]
+fn a_known_branch_of_another_type_is_an_error() {
+    let program = "func.func @main(%x: tensor<?xf32>) -> tensor<4xf32> {
+      %c = stablehlo.constant dense<true> : tensor<i1>
+      %0 = \"stablehlo.if\"(%c) ({
+        stablehlo.return %x : tensor<?xf32>
+      }, {
+        stablehlo.return %x : tensor<?xf32>
+      }) : (tensor<i1>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }";
+    assert!(refined(program, &["tensor<4xf32>"]).is_ok());
+    assert!(
+        refined(program, &["tensor<5xf32>"]).unwrap_err().to_string().contains("result 0 of stablehlo.if")
+    );
+}
+
 #[test]
 fn the_work_is_bounded() {
     let ty = "(tensor<?xf32>, tensor<i32>) -> tensor<?xf32>";

@@ -81,6 +81,11 @@ impl Interrupt {
         self.read_clock(ask)
     }
 
+    /// Something may have taken long: the next look reads the clock.
+    pub(crate) fn look_soon(&self) {
+        self.left.store(0, Ordering::Relaxed);
+    }
+
     #[cold]
     fn read_clock(&self, ask: &(dyn Fn() -> bool + Send + Sync)) -> bool {
         let now = u64::try_from(self.begin.elapsed().as_micros()).unwrap_or(u64::MAX);

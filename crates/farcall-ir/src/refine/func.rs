@@ -450,6 +450,13 @@ impl<'m> Walk<'_, 'm> {
             let Some(taken) = inst.regions.get(taken.min(last)) else { return Ok(()) };
             let mut taken = self.nested(inst, taken, &[], &[])?;
             let returned = taken.returned().to_vec();
+            for (i, (result, value)) in inst.results.iter().zip(&returned).enumerate() {
+                let (declared, found) = (&self.from[*result], &self.to[*value]);
+                if more_specific(declared, found).is_none() {
+                    let what = format!("result {i} of {}", name_of(&new));
+                    return Err(contradiction(&what, found, declared, &new));
+                }
+            }
             taken.insts.pop();
             out.append(&mut taken.insts);
             self.values.extend(inst.results.iter().copied().zip(returned));

@@ -165,10 +165,16 @@ impl<'a> Executor<'a> {
             ThunkOp::While => return self.repeat(t),
             ThunkOp::Case => return self.choose(t),
             ThunkOp::CustomCall(call) => return self.custom_call(t, call),
-            ThunkOp::Reference(id) => return self.reference(t, id.index()),
+            ThunkOp::Reference(id) => {
+                self.look_soon();
+                return self.reference(t, id.index());
+            }
             // SAFETY: the plan is validated: the places hold what the operation needs.
             _ => unsafe { self.kernel(t) },
         };
+        if matches!(t.op, ThunkOp::Dot(_)) {
+            self.look_soon();
+        }
         if known {
             return Ok(());
         }
@@ -180,6 +186,13 @@ impl<'a> Executor<'a> {
         match self.interrupt {
             Some(interrupt) if interrupt.is_due() => Err(RunError::Interrupted),
             _ => Ok(()),
+        }
+    }
+
+    /// After what may take long, whoever interrupts is asked again, however short the thunks before were.
+    fn look_soon(&self) {
+        if let Some(interrupt) = self.interrupt {
+            interrupt.look_soon();
         }
     }
 

@@ -85,7 +85,7 @@ pub enum RunError {
     #[error(transparent)]
     Iterations(#[from] TooMany),
     /// The plan asks for a kernel that there is not: a mistake of the engine.
-    #[error("no kernel for {kind} at {place}; this is a mistake of farcall")]
+    #[error("no kernel for {kind} at {place}; this is a bug in farcall")]
     NoKernel {
         /// Kind of the thunk.
         kind: &'static str,

@@ -50,7 +50,7 @@ impl Host for Nested<'_> {
     fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
         let key = NestedCall::key(site.inst);
         let found = self.site.calls.iter().position(|call| call.instruction == key);
-        let number = found.ok_or("this call is not known to the plan; this is a mistake of farcall")?;
+        let number = found.ok_or("this call is not known to the plan; this is a bug in farcall")?;
         let plan = &self.site.calls[number].plan;
         let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
         let mode = Mode::enter(plan.numerics.denormals);
