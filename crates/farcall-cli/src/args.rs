@@ -39,7 +39,9 @@ fn bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = unit.map_or((text, 1), |(_, unit)| (&text[..text.len() - 1], unit));
     match number.parse::<f64>() {
         Ok(n) if n >= 0.0 && n.is_finite() => Ok((n * unit as f64) as usize),
-        _ => Err(format!("`{text}` is not a size; one is 500M or 4G")),
+        _ => Err(format!(
+            "`{text}` is not a size: write a number of bytes, or one with K, M, G or T, as in 500M or 1.5G"
+        )),
     }
 }
 

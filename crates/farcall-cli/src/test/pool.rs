@@ -133,6 +133,14 @@ impl Worker {
         if let Some(semantics) = args.semantics.and_then(|s| s.to_possible_value()) {
             command.arg("--semantics").arg(semantics.get_name());
         }
+        // The limits of this process are those of its workers.
+        let (memory, iterations) = (farcall::memory::limit(), farcall::iterations::limit());
+        if memory != usize::MAX {
+            command.arg("--memory-limit").arg(memory.to_string());
+        }
+        if iterations != u64::MAX {
+            command.arg("--iteration-limit").arg(iterations.to_string());
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start a worker")?;
         let stdout = child.stdout.take().context("a worker has no output")?;

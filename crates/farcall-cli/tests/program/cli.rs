@@ -658,3 +658,29 @@ fn paths_need_not_be_utf8() {
     std::fs::write(folder.0.path().join(&program), checking(2)).unwrap();
     assert!(with(&["test"], &["--jobs".as_ref(), "2".as_ref()]).contains("1 passed"));
 }
+
+/// The processes that run tests have the limits of the one that starts them.
+#[test]
+fn tests_run_under_the_limits() {
+    let folder = Folder::new().with(
+        "loop.mlir",
+        "func.func @main() {
+  %x = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.while(%a = %x) : tensor<i32>
+    cond {
+      %t = stablehlo.constant dense<true> : tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    } do {
+      %o = stablehlo.constant dense<1> : tensor<i32>
+      %n = stablehlo.add %a, %o : tensor<i32>
+      stablehlo.return %n : tensor<i32>
+    }
+  check.expect_eq_const %0, dense<1> : tensor<i32>
+  return
+}
+",
+    );
+    let ended = folder.farcall(["test", "loop.mlir", "--iteration-limit", "10", "--timeout", "60"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stdout.contains("more than 10 iterations"), "{}", ended.stdout);
+}
