@@ -12,11 +12,11 @@ import farcall
 pytest.importorskip("jax")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "xtask/jax_suite"))
 
-import agreement  # noqa: E402
-import conditioning  # noqa: E402
-import literal  # noqa: E402
-import shadow  # noqa: E402
-import store  # noqa: E402
+import agreement  # noqa: E402, once the path is set
+import conditioning  # noqa: E402, once the path is set
+import literal  # noqa: E402, once the path is set
+import shadow  # noqa: E402, once the path is set
+import store  # noqa: E402, once the path is set
 
 
 def kind(got, want):

@@ -16,7 +16,7 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 lax = jax.lax
 
-import farcall  # noqa: E402
+import farcall  # noqa: E402, once JAX is known to be there
 
 FLOATS = ["float32", "float32", "float32", "bfloat16", "float16"]
 INTS = ["int32", "int32", "int8", "uint8", "int16", "uint32"]

@@ -11,7 +11,7 @@ pub enum Denormals {
     Flush,
 }
 
-/// Whose word counts where XLA computes something else than the StableHLO specification says.
+/// Whose word counts where XLA and the StableHLO specification differ.
 ///
 /// `docs/semantics.md` lists every such place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

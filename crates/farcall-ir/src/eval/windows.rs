@@ -114,26 +114,12 @@ fn fold_places(
 ) -> Result<Vec<Scalar>, EvalError> {
     let input_strides = strides(inputs.first().map_or(&[][..], Literal::dims));
     let window: Vec<usize> = axes.iter().map(|a| a.window).collect();
-    let mut tuples = Vec::new();
-    let (mut args, mut accumulator) = (Vec::new(), Vec::new());
-    try_for_each(result_dims, |result_index| {
-        accumulator.clear();
-        accumulator.extend_from_slice(init);
+    fold_each(inputs, init, result_dims, body, |result_index, step| {
         try_for_each(&window, |place| {
             let each = axes.iter().zip(result_index).zip(place).zip(&input_strides);
-            let element: Option<usize> = each.map(|(((a, r), w), s)| Some(a.element(*r, *w)? * s)).sum();
-            args.clear();
-            args.extend_from_slice(&accumulator);
-            match element {
-                Some(element) => args.extend(inputs.iter().map(|t| t.get(element))),
-                None => args.extend_from_slice(init),
-            }
-            body(&args, &mut accumulator)
-        })?;
-        tuples.extend_from_slice(&accumulator);
-        Ok(())
-    })?;
-    Ok(tuples)
+            step(each.map(|(((a, r), w), s)| Some(a.element(*r, *w)? * s)).sum())
+        })
+    })
 }
 
 /// Folds the elements under every window, one by one.
@@ -145,15 +131,34 @@ fn fold_elements(
 ) -> Result<Vec<Scalar>, EvalError> {
     let input_strides = strides(inputs.first().map_or(&[][..], Literal::dims));
     let result_dims: Vec<usize> = runs.iter().map(Vec::len).collect();
+    fold_each(inputs, init, &result_dims, body, |result_index, step| {
+        each_element(runs, &input_strides, result_index, |element| step(Some(element)))
+    })
+}
+
+/// A step of a fold: with the element that has this number, or with the init values.
+type FoldStep<'a> = &'a mut dyn FnMut(Option<usize>) -> Result<(), EvalError>;
+
+/// Folds what `visit` finds under each window into the init values, in its order.
+fn fold_each(
+    inputs: &[Literal],
+    init: &[Scalar],
+    result_dims: &[usize],
+    body: Body<'_>,
+    visit: impl Fn(&[usize], FoldStep<'_>) -> Result<(), EvalError>,
+) -> Result<Vec<Scalar>, EvalError> {
     let mut tuples = Vec::new();
     let (mut args, mut accumulator) = (Vec::new(), Vec::new());
-    try_for_each(&result_dims, |result_index| {
+    try_for_each(result_dims, |result_index| {
         accumulator.clear();
         accumulator.extend_from_slice(init);
-        each_element(runs, &input_strides, result_index, |element| {
+        visit(result_index, &mut |element| {
             args.clear();
             args.extend_from_slice(&accumulator);
-            args.extend(inputs.iter().map(|t| t.get(element)));
+            match element {
+                Some(element) => args.extend(inputs.iter().map(|t| t.get(element))),
+                None => args.extend_from_slice(init),
+            }
             body(&args, &mut accumulator)
         })?;
         tuples.extend_from_slice(&accumulator);
