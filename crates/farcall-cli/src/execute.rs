@@ -75,15 +75,15 @@ impl<'m> Ready<'m> {
 /// Reports every custom call whose target is not there, as the engine does when it compiles.
 fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
-    for func in &module.funcs {
+    for func in module.funcs() {
         func.walk(&mut |inst| {
             if diagnostics.is_full() {
                 return;
             }
-            if let Op::CustomCall(call) = &inst.op
+            if let Op::CustomCall(call) = inst.op()
                 && let Err(e) = registry.resolve(call, &Platform::Host)
             {
-                diagnostics.push(e.at(inst.span));
+                diagnostics.push(e.at(inst.span()));
             }
         });
     }

@@ -46,7 +46,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     for (name, n) in counts {
         table.add_row([Cell::new(name), Cell::new(n).set_alignment(comfy_table::CellAlignment::Right)]);
     }
-    writeln!(out, "\n{}", count(module.funcs.len(), "function"))?;
+    writeln!(out, "\n{}", count(module.funcs().len(), "function"))?;
     writeln!(out, "{}", table.trim_fmt())?;
 
     if calls.is_empty() {
@@ -121,11 +121,11 @@ impl Missing {
 
 fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
     let mut calls = Vec::new();
-    for func in &module.funcs {
-        func.walk(&mut |inst: &'a Inst| {
-            let Op::CustomCall(call) = &inst.op else { return };
+    for func in module.funcs() {
+        func.walk(&mut |inst: Inst<'a>| {
+            let Op::CustomCall(call) = inst.op() else { return };
             let types = |ids: &[_]| ids.iter().map(|id| short(func.ty(*id))).collect();
-            let (line, column) = module.source.line_column(inst.span.start);
+            let (line, column) = module.source.line_column(inst.span().start);
             let target = registry.resolve(call, &Platform::Host).map_err(|e| Missing {
                 other: registry.lookup(&call.target, &Platform::Host),
                 nearest: registry.nearest(&call.target, &Platform::Host),
@@ -134,10 +134,10 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
             calls.push(Call {
                 call,
                 func,
-                operands: types(&inst.operands),
-                results: types(&inst.results),
+                operands: types(inst.operands()),
+                results: types(inst.results()),
                 place: format!("{line}:{column}"),
-                loc: inst.loc.as_deref().and_then(origin),
+                loc: inst.loc().and_then(|l| origin(l)),
                 target,
             });
         });
@@ -204,8 +204,8 @@ fn origin(loc: &Loc) -> Option<String> {
 
 fn op_counts(module: &Module) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
-    for func in &module.funcs {
-        func.walk(&mut |inst| *counts.entry(inst.op.name()).or_insert(0) += 1);
+    for func in module.funcs() {
+        func.walk(&mut |inst| *counts.entry(inst.op().name()).or_insert(0) += 1);
     }
     counts
 }
@@ -226,7 +226,7 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
         "entry": func.name,
         "inputs": inputs(func).into_iter().map(|(ty, attrs)| value(ty, attrs)).collect::<Vec<_>>(),
         "outputs": outputs(func).into_iter().map(|(ty, attrs)| value(ty, attrs)).collect::<Vec<_>>(),
-        "functions": module.funcs.iter().map(|f| json!({
+        "functions": module.funcs().iter().map(|f| json!({
             "name": f.name,
             "public": f.public,
             "inputs": f.params().iter().map(|p| f.ty(*p).to_string()).collect::<Vec<_>>(),

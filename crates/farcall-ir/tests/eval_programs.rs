@@ -315,7 +315,7 @@ func.func @main(%x: tensor<3xf32>) -> tensor<f32> {
     );
     let host = Doubling(RefCell::default());
     let x = Literal::from_slice(DType::F32, [3], &[1f32, 2.0, 3.0]);
-    let out = eval(&module, &module.funcs[0], &[x.into()], &host, Denormals::Ieee).unwrap();
+    let out = eval(&module, &module.funcs()[0], &[x.into()], &host, Denormals::Ieee).unwrap();
     assert_eq!(show(&out), "tensor<f32>: 12.0\n");
     assert_eq!(host.0.into_inner(), ["double -> 1 results"; 3]);
 }
@@ -334,13 +334,13 @@ func.func @main(%x: tensor<3xf32>, %k: tensor<f32>) -> tensor<3xf32> {
 }
 "#,
     );
-    let func = &module.funcs[0];
+    let func = &module.funcs()[0];
     let k = func.params()[1];
     let captured = |id| (id == k).then(|| Literal::scalar(DType::F32, Scalar::Float(10.0)).into());
     let x = Literal::from_slice(DType::F32, [3], &[1f32, 2.0, 3.0]);
-    let inst = &func.body.insts[0];
+    let inst = func.body().first().unwrap();
     let run = |captured: &dyn Fn(farcall_ir::ValueId) -> Option<Value>| {
-        eval_inst(&module, func, inst, &[x.clone().into()], captured, &NoHost, Denormals::Ieee)
+        eval_inst(&module, inst, &[x.clone().into()], captured, &NoHost, Denormals::Ieee)
     };
     assert_eq!(show(&run(&captured).unwrap()), "tensor<3xf32>: 10.0 20.0 30.0\n");
     assert!(run(&|_| None).unwrap_err().to_string().contains("used before it is computed"));
@@ -352,7 +352,7 @@ fn wrong_inputs_are_errors() {
     check(program, &[], expect!["@main: 1 parameters expected, 0 given"]);
     let module = parse(program);
     let input = Literal::zeros(DType::F32, [2]);
-    let e = eval(&module, &module.funcs[0], &[input.into()], &NoHost, Denormals::Ieee).unwrap_err();
+    let e = eval(&module, &module.funcs()[0], &[input.into()], &NoHost, Denormals::Ieee).unwrap_err();
     assert_eq!(e.to_string(), "@main: parameter 0 is tensor<f32>, but a tensor<2xf32> was given");
 }
 

@@ -463,7 +463,7 @@ fn elements_of_inputs_may_be_sizes() {
     for sizes in [[2, 3], [6, 1]] {
         let known = [None, Some(Literal::from_slice(DType::S32, [2], &sizes))];
         let refined = refined_for(program, &["tensor<6xf32>", "tensor<2xi32>"], &known).unwrap();
-        let result = refined.funcs[0].results[0].to_string();
+        let result = refined.funcs()[0].results[0].to_string();
         assert_eq!(result, format!("tensor<{}x{}xf32>", sizes[0], sizes[1]));
     }
     // Not those that the operand has.
@@ -592,7 +592,7 @@ fn the_work_is_bounded() {
         )
     });
     let found = refined(&same, &["tensor<3xf32>", "tensor<i32>"]).unwrap();
-    assert_eq!(found.funcs.len(), 16);
+    assert_eq!(found.funcs().len(), 16);
     // Deep calls and regions.
     let deep = doubling(250, |i| format!("  %0 = call @f{i}(%x, %n) : {ty}\n  return %0 : tensor<?xf32>"));
     let e = refined(&deep, &["tensor<3xf32>", "tensor<i32>"]).unwrap_err();

@@ -7,12 +7,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use farcall_ir::eval::{CallSite, Host, Numerics, Value, tensors};
-use farcall_ir::module::Inst;
-use farcall_ir::{Module, Type};
+use farcall_ir::op::CustomCall;
+use farcall_ir::{InstId, Type};
 
-use crate::compile::program_of;
 use crate::executable::Executable;
-use crate::plan::NestedCall;
 use crate::registry::Registry;
 use crate::runtime::values;
 
@@ -24,14 +22,14 @@ use crate::runtime::values;
 pub struct RegistryHost<'a> {
     registry: &'a Registry,
     numerics: Numerics,
-    /// By where module and instruction are in memory.
-    known: RefCell<HashMap<(usize, usize), Known>>,
+    /// By name of the function and number of the instruction.
+    known: RefCell<HashMap<(String, InstId), Known>>,
 }
 
 /// A call that has been compiled.
 #[derive(Debug)]
 struct Known {
-    inst: Inst,
+    call: CustomCall,
     operands: Vec<Type>,
     results: Vec<Type>,
     executable: Executable,
@@ -45,24 +43,24 @@ impl<'a> RegistryHost<'a> {
 
     /// The program of one call.
     fn executable(&self, site: &CallSite<'_>) -> Result<Executable, String> {
-        let (func, inst) = (site.func, site.inst);
-        let operands = inst.operands.iter().map(|id| func.ty(*id));
-        let results = inst.results.iter().map(|id| func.ty(*id));
-        let key = (std::ptr::from_ref::<Module>(site.module).addr(), NestedCall::key(site.inst));
+        let (func, inst) = (site.inst.func(), site.inst);
+        let operands = inst.operands().iter().map(|id| func.ty(*id));
+        let results = inst.results().iter().map(|id| func.ty(*id));
+        let key = (func.name.clone(), inst.id());
         let mut known = self.known.borrow_mut();
-        // Another program may have come to lie where one was.
+        // Of another program, maybe.
         if let Some(known) = known.get(&key)
-            && known.inst == *inst
+            && known.call == *site.call
             && known.operands.iter().eq(operands.clone())
             && known.results.iter().eq(results.clone())
         {
             return Ok(known.executable.clone());
         }
-        let module = program_of(site.module, site.func, site.inst);
+        let module = site.module.extract(inst);
         let executable =
             Executable::of_call(module, self.registry, self.numerics).map_err(|e| e.to_string())?;
         let new = Known {
-            inst: inst.clone(),
+            call: site.call.clone(),
             operands: operands.cloned().collect(),
             results: results.cloned().collect(),
             executable: executable.clone(),

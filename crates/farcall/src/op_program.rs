@@ -8,7 +8,7 @@
 //! memory of operands, and whether the call has a side effect. What does not fit is an error in the op's words.
 
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
-use farcall_ir::{Attr, AttrDict, Func, Inst, Module, Op, Source, Span, TensorType, Type, ValueId};
+use farcall_ir::{Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, ValueId};
 use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 use farcall_sig::{Attrs, Signature};
 
@@ -129,7 +129,8 @@ fn program(
     inference: &Inference,
 ) -> Module {
     let mut func = Func::new("main", Span::default());
-    let params: Vec<ValueId> = operands.iter().map(|t| func.new_value(Type::Tensor(t.clone()))).collect();
+    let params: Vec<ValueId> =
+        operands.iter().map(|t| func.add_arg(Func::BODY, Type::Tensor(t.clone()))).collect();
     // Sizes of results are never negative: the inference says so.
     let size = |d: &i64| usize::try_from(*d).unwrap_or(0);
     let types = inference
@@ -137,27 +138,16 @@ fn program(
         .iter()
         .map(|r| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>()));
     func.results = types.map(Type::Tensor).collect();
-    let returned: Vec<ValueId> = func.results.clone().into_iter().map(|ty| func.new_value(ty)).collect();
     let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
     func.param_attrs = names.iter().map(|name| named("jax.arg_info", name)).collect();
     let result_names = result_names(signature, inference);
     func.result_attrs = result_names.iter().map(|name| named("jax.result_info", name)).collect();
-    func.body.args.clone_from(&params);
-    let inst = |op, operands, results| Inst {
-        op,
-        operands,
-        results,
-        regions: Vec::new(),
-        attrs: AttrDict::new(),
-        span: Span::default(),
-        loc: None,
-    };
-    func.body.insts = vec![
-        inst(Op::CustomCall(call.into()), params, returned.clone()),
-        inst(Op::Return, returned, Vec::new()),
-    ];
+    let results = func.results.clone();
+    let call = func.push(Func::BODY, NewInst::new(Op::CustomCall(call.into()), params), results);
+    let returned = func.inst(call).results().to_vec();
+    func.push(Func::BODY, NewInst::new(Op::Return, returned), []);
     let mut module = Module::new(Source::none());
-    module.funcs.push(func);
+    module.add_func(func);
     module
 }
 

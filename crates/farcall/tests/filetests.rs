@@ -224,10 +224,9 @@ fn run(
 fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Result<Executable, String> {
     let mut module = module.clone();
     let name = module.entry().ok_or("no entry")?.name.clone();
-    for func in module.funcs.iter_mut().filter(|f| f.name == name) {
-        for attrs in &mut func.param_attrs {
-            attrs.insert("jax.buffer_donor".to_owned(), Attr::Bool(true));
-        }
+    let entry = module.func_id(&name).ok_or("no entry")?;
+    for attrs in &mut module.func_mut(entry).param_attrs {
+        attrs.insert("jax.buffer_donor".to_owned(), Attr::Bool(true));
     }
     let options = CompileOptions { denormals, ..CompileOptions::default() };
     Executable::compile(&module, registry, &options).map_err(|e| e.to_string())

@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{Denormals, Value, eval};
-use farcall::ir::{Func, Inst, Literal, Module, Op, Region, Scalar, Source, TensorType, Type, text, verify};
+use farcall::ir::{
+    Func, FuncId, Inst, Literal, Module, Op, Region, Scalar, Source, TensorType, Type, text, verify,
+};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
@@ -301,10 +303,10 @@ fn input(ty: &TensorType) -> Option<Literal> {
 
 /// An estimate of the elements that a run of a function reads and writes, with loops going round as often as they may.
 fn work(module: &Module, func: &Func) -> u64 {
-    fn of(module: &Module, func: &Func, region: &Region, depth: usize) -> u64 {
-        region.insts.iter().fold(1u64, |sum, inst| sum.saturating_add(inst_work(module, func, inst, depth)))
+    fn of(module: &Module, func: &Func, region: Region<'_>, depth: usize) -> u64 {
+        region.insts().fold(1u64, |sum, inst| sum.saturating_add(inst_work(module, func, inst, depth)))
     }
-    fn inst_work(module: &Module, func: &Func, inst: &Inst, depth: usize) -> u64 {
+    fn inst_work(module: &Module, func: &Func, inst: Inst<'_>, depth: usize) -> u64 {
         if depth > 50 {
             return u64::MAX;
         }
@@ -312,13 +314,13 @@ fn work(module: &Module, func: &Func) -> u64 {
         let each = |ids: &[farcall::ir::ValueId]| {
             ids.iter().filter_map(|id| func.tensor(*id)).fold(1u64, |sum, t| sum.saturating_add(elements(t)))
         };
-        let (operands, results) = (each(&inst.operands), each(&inst.results));
+        let (operands, results) = (each(inst.operands()), each(inst.results()));
         let product = |dims: &[usize]| dims.iter().fold(1u64, |n, d| n.saturating_mul(*d as u64));
         let regions =
-            || inst.regions.iter().fold(1u64, |sum, r| sum.saturating_add(of(module, func, r, depth + 1)));
-        let called = |name: &str| module.func(name).map_or(0, |f| of(module, f, &f.body, depth + 1));
+            || inst.regions().fold(1u64, |sum, r| sum.saturating_add(of(module, func, r, depth + 1)));
+        let called = |id: &FuncId| module.get(*id).map_or(0, |f| of(module, f, f.body(), depth + 1));
         let own = operands.saturating_add(results);
-        match &inst.op {
+        match inst.op() {
             Op::While => regions().saturating_mul(ITERATIONS).saturating_add(own),
             Op::If | Op::Case => regions().saturating_add(own),
             Op::Call { callee } => called(callee).saturating_add(own),
@@ -333,7 +335,7 @@ fn work(module: &Module, func: &Func) -> u64 {
             _ => own.saturating_mul(regions()),
         }
     }
-    of(module, func, &func.body, 0)
+    of(module, func, func.body(), 0)
 }
 
 /// How far a child has come, in a file that outlives it.

@@ -50,7 +50,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let operands = stats.take("inputs", || given::operands(target, &args.inputs, &attrs, args.seed))?;
     let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
     let module = op_program(target, &types, &attrs)?;
-    let [func] = module.funcs.as_slice() else { bail!("a call of {name} is more than one function") };
+    let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };
     let given = args.outputs.len();
     let gives = func.results.len();
     ensure!(given <= gives, "{name} gives {}, but --output is given {given} times", count(gives, "result"));

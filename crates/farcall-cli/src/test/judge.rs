@@ -196,7 +196,7 @@ fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Re
     let entries: Vec<&Func> = match module.entry() {
         Some(func) => vec![func],
         // Several functions of one rank: each is a test.
-        None => module.funcs.iter().filter(|f| f.public).collect(),
+        None => module.funcs().iter().filter(|f| f.public).collect(),
     };
     for func in entries {
         if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
@@ -223,9 +223,9 @@ fn round_trip(module: &Module) -> Result<()> {
 /// True if a program checks its results itself.
 fn checks(module: &Module) -> bool {
     let mut found = false;
-    for func in &module.funcs {
+    for func in module.funcs() {
         func.walk(&mut |inst| {
-            found |= matches!(&inst.op, Op::CustomCall(call) if check_targets::is_check(&call.target));
+            found |= matches!(inst.op(), Op::CustomCall(call) if check_targets::is_check(&call.target));
         });
     }
     found

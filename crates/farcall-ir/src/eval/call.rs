@@ -8,13 +8,13 @@ use crate::op::CustomCall;
 /// `custom_call`
 pub(super) fn custom_call(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     call: &CustomCall,
 ) -> Result<Vec<Value>, EvalError> {
     let site = CallSite { call, inst, func: m.func, module: m.module };
     let named = |message: String| EvalError::new(format!("@{}: {message}", call.target));
     let values = m.host.custom_call(&site, xs).map_err(named)?;
-    check_values("result", m.func, &inst.results, &values).map_err(named)?;
+    check_values("result", m.func, inst.results(), &values).map_err(named)?;
     Ok(values)
 }

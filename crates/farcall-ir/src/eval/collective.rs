@@ -17,7 +17,7 @@ pub(super) fn grid(m: &Machine<'_>) -> Grid {
 /// `all_gather`, `all_reduce` and `reduce_scatter`
 pub(super) fn gathered(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     groups: &Groups,
 ) -> Result<Vec<Value>, EvalError> {
@@ -31,7 +31,7 @@ pub(super) fn gathered(
 /// `collective_broadcast`
 pub(super) fn broadcast(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     op: &CollectiveBroadcast,
 ) -> Result<Vec<Value>, EvalError> {
@@ -42,13 +42,13 @@ pub(super) fn broadcast(
 /// `all_to_all`, `collective_broadcast` and `collective_permute`: zeros for who is sent nothing.
 pub(super) fn exchanged(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     role: Role,
 ) -> Result<Vec<Value>, EvalError> {
     match role {
         Role::Alone => converted(m, inst, xs),
-        Role::Outside => (0..inst.results.len())
+        Role::Outside => (0..inst.results().len())
             .map(|i| {
                 let ty = m.result_type(inst, i)?;
                 let mut out = zeros(ty.dtype, &ty.dims)?;
@@ -65,7 +65,7 @@ pub(super) fn exchanged(
 }
 
 /// The operands in the types of the results, which reductions may widen.
-fn converted(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+fn converted(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     (0..xs.len())
         .map(|i| {
             let (x, from, to) = (tensor(xs, i)?, m.operand_type(inst, i)?, m.result_type(inst, i)?);

@@ -22,7 +22,7 @@ use crate::op::{Convolution, DotGeneral};
 /// `dot_general`: lhs, rhs.
 pub(super) fn dot_general(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     d: &DotGeneral,
 ) -> Result<Vec<Value>, EvalError> {
@@ -32,7 +32,7 @@ pub(super) fn dot_general(
 /// `convolution`: lhs, rhs.
 pub(super) fn convolution(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     c: &Convolution,
 ) -> Result<Vec<Value>, EvalError> {
@@ -42,7 +42,7 @@ pub(super) fn convolution(
 /// `dynamic_conv`: lhs, rhs, padding.
 pub(super) fn dynamic_convolution(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     c: &Convolution,
 ) -> Result<Vec<Value>, EvalError> {

@@ -2,40 +2,40 @@
 
 use super::machine::{After, Machine, Step};
 use super::{EvalError, Value, tensor};
-use crate::module::{Inst, Region};
+use crate::module::{FuncId, Inst, Region};
 
 /// `if`: the first region if the predicate is true, else the second.
-pub(super) fn if_<'m>(inst: &'m Inst, xs: &[Value]) -> Result<Step<'m>, EvalError> {
+pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
     branch(inst, usize::from(!is_true(xs)))
 }
 
 /// `case`: the region with this number, or the last one if there is none.
-pub(super) fn case<'m>(inst: &'m Inst, xs: &[Value]) -> Result<Step<'m>, EvalError> {
+pub(super) fn case<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
     let index = tensor(xs, 0)?.iter().next().map_or(-1, |s| s.as_i64());
-    let last = inst.regions.len().saturating_sub(1);
+    let last = inst.regions().len().saturating_sub(1);
     branch(inst, usize::try_from(index).unwrap_or(last).min(last))
 }
 
-fn branch(inst: &Inst, i: usize) -> Result<Step<'_>, EvalError> {
+fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {
     Ok(Step::Enter { region: region(inst, i)?, args: Vec::new(), after: After::Bind(inst) })
 }
 
 /// `while`: asks the condition about a state.
-pub(super) fn while_(inst: &Inst, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
+pub(super) fn while_(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
     Ok(Step::Enter { region: region(inst, 0)?, args: state.clone(), after: After::Test(inst, state) })
 }
 
 /// The body of a `while`, once the condition has said yes.
-pub(super) fn iterate(inst: &Inst, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
+pub(super) fn iterate(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
     Ok(Step::Enter { region: region(inst, 1)?, args: state, after: After::Again(inst) })
 }
 
 /// `func.call`, and the function that a `composite` stands for.
 pub(super) fn call<'m>(
     m: &Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     args: Vec<Value>,
-    callee: &str,
+    callee: FuncId,
 ) -> Result<Step<'m>, EvalError> {
     Ok(Step::Call { func: m.callee(callee)?, args, inst })
 }
@@ -52,7 +52,7 @@ pub(super) fn get_tuple_element(xs: &[Value], index: usize) -> Result<Vec<Value>
 }
 
 /// `partition_id` and `replica_id`: there is one device, number 0.
-pub(super) fn only_device(m: &Machine<'_>, inst: &Inst) -> Result<Vec<Value>, EvalError> {
+pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     super::one(crate::Literal::zeros(ty.dtype, []))
 }
@@ -63,6 +63,6 @@ pub(super) fn is_true(values: &[Value]) -> bool {
 }
 
 /// Region number `i` of an instruction.
-pub(super) fn region(inst: &Inst, i: usize) -> Result<&Region, EvalError> {
-    inst.regions.get(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))
+pub(super) fn region(inst: Inst<'_>, i: usize) -> Result<Region<'_>, EvalError> {
+    inst.region(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))
 }

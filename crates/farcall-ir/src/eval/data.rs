@@ -16,7 +16,7 @@ pub(super) fn constant(literal: &Literal) -> Result<Vec<Value>, EvalError> {
 }
 
 /// `iota`
-pub(super) fn iota(m: &Machine<'_>, inst: &Inst, dim: usize) -> Result<Vec<Value>, EvalError> {
+pub(super) fn iota(m: &Machine<'_>, inst: Inst<'_>, dim: usize) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     one(counting(ty.dtype, &ty.dims, dim)?)
 }
@@ -24,7 +24,7 @@ pub(super) fn iota(m: &Machine<'_>, inst: &Inst, dim: usize) -> Result<Vec<Value
 /// `dynamic_iota`
 pub(super) fn dynamic_iota(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     dim: usize,
 ) -> Result<Vec<Value>, EvalError> {
@@ -46,7 +46,7 @@ fn counting(dtype: DType, dims: &[usize], dim: usize) -> Result<Literal, EvalErr
 /// `broadcast_in_dim`
 pub(super) fn broadcast_in_dim(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     dims: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
@@ -80,7 +80,7 @@ fn broadcast(x: &Literal, shape: &[usize], dims: &[usize]) -> Result<Literal, Ev
 }
 
 /// `reshape`
-pub(super) fn reshape(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn reshape(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     reshaped(tensor(xs, 0)?, &m.result_type(inst, 0)?.dims)
 }
 

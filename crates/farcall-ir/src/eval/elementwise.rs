@@ -49,7 +49,7 @@ pub(super) fn clamp(m: &Machine<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalErr
 }
 
 /// `convert`
-pub(super) fn convert(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn convert(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     let x = tensor(xs, 0)?;
     let (from, to) = (x.dtype(), m.result_type(inst, 0)?.dtype);
     map(to, [x], |[x]| Some(convert_element(m.denormals, from, to, x)))
@@ -57,7 +57,11 @@ pub(super) fn convert(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<
 
 /// `bitcast_convert`: the same bits under another type. If the widths differ, the last dimension
 /// holds the parts of a wide element, those of low significance first.
-pub(super) fn bitcast_convert(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn bitcast_convert(
+    m: &Machine<'_>,
+    inst: Inst<'_>,
+    xs: &[Value],
+) -> Result<Vec<Value>, EvalError> {
     let x = tensor(xs, 0)?;
     let (from, to) = (x.dtype(), m.result_type(inst, 0)?.dtype);
     let (old, new) = (from.bits() as usize, to.bits() as usize);
@@ -96,7 +100,11 @@ pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Re
 }
 
 /// `uniform_quantize`: from a float or another quantized type.
-pub(super) fn uniform_quantize(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn uniform_quantize(
+    m: &Machine<'_>,
+    inst: Inst<'_>,
+    xs: &[Value],
+) -> Result<Vec<Value>, EvalError> {
     let float = dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?;
     one(quantized(&float, &m.result_type(inst, 0)?)?)
 }
@@ -104,7 +112,7 @@ pub(super) fn uniform_quantize(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Re
 /// `uniform_dequantize`
 pub(super) fn uniform_dequantize(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
 ) -> Result<Vec<Value>, EvalError> {
     one(dequantized(tensor(xs, 0)?, &m.operand_type(inst, 0)?)?)

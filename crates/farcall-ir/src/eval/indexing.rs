@@ -43,7 +43,7 @@ pub(super) fn dynamic_gather(xs: &[Value], g: &Gather) -> Result<Vec<Value>, Eva
 /// `scatter`: inputs, scatter indices, as many updates.
 pub(super) fn scatter<'m>(
     m: &mut Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     xs: &[Value],
     s: &Scatter,
 ) -> Result<Vec<Value>, EvalError> {

@@ -17,7 +17,7 @@ use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
 /// the triangle is NaN.
 pub(super) fn cholesky(
     m: &Machine<'_>,
-    _inst: &Inst,
+    _inst: Inst<'_>,
     xs: &[Value],
     lower: bool,
 ) -> Result<Vec<Value>, EvalError> {
@@ -37,7 +37,7 @@ pub(super) fn cholesky(
 /// `triangular_solve`: a, b.
 pub(super) fn triangular_solve(
     m: &Machine<'_>,
-    _inst: &Inst,
+    _inst: Inst<'_>,
     xs: &[Value],
     s: &TriangularSolve,
 ) -> Result<Vec<Value>, EvalError> {
@@ -66,7 +66,7 @@ pub(super) fn triangular_solve(
 /// `fft`: operand. The last dimensions are transformed, as many as `length` has entries.
 pub(super) fn fft(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     kind: FftKind,
     length: &[usize],

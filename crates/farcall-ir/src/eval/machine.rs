@@ -5,12 +5,9 @@
 //! share the window of their function. Calls, branches and loops push a [`Frame`] instead of
 //! recursing.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
-
 use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
 use crate::iterations::Budget;
-use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::module::{Func, FuncId, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
 /// Calls that may be active at a time. The verifier admits no deeper chain.
@@ -26,9 +23,9 @@ pub(super) enum Step<'m> {
     /// The values that the current region returns.
     Return(Vec<Value>),
     /// A region to run first.
-    Enter { region: &'m Region, args: Vec<Value>, after: After<'m> },
+    Enter { region: Region<'m>, args: Vec<Value>, after: After<'m> },
     /// A function to run first, for the results of the instruction.
-    Call { func: &'m Func, args: Vec<Value>, inst: &'m Inst },
+    Call { func: &'m Func, args: Vec<Value>, inst: Inst<'m> },
 }
 
 /// What happens when a region returns.
@@ -36,19 +33,19 @@ pub(super) enum After<'m> {
     /// The values go to whoever asked the machine.
     Finish,
     /// They are the results of this instruction.
-    Bind(&'m Inst),
+    Bind(Inst<'m>),
     /// They are the results of this call: the function's window is dropped, and the caller's counts.
-    Leave { inst: &'m Inst, func: &'m Func, base: usize },
+    Leave { inst: Inst<'m>, func: &'m Func, base: usize },
     /// They are the condition of this loop, whose state this is.
-    Test(&'m Inst, Vec<Value>),
+    Test(Inst<'m>, Vec<Value>),
     /// They are the next state of this loop.
-    Again(&'m Inst),
+    Again(Inst<'m>),
 }
 
 /// A region that is being run.
 struct Frame<'m> {
-    region: &'m Region,
-    next: usize,
+    /// The instruction that comes next.
+    next: Option<Inst<'m>>,
     after: After<'m>,
 }
 
@@ -61,7 +58,6 @@ pub(super) struct Machine<'m> {
     pub(super) denormals: Denormals,
     pub(super) semantics: Semantics,
     captured: &'m dyn Fn(ValueId) -> Option<Value>,
-    symbols: OnceCell<HashMap<&'m str, usize>>,
     env: Vec<Option<Value>>,
     /// Start of the current function's window.
     base: usize,
@@ -87,7 +83,6 @@ impl<'m> Machine<'m> {
             denormals: numerics.denormals,
             semantics: numerics.semantics,
             captured,
-            symbols: OnceCell::new(),
             env: Vec::new(),
             base: 0,
             calls: 0,
@@ -98,15 +93,15 @@ impl<'m> Machine<'m> {
     }
 
     /// Runs a region of the current function: what it returns.
-    pub(super) fn run(&mut self, region: &'m Region, args: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+    pub(super) fn run(&mut self, region: Region<'m>, args: Vec<Value>) -> Result<Vec<Value>, EvalError> {
         self.drive(Step::Enter { region, args, after: After::Finish })
     }
 
     /// Runs an instruction of the current function on operands: its results.
-    pub(super) fn run_inst(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
-        if !inst.regions.is_empty() {
+    pub(super) fn run_inst(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+        if !inst.region_ids().is_empty() {
             // A region may read an operand of its own instruction.
-            self.bind(&inst.operands, operands.clone());
+            self.bind(inst.operands(), operands.clone());
         }
         let first = self.checked_step(inst, operands)?;
         self.drive(first)
@@ -117,7 +112,7 @@ impl<'m> Machine<'m> {
     /// For regions that are applied to many elements, [`super::region::Applied`] is faster.
     pub(super) fn call_region(
         &mut self,
-        region: &'m Region,
+        region: Region<'m>,
         args: Vec<Value>,
     ) -> Result<Vec<Value>, EvalError> {
         if self.applications == MAX_APPLICATIONS {
@@ -141,8 +136,8 @@ impl<'m> Machine<'m> {
 
     /// The type of result number `i` of an instruction. While quantized arithmetic runs in the
     /// expressed type, that takes the place of a quantized one.
-    pub(super) fn result_type(&self, inst: &Inst, i: usize) -> Result<TensorType, EvalError> {
-        let ty = inst.results.get(i).and_then(|r| self.func.tensor(*r));
+    pub(super) fn result_type(&self, inst: Inst<'_>, i: usize) -> Result<TensorType, EvalError> {
+        let ty = inst.results().get(i).and_then(|r| self.func.tensor(*r));
         let ty = ty.ok_or_else(|| EvalError::new(format!("result {i} is not a tensor")))?;
         Ok(match &ty.quant {
             Some(q) if self.expressed => ty.with_dtype(q.expressed),
@@ -151,17 +146,15 @@ impl<'m> Machine<'m> {
     }
 
     /// The declared type of operand number `i` of an instruction.
-    pub(super) fn operand_type(&self, inst: &Inst, i: usize) -> Result<TensorType, EvalError> {
-        let ty = inst.operands.get(i).and_then(|r| self.func.tensor(*r)).cloned();
+    pub(super) fn operand_type(&self, inst: Inst<'_>, i: usize) -> Result<TensorType, EvalError> {
+        let ty = inst.operands().get(i).and_then(|r| self.func.tensor(*r)).cloned();
         ty.ok_or_else(|| EvalError::new(format!("operand {i} is not a tensor")))
     }
 
-    /// The function with a name.
-    pub(super) fn callee(&self, name: &str) -> Result<&'m Func, EvalError> {
-        let module = self.module;
-        let at = self.symbols.get_or_init(|| module.symbols()).get(name);
-        at.map(|i| &module.funcs[*i])
-            .ok_or_else(|| EvalError::new(format!("the module has no function @{name}")))
+    /// A function that is called.
+    pub(super) fn callee(&self, id: FuncId) -> Result<&'m Func, EvalError> {
+        let missing = || EvalError::new(format!("the module has no function number {}", id.index()));
+        self.module.get(id).ok_or_else(missing)
     }
 
     /// The value that an instruction of the current function refers to.
@@ -229,7 +222,7 @@ impl<'m> Machine<'m> {
             if frames.is_empty() {
                 return Ok(values);
             }
-            self.bind(&inst.results, values);
+            self.bind(inst.results(), values);
             todo = self.advance(&mut frames)?;
         }
     }
@@ -238,24 +231,24 @@ impl<'m> Machine<'m> {
     fn advance(&mut self, frames: &mut [Frame<'m>]) -> Result<Step<'m>, EvalError> {
         let frame = frames.last_mut().ok_or_else(|| EvalError::new("no region is being run"))?;
         loop {
-            let Some(inst) = frame.region.insts.get(frame.next) else {
+            let Some(inst) = frame.next else {
                 return Err(EvalError::new("a region ends without a return"));
             };
-            frame.next += 1;
-            let mut operands = Vec::with_capacity(inst.operands.len());
-            for id in &inst.operands {
+            frame.next = inst.next();
+            let mut operands = Vec::with_capacity(inst.operands().len());
+            for id in inst.operands() {
                 operands.push(self.lookup(*id).map_err(|e| e.at(self.module, inst))?);
             }
             match self.checked_step(inst, operands)? {
-                Step::Values(values) => self.bind(&inst.results, values),
+                Step::Values(values) => self.bind(inst.results(), values),
                 other => return Ok(other),
             }
         }
     }
 
     /// One instruction; values that it gives at once are checked against the types of its results.
-    fn checked_step(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
-        let result = if quantize::is_arithmetic(&inst.op) && quantize::touches(self.func, inst) {
+    fn checked_step(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+        let result = if quantize::is_arithmetic(inst.op()) && quantize::touches(self.func, inst) {
             self.step_expressed(inst, operands)
         } else {
             step(self, inst, operands)
@@ -268,7 +261,7 @@ impl<'m> Machine<'m> {
     }
 
     /// `dequantize_op_quantize`
-    fn step_expressed(&mut self, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+    fn step_expressed(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
         let operands = quantize::express(self.func, inst, operands)?;
         self.expressed = true;
         let result = step(self, inst, operands);
@@ -279,27 +272,27 @@ impl<'m> Machine<'m> {
         }
     }
 
-    fn check_results(&self, inst: &Inst, values: &[Value]) -> Result<(), EvalError> {
-        check_values("result", self.func, &inst.results, values)
+    fn check_results(&self, inst: Inst<'_>, values: &[Value]) -> Result<(), EvalError> {
+        check_values("result", self.func, inst.results(), values)
             .map_err(|m| EvalError::new(m).at(self.module, inst))
     }
 
     fn enter(
         &mut self,
         frames: &mut Vec<Frame<'m>>,
-        region: &'m Region,
+        region: Region<'m>,
         args: Vec<Value>,
         after: After<'m>,
     ) -> Result<(), EvalError> {
-        if region.args.len() != args.len() {
+        if region.args().len() != args.len() {
             return Err(EvalError::new(format!(
                 "a region of {} arguments was given {}",
-                region.args.len(),
+                region.args().len(),
                 args.len()
             )));
         }
-        self.bind(&region.args, args);
-        frames.push(Frame { region, next: 0, after });
+        self.bind(region.args(), args);
+        frames.push(Frame { next: region.first(), after });
         Ok(())
     }
 
@@ -308,7 +301,7 @@ impl<'m> Machine<'m> {
         frames: &mut Vec<Frame<'m>>,
         func: &'m Func,
         args: Vec<Value>,
-        inst: &'m Inst,
+        inst: Inst<'m>,
     ) -> Result<(), EvalError> {
         if self.calls == MAX_CALLS {
             let message = format!("more than {MAX_CALLS} calls are active");
@@ -321,8 +314,8 @@ impl<'m> Machine<'m> {
         // The caller's window may not be there yet. Only the first window begins at 0.
         self.base = self.env.len().max(self.base + self.func.value_count()).max(1);
         self.func = func;
-        self.bind(&func.body.args, args);
-        frames.push(Frame { region: &func.body, next: 0, after });
+        self.bind(func.body().args(), args);
+        frames.push(Frame { next: func.body().first(), after });
         Ok(())
     }
 

@@ -86,7 +86,7 @@ pub struct CallSite<'a> {
     /// Target, configuration, layouts.
     pub call: &'a CustomCall,
     /// The instruction it belongs to.
-    pub inst: &'a Inst,
+    pub inst: Inst<'a>,
     /// The function that holds the instruction.
     pub func: &'a Func,
     /// The module that holds the function.
@@ -97,7 +97,7 @@ impl<'a> CallSite<'a> {
     /// Types of the results.
     pub fn results(&self) -> impl ExactSizeIterator<Item = &'a Type> + use<'a> {
         let func = self.func;
-        self.inst.results.iter().map(move |r| func.ty(*r))
+        self.inst.results().iter().map(move |r| func.ty(*r))
     }
 }
 
@@ -138,11 +138,11 @@ impl EvalError {
     }
 
     /// Names the operation, unless one inside of it was named already.
-    fn at(mut self, module: &Module, inst: &Inst) -> EvalError {
+    fn at(mut self, module: &Module, inst: Inst<'_>) -> EvalError {
         if self.op.is_none() {
-            self.op = Some(inst.op.name());
-            self.span = Some(inst.span);
-            self.place = Some(module.source.place(inst.span));
+            self.op = Some(inst.op().name());
+            self.span = Some(inst.span());
+            self.place = Some(module.source.place(inst.span()));
         }
         self
     }
@@ -169,33 +169,33 @@ pub fn eval(
     inputs.iter().try_for_each(expand)?;
     let nothing = |_| None;
     let mut machine = Machine::new(module, func, host, numerics.into(), &nothing);
-    machine.run(&func.body, inputs.to_vec())
+    machine.run(func.body(), inputs.to_vec())
 }
 
-/// Runs one instruction of `func` on the values of its operands: one value per result.
+/// Runs one instruction on the values of its operands: one value per result.
 ///
 /// `captured` gives the values that the instruction's regions take from around it; it is not asked
 /// for the instruction's own operands.
 pub fn eval_inst(
     module: &Module,
-    func: &Func,
-    inst: &Inst,
+    inst: Inst<'_>,
     operands: &[Value],
     captured: &dyn Fn(ValueId) -> Option<Value>,
     host: &dyn Host,
     numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
-    check_values("operand", func, &inst.operands, operands)
+    let func = inst.func();
+    check_values("operand", func, inst.operands(), operands)
         .map_err(|m| EvalError::new(m).at(module, inst))?;
     operands.iter().try_for_each(expand).map_err(|e| EvalError::from(e).at(module, inst))?;
     Machine::new(module, func, host, numerics.into(), captured).run_inst(inst, operands.to_vec())
 }
 
 /// One operation. The families answer with values, or with what has to run first.
-fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
+fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
     memory::admit_scratch(scratch::bytes(m, inst, xs))?;
-    let values = match &inst.op {
+    let values = match inst.op() {
         Op::Unary(op) => elementwise::unary(m, xs, *op),
         Op::Binary(op) => elementwise::binary(m, xs, *op),
         Op::Compare(c) => elementwise::compare(m, xs, c),
@@ -252,8 +252,8 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::If => return control::if_(inst, xs),
         Op::Case => return control::case(inst, xs),
         Op::While => return control::while_(inst, operands),
-        Op::Call { callee } => return control::call(m, inst, operands, callee),
-        Op::Composite(composite) => return control::call(m, inst, operands, &composite.decomposition),
+        Op::Call { callee } => return control::call(m, inst, operands, *callee),
+        Op::Composite(composite) => return control::call(m, inst, operands, composite.decomposition),
         Op::Return => return Ok(Step::Return(operands)),
         Op::OptimizationBarrier => return Ok(Step::Values(operands)),
         Op::AfterAll | Op::CreateToken => Ok(vec![Value::Token]),

@@ -30,27 +30,27 @@ pub(super) fn is_arithmetic(op: &Op) -> bool {
 }
 
 /// True if an operand or a result of the instruction is quantized.
-pub(super) fn touches(func: &Func, inst: &Inst) -> bool {
-    let mut values = inst.operands.iter().chain(&inst.results);
+pub(super) fn touches(func: &Func, inst: Inst<'_>) -> bool {
+    let mut values = inst.operands().iter().chain(inst.results());
     values.any(|id| func.tensor(*id).is_some_and(|t| t.quant.is_some()))
 }
 
 /// The operands of an instruction, quantized ones replaced by what they stand for.
-pub(super) fn express(func: &Func, inst: &Inst, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+pub(super) fn express(func: &Func, inst: Inst<'_>, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
     let express = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
         (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(dequantized(&l, ty)?)),
         (_, other) => Ok(other),
     };
-    inst.operands.iter().zip(operands).map(express).collect()
+    inst.operands().iter().zip(operands).map(express).collect()
 }
 
 /// The results of an instruction, quantized where their types are.
-pub(super) fn store(func: &Func, inst: &Inst, values: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+pub(super) fn store(func: &Func, inst: Inst<'_>, values: Vec<Value>) -> Result<Vec<Value>, EvalError> {
     let store = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
         (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(quantized(&l, ty)?)),
         (_, other) => Ok(other),
     };
-    inst.results.iter().zip(values).map(store).collect()
+    inst.results().iter().zip(values).map(store).collect()
 }
 
 /// A tensor of the expressed type: `(stored - zero point) * scale`. Any other tensor as it is.

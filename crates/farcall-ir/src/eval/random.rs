@@ -23,7 +23,7 @@ use crate::scalar::Scalar;
 /// `rng_bit_generator`: state. Gives the new state, and random bits.
 pub(super) fn rng_bit_generator(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     algorithm: RngAlgorithm,
 ) -> Result<Vec<Value>, EvalError> {
@@ -49,7 +49,7 @@ pub(super) fn rng_bit_generator(
 /// function, or an iteration of a loop, repeats what the one before it drew.
 pub(super) fn rng(
     m: &Machine<'_>,
-    inst: &Inst,
+    inst: Inst<'_>,
     xs: &[Value],
     distribution: RngDistribution,
 ) -> Result<Vec<Value>, EvalError> {
@@ -61,7 +61,7 @@ pub(super) fn rng(
     let mut out = zeros(dtype, &dims)?;
     // The bits, whose number is known only now.
     memory::admit_scratch(out.len().saturating_mul(2 * size_of::<u64>()))?;
-    let number = inst.results.first().map_or(0, |r| r.index());
+    let number = inst.results().first().map_or(0, |r| r.index());
     let counter = (number as u128) << 64;
     let n = out.len();
     let (bits, _) = philox_bits(RNG_KEY, counter, DType::U64, 2 * n);

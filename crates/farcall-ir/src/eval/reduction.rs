@@ -18,7 +18,7 @@ use crate::scalar::Scalar;
 /// `reduce`: inputs, as many init values.
 pub(super) fn reduce<'m>(
     m: &mut Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     xs: &[Value],
     dims: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
@@ -33,7 +33,7 @@ pub(super) fn reduce<'m>(
 /// `reduce_window`: inputs, as many init values.
 pub(super) fn reduce_window<'m>(
     m: &mut Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     xs: &[Value],
     window: &ReduceWindow,
 ) -> Result<Vec<Value>, EvalError> {
@@ -50,7 +50,7 @@ pub(super) fn reduce_window<'m>(
 /// `select_and_scatter`: operand, source, init value.
 pub(super) fn select_and_scatter<'m>(
     m: &mut Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     xs: &[Value],
     window: &SelectAndScatter,
 ) -> Result<Vec<Value>, EvalError> {
@@ -67,7 +67,7 @@ pub(super) fn select_and_scatter<'m>(
 }
 
 /// `map`: inputs.
-pub(super) fn map<'m>(m: &mut Machine<'m>, inst: &'m Inst, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+pub(super) fn map<'m>(m: &mut Machine<'m>, inst: Inst<'m>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     let inputs = tensors(xs)?;
     let dtypes = result_dtypes(m, inst)?;
     let mut body = applied(m, inst, 0)?;
@@ -77,7 +77,7 @@ pub(super) fn map<'m>(m: &mut Machine<'m>, inst: &'m Inst, xs: &[Value]) -> Resu
 /// `sort`: inputs.
 pub(super) fn sort<'m>(
     m: &mut Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     xs: &[Value],
     dim: usize,
 ) -> Result<Vec<Value>, EvalError> {
@@ -87,14 +87,19 @@ pub(super) fn sort<'m>(
 }
 
 /// `top_k`: operand.
-pub(super) fn top_k(_m: &Machine<'_>, _inst: &Inst, xs: &[Value], k: usize) -> Result<Vec<Value>, EvalError> {
+pub(super) fn top_k(
+    _m: &Machine<'_>,
+    _inst: Inst<'_>,
+    xs: &[Value],
+    k: usize,
+) -> Result<Vec<Value>, EvalError> {
     let (largest, places) = sorting::top_k(tensor(xs, 0)?, k)?;
     values(Ok(vec![largest, places]))
 }
 
 /// Region number `i` of an instruction as a function of scalars.
-pub(super) fn applied<'m>(m: &Machine<'m>, inst: &'m Inst, i: usize) -> Result<Applied<'m>, EvalError> {
-    let region = inst.regions.get(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))?;
+pub(super) fn applied<'m>(m: &Machine<'m>, inst: Inst<'m>, i: usize) -> Result<Applied<'m>, EvalError> {
+    let region = inst.region(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))?;
     Applied::new(m, region)
 }
 
@@ -107,12 +112,12 @@ pub(super) fn applied<'m>(m: &Machine<'m>, inst: &'m Inst, i: usize) -> Result<A
 /// in `f32` if they are reduced (`widen`); those under a window it does round step by step.
 fn with_reducer<'m, R>(
     m: &mut Machine<'m>,
-    inst: &'m Inst,
+    inst: Inst<'m>,
     terms: usize,
     widen: bool,
     fold: impl FnOnce(Body<'_>) -> Result<R, EvalError>,
 ) -> Result<R, EvalError> {
-    let wide = inst.regions.first().and_then(|r| wide(m, r));
+    let wide = inst.region(0).and_then(|r| wide(m, r));
     if let Some((operation, dtype)) =
         wide.filter(|(_, dtype)| terms > SHORT || (widen && dtype.real().bits() < 32))
     {
@@ -142,21 +147,21 @@ enum Wide {
 }
 
 /// That operation, and the type of its operands.
-fn wide(m: &Machine<'_>, region: &Region) -> Option<(Wide, DType)> {
-    let ([a, b], [inst, _]) = (region.args.as_slice(), region.insts.as_slice()) else { return None };
-    let operation = match inst.op {
+fn wide(m: &Machine<'_>, region: Region<'_>) -> Option<(Wide, DType)> {
+    let ([a, b], [inst, _]) = (region.args(), region.exactly()?) else { return None };
+    let operation = match inst.op() {
         Op::Binary(Binary::Add) => Wide::Add,
         Op::Binary(Binary::Multiply) => Wide::Multiply,
         _ => return None,
     };
     let dtype = m.func.tensor(*a)?.dtype;
-    let of_arguments = inst.operands == [*a, *b] || inst.operands == [*b, *a];
-    (of_arguments && region.returned() == inst.results && (dtype.is_float() || dtype.is_complex()))
+    let of_arguments = inst.operands() == [*a, *b] || inst.operands() == [*b, *a];
+    (of_arguments && region.returned() == inst.results() && (dtype.is_float() || dtype.is_complex()))
         .then_some((operation, dtype))
 }
 
-fn result_dtypes(m: &Machine<'_>, inst: &Inst) -> Result<Vec<DType>, EvalError> {
-    (0..inst.results.len()).map(|i| Ok(m.result_type(inst, i)?.dtype)).collect()
+fn result_dtypes(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<DType>, EvalError> {
+    (0..inst.results().len()).map(|i| Ok(m.result_type(inst, i)?.dtype)).collect()
 }
 
 fn values(results: Result<Vec<Literal>, EvalError>) -> Result<Vec<Value>, EvalError> {

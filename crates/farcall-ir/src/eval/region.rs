@@ -18,7 +18,7 @@ use farcall_sig::DType;
 
 /// A region made ready to be applied to scalars many times.
 pub(super) struct Applied<'m> {
-    region: &'m Region,
+    region: Region<'m>,
     /// Types of the arguments.
     dtypes: Vec<DType>,
     fast: Option<Translated<'m>>,
@@ -27,8 +27,9 @@ pub(super) struct Applied<'m> {
 impl<'m> Applied<'m> {
     /// Makes ready a region of the instruction that is being evaluated. Its arguments and results
     /// must be rank 0 tensors.
-    pub(super) fn new(m: &Machine<'m>, region: &'m Region) -> Result<Applied<'m>, EvalError> {
-        let dtypes = region.args.iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
+    pub(super) fn new(m: &Machine<'m>, region: Region<'m>) -> Result<Applied<'m>, EvalError> {
+        let dtypes =
+            region.args().iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
         let dtypes = dtypes.ok_or_else(|| EvalError::new("an argument of the region is not a tensor"))?;
         Ok(Applied { region, dtypes, fast: Translated::new(m, region) })
     }
@@ -81,7 +82,7 @@ struct Code<'m> {
     action: Action<'m>,
     from: [usize; 3],
     to: usize,
-    inst: &'m Inst,
+    inst: Inst<'m>,
 }
 
 /// An operation on elements; types are those of the first operand and of the result.
@@ -99,10 +100,10 @@ enum Action<'m> {
 impl<'m> Translated<'m> {
     /// `None` if the region holds anything but elementwise operations on rank 0 tensors, and calls of
     /// functions that hold nothing else.
-    fn new(m: &Machine<'m>, region: &'m Region) -> Option<Translated<'m>> {
+    fn new(m: &Machine<'m>, region: Region<'m>) -> Option<Translated<'m>> {
         let mut new = Translated { code: Vec::new(), slots: Vec::new(), returned: Vec::new() };
         let mut numbers = HashMap::new();
-        for id in &region.args {
+        for id in region.args() {
             numbers.insert(*id, new.slots.len());
             new.slots.push(Scalar::zero(element_type(m.func, *id)?));
         }
@@ -115,31 +116,31 @@ impl<'m> Translated<'m> {
         &mut self,
         m: &Machine<'m>,
         func: &'m Func,
-        region: &'m Region,
+        region: Region<'m>,
         mut numbers: HashMap<ValueId, usize>,
         depth: usize,
     ) -> Option<Vec<usize>> {
-        let (last, insts) = region.insts.split_last()?;
-        for inst in insts {
-            if let Op::Constant(literal) = &inst.op {
-                element_type(func, *inst.results.first()?)?;
-                numbers.insert(inst.results[0], self.slots.len());
+        let last = region.last()?;
+        for inst in region.insts().take_while(|i| *i != last) {
+            if let Op::Constant(literal) = inst.op() {
+                element_type(func, *inst.results().first()?)?;
+                numbers.insert(inst.results()[0], self.slots.len());
                 self.slots.push(literal.iter().next()?);
                 continue;
             }
-            let from = inst.operands.iter().map(|id| self.slot(m, func, *id, &mut numbers));
+            let from = inst.operands().iter().map(|id| self.slot(m, func, *id, &mut numbers));
             let from = from.collect::<Option<Vec<usize>>>()?;
-            if let Op::Call { callee } = &inst.op {
-                let callee = m.callee(callee).ok()?;
+            if let Op::Call { callee } = inst.op() {
+                let callee = m.callee(*callee).ok()?;
                 if depth == MAX_CALLS || self.code.len() > MAX_CODE {
                     return None;
                 }
                 let inner = callee.params().iter().copied().zip(from).collect();
-                let returned = self.region(m, callee, &callee.body, inner, depth + 1)?;
-                numbers.extend(inst.results.iter().copied().zip(returned));
+                let returned = self.region(m, callee, callee.body(), inner, depth + 1)?;
+                numbers.extend(inst.results().iter().copied().zip(returned));
                 continue;
             }
-            let [result] = inst.results.as_slice() else { return None };
+            let [result] = inst.results() else { return None };
             let action = action(func, inst, *result)?;
             let operands = from;
             let mut from = [0; 3];
@@ -148,10 +149,10 @@ impl<'m> Translated<'m> {
             self.code.push(Code { action, from, to: self.slots.len(), inst });
             self.slots.push(Scalar::Bool(false));
         }
-        if last.op != Op::Return {
+        if *last.op() != Op::Return {
             return None;
         }
-        last.operands.iter().map(|id| self.slot(m, func, *id, &mut numbers)).collect()
+        last.operands().iter().map(|id| self.slot(m, func, *id, &mut numbers)).collect()
     }
 
     /// The slot of a value; one that is captured gets a slot that holds it.
@@ -214,10 +215,10 @@ impl Action<'_> {
 }
 
 /// What an instruction does to elements.
-fn action<'m>(func: &Func, inst: &'m Inst, result: ValueId) -> Option<Action<'m>> {
-    let from = element_type(func, *inst.operands.first()?)?;
+fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>> {
+    let from = element_type(func, *inst.operands().first()?)?;
     let to = element_type(func, result)?;
-    Some(match &inst.op {
+    Some(match inst.op() {
         Op::Unary(op) => Action::Unary(*op, from, arith::unary_dtype(*op, from)),
         Op::Binary(op) => Action::Binary(*op, from, arith::binary_dtype(*op, from)),
         Op::Compare(compare) => Action::Compare(compare, from),

@@ -19,15 +19,15 @@ const ELEMENT: usize = {
 };
 
 /// A bound of the bytes that an instruction needs besides its results.
-pub(super) fn bytes(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> usize {
+pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
     let operand = |i: usize| xs.get(i).and_then(Value::tensor).map_or(0, |l| l.len());
     let operands = || (0..xs.len()).fold(0usize, |n, i| n.saturating_add(operand(i)));
     let results = || {
-        let each = inst.results.iter().filter_map(|r| m.func.tensor(*r));
+        let each = inst.results().iter().filter_map(|r| m.func.tensor(*r));
         // What is open now is checked by whoever finds it out.
         each.fold(0usize, |n, t| n.saturating_add(if t.is_static() { count(&t.dims) } else { 0 }))
     };
-    let elements = match &inst.op {
+    let elements = match inst.op() {
         // Straight into the results.
         Op::Unary(_)
         | Op::Binary(_)

@@ -37,9 +37,9 @@ struct Arity {
 /// results yet when it asks for their types.
 pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
     let inst = cx.inst;
-    let (expected, found) = (arity(&inst.op).results, inst.results.len());
+    let (expected, found) = (arity(inst.op()).results, inst.results().len());
     cx.check(expected.allows(found), "result-count", || {
-        format!("{} has {}, found {found}", inst.op.name(), expected.text("result"))
+        format!("{} has {}, found {found}", inst.op().name(), expected.text("result"))
     })
 }
 
@@ -47,19 +47,19 @@ pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
 /// `None` if the instruction cannot be looked at any further.
 pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     let inst = cx.inst;
-    let name = inst.op.name();
-    let arity = arity(&inst.op);
+    let name = inst.op().name();
+    let arity = arity(inst.op());
     let mut ok = true;
     let counts = [
-        ("operand-count", "operand", arity.operands, inst.operands.len()),
-        ("region-count", "region", arity.regions, inst.regions.len()),
+        ("operand-count", "operand", arity.operands, inst.operands().len()),
+        ("region-count", "region", arity.regions, inst.regions().len()),
     ];
     for (code, what, expected, found) in counts {
         ok &= cx.check(expected.allows(found), code, || {
             format!("{name} has {}, found {found}", expected.text(what))
         });
     }
-    for (i, operand) in inst.operands.iter().enumerate() {
+    for (i, operand) in inst.operands().iter().enumerate() {
         let ty = cx.func.ty(*operand);
         let (fits, what) = match arity.kind {
             Tensors => (matches!(ty, Type::Tensor(_)), "a tensor"),
@@ -69,7 +69,7 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
         };
         ok &= cx.check(fits, "operand-kind", || format!("operand {i} of {name} must be {what}, found {ty}"));
     }
-    for (i, region) in inst.regions.iter().enumerate() {
+    for (i, region) in inst.regions().enumerate() {
         ok &= cx.check(region.terminator().is_some(), "missing-terminator", || {
             format!("region {i} of {name} must end with stablehlo.return")
         });

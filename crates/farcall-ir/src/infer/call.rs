@@ -5,5 +5,5 @@ use crate::types::Type;
 
 /// The results of a custom call are what its program says.
 pub(super) fn custom_call(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    Some(cx.types(&cx.inst.results))
+    Some(cx.types(cx.inst.results()))
 }

@@ -101,7 +101,7 @@ pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<Vec<Type>> {
 
 /// Size of the joined dimension as the result says it, which must be a multiple of the operand's.
 fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> usize {
-    let result = cx.inst.results.get(i).and_then(|r| cx.func.tensor(*r));
+    let result = cx.inst.results().get(i).and_then(|r| cx.func.tensor(*r));
     let Some(found) = result.and_then(|r| r.dims.get(dim)).copied() else { return DYNAMIC };
     let part = operand.dims[dim];
     let fits = part == DYNAMIC || found == DYNAMIC || found.checked_rem(part).unwrap_or(found) == 0;

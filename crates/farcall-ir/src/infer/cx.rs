@@ -13,7 +13,7 @@ use crate::types::{TensorType, Type};
 /// An instruction under inspection.
 pub(crate) struct Cx<'a> {
     pub(crate) func: &'a Func,
-    pub(crate) inst: &'a Inst,
+    pub(crate) inst: Inst<'a>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     constants: Option<&'a Constants<'a>>,
 }
@@ -32,7 +32,7 @@ impl<'a> Constants<'a> {
     pub(crate) fn of(func: &'a Func) -> Constants<'a> {
         let mut by_value = HashMap::new();
         func.walk(&mut |inst| {
-            if let (Op::Constant(literal), [result]) = (&inst.op, inst.results.as_slice())
+            if let (Op::Constant(literal), [result]) = (inst.op(), inst.results())
                 && literal.dtype().is_integer()
                 && literal.len() <= SMALL
             {
@@ -44,13 +44,13 @@ impl<'a> Constants<'a> {
 }
 
 impl<'a> Cx<'a> {
-    pub(crate) fn new(func: &'a Func, inst: &'a Inst, constants: Option<&'a Constants<'a>>) -> Cx<'a> {
-        Cx { func, inst, diagnostics: Vec::new(), constants }
+    pub(crate) fn new(inst: Inst<'a>, constants: Option<&'a Constants<'a>>) -> Cx<'a> {
+        Cx { func: inst.func(), inst, diagnostics: Vec::new(), constants }
     }
 
     /// Reports a violation.
     pub(crate) fn fail(&mut self, code: &'static str, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::new(code, self.inst.span, message));
+        self.diagnostics.push(Diagnostic::new(code, self.inst.span(), message));
     }
 
     /// Reports a violation unless `ok`, which it returns.
@@ -63,7 +63,7 @@ impl<'a> Cx<'a> {
 
     /// Type of operand `i`, which [`super::arity`] found to be a tensor.
     pub(crate) fn t(&self, i: usize) -> &'a TensorType {
-        self.func.tensor(self.inst.operands[i]).expect("operands were checked to be tensors")
+        self.func.tensor(self.inst.operands()[i]).expect("operands were checked to be tensors")
     }
 
     /// Types of a range of operands, which [`super::arity`] found to be tensors.
@@ -78,18 +78,18 @@ impl<'a> Cx<'a> {
 
     /// Number of operands.
     pub(crate) fn operand_count(&self) -> usize {
-        self.inst.operands.len()
+        self.inst.operands().len()
     }
 
     /// Region `i`, which [`super::arity`] found to be there and to return.
-    pub(crate) fn region(&self, i: usize) -> &'a Region {
-        &self.inst.regions[i]
+    pub(crate) fn region(&self, i: usize) -> Region<'a> {
+        self.inst.region(i).expect("regions were counted")
     }
 
     /// Declared type of result `i`, which has to be a tensor.
     pub(crate) fn declared(&mut self, i: usize) -> Option<&'a TensorType> {
-        let Some(value) = self.inst.results.get(i) else {
-            let name = self.inst.op.name();
+        let Some(value) = self.inst.results().get(i) else {
+            let name = self.inst.op().name();
             self.fail("result-count", format!("{name} has no result {i}"));
             return None;
         };
@@ -102,7 +102,7 @@ impl<'a> Cx<'a> {
 
     /// The elements of operand `i`, if it is a small integer constant.
     pub(crate) fn constant(&self, i: usize) -> Option<Vec<i64>> {
-        let literal = self.constants?.by_value.get(self.inst.operands.get(i)?)?;
+        let literal = self.constants?.by_value.get(self.inst.operands().get(i)?)?;
         Some(literal.iter().map(|s| s.as_i64()).collect())
     }
 

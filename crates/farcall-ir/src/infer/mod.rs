@@ -42,19 +42,17 @@ pub(crate) use elementwise::{binary_codes, unary_codes};
 pub(crate) use shape::{compatible, compatible_dims, same_dim};
 
 use crate::diag::Diagnostic;
-use crate::module::{Func, Inst};
+use crate::module::Inst;
 use crate::op::Op;
 use crate::types::Type;
 
-/// The types of the results of `inst`, which belongs to `func`. Of the declared results only those
-/// parts are looked at that the operation leaves free.
-///
-/// Operands must be values of `func`; regions must be complete.
+/// The types of an instruction's results. Of the declared results only those parts are looked at that the
+/// operation leaves free. The regions must be complete.
 ///
 /// # Errors
 /// Every violated constraint among operands, attributes and regions; at least one.
-pub fn result_types(func: &Func, inst: &Inst) -> Result<Vec<Type>, Vec<Diagnostic>> {
-    let mut cx = Cx::new(func, inst, None);
+pub fn result_types(inst: Inst<'_>) -> Result<Vec<Type>, Vec<Diagnostic>> {
+    let mut cx = Cx::new(inst, None);
     match infer(&mut cx) {
         Some(types) if cx.diagnostics.is_empty() => Ok(types),
         _ => Err(cx.diagnostics),
@@ -65,7 +63,7 @@ pub fn result_types(func: &Func, inst: &Inst) -> Result<Vec<Type>, Vec<Diagnosti
 /// are not, a violation has been reported.
 pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     arity::check(cx)?;
-    match &cx.inst.op {
+    match cx.inst.op() {
         Op::Unary(op) => elementwise::unary(cx, *op),
         Op::Binary(op) => elementwise::binary(cx, *op),
         Op::Compare(op) => elementwise::compare(cx, op),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::attr::AttrDict;
+use crate::module::FuncId;
 
 /// `custom_call`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -22,7 +23,7 @@ pub struct CustomCall {
     /// Results that share memory with operands.
     pub aliases: Vec<OutputAlias>,
     /// Functions that the target may call.
-    pub called_computations: Vec<String>,
+    pub called_computations: Vec<FuncId>,
 }
 
 /// What a custom call passes to its target besides buffers.

@@ -1,6 +1,7 @@
 //! Control flow.
 
 use crate::attr::AttrDict;
+use crate::module::FuncId;
 
 /// `composite`: an operation of some name that is defined by a function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -10,7 +11,7 @@ pub struct Composite {
     /// Its attributes.
     pub attrs: AttrDict,
     /// Function that computes it.
-    pub decomposition: String,
+    pub decomposition: FuncId,
     /// Version of its meaning.
     pub version: i64,
 }

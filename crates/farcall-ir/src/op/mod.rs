@@ -34,6 +34,7 @@ pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, SelectAndScatter};
 
 use crate::literal::Literal;
+use crate::module::FuncId;
 
 /// An operation with its attributes.
 ///
@@ -205,8 +206,8 @@ pub enum Op {
     While,
     /// `func.call`
     Call {
-        /// Name of the function.
-        callee: String,
+        /// The function.
+        callee: FuncId,
     },
     /// `composite`: runs its decomposition.
     Composite(Box<Composite>),
@@ -250,6 +251,26 @@ pub enum Op {
 }
 
 impl Op {
+    /// The functions that it names.
+    pub fn callees(&self) -> &[FuncId] {
+        match self {
+            Op::Call { callee } => std::slice::from_ref(callee),
+            Op::Composite(op) => std::slice::from_ref(&op.decomposition),
+            Op::CustomCall(op) => &op.called_computations,
+            _ => &[],
+        }
+    }
+
+    /// The functions that it names, to be changed.
+    pub(crate) fn callees_mut(&mut self) -> &mut [FuncId] {
+        match self {
+            Op::Call { callee } => std::slice::from_mut(callee),
+            Op::Composite(op) => std::slice::from_mut(&mut op.decomposition),
+            Op::CustomCall(op) => &mut op.called_computations,
+            _ => &mut [],
+        }
+    }
+
     /// Name with dialect: `stablehlo.add`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use super::Failed;
 use super::func::Walk;
 use crate::attr::Attr;
 use crate::diag::Diagnostic;
-use crate::module::Inst;
+use crate::module::{Inst, NewInst};
 use crate::op::{CustomCall, Op, OutputAlias};
 
 /// The target of an assertion about sizes, as JAX writes it: the condition, then numbers for the message.
@@ -14,12 +14,12 @@ const ASSERTION: &str = "shape_assertion";
 const SHAPES: &str = "indices_of_shape_operands";
 
 /// True for an assertion about sizes.
-pub(super) fn is_assertion(inst: &Inst) -> bool {
-    inst.results.is_empty() && matches!(&inst.op, Op::CustomCall(call) if call.target == ASSERTION)
+pub(super) fn is_assertion(inst: Inst<'_>) -> bool {
+    inst.results().is_empty() && matches!(inst.op(), Op::CustomCall(call) if call.target == ASSERTION)
 }
 
 /// Decides an assertion.
-pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Result<(), Diagnostic> {
+pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Result<(), Diagnostic> {
     let fail = |message: String| Err(Diagnostic::new("shape-assertion", new.span, message));
     let open = |message: String| Err(Diagnostic::new("dynamic-shape", new.span, message));
     let Some((condition, numbers)) = new.operands.split_first() else {
@@ -50,24 +50,24 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Resu
 pub(super) fn refine<'m>(
     walk: &mut Walk<'_, 'm>,
     call: &CustomCall,
-    inst: &'m Inst,
-    new: &mut Inst,
+    inst: Inst<'m>,
+    new: &mut NewInst,
 ) -> Result<(), Failed> {
     let mut call = Box::new(call.clone());
-    for name in &mut call.called_computations {
-        *name = walk.unspecialized(name, inst)?;
+    for func in &mut call.called_computations {
+        *func = walk.unspecialized(*func, inst)?;
     }
     if let Some(shapes) = new.attrs.get(SHAPES).and_then(Attr::as_i64_list) {
         let index = |i: &i64| usize::try_from(*i).ok().filter(|i| *i < new.operands.len());
         let indices: Option<Vec<usize>> = shapes.iter().map(index).collect();
-        let Some(indices) = indices.filter(|i| i.len() == inst.results.len()) else {
+        let Some(indices) = indices.filter(|i| i.len() == inst.results().len()) else {
             let message = format!(
                 "{SHAPES} of @{} must name an operand for each result, found {shapes:?}",
                 call.target
             );
             return Err(vec![Diagnostic::new("dynamic-shape", new.span, message)]);
         };
-        for (result, operand) in inst.results.iter().zip(&indices) {
+        for (result, operand) in inst.results().iter().zip(&indices) {
             let sizes = walk.integers(new.operands[*operand]);
             let dims = sizes.and_then(|s| s.into_iter().map(|n| usize::try_from(n).ok()).collect());
             if let Some(dims) = dims {
@@ -82,7 +82,7 @@ pub(super) fn refine<'m>(
 }
 
 /// Takes operands away, with what the call says about them.
-fn drop_operands(call: &mut CustomCall, new: &mut Inst, gone: &[usize]) {
+fn drop_operands(call: &mut CustomCall, new: &mut NewInst, gone: &[usize]) {
     let keep = |i: usize| !gone.contains(&i);
     let mut i = 0..;
     new.operands.retain(|_| i.next().is_some_and(keep));

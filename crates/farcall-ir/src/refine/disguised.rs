@@ -10,15 +10,15 @@
 use super::Failed;
 use super::func::Walk;
 use crate::attr::Attr;
-use crate::module::Inst;
+use crate::module::{Inst, NewInst};
 use crate::op::{CustomCall, Op, ReduceWindow, RngAlgorithm};
 
 /// Rewrites a call to what it stands for. False if it stands for nothing else, or an operand is not known.
 pub(super) fn to_op<'m>(
     walk: &mut Walk<'_, 'm>,
     call: &CustomCall,
-    inst: &'m Inst,
-    new: &mut Inst,
+    inst: Inst<'m>,
+    new: &mut NewInst,
 ) -> Result<bool, Failed> {
     let found = match call.target.as_str() {
         "stablehlo.dynamic_reduce_window" => reduce_window(walk, call, new),
@@ -29,7 +29,7 @@ pub(super) fn to_op<'m>(
     let Some((op, operands)) = found else { return Ok(false) };
     if let Op::ReduceWindow(_) = &op {
         let [reducer] = call.called_computations.as_slice() else { return Ok(false) };
-        let Some(region) = walk.inlined(reducer, inst)? else { return Ok(false) };
+        let region = walk.inlined(*reducer, inst)?;
         new.regions.push(region);
     }
     new.op = op;
@@ -37,7 +37,7 @@ pub(super) fn to_op<'m>(
     Ok(true)
 }
 
-fn reduce_window(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Option<(Op, usize)> {
+fn reduce_window(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Option<(Op, usize)> {
     let operands = new.operands.len().checked_sub(5)?;
     if call.called_computations.len() != 1 {
         return None;
@@ -55,8 +55,8 @@ fn reduce_window(walk: &Walk<'_, '_>, call: &CustomCall, new: &Inst) -> Option<(
     Some((Op::ReduceWindow(op), operands))
 }
 
-fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: &Inst, new: &mut Inst) -> Option<(Op, usize)> {
-    let ([_, shape], [_, bits]) = (new.operands.as_slice(), inst.results.as_slice()) else { return None };
+fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: Inst<'_>, new: &mut NewInst) -> Option<(Op, usize)> {
+    let ([_, shape], [_, bits]) = (new.operands.as_slice(), inst.results()) else { return None };
     let dims: Option<Vec<usize>> =
         walk.integers(*shape)?.into_iter().map(|n| usize::try_from(n).ok()).collect();
     let Some(Attr::Dialect(named)) = new.attrs.get("rng_algorithm") else { return None };
@@ -66,7 +66,7 @@ fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: &Inst, new: &mut Inst) -> Op
     Some((Op::RngBitGenerator(algorithm), 1))
 }
 
-fn top_k(walk: &Walk<'_, '_>, new: &Inst) -> Option<(Op, usize)> {
+fn top_k(walk: &Walk<'_, '_>, new: &NewInst) -> Option<(Op, usize)> {
     let [_, k] = new.operands.as_slice() else { return None };
     let k = walk.integers(*k)?;
     let [k] = k.as_slice() else { return None };

@@ -2,9 +2,8 @@
 
 use super::Failed;
 use super::func::Walk;
-use crate::AttrDict;
 use crate::diag::Diagnostic;
-use crate::module::{Inst, ValueId};
+use crate::module::{Inst, NewInst, RegionId, ValueId};
 use crate::op::{Convolution, Gather, Op, Pad, Slice};
 use crate::types::TensorType;
 
@@ -15,9 +14,9 @@ use crate::types::TensorType;
 /// If a shape is known, but none.
 pub(super) fn to_static(
     walk: &mut Walk<'_, '_>,
-    inst: &Inst,
-    new: &mut Inst,
-    out: &mut Vec<Inst>,
+    inst: Inst<'_>,
+    new: &mut NewInst,
+    out: RegionId,
 ) -> Result<(), Failed> {
     match &new.op {
         Op::DynamicReshape => shaped(walk, inst, new, 1, Op::Reshape),
@@ -66,11 +65,17 @@ pub(super) fn to_static(
 }
 
 /// An operation whose last operand, number `i`, is the shape of its result, as `op` without it.
-fn shaped(walk: &mut Walk<'_, '_>, inst: &Inst, new: &mut Inst, i: usize, op: Op) -> Result<(), Failed> {
-    let declared = walk.declared(inst.results[0]);
+fn shaped(
+    walk: &mut Walk<'_, '_>,
+    inst: Inst<'_>,
+    new: &mut NewInst,
+    i: usize,
+    op: Op,
+) -> Result<(), Failed> {
+    let declared = walk.declared(inst.results()[0]);
     if let Some(sizes) = walk.integers(new.operands[i]) {
         let dims = sizes_of(new, sizes)?;
-        walk.shape_is(inst.results[0], dims);
+        walk.shape_is(inst.results()[0], dims);
     } else if !declared.is_some_and(TensorType::is_static) {
         return Ok(());
     }
@@ -80,17 +85,17 @@ fn shaped(walk: &mut Walk<'_, '_>, inst: &Inst, new: &mut Inst, i: usize, op: Op
 }
 
 /// Numbers as sizes.
-fn sizes_of(inst: &Inst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
+fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
     let sizes: Result<Vec<usize>, _> = numbers.iter().map(|n| usize::try_from(*n)).collect();
     sizes.map_err(|_| {
-        let message = format!("{}: {numbers:?} is no shape, a size is negative", inst.op.name());
-        vec![Diagnostic::new("dynamic-shape", inst.span, message)]
+        let message = format!("{}: {numbers:?} is no shape, a size is negative", new.op.name());
+        vec![Diagnostic::new("dynamic-shape", new.span, message)]
     })
 }
 
 /// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. A slice if all are known, a
 /// dynamic one if only the start is not, and every element of the rest is taken.
-fn slice(walk: &mut Walk<'_, '_>, new: &mut Inst, out: &mut Vec<Inst>) -> Result<(), Failed> {
+fn slice(walk: &mut Walk<'_, '_>, new: &mut NewInst, out: RegionId) -> Result<(), Failed> {
     let [start, limit] = [new.operands[1], new.operands[2]];
     let Some(strides) = walk.integers(new.operands[3]) else { return Ok(()) };
     if let (Some(from), Some(to)) = (walk.integers(start), walk.integers(limit)) {
@@ -112,20 +117,12 @@ fn slice(walk: &mut Walk<'_, '_>, new: &mut Inst, out: &mut Vec<Inst>) -> Result
 }
 
 /// Element `i` of a vector, as a tensor of rank 0.
-fn element(walk: &mut Walk<'_, '_>, vector: ValueId, i: usize, new: &Inst, out: &mut Vec<Inst>) -> ValueId {
+fn element(walk: &mut Walk<'_, '_>, vector: ValueId, i: usize, new: &NewInst, out: RegionId) -> ValueId {
     let Some(ty) = walk.to.tensor(vector).cloned() else { return vector };
     let mut emit = |op: Op, operand: ValueId, ty: TensorType| {
-        let result = walk.to.new_value(ty.into());
-        out.push(Inst {
-            op,
-            operands: vec![operand],
-            results: vec![result],
-            regions: Vec::new(),
-            attrs: AttrDict::new(),
-            span: new.span,
-            loc: new.loc.clone(),
-        });
-        result
+        let part = NewInst::new(op, [operand]).at(new.span, new.loc.clone());
+        let part = walk.to.push(out, part, [ty.into()]);
+        walk.to.inst(part).results()[0]
     };
     let slice = Slice { start: vec![i], limit: vec![i + 1], strides: vec![1] };
     let one = emit(Op::Slice(slice), vector, ty.with_dims([1]));

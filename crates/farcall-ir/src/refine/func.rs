@@ -8,11 +8,11 @@ use super::{
     Callee, Failed, Refiner, Walked, custom_call, disguised, drop_unused_constants, dynamic, is_small,
     is_static,
 };
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Span};
 use crate::eval::{self, Denormals, NoHost, Value};
 use crate::infer;
 use crate::literal::Literal;
-use crate::module::{Func, Inst, Region, ValueId};
+use crate::module::{Func, FuncId, Inst, InstId, NewInst, Region, RegionId, ValueId};
 use crate::op::{Binary, CustomCall, Op};
 use crate::scalar::Scalar;
 use crate::types::{DYNAMIC, TensorType, Type};
@@ -53,11 +53,8 @@ impl<'m> Refiner<'m> {
         known: &[Option<Literal>],
         name: String,
     ) -> Result<Walked, Failed> {
-        let mut to = Func::new(name, from.span);
-        to.public = from.public;
-        to.param_attrs.clone_from(&from.param_attrs);
-        to.result_attrs.clone_from(&from.result_attrs);
-        to.attrs.clone_from(&from.attrs);
+        let mut to = Func::with_header_of(from);
+        to.name = name;
         if let Some((i, ty)) = types.iter().enumerate().find(|(_, ty)| !is_static(ty)) {
             let message = format!("parameter {i} of @{}, {ty}, has a dynamic dimension", from.name);
             let note = "the types of the inputs say what it is";
@@ -75,68 +72,60 @@ impl<'m> Refiner<'m> {
             shapes: HashMap::new(),
             pure: true,
         };
-        let body = walk.region(&from.body, types, known)?;
+        walk.region(from.body(), types, known, Func::BODY)?;
         let Walk { mut to, known, pure, .. } = walk;
-        to.results = body.returned().iter().map(|v| to[*v].clone()).collect();
-        let known = body.returned().iter().map(|v| known.get(v).cloned()).collect();
-        to.body = body;
+        let returned = to.body().returned();
+        let known = returned.iter().map(|v| known.get(v).cloned()).collect();
+        to.results = returned.iter().map(|v| to[*v].clone()).collect();
         drop_unused_constants(&mut to);
         Ok(Walked { func: to, known, pure })
     }
 }
 
 impl<'m> Walk<'_, 'm> {
-    /// A region on arguments of these types, of which some are known.
+    /// A region on arguments of these types, of which some are known, into an empty one.
     fn region(
         &mut self,
-        from: &'m Region,
+        from: Region<'m>,
         types: &[Type],
         known: &[Option<Literal>],
-    ) -> Result<Region, Failed> {
-        let mut args = Vec::with_capacity(types.len());
-        for (i, (old, ty)) in from.args.iter().zip(types).enumerate() {
-            let new = self.to.new_value(ty.clone());
+        to: RegionId,
+    ) -> Result<(), Failed> {
+        for (i, (old, ty)) in from.args().iter().zip(types).enumerate() {
+            let new = self.to.add_arg(to, ty.clone());
             self.values.insert(*old, new);
             if let Some(Some(literal)) = known.get(i) {
                 self.known.insert(new, literal.clone());
             }
-            args.push(new);
         }
-        let mut insts = Vec::with_capacity(from.insts.len());
         let mark = self.order.len();
-        for inst in &from.insts {
-            self.inst(inst, &mut insts)?;
+        for inst in from.insts() {
+            self.inst(inst, to)?;
         }
         for number in self.order.drain(mark..) {
             self.numbers.remove(&number);
         }
-        Ok(Region { args, insts })
+        Ok(())
     }
 
-    /// The instruction on the new values, as yet without regions and results. In a box, because the
-    /// functions that recurse should need little stack.
-    fn draft(&self, inst: &Inst) -> Box<Inst> {
-        Box::new(Inst {
-            op: inst.op.clone(),
-            operands: inst.operands.iter().map(|v| self.values[v]).collect(),
-            results: Vec::new(),
-            regions: Vec::new(),
-            attrs: inst.attrs.clone(),
-            span: inst.span,
-            loc: inst.loc.clone(),
-        })
+    /// The instruction on the new values, as yet without regions. In a box, because the functions that
+    /// recurse should need little stack.
+    fn draft(&self, inst: Inst<'_>) -> Box<NewInst> {
+        let operands: Vec<ValueId> = inst.operands().iter().map(|v| self.values[v]).collect();
+        let new = NewInst::new(inst.op().clone(), operands).at(inst.span(), inst.loc().cloned());
+        Box::new(NewInst { attrs: inst.attrs().clone(), ..new })
     }
 
-    fn inst(&mut self, inst: &'m Inst, out: &mut Vec<Inst>) -> Result<(), Failed> {
+    fn inst(&mut self, inst: Inst<'m>, out: RegionId) -> Result<(), Failed> {
         self.refiner.count(inst)?;
         let new = self.draft(inst);
-        match &inst.op {
+        match inst.op() {
             Op::Return => {
-                out.push(*new);
+                self.to.push(out, *new, []);
                 Ok(())
             }
-            Op::Call { callee } => self.call(callee, inst, new, out),
-            Op::Composite(composite) => self.call(&composite.decomposition, inst, new, out),
+            Op::Call { callee } => self.call(*callee, inst, new, out),
+            Op::Composite(composite) => self.call(composite.decomposition, inst, new, out),
             Op::CustomCall(call) => self.custom_call(call, inst, new, out),
             Op::If | Op::Case => self.branches(inst, new, out),
             Op::While => self.while_loop(inst, new, out),
@@ -149,28 +138,28 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// An instruction that neither calls nor decides what runs.
-    fn simple(&mut self, inst: &'m Inst, mut new: Box<Inst>, out: &mut Vec<Inst>) -> Result<(), Failed> {
-        for region in &inst.regions {
-            let types: Vec<Type> = region.args.iter().map(|a| self.from[*a].clone()).collect();
+    fn simple(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
+        for region in inst.regions() {
+            let types: Vec<Type> = region.args().iter().map(|a| self.from[*a].clone()).collect();
             let region = self.nested(inst, region, &types, &[])?;
             new.regions.push(region);
         }
         dynamic::to_static(self, inst, &mut new, out)?;
-        self.infer(inst, &mut new)?;
-        if self.fold(inst, &new, out) || self.is_repeated(inst, &new) {
+        let new = self.infer(inst, new)?;
+        if self.fold(inst, new, out) || self.is_repeated(inst, new) {
             return Ok(());
         }
-        self.remember_sum(&new);
-        out.push(*new);
+        self.remember_sum(new);
+        self.to.append(out, new);
         Ok(())
     }
 
     fn custom_call(
         &mut self,
         call: &CustomCall,
-        inst: &'m Inst,
-        mut new: Box<Inst>,
-        out: &mut Vec<Inst>,
+        inst: Inst<'m>,
+        mut new: Box<NewInst>,
+        out: RegionId,
     ) -> Result<(), Failed> {
         if custom_call::is_assertion(inst) {
             return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
@@ -179,45 +168,46 @@ impl<'m> Walk<'_, 'm> {
             self.pure = false;
             custom_call::refine(self, call, inst, &mut new)?;
         }
-        self.infer(inst, &mut new)?;
-        out.push(*new);
+        let new = self.infer(inst, new)?;
+        self.to.append(out, new);
         Ok(())
     }
 
-    fn dimension_size(&mut self, inst: &Inst, dim: usize, new: &Inst, out: &mut Vec<Inst>) {
+    fn dimension_size(&mut self, inst: Inst<'_>, dim: usize, new: &NewInst, out: RegionId) {
         let size = self.to.tensor(new.operands[0]).and_then(|t| t.dims.get(dim)).copied();
         let size = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
         let literal = Literal::scalar(DType::S32, Scalar::Signed(size));
-        self.constant(inst.results[0], literal, new, out);
+        self.constant(inst.results()[0], literal, inst, out);
     }
 
     /// A region of an instruction.
     fn nested(
         &mut self,
-        inst: &'m Inst,
-        region: &'m Region,
+        inst: Inst<'m>,
+        region: Region<'m>,
         types: &[Type],
         known: &[Option<Literal>],
-    ) -> Result<Region, Failed> {
+    ) -> Result<RegionId, Failed> {
         self.refiner.enter(inst)?;
-        let region = self.region(region, types, known)?;
+        let to = self.to.new_region();
+        self.region(region, types, known, to)?;
         self.refiner.depth -= 1;
-        Ok(region)
+        Ok(to)
     }
 
     // --- results
 
-    /// Makes the results of an instruction: of the types that follow from its operands and what is
-    /// declared.
-    fn infer(&mut self, inst: &Inst, new: &mut Inst) -> Result<(), Failed> {
-        let mut types = Vec::with_capacity(inst.results.len());
-        for result in &inst.results {
+    /// Makes an instruction with its results: of the types that follow from its operands and what is
+    /// declared. It stands nowhere as yet.
+    fn infer(&mut self, inst: Inst<'_>, new: Box<NewInst>) -> Result<InstId, Failed> {
+        let mut types = Vec::with_capacity(inst.results().len());
+        for result in inst.results() {
             let declared = &self.from[*result];
             types.push(match (declared, self.shapes.remove(result)) {
                 (Type::Tensor(t), Some(dims)) => {
                     let said = Type::from(t.with_dims(dims));
                     let ty = more_specific(declared, &said);
-                    ty.ok_or_else(|| contradiction(&name_of(new), &said, declared, new))?
+                    ty.ok_or_else(|| contradiction(&name_of(&new.op), &said, declared, new.span))?
                 }
                 _ => declared.clone(),
             });
@@ -225,30 +215,36 @@ impl<'m> Walk<'_, 'm> {
         self.infer_from(inst, new, types)
     }
 
-    fn infer_from(&mut self, inst: &Inst, new: &mut Inst, declared: Vec<Type>) -> Result<(), Failed> {
-        new.results = declared.into_iter().map(|ty| self.to.new_value(ty)).collect();
-        let inferred = infer::result_types(&self.to, new)?;
-        for (i, (result, inferred)) in new.results.iter().zip(&inferred).enumerate() {
+    fn infer_from(
+        &mut self,
+        inst: Inst<'_>,
+        new: Box<NewInst>,
+        declared: Vec<Type>,
+    ) -> Result<InstId, Failed> {
+        let id = self.to.new_inst(*new, declared);
+        let new = self.to.inst(id);
+        let (name, span) = (|| name_of(new.op()), new.span());
+        let inferred = infer::result_types(new)?;
+        let mut types = Vec::with_capacity(inferred.len());
+        for (i, (result, inferred)) in new.results().iter().zip(&inferred).enumerate() {
             let declared = self.to[*result].clone();
             let Some(ty) = more_specific(&declared, inferred) else {
-                return Err(contradiction(
-                    &format!("result {i} of {}", name_of(new)),
-                    inferred,
-                    &declared,
-                    new,
-                ));
+                let what = format!("result {i} of {}", name());
+                return Err(contradiction(&what, inferred, &declared, span));
             };
             if !is_static(&ty) {
                 let message = format!(
                     "{}: the shape of result {i}, {ty}, does not follow from what is known of the inputs",
-                    name_of(new)
+                    name()
                 );
-                return Err(vec![Diagnostic::new("dynamic-shape", new.span, message)]);
+                return Err(vec![Diagnostic::new("dynamic-shape", span, message)]);
             }
-            self.to.set_ty(*result, ty);
+            types.push(ty);
         }
-        self.values.extend(inst.results.iter().copied().zip(new.results.iter().copied()));
-        Ok(())
+        let results = new.results().to_vec();
+        results.iter().zip(types).for_each(|(result, ty)| self.to.set_ty(*result, ty));
+        self.values.extend(inst.results().iter().copied().zip(results));
+        Ok(id)
     }
 
     /// The declared type of a result.
@@ -262,22 +258,15 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// A constant in the place of an instruction's result.
-    fn constant(&mut self, result: ValueId, literal: Literal, new: &Inst, out: &mut Vec<Inst>) {
+    fn constant(&mut self, result: ValueId, literal: Literal, at: Inst<'_>, out: RegionId) {
         let declared = self.from.tensor(result);
         let dims = literal.ty().dims;
         let ty = declared.map_or_else(|| literal.ty(), |t| t.with_dims(dims));
-        let value = self.to.new_value(ty.into());
+        let new = NewInst::new(Op::Constant(literal.clone()), []).at(at.span(), at.loc().cloned());
+        let new = self.to.push(out, new, [ty.into()]);
+        let value = self.to.inst(new).results()[0];
         self.values.insert(result, value);
-        self.known.insert(value, literal.clone());
-        out.push(Inst {
-            op: Op::Constant(literal),
-            operands: Vec::new(),
-            results: vec![value],
-            regions: Vec::new(),
-            attrs: crate::AttrDict::new(),
-            span: new.span,
-            loc: new.loc.clone(),
-        });
+        self.known.insert(value, literal);
     }
 
     /// The elements of an operand, if they are known.
@@ -296,10 +285,9 @@ impl<'m> Walk<'_, 'm> {
         (*base == start).then(|| added.iter().map(|s| s.as_i64()).collect())
     }
 
-    fn remember_sum(&mut self, new: &Inst) {
-        if let (Op::Binary(Binary::Add), [a, b], [sum]) =
-            (&new.op, new.operands.as_slice(), new.results.as_slice())
-        {
+    fn remember_sum(&mut self, new: InstId) {
+        let new = self.to.inst(new);
+        if let (Op::Binary(Binary::Add), [a, b], [sum]) = (new.op(), new.operands(), new.results()) {
             for (base, added) in [(a, b), (b, a)] {
                 if let Some(added) = self.known.get(added) {
                     self.sums.insert(*sum, (*base, added.clone()));
@@ -310,8 +298,9 @@ impl<'m> Walk<'_, 'm> {
 
     /// Computes an instruction whose operands are known. True if that gave constants, which take its
     /// place; small ones that it has anyway are remembered.
-    fn fold(&mut self, inst: &Inst, new: &Inst, out: &mut Vec<Inst>) -> bool {
-        if let (Op::Constant(literal), [result]) = (&new.op, new.results.as_slice()) {
+    fn fold(&mut self, inst: Inst<'_>, new: InstId, out: RegionId) -> bool {
+        let new = self.to.inst(new);
+        if let (Op::Constant(literal), [result]) = (new.op(), new.results()) {
             if is_small(literal) {
                 self.known.insert(*result, literal.clone());
             }
@@ -326,46 +315,47 @@ impl<'m> Walk<'_, 'm> {
             };
             ty.is_some_and(|t| t.quant.is_none() && t.is_static() && few(t))
         };
-        let foldable = !new.results.is_empty()
-            && new.regions.is_empty()
-            && new.results.iter().all(small)
-            && new.operands.iter().all(|v| self.known.contains_key(v) && small(v))
+        let foldable = !new.results().is_empty()
+            && new.region_ids().is_empty()
+            && new.results().iter().all(small)
+            && new.operands().iter().all(|v| self.known.contains_key(v) && small(v))
             && !matches!(
-                new.op,
+                new.op(),
                 Op::Rng(_) | Op::CreateToken | Op::AfterAll | Op::PartitionId | Op::ReplicaId
             );
         if !foldable {
             return false;
         }
         let operands: Vec<Value> =
-            new.operands.iter().map(|v| Value::Tensor(self.known[v].clone())).collect();
+            new.operands().iter().map(|v| Value::Tensor(self.known[v].clone())).collect();
         let module = self.refiner.module;
-        let values = eval::eval_inst(module, &self.to, new, &operands, &|_| None, &NoHost, Denormals::Ieee);
+        let values = eval::eval_inst(module, new, &operands, &|_| None, &NoHost, Denormals::Ieee);
         // What cannot be computed here fails where it runs.
         let Ok(values) = values else { return false };
         let literals: Vec<Literal> = eval::tensors(&values);
-        if literals.len() != new.results.len() || !literals.iter().all(is_small) {
+        if literals.len() != new.results().len() || !literals.iter().all(is_small) {
             return false;
         }
-        for (result, literal) in inst.results.iter().zip(literals) {
-            self.constant(*result, literal, new, out);
+        for (result, literal) in inst.results().iter().zip(literals) {
+            self.constant(*result, literal, inst, out);
         }
         true
     }
 
     /// True if an equal small tensor of integers has been computed already: that one is taken.
-    fn is_repeated(&mut self, inst: &Inst, new: &Inst) -> bool {
-        let ([result], true) = (new.results.as_slice(), new.regions.is_empty()) else { return false };
+    fn is_repeated(&mut self, inst: Inst<'_>, new: InstId) -> bool {
+        let new = self.to.inst(new);
+        let ([result], true) = (new.results(), new.region_ids().is_empty()) else { return false };
         let Some(ty) = self.to.tensor(*result) else { return false };
         let small = ty.quant.is_none()
             && (ty.dtype.is_integer() || ty.dtype.is_bool())
             && ty.elements().is_some_and(|n| n <= super::SMALL);
-        if !small || matches!(new.op, Op::Constant(_) | Op::Rng(_)) {
+        if !small || matches!(new.op(), Op::Constant(_) | Op::Rng(_)) {
             return false;
         }
-        let number = (new.op.clone(), new.operands.clone(), ty.clone());
+        let number = (new.op().clone(), new.operands().to_vec(), ty.clone());
         if let Some(same) = self.numbers.get(&number) {
-            self.values.insert(inst.results[0], *same);
+            self.values.insert(inst.results()[0], *same);
             return true;
         }
         self.order.push(number.clone());
@@ -377,10 +367,10 @@ impl<'m> Walk<'_, 'm> {
 
     fn call(
         &mut self,
-        callee: &str,
-        inst: &'m Inst,
-        new: Box<Inst>,
-        out: &mut Vec<Inst>,
+        callee: FuncId,
+        inst: Inst<'m>,
+        new: Box<NewInst>,
+        out: RegionId,
     ) -> Result<(), Failed> {
         let types = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         let known = new.operands.iter().map(|v| self.known.get(v).cloned()).collect();
@@ -388,125 +378,123 @@ impl<'m> Walk<'_, 'm> {
         self.finish_call(inst, new, callee, out)
     }
 
-    /// The name of a function that is passed to something else, which calls it with what it declares.
-    pub(super) fn unspecialized(&mut self, name: &str, inst: &Inst) -> Result<String, Failed> {
-        let func = self.refiner.module.func(name);
-        let types: Vec<Type> =
-            func.into_iter().flat_map(|f| f.params().iter().map(|p| f.ty(*p).clone())).collect();
+    /// A function that is passed to something else, which calls it with what it declares.
+    pub(super) fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Failed> {
+        let func = &self.refiner.module[id];
+        let types: Vec<Type> = func.params().iter().map(|p| func.ty(*p).clone()).collect();
         let known = vec![None; types.len()];
-        Ok(self.refiner.callee(name, types, known, inst)?.name)
+        Ok(self.refiner.callee(id, types, known, inst)?.id)
     }
 
-    /// The body of a function as a region of an instruction; `None` if there is no such function.
-    pub(super) fn inlined(&mut self, name: &str, inst: &'m Inst) -> Result<Option<Region>, Failed> {
-        let Some(func) = self.refiner.module.func(name) else { return Ok(None) };
+    /// The body of a function as a region of an instruction.
+    pub(super) fn inlined(&mut self, id: FuncId, inst: Inst<'m>) -> Result<RegionId, Failed> {
+        let func = &self.refiner.module[id];
         let (from, values) = (self.from, std::mem::take(&mut self.values));
         self.from = func;
         let types: Vec<Type> = func.params().iter().map(|p| func.ty(*p).clone()).collect();
-        let region = self.nested(inst, &func.body, &types, &[]);
+        let region = self.nested(inst, func.body(), &types, &[]);
         (self.from, self.values) = (from, values);
-        region.map(Some)
+        region
     }
 
     fn finish_call(
         &mut self,
-        inst: &Inst,
-        mut new: Box<Inst>,
+        inst: Inst<'_>,
+        mut new: Box<NewInst>,
         callee: Callee,
-        out: &mut Vec<Inst>,
+        out: RegionId,
     ) -> Result<(), Failed> {
         if callee.pure && callee.known.iter().all(Option::is_some) {
-            for (result, literal) in inst.results.iter().zip(callee.known.into_iter().flatten()) {
-                self.constant(*result, literal, &new, out);
+            for (result, literal) in inst.results().iter().zip(callee.known.into_iter().flatten()) {
+                self.constant(*result, literal, inst, out);
             }
             return Ok(());
         }
         self.pure &= callee.pure;
         match &mut new.op {
-            Op::Composite(composite) => composite.decomposition = callee.name,
-            op => *op = Op::Call { callee: callee.name },
+            Op::Composite(composite) => composite.decomposition = callee.id,
+            op => *op = Op::Call { callee: callee.id },
         }
-        self.infer_from(inst, &mut new, callee.results)?;
-        for (result, known) in new.results.iter().zip(callee.known) {
-            if let Some(literal) = known {
-                self.known.insert(*result, literal);
-            }
-        }
-        out.push(*new);
+        let new = self.infer_from(inst, new, callee.results)?;
+        self.finish(new, callee.known, out);
         Ok(())
     }
 
     // --- control flow
 
-    fn branches(&mut self, inst: &'m Inst, mut new: Box<Inst>, out: &mut Vec<Inst>) -> Result<(), Failed> {
+    fn branches(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
         let known = self.known(new.operands[0]).and_then(|l| l.iter().next());
         if let Some(index) = known {
             // The only branch that can run takes the place of the instruction.
-            let last = inst.regions.len().saturating_sub(1);
-            let taken = match inst.op {
+            let last = inst.regions().len().saturating_sub(1);
+            let taken = match inst.op() {
                 Op::If => usize::from(!index.as_bool()),
                 _ => usize::try_from(index.as_i64()).unwrap_or(last),
             };
-            let Some(taken) = inst.regions.get(taken.min(last)) else { return Ok(()) };
-            let mut taken = self.nested(inst, taken, &[], &[])?;
-            let returned = taken.returned().to_vec();
-            for (i, (result, value)) in inst.results.iter().zip(&returned).enumerate() {
+            let Some(taken) = inst.region(taken.min(last)) else { return Ok(()) };
+            let taken = self.nested(inst, taken, &[], &[])?;
+            let returned = self.to.region(taken).returned().to_vec();
+            for (i, (result, value)) in inst.results().iter().zip(&returned).enumerate() {
                 let (declared, found) = (&self.from[*result], &self.to[*value]);
                 if more_specific(declared, found).is_none() {
-                    let what = format!("result {i} of {}", name_of(&new));
-                    return Err(contradiction(&what, found, declared, &new));
+                    let what = format!("result {i} of {}", name_of(inst.op()));
+                    return Err(contradiction(&what, found, declared, inst.span()));
                 }
             }
-            taken.insts.pop();
-            out.append(&mut taken.insts);
-            self.values.extend(inst.results.iter().copied().zip(returned));
+            self.to.splice(taken, out);
+            self.values.extend(inst.results().iter().copied().zip(returned));
             return Ok(());
         }
-        for region in &inst.regions {
+        for region in inst.regions() {
             let region = self.nested(inst, region, &[], &[])?;
             new.regions.push(region);
         }
-        self.infer(inst, &mut new)?;
-        out.push(*new);
+        let new = self.infer(inst, new)?;
+        self.to.append(out, new);
         Ok(())
     }
 
-    fn while_loop(&mut self, inst: &'m Inst, mut new: Box<Inst>, out: &mut Vec<Inst>) -> Result<(), Failed> {
+    fn while_loop(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
         let types: Vec<Type> = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         // What the body hands on as it came stays what it was.
-        let body = inst.regions.get(1);
-        let constant = |i: usize| body.is_some_and(|b| b.returned().get(i) == b.args.get(i));
+        let body = inst.region(1);
+        let constant = |i: usize| body.is_some_and(|b| b.returned().get(i) == b.args().get(i));
         let known: Vec<Option<Literal>> = new
             .operands
             .iter()
             .enumerate()
             .map(|(i, v)| self.known.get(v).filter(|_| constant(i)).cloned())
             .collect();
-        for region in &inst.regions {
+        for region in inst.regions() {
             let region = self.nested(inst, region, &types, &known)?;
             new.regions.push(region);
         }
-        self.infer(inst, &mut new)?;
-        for (result, known) in new.results.iter().zip(known) {
+        let new = self.infer(inst, new)?;
+        self.finish(new, known, out);
+        Ok(())
+    }
+
+    /// Puts an instruction at the end of a region, and remembers what is known of its results.
+    fn finish(&mut self, new: InstId, known: Vec<Option<Literal>>, out: RegionId) {
+        for (result, known) in self.to.inst(new).results().iter().zip(known) {
             if let Some(literal) = known {
                 self.known.insert(*result, literal);
             }
         }
-        out.push(*new);
-        Ok(())
+        self.to.append(out, new);
     }
 }
 
 /// What is declared cannot be.
-fn contradiction(what: &str, found: &Type, declared: &Type, at: &Inst) -> Failed {
+fn contradiction(what: &str, found: &Type, declared: &Type, at: Span) -> Failed {
     let message = format!("{what} is {found}, but {declared} is declared");
-    vec![Diagnostic::new("dynamic-shape", at.span, message)]
+    vec![Diagnostic::new("dynamic-shape", at, message)]
 }
 
-/// What an instruction is called in messages.
-fn name_of(inst: &Inst) -> String {
-    match &inst.op {
-        Op::CustomCall(call) => format!("{} @{}", inst.op.name(), call.target),
+/// What an operation is called in messages.
+fn name_of(op: &Op) -> String {
+    match op {
+        Op::CustomCall(call) => format!("{} @{}", op.name(), call.target),
         op => op.name().to_owned(),
     }
 }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::literal::Literal;
-use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::module::{Func, FuncId, Inst, Module};
 use crate::op::Op;
 use crate::types::{DYNAMIC, TensorType, Type};
 
@@ -41,7 +41,7 @@ pub const MAX_DEPTH: usize = 200;
 /// True if a program has dynamic dimensions, or asserts something about sizes: [`refine`] has
 /// something to do.
 pub fn is_needed(module: &Module) -> bool {
-    module.funcs.iter().any(|func| {
+    module.funcs().iter().any(|func| {
         let mut found = !func.values().all(|v| is_static(func.ty(v)));
         func.walk(&mut |inst| found |= custom_call::is_assertion(inst));
         found
@@ -76,7 +76,6 @@ pub fn refine(
     let known = known_params(&params, known);
     let mut refiner = Refiner {
         module,
-        symbols: module.symbols(),
         done: HashMap::new(),
         funcs: Vec::new(),
         taken: HashMap::from([(entry.name.clone(), 0)]),
@@ -84,15 +83,15 @@ pub fn refine(
         depth: 0,
     };
     let walked = refiner.walk(entry, &params, &known, entry.name.clone()).map_err(error)?;
-    let mut funcs = vec![walked.func];
-    funcs.append(&mut refiner.funcs);
-    drop_unreachable(&mut funcs);
-    Ok(Module {
-        name: module.name.clone(),
-        attrs: module.attrs.clone(),
-        funcs,
-        source: Arc::clone(&module.source),
-    })
+    let mut refined = Module::new(Arc::clone(&module.source));
+    refined.name.clone_from(&module.name);
+    refined.attrs.clone_from(&module.attrs);
+    refined.add_func(walked.func);
+    for func in refiner.funcs {
+        refined.add_func(func);
+    }
+    refined.drop_unreachable();
+    Ok(refined)
 }
 
 /// What is known of the parameters, from what is known of the inputs.
@@ -183,12 +182,13 @@ fn is_small(literal: &Literal) -> bool {
 type Failed = Vec<Diagnostic>;
 
 /// A function, and what it is called with: types of the arguments, and their elements where known.
-type Key = (usize, Vec<Type>, Vec<Option<Literal>>);
+type Key = (FuncId, Vec<Type>, Vec<Option<Literal>>);
 
 /// A function that has been walked.
 #[derive(Clone)]
 struct Callee {
-    name: String,
+    /// Its number in the new module, where the entry comes first.
+    id: FuncId,
     /// Types of the results.
     results: Vec<Type>,
     /// Their elements, where known.
@@ -206,7 +206,6 @@ struct Walked {
 
 struct Refiner<'m> {
     module: &'m Module,
-    symbols: HashMap<&'m str, usize>,
     /// Functions that have been walked.
     done: HashMap<Key, Callee>,
     /// Theirs, in the order in which they were finished.
@@ -218,31 +217,25 @@ struct Refiner<'m> {
 }
 
 impl<'m> Refiner<'m> {
-    /// The function that a call of `name` with these arguments means; `at` is the call.
+    /// The function that a call of `id` with these arguments means; `at` is the call.
     fn callee(
         &mut self,
-        name: &str,
+        id: FuncId,
         types: Vec<Type>,
         known: Vec<Option<Literal>>,
-        at: &Inst,
+        at: Inst<'_>,
     ) -> Result<Callee, Failed> {
-        let Some(index) = self.symbols.get(name).copied() else {
-            return Err(vec![Diagnostic::new(
-                "unknown-function",
-                at.span,
-                format!("there is no function @{name}"),
-            )]);
-        };
-        let key = (index, types, known);
+        let key = (id, types, known);
         if let Some(callee) = self.done.get(&key) {
             return Ok(callee.clone());
         }
-        let func = &self.module.funcs[index];
+        let func = &self.module[id];
         let name = self.new_name(&func.name);
         self.enter(at)?;
         let Walked { func, known, pure } = self.walk(func, &key.1, &key.2, name)?;
         self.depth -= 1;
-        let callee = Callee { name: func.name.clone(), results: func.results.clone(), known, pure };
+        let id = FuncId::new(self.funcs.len() + 1);
+        let callee = Callee { id, results: func.results.clone(), known, pure };
         self.funcs.push(func);
         self.done.insert(key, callee.clone());
         Ok(callee)
@@ -267,58 +260,41 @@ impl<'m> Refiner<'m> {
     }
 
     /// One call or region deeper.
-    fn enter(&mut self, at: &Inst) -> Result<(), Failed> {
+    fn enter(&mut self, at: Inst<'_>) -> Result<(), Failed> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let message =
                 format!("calls and regions around dynamic shapes are nested deeper than {MAX_DEPTH}");
-            return Err(vec![Diagnostic::new("refine-depth", at.span, message)]);
+            return Err(vec![Diagnostic::new("refine-depth", at.span(), message)]);
         }
         Ok(())
     }
 
     /// One instruction more.
-    fn count(&mut self, at: &Inst) -> Result<(), Failed> {
+    fn count(&mut self, at: Inst<'_>) -> Result<(), Failed> {
         self.walked += 1;
         if self.walked > MAX_WALKED {
             let message = format!(
                 "functions are called with so many different shapes that they have more than {MAX_WALKED} instructions"
             );
-            return Err(vec![Diagnostic::new("refine-size", at.span, message)]);
+            return Err(vec![Diagnostic::new("refine-size", at.span(), message)]);
         }
         Ok(())
     }
 }
 
-/// Drops functions that nothing leads to from the first one: those whose results were all known.
-fn drop_unreachable(funcs: &mut Vec<Func>) {
-    let symbols: HashMap<&str, usize> = funcs.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();
-    let mut reached = vec![false; funcs.len()];
-    let mut open = vec![0];
-    while let Some(i) = open.pop() {
-        if std::mem::replace(&mut reached[i], true) {
-            continue;
-        }
-        funcs[i].walk(&mut |inst| match &inst.op {
-            Op::Call { callee } => open.extend(symbols.get(callee.as_str())),
-            Op::Composite(composite) => open.extend(symbols.get(composite.decomposition.as_str())),
-            Op::CustomCall(call) => {
-                open.extend(call.called_computations.iter().filter_map(|name| symbols.get(name.as_str())));
-            }
-            _ => {}
-        });
-    }
-    let mut reached = reached.into_iter();
-    funcs.retain(|_| reached.next().unwrap_or(false));
-}
-
 /// Drops constants that nobody uses: those that shapes were computed from.
 fn drop_unused_constants(func: &mut Func) {
-    let mut used: HashSet<ValueId> = HashSet::new();
-    func.walk(&mut |inst| used.extend(&inst.operands));
-    fn region(r: &mut Region, used: &HashSet<ValueId>) {
-        r.insts.retain(|i| !matches!(i.op, Op::Constant(_)) || i.results.iter().any(|r| used.contains(r)));
-        r.insts.iter_mut().flat_map(|i| &mut i.regions).for_each(|r| region(r, used));
+    let (mut used, mut constants) = (HashSet::new(), Vec::new());
+    func.walk(&mut |inst| {
+        used.extend(inst.operands().iter().copied());
+        if matches!(inst.op(), Op::Constant(_)) {
+            constants.push(inst.id());
+        }
+    });
+    for inst in constants {
+        if !func.inst(inst).results().iter().any(|r| used.contains(r)) {
+            func.detach(inst);
+        }
     }
-    region(&mut func.body, &used);
 }

@@ -10,7 +10,7 @@ use super::scope::Operand;
 use super::table::{self, Read, Types};
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::diag::{Diagnostic, Span};
-use crate::module::{Inst, Region};
+use crate::module::{Inst, NewInst, Region};
 use crate::op::Op;
 use crate::types::Type;
 use farcall_sig::DType;
@@ -68,7 +68,7 @@ fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
 
 fn print_constant<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
     let Attr::Dense(literal) = view.take("value")? else { return Err(NotPretty) };
-    let [result] = view.inst.results.as_slice() else { return Err(NotPretty) };
+    let [result] = view.inst.results() else { return Err(NotPretty) };
     if p.func[*result] != Type::Tensor(literal.ty()) {
         return Err(NotPretty);
     }
@@ -201,7 +201,7 @@ fn parse_dot_dims(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
 }
 
 fn print_dot_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
-    let Op::DotGeneral(dot) = &view.inst.op else { return Err(NotPretty) };
+    let Op::DotGeneral(dot) = view.inst.op() else { return Err(NotPretty) };
     for key in ["dot_dimension_numbers", "precision_config", "algorithm"] {
         view.attrs.remove(key);
     }
@@ -359,16 +359,19 @@ fn parse_while(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
 }
 
 fn print_while<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
-    let inst: &'a Inst = view.inst;
-    let [cond, body] = inst.regions.as_slice() else { return Err(NotPretty) };
+    let inst: Inst<'a> = view.inst;
+    let (Some(cond), Some(body), 2) = (inst.region(0), inst.region(1), inst.regions().len()) else {
+        return Err(NotPretty);
+    };
     let types = |list: &[crate::module::ValueId]| list.iter().map(|v| p.func[*v].clone()).collect::<Vec<_>>();
-    let operands = types(&inst.operands);
-    let all_equal = [&cond.args, &body.args, &inst.results].into_iter().all(|list| types(list) == operands);
+    let operands = types(inst.operands());
+    let all_equal =
+        [cond.args(), body.args(), inst.results()].into_iter().all(|list| types(list) == operands);
     if !all_equal {
         return Err(NotPretty);
     }
     p.out.push('(');
-    for (i, (arg, operand)) in cond.args.iter().zip(&inst.operands).enumerate() {
+    for (i, (arg, operand)) in cond.args().iter().zip(inst.operands()).enumerate() {
         if i > 0 {
             p.out.push_str(", ");
         }
@@ -440,19 +443,12 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     else {
         return Ok(());
     };
-    let args = vec![p.func.new_value(ty.clone()), p.func.new_value(ty.clone())];
-    let result = p.func.new_value(ty);
-    let inst = |op, operands, results| Inst {
-        op,
-        operands,
-        results,
-        regions: Vec::new(),
-        attrs: AttrDict::new(),
-        span: span(applies),
-        loc: None,
-    };
-    let insts = vec![inst(op, args.clone(), vec![result]), inst(Op::Return, vec![result], Vec::new())];
-    draft.regions.push(Region { args, insts });
+    let region = p.func.new_region();
+    let args = [p.func.add_arg(region, ty.clone()), p.func.add_arg(region, ty.clone())];
+    let apply = p.func.push(region, NewInst::new(op, args).at(span(applies), None), [ty]);
+    let result = p.func.inst(apply).results().to_vec();
+    p.func.push(region, NewInst::new(Op::Return, result).at(span(applies), None), []);
+    draft.regions.push(region);
     Ok(())
 }
 
@@ -476,17 +472,17 @@ fn parse_reducer(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
 }
 
 fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
-    let inst: &'a Inst = view.inst;
-    let [region] = inst.regions.as_slice() else { return Err(NotPretty) };
-    let n = inst.operands.len() / 2;
-    if n == 0 || inst.operands.len() != 2 * n || region.args.len() != 2 * n {
+    let inst: Inst<'a> = view.inst;
+    let (Some(region), 1) = (inst.region(0), inst.regions().len()) else { return Err(NotPretty) };
+    let n = inst.operands().len() / 2;
+    if n == 0 || inst.operands().len() != 2 * n || region.args().len() != 2 * n {
         return Err(NotPretty);
     }
     for i in 0..n {
         p.out.push_str(if i > 0 { ", (" } else { "(" });
-        p.value(inst.operands[i]);
+        p.value(inst.operands()[i]);
         p.out.push_str(" init: ");
-        p.value(inst.operands[n + i]);
+        p.value(inst.operands()[n + i]);
         p.out.push(')');
     }
     let applied = applied(p, inst, region);
@@ -505,7 +501,7 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
     p.new_line();
     p.out.push_str(" reducer");
     for i in 0..n {
-        let (a, b) = (region.args[i], region.args[n + i]);
+        let (a, b) = (region.args()[i], region.args()[n + i]);
         p.out.push('(');
         for (v, separator) in [(a, ", "), (b, ") ")] {
             let ty = p.func[v].clone();
@@ -520,22 +516,22 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
 
 /// The operation that a reducer applies to its two arguments, if it does nothing else and has the
 /// types that the short form implies.
-fn applied(p: &Printer<'_>, inst: &Inst, region: &Region) -> Option<&'static str> {
-    let [apply, ret] = region.insts.as_slice() else { return None };
-    let [result] = apply.results.as_slice() else { return None };
-    let init = inst.operands.get(1).filter(|_| inst.operands.len() == 2)?;
+fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'static str> {
+    let [apply, ret] = region.exactly()?;
+    let [result] = apply.results() else { return None };
+    let init = inst.operands().get(1).filter(|_| inst.operands().len() == 2)?;
     let init = p.func[*init].tensor()?;
     let scalar = Type::Tensor(init.with_dims([]));
-    let plain = matches!(apply.op, Op::Binary(_))
-        && ret.op == Op::Return
-        && ret.operands == [*result]
-        && apply.operands == region.args
-        && apply.attrs.is_empty()
-        && ret.attrs.is_empty()
-        && region.args.iter().chain([result]).all(|v| p.func[*v] == scalar);
+    let plain = matches!(apply.op(), Op::Binary(_))
+        && *ret.op() == Op::Return
+        && ret.operands() == [*result]
+        && apply.operands() == region.args()
+        && apply.attrs().is_empty()
+        && ret.attrs().is_empty()
+        && region.args().iter().chain([result]).all(|v| p.func[*v] == scalar);
     // The values must have the numbers that the short form gives them.
-    let in_order = region.args.iter().chain([result]).map(|v| v.index()).is_sorted();
-    (plain && in_order).then(|| apply.op.name())
+    let in_order = region.args().iter().chain([result]).map(|v| v.index()).is_sorted();
+    (plain && in_order).then(|| apply.op().name())
 }
 
 impl Parser<'_> {

@@ -12,7 +12,7 @@ use super::table::{self, Part, Read, Syntax, Types};
 use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::diag::{Diagnostic, Span};
-use crate::module::{Inst, Region, ValueId};
+use crate::module::{NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::{FuncType, TensorType, Type};
 use farcall_sig::DType;
@@ -24,13 +24,13 @@ pub(super) struct Draft {
     pub(super) span: Span,
     pub(super) operands: Vec<Operand>,
     pub(super) attrs: AttrDict,
-    pub(super) regions: Vec<Region>,
+    pub(super) regions: Vec<RegionId>,
     pub(super) results: Vec<Type>,
 }
 
 impl<'s> Parser<'s> {
     /// One instruction, its location included.
-    pub(super) fn inst(&mut self, out: &mut Vec<Inst>) -> Parsed<()> {
+    pub(super) fn inst(&mut self, out: RegionId) -> Parsed<()> {
         let names = self.result_names()?;
         let t = self.peek();
         match t.tok {
@@ -153,7 +153,7 @@ impl<'s> Parser<'s> {
         Ok(draft)
     }
 
-    fn generic_regions(&mut self, out: &mut Vec<Region>) -> Parsed<()> {
+    fn generic_regions(&mut self, out: &mut Vec<RegionId>) -> Parsed<()> {
         loop {
             out.push(self.region(&[])?);
             if !self.eat(b',') {
@@ -370,11 +370,9 @@ impl<'s> Parser<'s> {
         syntax: &'static Syntax,
         mut draft: Box<Draft>,
         names: &[ResultName<'s>],
-        out: &mut Vec<Inst>,
+        out: RegionId,
     ) -> Parsed<()> {
-        if let Some(last) = out.last()
-            && last.op == Op::Return
-        {
+        if self.func.region(out).terminator().is_some() {
             self.report(Diagnostic::new(
                 "terminator",
                 draft.span,
@@ -402,10 +400,11 @@ impl<'s> Parser<'s> {
         let loc = self.trailing_loc()?;
         // A mistake has been reported if there is no operation: the module will not be used.
         if let Some(op) = op {
-            self.note_callees(&op, draft.span);
+            self.symbols.note_uses(op.callees(), draft.span);
             let operands = draft.operands.iter().map(|o| o.id).collect();
             let Draft { span, attrs, regions, .. } = *draft;
-            out.push(Inst { op, operands, results, regions, attrs, span, loc });
+            let inst = NewInst { op, operands, regions, captures: 0, attrs, span, loc };
+            self.func.push_defining(out, inst, results);
         }
         Ok(())
     }
@@ -424,7 +423,8 @@ impl<'s> Parser<'s> {
                 if draft.attrs.is_empty() {
                     return Some(Op::Unary(*op));
                 }
-                let mut fields = Fields { attrs: &mut draft.attrs, operand_types: Vec::new() };
+                let mut fields =
+                    Fields { attrs: &mut draft.attrs, operand_types: Vec::new(), symbols: &mut self.symbols };
                 super::convert::elementwise::drop_default_accuracy(&mut fields);
                 return Some(Op::Unary(*op));
             }
@@ -433,7 +433,7 @@ impl<'s> Parser<'s> {
             Read::Op(read) => read,
         };
         let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();
-        let mut fields = Fields { attrs: &mut draft.attrs, operand_types };
+        let mut fields = Fields { attrs: &mut draft.attrs, operand_types, symbols: &mut self.symbols };
         match read(&mut fields) {
             Ok(op) => Some(op),
             Err(message) => {
@@ -470,17 +470,6 @@ impl<'s> Parser<'s> {
             rest = others;
         }
         values
-    }
-
-    fn note_callees(&mut self, op: &Op, at: Span) {
-        match op {
-            Op::Call { callee } => self.callees.push((callee.clone(), at)),
-            Op::Composite(c) => self.callees.push((c.decomposition.clone(), at)),
-            Op::CustomCall(c) => {
-                self.callees.extend(c.called_computations.iter().map(|n| (n.clone(), at)));
-            }
-            _ => {}
-        }
     }
 }
 

@@ -35,6 +35,7 @@ mod program;
 mod region;
 mod scope;
 mod show;
+mod symbols;
 mod table;
 mod types;
 

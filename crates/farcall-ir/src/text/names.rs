@@ -83,13 +83,13 @@ impl Free {
 pub(super) fn number(func: &Func) -> Names {
     let unnamed = ValueName { word: "unnamed", number: None, result: None };
     let mut names = vec![unnamed; func.value_count()];
-    let mut todo: Vec<(&Region, bool, Free)> = vec![(&func.body, false, Free::default())];
+    let mut todo: Vec<(Region<'_>, bool, Free)> = vec![(func.body(), false, Free::default())];
     while let Some((region, is_loop, mut free)) = todo.pop() {
-        for arg in &region.args {
+        for arg in region.args() {
             names[arg.index()] = if is_loop { free.word(2) } else { free.arg() };
         }
-        for inst in &region.insts {
-            let name = match (&inst.op, inst.results.as_slice()) {
+        for inst in region.insts() {
+            let name = match (inst.op(), inst.results()) {
                 (_, []) => continue,
                 (Op::Constant(l), _) => {
                     let real = matches!(l.dtype().class(), DTypeClass::Float | DTypeClass::Complex);
@@ -97,15 +97,15 @@ pub(super) fn number(func: &Func) -> Names {
                 }
                 _ => free.number(),
             };
-            let several = inst.results.len() > 1;
-            for (i, v) in inst.results.iter().enumerate() {
+            let several = inst.results().len() > 1;
+            for (i, v) in inst.results().iter().enumerate() {
                 let result = if several { u32::try_from(i).ok() } else { None };
                 names[v.index()] = ValueName { result, ..name };
             }
         }
-        for inst in &region.insts {
-            let is_loop = inst.op == Op::While;
-            todo.extend(inst.regions.iter().map(|r| (r, is_loop, free)));
+        for inst in region.insts() {
+            let is_loop = *inst.op() == Op::While;
+            todo.extend(inst.regions().map(|r| (r, is_loop, free)));
         }
     }
     Names(names)

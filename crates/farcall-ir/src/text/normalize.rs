@@ -27,7 +27,7 @@ use super::scope::ResultName;
 use super::table::{CHECK, CHECK_CLOSE, CHECK_CONST, Part, Read, Syntax, Types};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::Diagnostic;
-use crate::module::{Func, Inst, Region, ValueId};
+use crate::module::{Func, FuncId, NewInst, RegionId, ValueId};
 use crate::op::{CallConfig, CustomCall, Op, Slice, Unary};
 use crate::types::{TensorType, Type};
 
@@ -54,8 +54,8 @@ pub(super) enum Meaning {
 /// How tensors are sorted, before the first elements are taken.
 pub(super) struct First {
     dim: usize,
-    /// Name of the function that says which elements come first.
-    comparator: String,
+    /// The function that says which elements come first.
+    comparator: FuncId,
 }
 
 /// What a call means, if it stands for something else. Attributes that are spent are removed.
@@ -141,7 +141,7 @@ fn first(call: &CustomCall, operands: &[&Type], results: &[Type]) -> Option<Firs
         }
         _ => false,
     });
-    fits.then(|| First { dim, comparator: comparator.clone() })
+    fits.then_some(First { dim, comparator: *comparator })
 }
 
 /// Makes the instructions that sort and take the first.
@@ -150,20 +150,12 @@ pub(super) fn finish_first<'s>(
     first: First,
     draft: &mut Draft,
     names: &[ResultName<'s>],
-    out: &mut Vec<Inst>,
+    out: RegionId,
 ) -> Parsed<()> {
     let span = draft.span;
-    p.callees.push((first.comparator.clone(), span));
+    p.symbols.note_uses(&[first.comparator], span);
     let loc = p.trailing_loc()?;
-    let inst = |op: Op, operands: Vec<ValueId>, results: Vec<ValueId>, regions: Vec<Region>| Inst {
-        op,
-        operands,
-        results,
-        regions,
-        attrs: AttrDict::new(),
-        span,
-        loc: loc.clone(),
-    };
+    let inst = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(span, loc.clone());
     let operands: Vec<ValueId> = draft.operands.iter().take(draft.results.len()).map(|o| o.id).collect();
     let types: Vec<Type> = operands.iter().map(|id| p.func[*id].clone()).collect();
     let scalar = |ty: &Type| match ty {
@@ -171,19 +163,21 @@ pub(super) fn finish_first<'s>(
         other => other.clone(),
     };
     // The comparator has two elements of each tensor in turn, as that of a sort.
+    let body = p.func.new_region();
     let args: Vec<ValueId> =
-        types.iter().flat_map(|ty| [scalar(ty), scalar(ty)]).map(|ty| p.func.new_value(ty)).collect();
-    let before = p.func.new_value(Type::Tensor(TensorType::new(farcall_sig::DType::Pred, [])));
-    let compare = inst(Op::Call { callee: first.comparator }, args.clone(), vec![before], Vec::new());
-    let body = Region { args, insts: vec![compare, inst(Op::Return, vec![before], Vec::new(), Vec::new())] };
-    let sorted: Vec<ValueId> = types.iter().map(|ty| p.func.new_value(ty.clone())).collect();
-    let results = p.define_results(&draft.results, names, span);
+        types.iter().flat_map(|ty| [scalar(ty), scalar(ty)]).map(|ty| p.func.add_arg(body, ty)).collect();
+    let before = Type::Tensor(TensorType::new(DType::Pred, []));
+    let compare = p.func.push(body, inst(Op::Call { callee: first.comparator }, args), [before]);
+    let before = p.func.inst(compare).results().to_vec();
+    p.func.push(body, inst(Op::Return, before), []);
     let sort = Op::Sort { dim: first.dim, is_stable: true };
-    out.push(inst(sort, operands, sorted.clone(), vec![body]));
+    let sort = p.func.push(out, inst(sort, operands).with_regions([body]), types);
+    let sorted = p.func.inst(sort).results().to_vec();
+    let results = p.define_results(&draft.results, names, span);
     for (from, to) in sorted.into_iter().zip(results) {
         let dims = p.func.tensor(to).map(|t| t.dims.to_vec()).unwrap_or_default();
         let slice = Slice { start: vec![0; dims.len()], strides: vec![1; dims.len()], limit: dims };
-        out.push(inst(Op::Slice(slice), vec![from], vec![to], Vec::new()));
+        p.func.push_defining(out, inst(Op::Slice(slice), vec![from]), vec![to]);
     }
     Ok(())
 }
@@ -224,7 +218,7 @@ pub(super) fn finish_check<'s>(
     check: &Check,
     draft: &mut Draft,
     names: &[ResultName<'s>],
-    out: &mut Vec<Inst>,
+    out: RegionId,
 ) -> Parsed<()> {
     let span = draft.span;
     let mut operands: Vec<_> = draft.operands.iter().map(|o| o.id).collect();
@@ -251,26 +245,13 @@ pub(super) fn finish_check<'s>(
     p.define_results(&draft.results, names, span);
     let loc = p.trailing_loc()?;
     if let Some((literal, value)) = constant {
-        out.push(Inst {
-            op: Op::Constant(literal),
-            operands: Vec::new(),
-            results: vec![value],
-            regions: Vec::new(),
-            attrs: AttrDict::new(),
-            span,
-            loc: loc.clone(),
-        });
+        let constant = NewInst::new(Op::Constant(literal), []).at(span, loc.clone());
+        p.func.push_defining(out, constant, vec![value]);
     }
     let config = if parameters.is_empty() { CallConfig::Absent } else { CallConfig::Dict(parameters) };
     let call = CustomCall { config, has_side_effect: true, ..CustomCall::new(check.target) };
-    out.push(Inst {
-        op: Op::CustomCall(Box::new(call)),
-        operands,
-        results: Vec::new(),
-        regions: Vec::new(),
-        attrs: std::mem::take(&mut draft.attrs),
-        span,
-        loc,
-    });
+    let attrs = std::mem::take(&mut draft.attrs);
+    let call = NewInst::new(Op::CustomCall(Box::new(call)), operands).at(span, loc);
+    p.func.push(out, NewInst { attrs, ..call }, []);
     Ok(())
 }

@@ -12,6 +12,7 @@ use super::MAX_NESTING;
 use super::alias::Aliases;
 use super::lexer::{Tok, Token, next_token, unescape};
 use super::scope::Scope;
+use super::symbols::Symbols;
 use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::module::Func;
 use crate::types::TensorType;
@@ -43,8 +44,7 @@ pub(super) struct Parser<'s> {
     /// The function whose body is being read.
     pub(super) func: Func,
     pub(super) scope: Scope<'s>,
-    /// Names of functions that must exist, and where they are used.
-    pub(super) callees: Vec<(String, Span)>,
+    pub(super) symbols: Symbols,
 }
 
 impl<'s> Parser<'s> {
@@ -63,7 +63,7 @@ impl<'s> Parser<'s> {
             tensor_types: HashMap::new(),
             func: Func::new("", Span::default()),
             scope: Scope::default(),
-            callees: Vec::new(),
+            symbols: Symbols::default(),
         }
     }
 

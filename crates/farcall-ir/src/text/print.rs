@@ -23,8 +23,8 @@ pub(super) fn module(m: &Module) -> String {
         put(&mut out, format_args!(" attributes {}", Dict(&m.attrs)));
     }
     out.push_str(" {\n");
-    for func in &m.funcs {
-        let mut p = Printer { out, func, names: number(func), indent: 1 };
+    for func in m.funcs() {
+        let mut p = Printer { out, module: m, func, names: number(func), indent: 1 };
         p.func();
         out = p.out;
     }
@@ -39,6 +39,7 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 pub(super) struct Printer<'a> {
     pub(super) out: String,
+    module: &'a Module,
     pub(super) func: &'a Func,
     names: Names,
     indent: usize,
@@ -46,7 +47,7 @@ pub(super) struct Printer<'a> {
 
 /// An instruction that is being printed: what has not been written yet.
 pub(super) struct View<'a> {
-    pub(super) inst: &'a Inst,
+    pub(super) inst: Inst<'a>,
     /// Operands that are left.
     pub(super) operands: &'a [ValueId],
     /// Attributes that are left.
@@ -94,7 +95,7 @@ impl<'a> Printer<'a> {
             self.put(format_args!(" attributes {}", Dict(&f.attrs)));
         }
         self.out.push(' ');
-        self.braces(&f.body);
+        self.braces(f.body());
         self.out.push('\n');
     }
 
@@ -112,14 +113,14 @@ impl<'a> Printer<'a> {
     }
 
     /// `{`, instructions, `}`, without the region's arguments.
-    pub(super) fn braces(&mut self, region: &'a Region) {
+    pub(super) fn braces(&mut self, region: Region<'a>) {
         self.out.push('{');
         self.body(region);
     }
 
-    fn body(&mut self, region: &'a Region) {
+    fn body(&mut self, region: Region<'a>) {
         self.indent += 1;
-        for inst in &region.insts {
+        for inst in region.insts() {
             self.new_line();
             self.inst(inst);
         }
@@ -129,12 +130,12 @@ impl<'a> Printer<'a> {
     }
 
     /// `{`, a label with the arguments, instructions, `}`.
-    fn labelled(&mut self, region: &'a Region) {
+    fn labelled(&mut self, region: Region<'a>) {
         self.out.push('{');
-        if !region.args.is_empty() {
+        if !region.args().is_empty() {
             self.new_line();
             self.out.push_str("^bb0(");
-            for (i, arg) in region.args.iter().enumerate() {
+            for (i, arg) in region.args().iter().enumerate() {
                 let comma = if i > 0 { ", " } else { "" };
                 self.put(format_args!("{comma}{}: {}", self.names.of(*arg), self.func[*arg]));
             }
@@ -143,11 +144,11 @@ impl<'a> Printer<'a> {
         self.body(region);
     }
 
-    fn inst(&mut self, inst: &'a Inst) {
-        if let Some(first) = inst.results.first() {
+    fn inst(&mut self, inst: Inst<'a>) {
+        if let Some(first) = inst.results().first() {
             self.put(format_args!("{}", self.names.group(*first)));
-            if inst.results.len() > 1 {
-                self.put(format_args!(":{}", inst.results.len()));
+            if inst.results().len() > 1 {
+                self.put(format_args!(":{}", inst.results().len()));
             }
             self.out.push_str(" = ");
         }
@@ -159,8 +160,8 @@ impl<'a> Printer<'a> {
     }
 
     /// The name of the operation: the dialect of functions is left out where MLIR does.
-    fn name_of(&self, inst: &Inst, pretty: bool) -> &'static str {
-        match (&inst.op, self.indent, pretty) {
+    fn name_of(&self, inst: Inst<'_>, pretty: bool) -> &'static str {
+        match (inst.op(), self.indent, pretty) {
             (Op::Return, 2, true) => "return",
             (Op::Return, 2, false) => "func.return",
             (Op::Call { .. }, 2, true) => "call",
@@ -168,16 +169,16 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn pretty(&mut self, inst: &'a Inst) -> Printed {
-        let form = table::lookup(inst.op.name()).map_or(&[][..], |s| s.form);
+    fn pretty(&mut self, inst: Inst<'a>) -> Printed {
+        let form = table::lookup(inst.op().name()).map_or(&[][..], |s| s.form);
         if form.is_empty() {
             return Err(NotPretty);
         }
-        let mut attrs = convert::write(&inst.op);
-        for (key, value) in &inst.attrs {
+        let mut attrs = convert::write(inst.op(), self.module);
+        for (key, value) in inst.attrs() {
             attrs.entry(key.clone()).or_insert_with(|| value.clone());
         }
-        let mut view = View { inst, operands: &inst.operands, attrs, regions_done: false };
+        let mut view = View { inst, operands: inst.operands(), attrs, regions_done: false };
         let name = self.name_of(inst, true);
         self.out.push_str(name);
         let tight = match form.first() {
@@ -188,16 +189,16 @@ impl<'a> Printer<'a> {
         };
         // Without operands there may be nothing behind the name. A return ends its block; elsewhere the
         // next line would be read as operands.
-        let bare = matches!(form.first(), Some(Part::Operands)) && inst.operands.is_empty();
-        if bare && inst.results.is_empty() {
-            self.out.push_str(if inst.op == Op::Return { "" } else { "()" });
+        let bare = matches!(form.first(), Some(Part::Operands)) && inst.operands().is_empty();
+        if bare && inst.results().is_empty() {
+            self.out.push_str(if *inst.op() == Op::Return { "" } else { "()" });
         } else if !tight {
             self.out.push(' ');
         }
         self.parts(form, &mut view)?;
         let all = view.operands.is_empty()
             && view.attrs.is_empty()
-            && (view.regions_done || inst.regions.is_empty());
+            && (view.regions_done || inst.region_ids().is_empty());
         if all { Ok(()) } else { Err(NotPretty) }
     }
 
@@ -294,8 +295,8 @@ impl<'a> Printer<'a> {
 
     pub(super) fn types(&mut self, types: Types, view: &View<'a>) -> Printed {
         let f = self.func;
-        let operands: Vec<&Type> = view.inst.operands.iter().map(|v| &f[*v]).collect();
-        let results: Vec<&Type> = view.inst.results.iter().map(|v| &f[*v]).collect();
+        let operands: Vec<&Type> = view.inst.operands().iter().map(|v| &f[*v]).collect();
+        let results: Vec<&Type> = view.inst.results().iter().map(|v| &f[*v]).collect();
         let short = match (types, results.as_slice()) {
             (Types::Same, [r]) => operands.iter().all(|o| o == r),
             (Types::Select, [r]) => operands.len() == 3 && operands[1] == *r && operands[2] == *r,
@@ -353,17 +354,17 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn generic(&mut self, inst: &'a Inst) {
+    fn generic(&mut self, inst: Inst<'a>) {
         self.put(format_args!("\"{}\"(", self.name_of(inst, false)));
-        self.values(&inst.operands);
+        self.values(inst.operands());
         self.out.push(')');
-        let attrs = convert::write(&inst.op);
+        let attrs = convert::write(inst.op(), self.module);
         if !attrs.is_empty() {
             self.put(format_args!(" <{}>", Dict(&attrs)));
         }
-        if !inst.regions.is_empty() {
+        if !inst.region_ids().is_empty() {
             self.out.push_str(" (");
-            for (i, region) in inst.regions.iter().enumerate() {
+            for (i, region) in inst.regions().enumerate() {
                 if i > 0 {
                     self.out.push_str(", ");
                 }
@@ -371,10 +372,10 @@ impl<'a> Printer<'a> {
             }
             self.out.push(')');
         }
-        self.optional_dict(&inst.attrs);
+        self.optional_dict(inst.attrs());
         let f = self.func;
-        let operands: Vec<&Type> = inst.operands.iter().map(|v| &f[*v]).collect();
-        let results: Vec<&Type> = inst.results.iter().map(|v| &f[*v]).collect();
+        let operands: Vec<&Type> = inst.operands().iter().map(|v| &f[*v]).collect();
+        let results: Vec<&Type> = inst.results().iter().map(|v| &f[*v]).collect();
         self.function(&operands, &results);
     }
 }

@@ -1,6 +1,6 @@
 //! Modules and functions.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::lexer::Tok;
@@ -8,7 +8,7 @@ use super::parser::{Parsed, Parser, or_list, span};
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};
-use crate::module::{Func, Module};
+use crate::module::{Func, FuncId, Module};
 use crate::types::Type;
 
 /// Dialects whose top-level operations describe devices and change nothing about values.
@@ -25,13 +25,13 @@ impl<'s> Parser<'s> {
             match t.tok {
                 Tok::Eof => break,
                 Tok::Word if self.str_of(t) == "module" || self.str_of(t) == "builtin.module" => {
-                    self.only_module(span(t), wrapped || !module.funcs.is_empty())?;
+                    self.only_module(span(t), wrapped || !module.funcs().is_empty())?;
                     wrapped = true;
                     self.bump();
                     self.pretty_module(&mut module)?;
                 }
                 Tok::Str if self.str_of(t) == "\"builtin.module\"" => {
-                    self.only_module(span(t), wrapped || !module.funcs.is_empty())?;
+                    self.only_module(span(t), wrapped || !module.funcs().is_empty())?;
                     wrapped = true;
                     self.bump();
                     self.generic_module(&mut module)?;
@@ -44,8 +44,8 @@ impl<'s> Parser<'s> {
                 }
             }
         }
-        self.check_symbols(&module);
-        if module.funcs.is_empty() && self.diagnostics.is_empty() {
+        self.resolve_symbols(&mut module);
+        if module.funcs().is_empty() && self.diagnostics.is_empty() {
             self.report(Diagnostic::global("empty", "the program has no functions"));
         }
         Ok(module)
@@ -137,13 +137,15 @@ impl<'s> Parser<'s> {
             Tok::Word if text == "func.func" || text == "func" => {
                 self.bump();
                 let func = self.pretty_func()?;
-                module.funcs.extend(func);
+                if let Some(func) = func {
+                    module.add_func(func);
+                }
                 Ok(())
             }
             Tok::Str if text == "\"func.func\"" => {
                 self.bump();
                 let func = self.generic_func(span(t))?;
-                module.funcs.push(func);
+                module.add_func(func);
                 Ok(())
             }
             Tok::Word | Tok::Str if INERT.iter().any(|d| text.trim_start_matches('"').starts_with(d)) => {
@@ -293,7 +295,7 @@ impl<'s> Parser<'s> {
     }
 
     fn func_body(&mut self, args: &[Arg<'s>]) -> Parsed<Func> {
-        self.func.body = self.region(args)?;
+        self.region_into(Func::BODY, args)?;
         self.trailing_loc()?;
         Ok(std::mem::replace(&mut self.func, Func::new("", Span::default())))
     }
@@ -358,10 +360,13 @@ impl<'s> Parser<'s> {
         dicts
     }
 
-    /// Every function that is called exists, once.
-    fn check_symbols(&mut self, module: &Module) {
+    /// Every function that is called exists, once; calls get its number in the module.
+    fn resolve_symbols(&mut self, module: &mut Module) {
         let mut names = HashSet::new();
-        for func in &module.funcs {
+        // The numbers of the module, by those that the names have here.
+        let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();
+        for (id, func) in module.func_ids().zip(module.funcs()) {
+            numbers.entry(self.symbols.id(&func.name)).or_insert(id);
             if !names.insert(func.name.as_str()) {
                 let message = format!("function @{} is already defined", func.name);
                 self.report(Diagnostic::new("redefinition", func.span, message));
@@ -371,21 +376,27 @@ impl<'s> Parser<'s> {
         if self.diagnostics.kept().iter().any(|d| d.code == "no-body") {
             return;
         }
-        for (callee, at) in std::mem::take(&mut self.callees) {
-            if names.contains(callee.as_str()) {
+        let mut unknown = false;
+        for (callee, at) in self.symbols.take_uses() {
+            if numbers.contains_key(&callee) {
                 continue;
             }
+            unknown = true;
             if self.is_full() {
                 self.diagnostics.count();
                 continue;
             }
+            let callee = self.symbols.name(callee);
             let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
             let candidates = names.iter().copied().take(super::MAX_CANDIDATES);
-            let near = farcall_sig::nearest::nearest(&callee, candidates);
+            let near = farcall_sig::nearest::nearest(callee, candidates);
             if !near.is_empty() {
                 d = d.note(format!("did you mean {}?", or_list(&near)));
             }
             self.report(d);
+        }
+        if !unknown {
+            module.renumber_callees(&|id| numbers[&id]);
         }
     }
 }

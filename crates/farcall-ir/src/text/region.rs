@@ -3,8 +3,7 @@
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use crate::diag::{Diagnostic, Span};
-use crate::module::{Region, ValueId};
-use crate::op::Op;
+use crate::module::RegionId;
 use crate::types::Type;
 
 /// An argument of a region: its name, type and place.
@@ -18,13 +17,20 @@ pub(super) struct Arg<'s> {
 impl<'s> Parser<'s> {
     /// `{ … }`. Without `args`, the block may begin with a label that names its own:
     /// `^bb0(%a: t):`.
-    pub(super) fn region(&mut self, args: &[Arg<'s>]) -> Parsed<Region> {
+    pub(super) fn region(&mut self, args: &[Arg<'s>]) -> Parsed<RegionId> {
+        let region = self.func.new_region();
+        self.region_into(region, args)?;
+        Ok(region)
+    }
+
+    /// The same, into a region that is empty.
+    pub(super) fn region_into(&mut self, region: RegionId, args: &[Arg<'s>]) -> Parsed<()> {
         // Twice: everything that walks regions later needs more stack for one than a bracket needs here.
         self.enter()?;
         self.enter()?;
         let mark = self.scope.open();
         self.expect(b'{')?;
-        let mut region = Region { args: self.define_args(args), insts: Vec::new() };
+        self.define_args(region, args);
         let t = self.peek();
         if t.tok == Tok::Caret {
             if !args.is_empty() {
@@ -32,28 +38,25 @@ impl<'s> Parser<'s> {
                     "the arguments of this region have their names already; a label cannot name them again";
                 return self.fail("parse", span(t), message);
             }
-            region.args = self.block_label()?;
+            self.block_label(region)?;
         }
-        self.block(&mut region)?;
+        self.block(region)?;
         self.scope.close(mark);
         self.leave();
         self.leave();
-        Ok(region)
+        Ok(())
     }
 
-    /// New values for arguments, bound to their names.
-    pub(super) fn define_args(&mut self, args: &[Arg<'s>]) -> Vec<ValueId> {
-        args.iter()
-            .map(|arg| {
-                let id = self.func.new_value(arg.ty.clone());
-                self.define(arg.name, arg.span, &[id]);
-                id
-            })
-            .collect()
+    /// Arguments of a region, bound to their names.
+    fn define_args(&mut self, region: RegionId, args: &[Arg<'s>]) {
+        for arg in args {
+            let id = self.func.add_arg(region, arg.ty.clone());
+            self.define(arg.name, arg.span, &[id]);
+        }
     }
 
     /// `^bb0(%a: t loc(…), %b: t):`
-    fn block_label(&mut self) -> Parsed<Vec<ValueId>> {
+    fn block_label(&mut self, region: RegionId) -> Parsed<()> {
         self.bump();
         let mut args = Vec::new();
         if self.eat(b'(') {
@@ -65,7 +68,8 @@ impl<'s> Parser<'s> {
             })?;
         }
         self.expect(b':')?;
-        Ok(self.define_args(&args))
+        self.define_args(region, &args);
+        Ok(())
     }
 
     /// `%a: t`
@@ -81,13 +85,13 @@ impl<'s> Parser<'s> {
     }
 
     /// Instructions up to `}`, which is taken.
-    pub(super) fn block(&mut self, region: &mut Region) -> Parsed<()> {
+    pub(super) fn block(&mut self, region: RegionId) -> Parsed<()> {
         loop {
             let t = self.peek();
             match t.tok {
                 Tok::Punct(b'}') => {
                     self.bump();
-                    let returns = region.insts.last().is_some_and(|i| i.op == Op::Return);
+                    let returns = self.func.region(region).terminator().is_some();
                     // An instruction that was not understood may have been the return.
                     if !returns && self.diagnostics.is_empty() {
                         let message = "a region ends with a return, but this one does not";
@@ -99,7 +103,7 @@ impl<'s> Parser<'s> {
                     return self.fail("parse", span(t), "a region has one block; branches are not supported");
                 }
                 Tok::Hash | Tok::Eof => return self.expected("an operation or `}`"),
-                _ => self.inst(&mut region.insts)?,
+                _ => self.inst(region)?,
             }
         }
     }

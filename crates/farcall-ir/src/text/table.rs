@@ -339,7 +339,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.case", GENERIC, |_| Ok(Op::Case)),
     op("stablehlo.while", &[H(&hooks::WHILE)], |_| Ok(Op::While)),
     op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION], |f| {
-        Ok(Op::Call { callee: f.symbol("callee")? })
+        Ok(Op::Call { callee: f.func("callee")? })
     }),
     op(
         "stablehlo.composite",

@@ -37,11 +37,11 @@ fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
         return;
     }
     if let Some(layouts) = &op.operand_layouts {
-        let types = cx.types(&cx.inst.operands);
+        let types = cx.types(cx.inst.operands());
         value_layouts(cx, "operand", &types, layouts);
     }
     if let Some(layouts) = &op.result_layouts {
-        let types = match cx.types(&cx.inst.results).as_slice() {
+        let types = match cx.types(cx.inst.results()).as_slice() {
             // The layouts of a single tuple are those of its elements.
             [Type::Tuple(parts)] => parts.to_vec(),
             types => types.to_vec(),
@@ -73,7 +73,7 @@ fn value_layouts(cx: &mut Cx<'_>, what: &str, types: &[Type], layouts: &[Vec<usi
 }
 
 fn output_alias(cx: &mut Cx<'_>, alias: &OutputAlias) {
-    let operands = cx.types(&cx.inst.operands);
+    let operands = cx.types(cx.inst.operands());
     let Some(operand) = operands.get(alias.operand_index) else {
         cx.fail(
             "custom-call-alias",
@@ -81,7 +81,7 @@ fn output_alias(cx: &mut Cx<'_>, alias: &OutputAlias) {
         );
         return;
     };
-    let results = cx.types(&cx.inst.results);
+    let results = cx.types(cx.inst.results());
     let output = match results.as_slice() {
         [one] => one.clone(),
         many => Type::Tuple(many.into()),

@@ -1,8 +1,6 @@
 //! Functions and who calls whom.
 
-use std::collections::HashMap;
-
-use farcall_sig::nearest::nearest;
+use std::collections::HashSet;
 
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, Module};
@@ -25,41 +23,31 @@ struct Edge {
 /// Names, callees that do not exist, recursion, and chains that are too long.
 pub(super) fn check(module: &Module) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
-    let mut symbols: HashMap<&str, usize> = HashMap::new();
-    for (i, func) in module.funcs.iter().enumerate() {
-        if *symbols.entry(func.name.as_str()).or_insert(i) != i {
+    let mut names: HashSet<&str> = HashSet::new();
+    for func in module.funcs() {
+        if !names.insert(func.name.as_str()) {
             let message = format!("a function @{} exists already", func.name);
             diagnostics.push(Diagnostic::new("duplicate-function", func.span, message));
         }
     }
-    let edges: Vec<Vec<Edge>> = module.funcs.iter().map(|f| callees(f, &symbols, &mut diagnostics)).collect();
+    let edges: Vec<Vec<Edge>> = module.funcs().iter().map(|f| callees(module, f, &mut diagnostics)).collect();
     depths(module, &edges, &mut diagnostics);
     diagnostics
 }
 
-fn callees(func: &Func, symbols: &HashMap<&str, usize>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Edge> {
+fn callees(module: &Module, func: &Func, diagnostics: &mut Vec<Diagnostic>) -> Vec<Edge> {
     let mut edges = Vec::new();
     func.walk(&mut |inst| {
-        let mut mention = |name: &str, code: &'static str| match symbols.get(name) {
-            Some(callee) => edges.push(Edge { callee: *callee, span: inst.span }),
-            None => {
-                let message = format!("there is no function @{name}");
-                let mut diagnostic = Diagnostic::new(code, inst.span, message);
-                let close = nearest(name, symbols.keys().copied());
-                if !close.is_empty() {
-                    diagnostic = diagnostic.note(format!("closest: @{}", close.join(", @")));
-                }
-                diagnostics.push(diagnostic);
+        for id in inst.op().callees() {
+            if module.get(*id).is_some() {
+                edges.push(Edge { callee: id.index(), span: inst.span() });
+                continue;
             }
-        };
-        match &inst.op {
-            Op::Call { callee } => mention(callee, "unknown-function"),
             // composite_c2
-            Op::Composite(op) => mention(&op.decomposition, "composite_c2"),
-            Op::CustomCall(op) => {
-                op.called_computations.iter().for_each(|c| mention(c, "unknown-function"));
-            }
-            _ => {}
+            let composite = matches!(inst.op(), Op::Composite(_));
+            let code = if composite { "composite_c2" } else { "unknown-function" };
+            let message = format!("the module has no function number {}", id.index());
+            diagnostics.push(Diagnostic::new(code, inst.span(), message));
         }
     });
     edges
@@ -92,13 +80,13 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
                 stack.pop();
                 // Longer chains through this one are not reported again.
                 if longest == MAX_CALL_DEPTH {
-                    let name = &module.funcs[func].name;
+                    let name = &module.funcs()[func].name;
                     let message = format!(
                         "calls from @{name} are nested {} deep, more than {MAX_CALL_DEPTH}",
                         longest + 1
                     );
                     let deepest = edges[func].iter().find(|e| depth[e.callee] == Some(longest));
-                    let span = deepest.map_or(module.funcs[func].span, |e| e.span);
+                    let span = deepest.map_or(module.funcs()[func].span, |e| e.span);
                     too_deep.push(Diagnostic::new("call-depth", span, message));
                 }
                 continue;
@@ -107,7 +95,7 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
             if active[edge.callee] {
                 let start = stack.iter().position(|f| f.func == edge.callee).unwrap_or(0);
                 let cycle: Vec<String> =
-                    stack[start..].iter().map(|f| format!("@{}", module.funcs[f.func].name)).collect();
+                    stack[start..].iter().map(|f| format!("@{}", module.funcs()[f.func].name)).collect();
                 let message = match cycle.as_slice() {
                     [one] => format!("{one} calls itself"),
                     [first, ..] if cycle.len() <= SHOWN => {
@@ -133,7 +121,7 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
 /// is that of the longest chain of calls from each function.
 fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> Option<Diagnostic> {
     let own: Vec<u64> = module
-        .funcs
+        .funcs()
         .iter()
         .map(|f| {
             let mut count = 0;
@@ -150,19 +138,19 @@ fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> O
     for func in order {
         whole[func] = edges[func].iter().fold(whole[func], |sum, e| sum.saturating_add(whole[e.callee]));
         if whole[func] > limit && found.is_none() {
-            let name = &module.funcs[func].name;
+            let name = &module.funcs()[func].name;
             let message = format!(
                 "@{name} is {} instructions when its calls are inlined, and those of what they call, more than {limit}",
                 whole[func]
             );
             let largest = edges[func].iter().max_by_key(|e| whole[e.callee]);
-            let span = largest.map_or(module.funcs[func].span, |e| e.span);
+            let span = largest.map_or(module.funcs()[func].span, |e| e.span);
             found = Some(Diagnostic::new("inlined-size", span, message));
         }
     }
     let largest = whole.iter().enumerate().max_by_key(|(_, n)| **n);
     match (found, largest) {
-        (Some(d), Some((i, n))) => Some(d.note(format!("@{} is {n}", module.funcs[i].name))),
+        (Some(d), Some((i, n))) => Some(d.note(format!("@{} is {n}", module.funcs()[i].name))),
         _ => None,
     }
 }

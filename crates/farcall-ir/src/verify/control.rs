@@ -1,9 +1,8 @@
 //! Results of control flow; calls.
 
-use super::Functions;
 use super::results::{Codes, check};
 use crate::infer::Cx;
-use crate::module::Func;
+use crate::module::{Func, FuncId, Module};
 use crate::op::Composite;
 use crate::types::Type;
 
@@ -41,18 +40,18 @@ pub(super) fn device_id(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
 }
 
 /// A missing callee is reported with the call graph.
-pub(super) fn call(cx: &mut Cx<'_>, funcs: &Functions<'_>, callee: &str) {
-    let Some(callee) = funcs.get(callee) else { return };
+pub(super) fn call(cx: &mut Cx<'_>, module: &Module, callee: FuncId) {
+    let Some(callee) = module.get(callee) else { return };
     signature(cx, callee, ["call-arity", "call-type"], ["call-arity", "call-type"]);
 }
 
-pub(super) fn composite(cx: &mut Cx<'_>, funcs: &Functions<'_>, op: &Composite) {
+pub(super) fn composite(cx: &mut Cx<'_>, module: &Module, op: &Composite) {
     // composite_c1
     cx.check(is_namespaced(&op.name), "composite_c1", || {
         format!("the name must be a namespace and a name, as in \"my.op\", found {:?}", op.name)
     });
     // composite_c2 is reported with the call graph.
-    let Some(callee) = funcs.get(op.decomposition.as_str()) else { return };
+    let Some(callee) = module.get(op.decomposition) else { return };
     // composite_c3, composite_c4
     signature(cx, callee, ["composite_c3"; 2], ["composite_c4"; 2]);
 }
@@ -62,8 +61,8 @@ pub(super) fn composite(cx: &mut Cx<'_>, funcs: &Functions<'_>, op: &Composite) 
 fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], results: [&'static str; 2]) {
     let params: Vec<Type> = callee.params().iter().map(|v| callee.ty(*v).clone()).collect();
     let sides = [
-        ("operand", cx.types(&cx.inst.operands), params, operands),
-        ("result", cx.types(&cx.inst.results), callee.results.clone(), results),
+        ("operand", cx.types(cx.inst.operands()), params, operands),
+        ("result", cx.types(cx.inst.results()), callee.results.clone(), results),
     ];
     for (what, found, expected, [count, types]) in sides {
         if !cx.check(found.len() == expected.len(), count, || {

@@ -50,11 +50,9 @@ mod structure;
 pub use callgraph::{MAX_CALL_DEPTH, MAX_INLINED};
 pub use run::{entry, require_static};
 
-use std::collections::HashMap;
-
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::infer::{self, Constants, Cx};
-use crate::module::{Func, Inst, Module, Region};
+use crate::module::{Inst, Module, Region};
 use crate::op::Op;
 
 /// Checks a module; see the module's documentation for what that covers.
@@ -64,22 +62,18 @@ use crate::op::Op;
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(callgraph::check(module));
-    let funcs: Functions<'_> = module.funcs.iter().map(|f| (f.name.as_str(), f)).collect();
-    for func in &module.funcs {
+    for func in module.funcs() {
         let found = structure::check(func);
         let sound = found.is_empty();
         diagnostics.extend(found);
         // Types of values are read freely from here on.
         if sound {
             let constants = Constants::of(func);
-            region(&funcs, func, &constants, &func.body, &mut diagnostics);
+            region(module, &constants, func.body(), &mut diagnostics);
         }
     }
     report(module, diagnostics)
 }
-
-/// The functions of a module by name.
-type Functions<'a> = HashMap<&'a str, &'a Func>;
 
 /// Nothing, or all diagnostics in the order of the source.
 fn report(module: &Module, diagnostics: Diagnostics) -> Result<(), ProgramError> {
@@ -87,35 +81,29 @@ fn report(module: &Module, diagnostics: Diagnostics) -> Result<(), ProgramError>
 }
 
 fn region<'a>(
-    funcs: &Functions<'_>,
-    func: &'a Func,
+    module: &Module,
     constants: &'a Constants<'a>,
-    body: &'a Region,
+    body: Region<'a>,
     diagnostics: &mut Diagnostics,
 ) {
-    for inst in &body.insts {
-        diagnostics.extend(instruction(funcs, func, constants, inst));
-        for nested in &inst.regions {
-            region(funcs, func, constants, nested, diagnostics);
+    for inst in body.insts() {
+        diagnostics.extend(instruction(module, constants, inst));
+        for nested in inst.regions() {
+            region(module, constants, nested, diagnostics);
         }
     }
 }
 
 /// Everything that is wrong with one instruction, but not with those in its regions.
-fn instruction<'a>(
-    funcs: &Functions<'_>,
-    func: &'a Func,
-    constants: &'a Constants<'a>,
-    inst: &'a Inst,
-) -> Vec<Diagnostic> {
-    let cx = &mut Cx::new(func, inst, Some(constants));
+fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>) -> Vec<Diagnostic> {
+    let cx = &mut Cx::new(inst, Some(constants));
     if !infer::result_count(cx) {
         return std::mem::take(&mut cx.diagnostics);
     }
     let Some(types) = infer::infer(cx) else {
         return std::mem::take(&mut cx.diagnostics);
     };
-    match &inst.op {
+    match inst.op() {
         Op::Unary(op) => elementwise::unary(cx, *op, &types),
         Op::Binary(op) => elementwise::binary(cx, *op, &types),
         Op::Compare(_) => elementwise::compare(cx, &types),
@@ -170,8 +158,8 @@ fn instruction<'a>(
         Op::If => control::conditional(cx, &types, "if_c3"),
         Op::Case => control::conditional(cx, &types, "case_c4"),
         Op::While => control::while_loop(cx, &types),
-        Op::Call { callee } => control::call(cx, funcs, callee),
-        Op::Composite(op) => control::composite(cx, funcs, op),
+        Op::Call { callee } => control::call(cx, module, *callee),
+        Op::Composite(op) => control::composite(cx, module, op),
         // Its operands belong to what encloses it.
         Op::Return => {}
         Op::OptimizationBarrier => control::optimization_barrier(cx, &types),

@@ -25,7 +25,7 @@ impl Codes {
 
 /// The declared types must be compatible with the inferred ones. True if all are.
 pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
-    let declared = cx.types(&cx.inst.results);
+    let declared = cx.types(cx.inst.results());
     if !cx.check(declared.len() == inferred.len(), codes.count, || {
         format!("{} results are needed, found {}", inferred.len(), declared.len())
     }) {

@@ -17,7 +17,7 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
         None => module.entry(),
     };
     found.ok_or_else(|| {
-        let names = || module.funcs.iter().map(|f| f.name.as_str());
+        let names = || module.funcs().iter().map(|f| f.name.as_str());
         let diagnostic = match name {
             Some(name) => {
                 let diagnostic = Diagnostic::global("no-entry", format!("there is no function @{name}"));
@@ -26,7 +26,9 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
                     close => diagnostic.note(format!("closest: @{}", close.join(", @"))),
                 }
             }
-            None if module.funcs.is_empty() => Diagnostic::global("no-entry", "the program has no functions"),
+            None if module.funcs().is_empty() => {
+                Diagnostic::global("no-entry", "the program has no functions")
+            }
             None => {
                 let names: Vec<&str> = names().take(8).collect();
                 Diagnostic::global("no-entry", "none of several functions is called @main: name one")
@@ -44,20 +46,20 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
 /// `dynamic-shape` or `tensor-too-large` for each instruction or function that has such a value.
 pub fn require_static(module: &Module) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
-    for func in &module.funcs {
+    for func in module.funcs() {
         for (i, param) in func.params().iter().enumerate() {
             let what = || format!("parameter {i} of @{}", func.name);
             value(func.ty(*param), func.span, what, &mut diagnostics);
         }
         func.walk(&mut |inst| {
-            for (i, result) in inst.results.iter().enumerate() {
-                let what = || format!("result {i} of {}", inst.op.name());
-                value(func.ty(*result), inst.span, what, &mut diagnostics);
+            for (i, result) in inst.results().iter().enumerate() {
+                let what = || format!("result {i} of {}", inst.op().name());
+                value(func.ty(*result), inst.span(), what, &mut diagnostics);
             }
-            for (r, region) in inst.regions.iter().enumerate() {
-                for (i, arg) in region.args.iter().enumerate() {
-                    let what = || format!("argument {i} of region {r} of {}", inst.op.name());
-                    value(func.ty(*arg), inst.span, what, &mut diagnostics);
+            for (r, region) in inst.regions().enumerate() {
+                for (i, arg) in region.args().iter().enumerate() {
+                    let what = || format!("argument {i} of region {r} of {}", inst.op().name());
+                    value(func.ty(*arg), inst.span(), what, &mut diagnostics);
                 }
             }
         });

@@ -52,33 +52,33 @@ impl Walk<'_> {
         for ty in &func.results {
             self.ty(ty, func.span);
         }
-        self.region(&func.body, func.span, true);
-        let Some(last) = func.body.terminator() else { return };
-        let found = &last.operands;
+        self.region(func.body(), func.span, true);
+        let Some(last) = func.body().terminator() else { return };
+        let found = last.operands();
         if found.len() != func.results.len() {
             let message = format!("@{name} returns {} values, found {}", func.results.len(), found.len());
-            self.fail("return-arity", last.span, message);
+            self.fail("return-arity", last.span(), message);
             return;
         }
         for (i, (value, expected)) in found.iter().zip(&func.results).enumerate() {
             if value.index() < func.value_count() && func.ty(*value) != expected {
                 let message = format!("result {i} of @{name} is {expected}, found {}", func.ty(*value));
-                self.fail("return-type", last.span, message);
+                self.fail("return-type", last.span(), message);
             }
         }
     }
 
     /// `span` is that of what the region belongs to.
-    fn region(&mut self, region: &Region, span: Span, body: bool) {
-        for arg in &region.args {
+    fn region(&mut self, region: Region<'_>, span: Span, body: bool) {
+        for arg in region.args() {
             self.define(*arg, span);
         }
-        for (i, inst) in region.insts.iter().enumerate() {
+        for inst in region.insts() {
             self.inst(inst);
-            if inst.op == Op::Return && i + 1 < region.insts.len() {
+            if *inst.op() == Op::Return && inst.next().is_some() {
                 self.fail(
                     "early-terminator",
-                    inst.span,
+                    inst.span(),
                     "a return must be the last instruction of its region",
                 );
             }
@@ -88,33 +88,33 @@ impl Walk<'_> {
             let message = format!("@{} must end with a return", self.func.name);
             self.fail("missing-terminator", span, message);
         }
-        let results = region.insts.iter().flat_map(|i| &i.results);
-        for value in region.args.iter().chain(results) {
+        let results = region.insts().flat_map(|i| i.results());
+        for value in region.args().iter().chain(results) {
             if let Some(state) = self.state.get_mut(value.index()) {
                 *state = State::Hidden;
             }
         }
     }
 
-    fn inst(&mut self, inst: &Inst) {
-        for (i, value) in inst.operands.iter().enumerate() {
+    fn inst(&mut self, inst: Inst<'_>) {
+        for (i, value) in inst.operands().iter().enumerate() {
             let message = match self.state.get(value.index()) {
                 Some(State::Visible) => continue,
                 Some(State::Absent) => format!("operand {i} is used before it is defined"),
                 Some(State::Hidden) => format!("operand {i} is used outside of the region that defines it"),
                 None => {
                     let message = format!("operand {i} is no value of @{}", self.func.name);
-                    self.fail("unknown-value", inst.span, message);
+                    self.fail("unknown-value", inst.span(), message);
                     continue;
                 }
             };
-            self.fail("undefined-value", inst.span, message);
+            self.fail("undefined-value", inst.span(), message);
         }
-        for nested in &inst.regions {
-            self.region(nested, inst.span, false);
+        for nested in inst.regions() {
+            self.region(nested, inst.span(), false);
         }
-        for result in &inst.results {
-            self.define(*result, inst.span);
+        for result in inst.results() {
+            self.define(*result, inst.span());
         }
     }
 

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use farcall_ir::diag::Source;
-use farcall_ir::module::Region;
-use farcall_ir::{Func, Inst, Module, infer, refine, text, verify};
+use farcall_ir::{Func, InstId, Module, NewInst, Type, ValueId, infer, refine, text, verify};
 
 use crate::{SPLIT, program};
 
@@ -34,12 +33,12 @@ fn check(module: &Module) -> bool {
         let _ = verify::require_static(module);
         // What is refined is static.
         if let Some(Ok(refined)) = module.entry().map(|entry| refine::refine(module, entry, None, &[])) {
-            let values = refined.funcs.iter().flat_map(|f| f.values().map(|v| f.ty(v)));
+            let values = refined.funcs().iter().flat_map(|f| f.values().map(|v| f.ty(v)));
             assert!(values.filter_map(|ty| ty.tensor()).all(|t| t.is_static()), "{}", text::print(&refined));
         }
-        for func in &module.funcs {
+        for func in module.funcs() {
             func.walk(&mut |inst| {
-                infer::result_types(func, inst).unwrap_or_else(|e| panic!("{}: {e:?}", inst.op.name()));
+                infer::result_types(inst).unwrap_or_else(|e| panic!("{}: {e:?}", inst.op().name()));
             });
         }
     }
@@ -75,47 +74,62 @@ fn other_numbers() {
     assert!(valid > 1_000 && invalid > 10_000, "{valid} valid, {invalid} invalid");
 }
 
-/// Instruction number `n` of a region and those nested in it.
-fn nth<'r>(region: &'r mut Region, n: &mut usize) -> Option<&'r mut Inst> {
-    for inst in &mut region.insts {
-        if *n == 0 {
-            return Some(inst);
-        }
-        *n -= 1;
-        for nested in &mut inst.regions {
-            if let Some(found) = nth(nested, n) {
-                return Some(found);
-            }
-        }
-    }
-    None
+/// Puts an instruction with other regions and results in the place of one.
+fn replace(func: &mut Func, inst: InstId, regions: usize, results: Vec<Type>) {
+    let old = func.inst(inst);
+    let new = NewInst { attrs: old.attrs().clone(), ..NewInst::new(old.op().clone(), old.operands()) };
+    let new = new.at(old.span(), None);
+    let regions = (0..regions).map(|_| func.new_region()).collect::<Vec<_>>();
+    let new = func.new_inst(new.with_regions(regions), results);
+    func.insert_before(new, inst);
+    func.detach(inst);
+}
+
+fn results(func: &Func, inst: InstId) -> Vec<Type> {
+    func.inst(inst).results().iter().map(|v| func.ty(*v).clone()).collect()
 }
 
 #[test]
 fn other_structure() {
-    // What can be done to an instruction, given the values there are.
-    let changes: [fn(&mut Inst, &Func); 10] = [
-        |i, _| i.operands.truncate(i.operands.len().saturating_sub(1)),
-        |i, f| i.operands.extend(f.values().next()),
-        |i, f| i.operands.iter_mut().for_each(|o| *o = f.values().next().unwrap()),
-        |i, f| i.operands.iter_mut().for_each(|o| *o = f.values().last().unwrap()),
-        |i, _| i.operands.reverse(),
-        |i, _| i.results.clear(),
-        |i, _| drop(i.regions.pop()),
-        |i, _| i.regions.reverse(),
-        |i, _| i.regions.iter_mut().for_each(|r| r.args.clear()),
-        |i, _| i.regions.iter_mut().for_each(|r| r.insts.clear()),
+    type Change = dyn Fn(&mut Func, InstId);
+    let changes: [&Change; 10] = [
+        &|f, i| {
+            f.operands_mut(i).pop();
+        },
+        &|f, i| f.operands_mut(i).push(ValueId::new(0)),
+        &|f, i| f.operands_mut(i).fill(ValueId::new(0)),
+        &|f, i| {
+            let last = ValueId::new(f.value_count() - 1);
+            f.operands_mut(i).fill(last);
+        },
+        &|f, i| f.operands_mut(i).reverse(),
+        &|f, i| f.detach(i),
+        &|f, i| {
+            let regions = f.inst(i).region_ids().len();
+            replace(f, i, regions, Vec::new());
+        },
+        &|f, i| {
+            let (regions, results) = (f.inst(i).region_ids().len(), results(f, i));
+            replace(f, i, regions, results);
+        },
+        &|f, i| {
+            let results = results(f, i);
+            replace(f, i, 0, results);
+        },
+        &|f, i| {
+            let inner: Vec<InstId> = f.inst(i).regions().flat_map(|r| r.insts()).map(|i| i.id()).collect();
+            inner.into_iter().for_each(|i| f.detach(i));
+        },
     ];
     let mut invalid = 0;
     for module in programs().iter().filter_map(|p| parse(p)) {
-        for (f, func) in module.funcs.iter().enumerate() {
-            let mut count = 0;
-            func.walk(&mut |_| count += 1);
-            for n in 0..count {
+        for (id, func) in module.func_ids().zip(module.funcs()).filter(|(_, f)| f.value_count() > 0) {
+            let mut insts = Vec::new();
+            func.walk(&mut |inst| insts.push(inst.id()));
+            for inst in insts {
                 for change in changes {
                     let mut changed = module.clone();
-                    let inst = nth(&mut changed.funcs[f].body, &mut { n }).unwrap();
-                    change(inst, func);
+                    change(changed.func_mut(id), inst);
                     invalid += usize::from(!check(&changed));
                 }
             }

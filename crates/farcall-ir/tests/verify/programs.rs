@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use farcall_ir::diag::{Source, Span};
-use farcall_ir::op::{Binary, ConvolutionDims, Scatter, Slice};
+use farcall_ir::op::{Binary, Composite, ConvolutionDims, CustomCall, Scatter, Slice};
 use farcall_ir::types::{DYNAMIC, Quantization};
-use farcall_ir::{DType, Func, Inst, Module, Op, TensorType, Type, infer, text, verify};
+use farcall_ir::{
+    DType, Func, FuncId, InstId, Module, NewInst, Op, TensorType, Type, ValueId, infer, text, verify,
+};
 
 use crate::lines;
 
@@ -18,16 +20,15 @@ fn tensor(dims: &[usize]) -> Type {
     TensorType::new(DType::F32, dims).into()
 }
 
-fn inst(op: Op, operands: Vec<farcall_ir::ValueId>, results: Vec<farcall_ir::ValueId>) -> Inst {
-    Inst {
-        op,
-        operands,
-        results,
-        regions: Vec::new(),
-        attrs: Default::default(),
-        span: Span::default(),
-        loc: None,
-    }
+/// An instruction at the end of a function.
+fn push(f: &mut Func, op: Op, operands: &[ValueId], results: &[Type]) -> InstId {
+    f.push(Func::BODY, NewInst::new(op, operands), results.iter().cloned())
+}
+
+/// A parameter.
+fn param(f: &mut Func, ty: Type) -> ValueId {
+    f.param_attrs.push(Default::default());
+    f.add_arg(Func::BODY, ty)
 }
 
 /// A module with one function, made by `build`.
@@ -35,7 +36,7 @@ fn module(build: impl FnOnce(&mut Func)) -> Module {
     let mut func = Func::new("main", Span::default());
     build(&mut func);
     let mut module = Module::new(Source::new("built", ""));
-    module.funcs.push(func);
+    module.add_func(func);
     module
 }
 
@@ -44,22 +45,18 @@ fn said(module: &Module) -> String {
 }
 
 #[test]
-fn values_must_be_defined_once_and_before_use() {
+fn values_must_be_defined_before_use() {
     let module = module(|f| {
-        let (a, b, c) = (f.new_value(tensor(&[2])), f.new_value(tensor(&[2])), f.new_value(tensor(&[2])));
-        let foreign = {
-            let mut other = Func::new("other", Span::default());
-            (0..9).map(|_| other.new_value(Type::Token)).last().unwrap()
-        };
-        f.body.insts.push(inst(Op::Binary(Binary::Add), vec![a, b], vec![c]));
-        f.body.insts.push(inst(Op::Binary(Binary::Add), vec![c, foreign], vec![c]));
-        f.body.insts.push(inst(Op::Return, vec![], vec![]));
+        let add = Op::Binary(Binary::Add);
+        let [c, d] = [1, 2].map(ValueId::new);
+        let a = param(f, tensor(&[2]));
+        push(f, add.clone(), &[a, d], &[tensor(&[2])]);
+        push(f, add, &[c, ValueId::new(9)], &[tensor(&[2])]);
+        push(f, Op::Return, &[], &[]);
     });
     expect![[r"
-        [undefined-value] 1:1: operand 0 is used before it is defined
         [undefined-value] 1:1: operand 1 is used before it is defined
         [unknown-value] 1:1: operand 1 is no value of @main
-        [redefinition] 1:1: a value is defined a second time
     "]]
     .assert_eq(&said(&module));
 }
@@ -67,10 +64,9 @@ fn values_must_be_defined_once_and_before_use() {
 #[test]
 fn attributes_match_parameters_and_results() {
     let module = module(|f| {
-        let a = f.new_value(tensor(&[2]));
-        f.body.args.push(a);
+        let a = f.add_arg(Func::BODY, tensor(&[2]));
         f.results.push(tensor(&[2]));
-        f.body.insts.push(inst(Op::Return, vec![a], vec![]));
+        push(f, Op::Return, &[a], &[]);
     });
     expect![[r"
         [attribute-count] 1:1: @main has 1 parameters, but attributes for 0
@@ -93,11 +89,9 @@ fn quantization_whose_lists_do_not_match() {
         let ty = TensorType { quant: Some(Arc::new(quant)), ..TensorType::new(DType::S8, [2]) };
         let float = TensorType { dtype: DType::F32, ..ty.clone() };
         for ty in [ty, float] {
-            let value = f.new_value(ty.into());
-            f.body.args.push(value);
-            f.param_attrs.push(Default::default());
+            param(f, ty.into());
         }
-        f.body.insts.push(inst(Op::Return, vec![], vec![]));
+        push(f, Op::Return, &[], &[]);
     });
     expect![[r"
         [quantized_type_c10] 1:1: 0 scales and 1 zero points do not match
@@ -111,9 +105,7 @@ fn quantization_whose_lists_do_not_match() {
 fn extreme_numbers() {
     let max = usize::MAX;
     let module = module(|f| {
-        let a = f.new_value(tensor(&[2, max - 1]));
-        f.body.args.push(a);
-        f.param_attrs.push(Default::default());
+        let a = param(f, tensor(&[2, max - 1]));
         let slice = Slice { start: vec![max, 0], limit: vec![max, max], strides: vec![max, 1] };
         let ops = [
             Op::Slice(slice),
@@ -128,13 +120,11 @@ fn extreme_numbers() {
         ];
         for op in ops {
             let results = if matches!(op, Op::TopK { .. }) { 2 } else { 1 };
-            let results = (0..results).map(|_| f.new_value(tensor(&[]))).collect();
-            f.body.insts.push(inst(op, vec![a], results));
+            push(f, op, &[a], &vec![tensor(&[]); results]);
         }
-        let r = f.new_value(tensor(&[]));
         let scatter = Scatter { index_vector_dim: max, ..Scatter::default() };
-        f.body.insts.push(inst(Op::Scatter(scatter), vec![a, a, a], vec![r]));
-        f.body.insts.push(inst(Op::Return, vec![], vec![]));
+        push(f, Op::Scatter(scatter), &[a, a, a], &[tensor(&[])]);
+        push(f, Op::Return, &[], &[]);
     });
     let said = said(&module);
     for code in ["slice_c3", "transpose_c2", "broadcast_in_dim_c3", "reverse_c3", "concatenate_c4", "fft_c3"]
@@ -164,15 +154,28 @@ func.func @helper(%a: tensor<2xf32>) -> tensor<2xf32> {
 
 #[test]
 fn callees_must_exist() {
+    let missing = FuncId::new(7);
+    let said = changed(CALLS, |m| {
+        let entry = m.func_mut(FuncId::new(0));
+        let insts: Vec<InstId> = entry.body().insts().map(|i| i.id()).collect();
+        for inst in insts {
+            let op = match entry.inst(inst).op().clone() {
+                Op::Call { .. } => Op::Call { callee: missing },
+                Op::Composite(c) => Op::Composite(Box::new(Composite { decomposition: missing, ..*c })),
+                Op::CustomCall(c) => {
+                    Op::CustomCall(Box::new(CustomCall { called_computations: vec![missing], ..*c }))
+                }
+                other => other,
+            };
+            entry.set_op(inst, op);
+        }
+    });
     expect![[r"
-        [unknown-function] 2:8: there is no function @helper
-          note: closest: @helpr
-        [composite_c2] 3:8: there is no function @helper
-          note: closest: @helpr
-        [unknown-function] 4:8: there is no function @helper
-          note: closest: @helpr
+        [unknown-function] 2:8: the module has no function number 7
+        [composite_c2] 3:8: the module has no function number 7
+        [unknown-function] 4:8: the module has no function number 7
     "]]
-    .assert_eq(&changed(CALLS, |m| m.funcs[1].name = "helpr".to_owned()));
+    .assert_eq(&said);
 }
 
 #[test]
@@ -181,7 +184,15 @@ fn names_of_functions_differ() {
     expect![[r"
         [duplicate-function] 2:11: a function @f exists already
     "]]
-    .assert_eq(&changed(two, |m| m.funcs[1].name = "f".to_owned()));
+    .assert_eq(&changed(two, |m| m.func_mut(FuncId::new(1)).name = "f".to_owned()));
+}
+
+/// The first function, and the instructions in the region of its first instruction.
+fn reducer(m: &mut Module) -> (&mut Func, Vec<InstId>) {
+    let f = m.func_mut(FuncId::new(0));
+    let region = f.body().first().unwrap().region(0).unwrap();
+    let inner = region.insts().map(|i| i.id()).collect();
+    (f, inner)
 }
 
 #[test]
@@ -198,23 +209,36 @@ fn returns_are_last() {
     expect![[r"
         [missing-terminator] 2:8: region 0 of stablehlo.reduce must end with stablehlo.return
     "]]
-    .assert_eq(&changed(program, |m| drop(m.funcs[0].body.insts[0].regions[0].insts.pop())));
+    .assert_eq(&changed(program, |m| {
+        let (f, inner) = reducer(m);
+        f.detach(inner[1]);
+    }));
     expect![[r#"
         [undefined-value] 5:7: operand 0 is used before it is defined
         [early-terminator] 5:7: a return must be the last instruction of its region
     "#]]
-    .assert_eq(&changed(program, |m| m.funcs[0].body.insts[0].regions[0].insts.swap(0, 1)));
+    .assert_eq(&changed(program, |m| {
+        let (f, inner) = reducer(m);
+        f.detach(inner[1]);
+        f.insert_before(inner[1], inner[0]);
+    }));
     expect![[r"
         [missing-terminator] 1:11: @f must end with a return
     "]]
-    .assert_eq(&changed(program, |m| drop(m.funcs[0].body.insts.pop())));
+    .assert_eq(&changed(program, |m| {
+        let (f, _) = reducer(m);
+        let last = f.body().last().unwrap().id();
+        f.detach(last);
+    }));
     expect![[r"
         [undefined-value] 7:3: operand 0 is used outside of the region that defines it
         [return-arity] 7:3: @f returns 0 values, found 1
     "]]
     .assert_eq(&changed(program, |m| {
-        let inner = m.funcs[0].body.insts[0].regions[0].args[0];
-        m.funcs[0].body.insts[1].operands.push(inner);
+        let (f, inner) = reducer(m);
+        let arg = f.inst(inner[0]).operands()[0];
+        let last = f.body().last().unwrap().id();
+        f.operands_mut(last).push(arg);
     }));
 }
 
@@ -228,11 +252,9 @@ fn types_of_values() {
             TensorType { bounds, ..TensorType::new(DType::F32, [DYNAMIC]) }.into(),
         ];
         for ty in types {
-            let value = f.new_value(ty);
-            f.body.args.push(value);
-            f.param_attrs.push(Default::default());
+            param(f, ty);
         }
-        f.body.insts.push(inst(Op::Return, vec![], vec![]));
+        push(f, Op::Return, &[], &[]);
     });
     expect![[r"
         [value-type] 1:1: a value must be a tensor, a token or a tuple, found i32
@@ -252,7 +274,14 @@ fn case_needs_a_branch() {
     expect![[r"
         [case_c1] 2:3: at least one branch is needed, found none
     "]]
-    .assert_eq(&changed(program, |m| m.funcs[0].body.insts[0].regions.clear()));
+    .assert_eq(&changed(program, |m| {
+        let f = m.func_mut(FuncId::new(0));
+        let case = f.body().first().unwrap();
+        let new = NewInst::new(Op::Case, case.operands()).at(case.span(), None);
+        let (old, new) = (case.id(), f.new_inst(new, []));
+        f.insert_before(new, old);
+        f.detach(old);
+    }));
 }
 
 /// What is said about a convolution with other dimension numbers.
@@ -269,9 +298,15 @@ fn convolution(dynamic: bool, change: impl FnOnce(&mut ConvolutionDims)) -> Stri
 }}
 "
     );
-    changed(&program, |m| match &mut m.funcs[0].body.insts[0].op {
-        Op::Convolution(op) | Op::DynamicConvolution(op) => change(&mut op.dims),
-        other => panic!("{}", other.name()),
+    changed(&program, |m| {
+        let f = m.func_mut(FuncId::new(0));
+        let inst = f.body().first().unwrap();
+        let (id, mut op) = (inst.id(), inst.op().clone());
+        match &mut op {
+            Op::Convolution(op) | Op::DynamicConvolution(op) => change(&mut op.dims),
+            other => panic!("{}", other.name()),
+        }
+        f.set_op(id, op);
     })
 }
 
@@ -376,11 +411,14 @@ fn entries() {
 #[test]
 fn inference_without_results() {
     let mut f = Func::new("f", Span::default());
-    let (a, b) = (f.new_value(tensor(&[2, DYNAMIC])), f.new_value(tensor(&[2, 3])));
-    let types = |op: Op, operands: Vec<_>| match infer::result_types(&f, &inst(op, operands, vec![])) {
-        Ok(types) => types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Err(said) => {
-            said.iter().map(|d| format!("[{}] {}", d.code, d.message)).collect::<Vec<_>>().join("\n")
+    let (a, b) = (f.add_arg(Func::BODY, tensor(&[2, DYNAMIC])), f.add_arg(Func::BODY, tensor(&[2, 3])));
+    let mut types = |op: Op, operands: Vec<_>| {
+        let inst = f.new_inst(NewInst::new(op, operands), []);
+        match infer::result_types(f.inst(inst)) {
+            Ok(types) => types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            Err(said) => {
+                said.iter().map(|d| format!("[{}] {}", d.code, d.message)).collect::<Vec<_>>().join("\n")
+            }
         }
     };
     assert_eq!(types(Op::Binary(Binary::Add), vec![a, b]), "tensor<2x3xf32>");

@@ -33,24 +33,24 @@ pub(super) struct Made {
 
 impl Lowering<'_> {
     /// Notes what made the result of an instruction.
-    pub(super) fn note_arithmetic(&mut self, inst: &Inst, op: &ThunkOp, inputs: &[Operand], dtype: DType) {
+    pub(super) fn note_arithmetic(&mut self, inst: Inst<'_>, op: &ThunkOp, inputs: &[Operand], dtype: DType) {
         let arithmetic = matches!(op, ThunkOp::Unary(_) | ThunkOp::Binary(_));
         let narrow = dtype == DType::BF16 && self.numerics.semantics == Semantics::Xla;
-        if let [result] = inst.results[..]
+        if let [result] = inst.results()[..]
             && arithmetic
             && narrow
             && self.uses(result) == 1
         {
-            let inputs = inst.operands.iter().copied().zip(inputs.iter().cloned()).collect();
+            let inputs = inst.operands().iter().copied().zip(inputs.iter().cloned()).collect();
             self.arithmetic().insert(result, Made { op: op.clone(), inputs });
         }
     }
 
     /// The first operand of an instruction in `f32`, before it was rounded to `bf16`; `None` unless it is the
     /// result of arithmetic in the same region, and this is its use.
-    pub(super) fn unrounded(&mut self, inst: &Inst, x: &Operand) -> Result<Option<Operand>, Diagnostic> {
-        let Some(name) = inst.operands.first() else { return Ok(None) };
-        self.unrounded_to(*name, x, inst.span, MAX_CHAIN)
+    pub(super) fn unrounded(&mut self, inst: Inst<'_>, x: &Operand) -> Result<Option<Operand>, Diagnostic> {
+        let Some(name) = inst.operands().first() else { return Ok(None) };
+        self.unrounded_to(*name, x, inst.span(), MAX_CHAIN)
     }
 
     fn unrounded_to(

@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
-use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, Type, ValueId};
+use farcall_ir::{
+    Diagnostic, Func, FuncId, Inst, InstId, Literal, Module, Op, Region, Span, TensorType, Type, ValueId,
+};
 
 use super::excess::Arithmetic;
 use crate::custom_call::CallSite;
@@ -86,7 +88,6 @@ pub(super) fn lower(
         constants: Vec::new(),
         pool: HashMap::new(),
         known_constants: HashMap::new(),
-        symbols: module.symbols(),
         calls: Vec::new(),
         references: Vec::new(),
         activations: Vec::new(),
@@ -163,8 +164,7 @@ pub(super) struct Lowering<'m> {
     constants: Vec<Literal>,
     pool: HashMap<Literal, VirtualId>,
     /// Constants by their instruction, so that one in a function that is inlined often is looked at once.
-    known_constants: HashMap<*const Inst, VirtualId>,
-    symbols: HashMap<&'m str, usize>,
+    known_constants: HashMap<Place, VirtualId>,
     pub(super) calls: Vec<Arc<CallSite>>,
     pub(super) references: Vec<ReferenceSite>,
     activations: Vec<Activation<'m>>,
@@ -180,21 +180,22 @@ pub(super) struct Lowering<'m> {
 /// A function that is being inlined, with what its values are.
 struct Activation<'m> {
     func: &'m Func,
+    id: FuncId,
     env: Vec<Option<Lv>>,
     /// How often each value is an operand; counted when it is first asked for.
     uses: OnceCell<Vec<u32>>,
 }
 
 impl<'m> Activation<'m> {
-    fn new(func: &'m Func) -> Activation<'m> {
-        Activation { func, env: vec![None; func.value_count()], uses: OnceCell::new() }
+    fn new(func: &'m Func, id: FuncId) -> Activation<'m> {
+        Activation { func, id, env: vec![None; func.value_count()], uses: OnceCell::new() }
     }
 }
 
 /// A region that is being walked.
 struct Frame<'m> {
-    region: &'m Region,
-    next: usize,
+    /// The instruction that comes next.
+    next: Option<Inst<'m>>,
     steps: Vec<Step>,
     exit: Exit<'m>,
     arithmetic: Arithmetic,
@@ -203,19 +204,26 @@ struct Frame<'m> {
 /// What happens when a region has been walked.
 enum Exit<'m> {
     Entry,
-    Call(&'m Inst),
-    OnlyBranch(&'m Inst),
-    Condition { inst: &'m Inst, carried: Vec<Lv> },
-    Body { inst: &'m Inst, carried: Vec<Lv>, condition: Vec<Step>, pred: Operand },
-    Branch { inst: &'m Inst, results: Vec<Lv>, done: Vec<Vec<Step>> },
+    Call(Inst<'m>),
+    OnlyBranch(Inst<'m>),
+    Condition { inst: Inst<'m>, carried: Vec<Lv> },
+    Body { inst: Inst<'m>, carried: Vec<Lv>, condition: Vec<Step>, pred: Operand },
+    Branch { inst: Inst<'m>, results: Vec<Lv>, done: Vec<Vec<Step>> },
 }
+
+/// An instruction of the module.
+type Place = (FuncId, InstId);
 
 type Returned = (Vec<Step>, Vec<Lv>);
 
 impl<'m> Lowering<'m> {
     fn bind_params(&mut self, entry: &'m Func) -> Result<Vec<TensorType>, Diagnostic> {
         let mut params = Vec::new();
-        let mut activation = Activation::new(entry);
+        let id = self
+            .module
+            .func_id(&entry.name)
+            .ok_or_else(|| internal(entry.span, "an entry of another module"))?;
+        let mut activation = Activation::new(entry, id);
         for p in entry.params() {
             let value = self.param(entry.ty(*p), entry.span, &mut params)?;
             activation.env[p.index()] = Some(value);
@@ -246,17 +254,16 @@ impl<'m> Lowering<'m> {
 
     /// Walks regions until the entry function returns.
     fn drive(&mut self, entry: &'m Func) -> Result<Returned, Diagnostic> {
-        self.enter(&entry.body, Vec::new(), Exit::Entry);
+        self.enter(entry.body(), Vec::new(), Exit::Entry);
         loop {
             let frame = self.frames.last_mut().expect("the entry's frame is left by returning");
-            let region = frame.region;
-            let inst = region.insts.get(frame.next);
-            frame.next += 1;
+            let inst = frame.next;
+            frame.next = inst.and_then(Inst::next);
             match inst {
-                Some(inst) if inst.op != Op::Return => self.inst(inst)?,
+                Some(inst) if *inst.op() != Op::Return => self.inst(inst)?,
                 end => {
-                    let operands = end.map_or(&[][..], |i| &i.operands);
-                    let values = self.get_all(operands, end.map_or(Span::default(), |i| i.span))?;
+                    let operands = end.map_or(&[][..], Inst::operands);
+                    let values = self.get_all(operands, end.map_or(Span::default(), Inst::span))?;
                     if let Some(done) = self.leave(values)? {
                         return Ok(done);
                     }
@@ -265,97 +272,97 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    fn enter(&mut self, region: &'m Region, steps: Vec<Step>, exit: Exit<'m>) {
-        self.frames.push(Frame { region, next: 0, steps, exit, arithmetic: Arithmetic::new() });
+    fn enter(&mut self, region: Region<'m>, steps: Vec<Step>, exit: Exit<'m>) {
+        self.frames.push(Frame { next: region.first(), steps, exit, arithmetic: Arithmetic::new() });
     }
 
-    fn inst(&mut self, inst: &'m Inst) -> Result<(), Diagnostic> {
-        let operands = self.get_all(&inst.operands, inst.span)?;
-        match &inst.op {
-            Op::Call { callee } => self.call(inst, callee, operands),
-            Op::Composite(c) => self.call(inst, &c.decomposition, operands),
+    fn inst(&mut self, inst: Inst<'m>) -> Result<(), Diagnostic> {
+        let operands = self.get_all(inst.operands(), inst.span())?;
+        match inst.op() {
+            Op::Call { callee } => self.call(inst, *callee, operands),
+            Op::Composite(c) => self.call(inst, c.decomposition, operands),
             Op::While => self.enter_while(inst, operands),
             Op::If | Op::Case => self.enter_branches(inst, &operands),
-            Op::OptimizationBarrier => self.bind(&inst.results, operands, inst.span),
-            Op::CreateToken | Op::AfterAll => self.bind(&inst.results, vec![Lv::Token], inst.span),
-            Op::Tuple => self.bind(&inst.results, vec![Lv::Tuple(operands)], inst.span),
+            Op::OptimizationBarrier => self.bind(inst.results(), operands, inst.span()),
+            Op::CreateToken | Op::AfterAll => self.bind(inst.results(), vec![Lv::Token], inst.span()),
+            Op::Tuple => self.bind(inst.results(), vec![Lv::Tuple(operands)], inst.span()),
             Op::GetTupleElement { index } => match operands.first() {
                 Some(Lv::Tuple(parts)) if *index < parts.len() => {
-                    self.bind(&inst.results, vec![parts[*index].clone()], inst.span)
+                    self.bind(inst.results(), vec![parts[*index].clone()], inst.span())
                 }
-                _ => Err(internal(inst.span, "get_tuple_element of something else than such a tuple")),
+                _ => Err(internal(inst.span(), "get_tuple_element of something else than such a tuple")),
             },
             _ => {
                 let results = self.op(inst, &operands)?;
-                self.bind(&inst.results, results, inst.span)
+                self.bind(inst.results(), results, inst.span())
             }
         }
     }
 
-    fn call(&mut self, inst: &'m Inst, callee: &str, operands: Vec<Lv>) -> Result<(), Diagnostic> {
-        let Some(func) = self.symbols.get(callee).map(|i| &self.module.funcs[*i]) else {
-            return Err(internal(inst.span, &format!("@{callee} does not exist")));
+    fn call(&mut self, inst: Inst<'m>, callee: FuncId, operands: Vec<Lv>) -> Result<(), Diagnostic> {
+        let Some(func) = self.module.get(callee) else {
+            return Err(internal(inst.span(), "a call of a function that does not exist"));
         };
         if self.activations.len() > MAX_CALL_DEPTH {
             return Err(Diagnostic::new(
                 "compile_depth",
-                inst.span,
+                inst.span(),
                 "calls are nested too deep to be inlined",
             ));
         }
-        self.activations.push(Activation::new(func));
-        self.bind(func.params(), operands, inst.span)?;
+        self.activations.push(Activation::new(func, callee));
+        self.bind(func.params(), operands, inst.span())?;
         let steps = std::mem::take(&mut self.frame().steps);
-        self.enter(&func.body, steps, Exit::Call(inst));
+        self.enter(func.body(), steps, Exit::Call(inst));
         Ok(())
     }
 
-    fn enter_while(&mut self, inst: &'m Inst, initial: Vec<Lv>) -> Result<(), Diagnostic> {
-        let [condition, body] = inst.regions.as_slice() else {
-            return Err(internal(inst.span, "a loop without condition and body"));
+    fn enter_while(&mut self, inst: Inst<'m>, initial: Vec<Lv>) -> Result<(), Diagnostic> {
+        let (Some(condition), Some(body)) = (inst.region(0), inst.region(1)) else {
+            return Err(internal(inst.span(), "a loop without condition and body"));
         };
-        self.nest(inst.span)?;
+        self.nest(inst.span())?;
         let returned = body.returned();
         let mut carried = Vec::new();
         for (i, value) in initial.into_iter().enumerate() {
             // What the body hands through unchanged needs no place of its own.
-            let constant = returned.get(i).is_some_and(|r| body.args.get(i) == Some(r));
-            carried.push(if constant { value } else { self.copy_of(&value, inst.span)? });
+            let constant = returned.get(i).is_some_and(|r| body.args().get(i) == Some(r));
+            carried.push(if constant { value } else { self.copy_of(&value, inst.span())? });
         }
-        self.bind(&condition.args, carried.clone(), inst.span)?;
+        self.bind(condition.args(), carried.clone(), inst.span())?;
         self.enter(condition, Vec::new(), Exit::Condition { inst, carried });
         Ok(())
     }
 
-    fn enter_branches(&mut self, inst: &'m Inst, operands: &[Lv]) -> Result<(), Diagnostic> {
+    fn enter_branches(&mut self, inst: Inst<'m>, operands: &[Lv]) -> Result<(), Diagnostic> {
         if let Some(branch) = self.known_branch(inst, operands) {
             let steps = std::mem::take(&mut self.frame().steps);
             self.enter(branch, steps, Exit::OnlyBranch(inst));
             return Ok(());
         }
-        let Some(first) = inst.regions.first() else {
-            return Err(internal(inst.span, "a choice without branches"));
+        let Some(first) = inst.region(0) else {
+            return Err(internal(inst.span(), "a choice without branches"));
         };
-        self.nest(inst.span)?;
+        self.nest(inst.span())?;
         let func = self.func();
         let results: Result<Vec<Lv>, Diagnostic> =
-            inst.results.iter().map(|r| self.fresh_value(func.ty(*r), inst.span)).collect();
+            inst.results().iter().map(|r| self.fresh_value(func.ty(*r), inst.span())).collect();
         self.enter(first, Vec::new(), Exit::Branch { inst, results: results?, done: Vec::new() });
         Ok(())
     }
 
     /// The branch that is taken, if a constant says so. What the others call need not be there: a program
     /// that was exported for several platforms has a branch for each.
-    fn known_branch(&self, inst: &'m Inst, operands: &[Lv]) -> Option<&'m Region> {
+    fn known_branch(&self, inst: Inst<'m>, operands: &[Lv]) -> Option<Region<'m>> {
         let Some(Lv::Tensor(index)) = operands.first() else { return None };
         let Home::Constant(id) = self.values[index.id.index()].0 else { return None };
         let index = self.constants.get(id.index())?.iter().next()?;
-        let last = inst.regions.len().checked_sub(1)?;
-        let branch = match inst.op {
+        let last = inst.regions().len().checked_sub(1)?;
+        let branch = match inst.op() {
             Op::If => usize::from(!index.as_bool()),
             _ => usize::try_from(index.as_i64()).map_or(last, |i| i.min(last)),
         };
-        inst.regions.get(branch)
+        inst.region(branch)
     }
 
     fn nest(&mut self, span: Span) -> Result<(), Diagnostic> {
@@ -376,49 +383,56 @@ impl<'m> Lowering<'m> {
             Exit::Call(inst) => {
                 self.activations.pop();
                 self.frame().steps = steps;
-                self.bind(&inst.results, values, inst.span)?;
+                self.bind(inst.results(), values, inst.span())?;
             }
             Exit::OnlyBranch(inst) => {
                 self.frame().steps = steps;
-                self.bind(&inst.results, values, inst.span)?;
+                self.bind(inst.results(), values, inst.span())?;
             }
             Exit::Condition { inst, carried } => {
                 let Some(Lv::Tensor(pred)) = values.into_iter().next() else {
-                    return Err(internal(inst.span, "a condition that returns no tensor"));
+                    return Err(internal(inst.span(), "a condition that returns no tensor"));
                 };
-                let body = &inst.regions[1];
-                self.bind(&body.args, carried.clone(), inst.span)?;
+                let Some(body) = inst.region(1) else {
+                    return Err(internal(inst.span(), "a loop without a body"));
+                };
+                self.bind(body.args(), carried.clone(), inst.span())?;
                 self.enter(body, Vec::new(), Exit::Body { inst, carried, condition: steps, pred });
             }
             Exit::Body { inst, carried, condition, pred } => {
                 self.nesting -= 1;
-                let outputs = self.hand_over(&values, &carried, &mut steps, inst.span)?;
+                let outputs = self.hand_over(&values, &carried, &mut steps, inst.span())?;
                 let thunk = Thunk {
                     op: ThunkOp::While,
                     inputs: vec![pred],
                     outputs,
                     bodies: vec![condition, steps],
-                    span: inst.span,
+                    span: inst.span(),
                 };
                 self.push(thunk)?;
-                self.bind(&inst.results, carried, inst.span)?;
+                self.bind(inst.results(), carried, inst.span())?;
             }
             Exit::Branch { inst, results, mut done } => {
-                let outputs = self.hand_over(&values, &results, &mut steps, inst.span)?;
+                let outputs = self.hand_over(&values, &results, &mut steps, inst.span())?;
                 done.push(steps);
-                if let Some(next) = inst.regions.get(done.len()) {
+                if let Some(next) = inst.region(done.len()) {
                     self.enter(next, Vec::new(), Exit::Branch { inst, results, done });
                     return Ok(None);
                 }
                 self.nesting -= 1;
-                let index = self.get_all(&inst.operands, inst.span)?;
+                let index = self.get_all(inst.operands(), inst.span())?;
                 let Some(Lv::Tensor(index)) = index.into_iter().next() else {
-                    return Err(internal(inst.span, "a choice without a tensor that chooses"));
+                    return Err(internal(inst.span(), "a choice without a tensor that chooses"));
                 };
-                let thunk =
-                    Thunk { op: ThunkOp::Case, inputs: vec![index], outputs, bodies: done, span: inst.span };
+                let thunk = Thunk {
+                    op: ThunkOp::Case,
+                    inputs: vec![index],
+                    outputs,
+                    bodies: done,
+                    span: inst.span(),
+                };
                 self.push(thunk)?;
-                self.bind(&inst.results, results, inst.span)?;
+                self.bind(inst.results(), results, inst.span())?;
             }
         }
         Ok(None)
@@ -498,15 +512,16 @@ impl<'m> Lowering<'m> {
     /// The constant that an instruction is.
     pub(super) fn constant_of(
         &mut self,
-        inst: &'m Inst,
+        inst: Inst<'m>,
         literal: &Literal,
         ty: &TensorType,
     ) -> Result<Operand, Diagnostic> {
-        if let Some(id) = self.known_constants.get(&std::ptr::from_ref(inst)) {
+        let place = (self.activations.last().expect("a function is being inlined").id, inst.id());
+        if let Some(id) = self.known_constants.get(&place) {
             return Ok(Operand { id: *id, ty: ty.clone() });
         }
         let operand = self.constant(literal, ty)?;
-        self.known_constants.insert(inst, operand.id);
+        self.known_constants.insert(place, operand.id);
         Ok(operand)
     }
 
@@ -562,7 +577,7 @@ impl<'m> Lowering<'m> {
         let activation = self.activations.last().expect("a function is being inlined");
         let uses = activation.uses.get_or_init(|| {
             let mut uses = vec![0; activation.func.value_count()];
-            activation.func.walk(&mut |inst| inst.operands.iter().for_each(|id| uses[id.index()] += 1));
+            activation.func.walk(&mut |inst| inst.operands().iter().for_each(|id| uses[id.index()] += 1));
             uses
         });
         uses[id.index()]

@@ -17,7 +17,7 @@ use crate::registry::Platform;
 impl<'m> Lowering<'m> {
     pub(super) fn custom_call(
         &mut self,
-        inst: &'m Inst,
+        inst: Inst<'m>,
         call: &CustomCall,
         values: &[Lv],
     ) -> Result<Vec<Lv>, Diagnostic> {
@@ -25,13 +25,13 @@ impl<'m> Lowering<'m> {
         let types = |ids: &[farcall_ir::ValueId]| -> Vec<Type> {
             ids.iter().map(|id| func.ty(*id).clone()).collect()
         };
-        let (operand_types, result_types) = (types(&inst.operands), types(&inst.results));
-        let op_has_side_effect = self.resolve(inst.span, call, &operand_types, &result_types);
+        let (operand_types, result_types) = (types(inst.operands()), types(inst.results()));
+        let op_has_side_effect = self.resolve(inst.span(), call, &operand_types, &result_types);
 
         let mut inputs = Vec::new();
         for (i, value) in values.iter().enumerate() {
             let layout = call.operand_layouts.as_ref().and_then(|l| l.get(i));
-            self.operand_leaves(value, layout, inst.span, &mut inputs)?;
+            self.operand_leaves(value, layout, inst.span(), &mut inputs)?;
         }
         // Results, as the handler lays them out and as the program sees them.
         let (mut outputs, mut results) = (Vec::new(), Vec::new());
@@ -40,13 +40,13 @@ impl<'m> Lowering<'m> {
         let mut leaf = 0;
         for (i, ty) in result_types.iter().enumerate() {
             let nested = matches!(ty, Type::Tuple(_));
-            let value = self.result_value(ty, inst.span, &mut |l, t| {
+            let value = self.result_value(ty, inst.span(), &mut |l, t| {
                 let layout = result_layout(if nested { leaf } else { i });
                 leaf += 1;
-                let seen = l.fresh(t, inst.span)?;
+                let seen = l.fresh(t, inst.span())?;
                 let written = match layout.filter(|l| !is_row_major(l)) {
                     Some(layout) => {
-                        let written = l.fresh(t, inst.span)?;
+                        let written = l.fresh(t, inst.span())?;
                         after.push((written.clone(), seen.clone(), layout.clone()));
                         written
                     }
@@ -61,23 +61,23 @@ impl<'m> Lowering<'m> {
         for alias in &call.aliases {
             let (output, input) = self.alias(inst, alias, &operand_types, &result_types)?;
             let (Some(to), Some(from)) = (outputs.get_mut(output), inputs.get_mut(input)) else {
-                return Err(internal(inst.span, "an alias of an operand or result that does not exist"));
+                return Err(internal(inst.span(), "an alias of an operand or result that does not exist"));
             };
             if to.ty.bytes() != from.ty.bytes() {
                 let message = format!(
                     "result {output} cannot share memory with operand {input}: {} is not of the size of {}",
                     to.ty, from.ty
                 );
-                return Err(Diagnostic::new("compile_alias", inst.span, message));
+                return Err(Diagnostic::new("compile_alias", inst.span(), message));
             }
             if aliases.iter().any(|(o, i)| *o == output || *i == input) {
                 let message = "an operand can share memory with one result only".to_owned();
-                return Err(Diagnostic::new("compile_alias", inst.span, message));
+                return Err(Diagnostic::new("compile_alias", inst.span(), message));
             }
             // One value that the call reads and writes: a copy of the operand, which the compiler may
             // put where the operand is if that ends here.
-            let own = self.fresh(&from.ty, inst.span)?;
-            self.push(copy_step(from.clone(), own.clone(), inst.span))?;
+            let own = self.fresh(&from.ty, inst.span())?;
+            self.push(copy_step(from.clone(), own.clone(), inst.span()))?;
             results.iter_mut().for_each(|r| r.rename(to.id, own.id));
             after.iter_mut().filter(|(w, ..)| w.id == to.id).for_each(|(w, ..)| w.id = own.id);
             to.id = own.id;
@@ -88,7 +88,7 @@ impl<'m> Lowering<'m> {
         // Nobody writes a call that gives nothing for its results.
         let side_effect = call.has_side_effect || op_has_side_effect || outputs.is_empty();
         let op = ThunkOp::CustomCall(Call { id, aliases, side_effect });
-        self.push(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span })?;
+        self.push(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span() })?;
         for (written, seen, layout) in after {
             let movement = from_layout(&written.ty, &layout);
             let op = ThunkOp::Move(movement);
@@ -97,7 +97,7 @@ impl<'m> Lowering<'m> {
                 inputs: vec![written],
                 outputs: vec![seen],
                 bodies: Vec::new(),
-                span: inst.span,
+                span: inst.span(),
             })?;
         }
         Ok(results)
@@ -196,12 +196,12 @@ impl<'m> Lowering<'m> {
     /// Numbers of the output and the input that an alias names, tokens not counted.
     fn alias(
         &self,
-        inst: &Inst,
+        inst: Inst<'_>,
         alias: &OutputAlias,
         operands: &[Type],
         results: &[Type],
     ) -> Result<(usize, usize), Diagnostic> {
-        let bad = || internal(inst.span, "an alias of an operand or result that does not exist");
+        let bad = || internal(inst.span(), "an alias of an operand or result that does not exist");
         let output = match (results, alias.output_tuple_indices.as_slice()) {
             ([one], path) => position(std::slice::from_ref(one), &[&[0], path].concat()),
             (many, path) => position(many, path),

@@ -2,12 +2,11 @@
 //!
 //! An operation whose element types or form no kernel covers becomes a reference thunk.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::op::{DotGeneral, Pad};
-use farcall_ir::{DType, Diagnostic, Inst, Literal, Op, Region, Scalar, Span, TensorType, ValueId};
+use farcall_ir::{DType, Diagnostic, Inst, Literal, Op, Scalar, Span, TensorType};
 
 use super::lower::{Lowering, Lv, Operand, copy_step, internal};
 use super::nested;
@@ -19,8 +18,8 @@ type Results = Result<Vec<Lv>, Diagnostic>;
 
 impl<'m> Lowering<'m> {
     /// Emits an operation and gives its results.
-    pub(super) fn op(&mut self, inst: &'m Inst, values: &[Lv]) -> Results {
-        if let Op::CustomCall(call) = &inst.op {
+    pub(super) fn op(&mut self, inst: Inst<'m>, values: &[Lv]) -> Results {
+        if let Op::CustomCall(call) = inst.op() {
             return self.custom_call(inst, call, values);
         }
         let operands: Option<Vec<Operand>> = values
@@ -31,12 +30,12 @@ impl<'m> Lowering<'m> {
             })
             .collect();
         let operands = operands
-            .ok_or_else(|| internal(inst.span, &format!("{} of a token or tuple", inst.op.name())))?;
+            .ok_or_else(|| internal(inst.span(), &format!("{} of a token or tuple", inst.op().name())))?;
         let func = self.func();
-        let types: Option<Vec<&TensorType>> = inst.results.iter().map(|r| func.tensor(*r)).collect();
-        let types =
-            types.ok_or_else(|| internal(inst.span, &format!("{} that gives no tensor", inst.op.name())))?;
-        if let Some(role) = role(&inst.op, Grid::of(&self.module.attrs)) {
+        let types: Option<Vec<&TensorType>> = inst.results().iter().map(|r| func.tensor(*r)).collect();
+        let types = types
+            .ok_or_else(|| internal(inst.span(), &format!("{} that gives no tensor", inst.op().name())))?;
+        if let Some(role) = role(inst.op(), Grid::of(&self.module.attrs)) {
             // Who is alone gets what it gives.
             let same =
                 operands.len() >= types.len() && operands.iter().zip(&types).all(|(o, ty)| o.ty == **ty);
@@ -48,9 +47,9 @@ impl<'m> Lowering<'m> {
                 Role::OneOf(n) => {
                     let message = format!(
                         "{} takes {n} participants, but a program runs on one device here",
-                        inst.op.name()
+                        inst.op().name()
                     );
-                    return Err(Diagnostic::new("participants", inst.span, message));
+                    return Err(Diagnostic::new("participants", inst.span(), message));
                 }
             }
         }
@@ -67,13 +66,13 @@ impl<'m> Lowering<'m> {
     /// The result, if there are kernels for the operation.
     fn kernel(
         &mut self,
-        inst: &'m Inst,
+        inst: Inst<'m>,
         xs: &[Operand],
         ty: &TensorType,
     ) -> Result<Option<Operand>, Diagnostic> {
         let first = xs.first().map_or(ty.dtype, |x| x.ty.dtype);
         let one = |op: ThunkOp| (op, xs.to_vec());
-        let (op, inputs) = match &inst.op {
+        let (op, inputs) = match inst.op() {
             Op::Constant(literal) => return self.constant_of(inst, literal, ty).map(Some),
             Op::Reshape | Op::BitcastConvert if reinterprets(first, ty.dtype) => {
                 return Ok(xs.first().map(|x| Operand { id: x.id, ty: ty.clone() }));
@@ -107,8 +106,8 @@ impl<'m> Lowering<'m> {
                 one(ThunkOp::Move(Movement::new("slice", ty.dtype.size(), axes, src, 0)))
             }
             Op::Reverse { dims } => one(ThunkOp::Move(reverse(ty, dims))),
-            Op::Concatenate { dim } => return self.concatenate(inst.span, xs, ty, *dim).map(Some),
-            Op::Pad(p) => return self.pad(inst.span, xs, ty, p).map(Some),
+            Op::Concatenate { dim } => return self.concatenate(inst.span(), xs, ty, *dim).map(Some),
+            Op::Pad(p) => return self.pad(inst.span(), xs, ty, p).map(Some),
             Op::DynamicSlice { sizes } if xs[1..].iter().all(|i| support::index(i.ty.dtype)) => {
                 let strides = row_major(&xs[0].ty.dims);
                 let axes = walk(ty, |d| strides[d]);
@@ -116,14 +115,14 @@ impl<'m> Lowering<'m> {
                 one(ThunkOp::DynamicSlice(Window { movement, steps: steps(&xs[0].ty, sizes) }))
             }
             Op::DynamicUpdateSlice if xs[2..].iter().all(|i| support::index(i.ty.dtype)) => {
-                let out = self.fresh(ty, inst.span)?;
-                self.push(copy_step(xs[0].clone(), out.clone(), inst.span))?;
+                let out = self.fresh(ty, inst.span())?;
+                self.push(copy_step(xs[0].clone(), out.clone(), inst.span()))?;
                 let strides = row_major(&ty.dims);
                 let axes = xs[1].ty.dims.iter().zip(row_major(&xs[1].ty.dims)).zip(strides);
                 let axes = axes.map(|((size, src), dst)| Axis { size: *size, src, dst });
                 let movement = Movement::new("dynamic_update_slice", ty.dtype.size(), axes, 0, 0);
                 let window = Window { movement, steps: steps(ty, &xs[1].ty.dims) };
-                self.emit(ThunkOp::DynamicUpdateSlice(window), xs[1..].to_vec(), out.clone(), inst.span)?;
+                self.emit(ThunkOp::DynamicUpdateSlice(window), xs[1..].to_vec(), out.clone(), inst.span())?;
                 return Ok(Some(out));
             }
             Op::Reduce { dims } => match reducer(inst, first) {
@@ -132,9 +131,9 @@ impl<'m> Lowering<'m> {
                     if op == ReduceOp::Add
                         && let Some(terms) = self.unrounded(inst, &xs[0])?
                     {
-                        let init = self.widened(&xs[1], DType::F32, inst.span)?.unwrap_or(xs[1].clone());
-                        let sum = self.fresh(&ty.with_dtype(DType::F32), inst.span)?;
-                        self.emit(reduce, vec![terms, init], sum.clone(), inst.span)?;
+                        let init = self.widened(&xs[1], DType::F32, inst.span())?.unwrap_or(xs[1].clone());
+                        let sum = self.fresh(&ty.with_dtype(DType::F32), inst.span())?;
+                        self.emit(reduce, vec![terms, init], sum.clone(), inst.span())?;
                         (ThunkOp::Convert, vec![sum])
                     } else {
                         one(reduce)
@@ -142,12 +141,12 @@ impl<'m> Lowering<'m> {
                 }
                 _ => return Ok(None),
             },
-            Op::DotGeneral(d) => return self.dot(inst.span, xs, ty, d),
+            Op::DotGeneral(d) => return self.dot(inst.span(), xs, ty, d),
             _ => return Ok(None),
         };
-        let out = self.fresh(ty, inst.span)?;
+        let out = self.fresh(ty, inst.span())?;
         self.note_arithmetic(inst, &op, &inputs, ty.dtype);
-        self.emit(op, inputs, out.clone(), inst.span)?;
+        self.emit(op, inputs, out.clone(), inst.span())?;
         Ok(Some(out))
     }
 
@@ -302,32 +301,29 @@ impl<'m> Lowering<'m> {
         Ok((packed, (n, 1), batch))
     }
 
-    fn reference(&mut self, inst: &'m Inst, operands: Vec<Operand>, types: &[&TensorType]) -> Results {
-        let func = self.func();
+    fn reference(&mut self, inst: Inst<'m>, operands: Vec<Operand>, types: &[&TensorType]) -> Results {
         let mut inputs = operands;
-        let captured = captured(inst);
-        for id in &captured {
-            match self.get(*id, inst.span)? {
+        for id in &inst.free_values() {
+            match self.get(*id, inst.span())? {
                 Lv::Tensor(o) => inputs.push(o),
-                _ => return Err(internal(inst.span, "a region that uses a token or tuple from outside")),
+                _ => return Err(internal(inst.span(), "a region that uses a token or tuple from outside")),
             }
         }
         let outputs: Result<Vec<Operand>, Diagnostic> =
-            types.iter().map(|t| self.fresh(t, inst.span)).collect();
+            types.iter().map(|t| self.fresh(t, inst.span())).collect();
         let outputs = outputs?;
         let id = ReferenceId::new(self.references.len());
-        let index = self.module.funcs.iter().position(|f| std::ptr::eq(f, func)).unwrap_or(0);
-        let inst = Arc::new(inst.clone());
-        let calls = match nested::calls(self.module, func, &inst, self.registry, self.numerics) {
+        let program = Arc::new(self.module.extract(inst));
+        let calls = match nested::calls(&program, self.registry, self.numerics) {
             Ok(calls) => calls,
             Err(mistakes) => {
                 mistakes.into_iter().for_each(|mistake| self.note(mistake));
                 Vec::new()
             }
         };
-        self.references.push(ReferenceSite { func: index, inst: Arc::clone(&inst), captured, calls });
+        self.references.push(ReferenceSite { program, calls });
         let op = ThunkOp::Reference(id);
-        self.push(Thunk { op, inputs, outputs: outputs.clone(), bodies: Vec::new(), span: inst.span })?;
+        self.push(Thunk { op, inputs, outputs: outputs.clone(), bodies: Vec::new(), span: inst.span() })?;
         Ok(outputs.into_iter().map(Lv::Tensor).collect())
     }
 }
@@ -348,26 +344,6 @@ fn role(op: &Op, grid: Grid) -> Option<Role> {
 /// True if elements of one type are elements of the other without a change.
 fn reinterprets(from: DType, to: DType) -> bool {
     from == to || (from.bits() == to.bits() && from.bits() >= 8)
-}
-
-/// Values that an instruction's regions take from around it, each once.
-fn captured(inst: &Inst) -> Vec<ValueId> {
-    fn visit(region: &Region, defined: &mut HashSet<ValueId>, found: &mut Vec<ValueId>) {
-        defined.extend(&region.args);
-        for inst in &region.insts {
-            for id in &inst.operands {
-                if !defined.contains(id) && !found.contains(id) {
-                    found.push(*id);
-                }
-            }
-            inst.regions.iter().for_each(|r| visit(r, defined, found));
-            defined.extend(&inst.results);
-        }
-    }
-    let (mut defined, mut found) = (HashSet::new(), Vec::new());
-    inst.regions.iter().for_each(|r| visit(r, &mut defined, &mut found));
-    found.retain(|id| !inst.operands.contains(id));
-    found
 }
 
 /// Strides of a row-major tensor.
@@ -417,15 +393,15 @@ fn steps(ty: &TensorType, sizes: &[usize]) -> Vec<(usize, usize)> {
 }
 
 /// The one operation that a reducer applies to its two arguments, if it is one that has a kernel.
-fn reducer(inst: &Inst, dtype: DType) -> Option<ReduceOp> {
+fn reducer(inst: Inst<'_>, dtype: DType) -> Option<ReduceOp> {
     use farcall_ir::op::Binary;
-    let [region] = inst.regions.as_slice() else { return None };
-    let ([a, b], [only, _]) = (region.args.as_slice(), region.insts.as_slice()) else { return None };
-    let in_order = only.operands == [*a, *b] || only.operands == [*b, *a];
-    if !in_order || only.results != region.returned() {
+    let (Some(region), 1) = (inst.region(0), inst.regions().len()) else { return None };
+    let ([a, b], [only, _]) = (region.args(), region.exactly()?) else { return None };
+    let in_order = only.operands() == [*a, *b] || only.operands() == [*b, *a];
+    if !in_order || only.results() != region.returned() {
         return None;
     }
-    Some(match (&only.op, dtype.is_bool()) {
+    Some(match (only.op(), dtype.is_bool()) {
         (Op::Binary(Binary::Add), false) => ReduceOp::Add,
         (Op::Binary(Binary::Multiply), false) => ReduceOp::Multiply,
         (Op::Binary(Binary::Maximum), false) => ReduceOp::Maximum,

@@ -34,7 +34,6 @@ use crate::plan::{Base, Buffer, InvalidPlan, Param, ParamId, Plan, Slice, Thunk,
 use crate::registry::Registry;
 use donate::Wish;
 use lower::{Home, Lowered, Operand, Step};
-pub(crate) use nested::program_of;
 
 /// Why a module could not become a plan.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ pub(crate) enum Failure {
 
 /// Compiles the function `entry` of a verified module.
 pub(crate) fn compile(
-    module: &Arc<Module>,
+    module: &Module,
     entry: &Func,
     registry: &Registry,
     numerics: Numerics,
@@ -62,7 +61,7 @@ pub(crate) fn compile(
 }
 
 /// Finds places and writes the plan.
-fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, numerics: Numerics) -> Plan {
+fn emit(lowered: Lowered, wishes: &[Wish], module: &Module, numerics: Numerics) -> Plan {
     let Lowered { values, params, constants, results, steps, calls, references } = lowered;
     let assign::Assignment { offsets, donated, arena_size } =
         assign::assign(&steps, &results, &values, wishes);
@@ -80,7 +79,7 @@ fn emit(lowered: Lowered, wishes: &[Wish], module: &Arc<Module>, numerics: Numer
         calls,
         references,
         numerics,
-        module: Arc::clone(module),
+        source: Arc::clone(&module.source),
     }
 }
 

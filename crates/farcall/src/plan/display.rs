@@ -124,7 +124,7 @@ fn detail(plan: &Plan, op: &ThunkOp) -> String {
         }
         ThunkOp::Reference(id) => {
             let site = &plan.references[id.index()];
-            let mut text = short(site.inst.op.name()).to_owned();
+            let mut text = short(site.name()).to_owned();
             for call in site.calls.iter().flat_map(|nested| &nested.plan.calls) {
                 let _ = write!(text, " @{}", call.target().name());
             }

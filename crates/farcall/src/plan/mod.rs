@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use farcall_ir::eval::Numerics;
 use farcall_ir::op::{Binary, Compare, Unary};
-use farcall_ir::{Inst, Literal, Module, Span, TensorType, ValueId};
+use farcall_ir::{Func, FuncId, InstId, Literal, Module, Source, Span, TensorType};
 
 pub use movement::{Axis, Movement};
 pub use validate::InvalidPlan;
@@ -47,8 +47,8 @@ pub struct Plan {
     pub references: Vec<ReferenceSite>,
     /// How a run computes.
     pub numerics: Numerics,
-    /// The program that this was made from.
-    pub module: Arc<Module>,
+    /// The text of the program that this was made from, for places in messages.
+    pub source: Arc<Source>,
 }
 
 /// An input of a plan.
@@ -63,17 +63,24 @@ pub struct Param {
 /// An instruction that the evaluator runs.
 #[derive(Clone, Debug)]
 pub struct ReferenceSite {
-    /// Index of the function of [`Plan::module`] that it belongs to.
-    pub func: usize,
-    /// The instruction.
-    pub inst: Arc<Inst>,
-    /// Values that its regions take from around it; inputs of the thunk after the operands.
-    pub captured: Vec<ValueId>,
-    /// The custom calls that its regions, and the functions called there, hold.
+    /// A program that is this instruction: its first function takes the thunk's inputs and returns its
+    /// outputs.
+    pub program: Arc<Module>,
+    /// The custom calls that it holds.
     pub calls: Vec<NestedCall>,
 }
 
 impl ReferenceSite {
+    /// The function that is evaluated.
+    pub fn entry(&self) -> &Func {
+        &self.program.funcs()[0]
+    }
+
+    /// The name of the operation.
+    pub fn name(&self) -> &'static str {
+        self.entry().body().first().map_or("nothing", |inst| inst.op().name())
+    }
+
     /// True if a call of it has a side effect.
     pub fn has_side_effect(&self) -> bool {
         self.calls.iter().any(|call| call.side_effect)
@@ -83,20 +90,14 @@ impl ReferenceSite {
 /// A custom call that the evaluator reaches while it applies a region.
 #[derive(Clone, Debug)]
 pub struct NestedCall {
-    /// Which instruction of [`ReferenceSite::inst`], or of [`Plan::module`] if it lies in a function
-    /// that is called: [`NestedCall::key`] of it.
-    pub instruction: usize,
+    /// The function of [`ReferenceSite::program`] that it lies in.
+    pub func: FuncId,
+    /// Which instruction of it.
+    pub inst: InstId,
     /// It has a side effect.
     pub side_effect: bool,
     /// A program of this call alone.
     pub plan: Arc<Plan>,
-}
-
-impl NestedCall {
-    /// Tells instructions apart: where it is in memory, which a plan does not change.
-    pub fn key(inst: &Inst) -> usize {
-        std::ptr::from_ref(inst).addr()
-    }
 }
 
 /// The memory that a slice is a part of.

@@ -33,7 +33,7 @@ impl Plan {
         self.walk(&mut |thunk| {
             if error.is_none() {
                 error = self.thunk(thunk).err().map(|message| InvalidPlan {
-                    place: self.module.source.place(thunk.span),
+                    place: self.source.place(thunk.span),
                     kind: thunk.op.kind(),
                     message,
                 });
@@ -207,9 +207,9 @@ impl Plan {
             }
             (ThunkOp::Reference(id), _, _) => {
                 let site = self.references.get(id.index()).ok_or("no such instruction")?;
-                let operands = site.inst.operands.len() + site.captured.len();
+                let entry = site.program.funcs().first().ok_or("an instruction without a program")?;
                 need(
-                    inputs.len() == operands && outputs.len() == site.inst.results.len(),
+                    inputs.len() == entry.params().len() && outputs.len() == entry.results.len(),
                     "wrong number of operands",
                 )
             }

@@ -178,7 +178,7 @@ impl<'a> Executor<'a> {
         if known {
             return Ok(());
         }
-        Err(RunError::NoKernel { kind: t.op.kind(), place: self.plan.module.source.place(t.span) })
+        Err(RunError::NoKernel { kind: t.op.kind(), place: self.plan.source.place(t.span) })
     }
 
     #[inline]

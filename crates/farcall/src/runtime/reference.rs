@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, CallSite, Host, Value, eval_inst, tensors};
+use farcall_ir::eval::{self, CallSite, Host, Value, eval, tensors};
 use farcall_ir::{Literal, Type};
 
 use super::context::Context;
@@ -16,7 +16,7 @@ use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
 
-/// Evaluates an instruction. `inputs`: its operands, then what its regions capture.
+/// Evaluates an instruction on the inputs of its thunk.
 pub(super) fn run(
     plan: &Plan,
     site: &ReferenceSite,
@@ -25,12 +25,9 @@ pub(super) fn run(
     run: &RunContext,
     inputs: Vec<Literal>,
 ) -> Result<Vec<Literal>, RunError> {
-    let func = &plan.module.funcs[site.func];
-    let mut values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
-    let captured = values.split_off(site.inst.operands.len());
-    let around = |id| site.captured.iter().position(|c| *c == id).map(|i| captured[i].clone());
+    let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let host = Nested { site, constants, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
-    match eval_inst(&plan.module, func, &site.inst, &values, &around, &host, plan.numerics) {
+    match eval(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.
         Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
@@ -48,8 +45,10 @@ struct Nested<'a> {
 
 impl Host for Nested<'_> {
     fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
-        let key = NestedCall::key(site.inst);
-        let found = self.site.calls.iter().position(|call| call.instruction == key);
+        let is_this = |call: &NestedCall| {
+            call.inst == site.inst.id() && site.module[call.func].name == site.inst.func().name
+        };
+        let found = self.site.calls.iter().position(is_this);
         let number = found.ok_or("this call is not known to the plan; this is a bug in farcall")?;
         let plan = &self.site.calls[number].plan;
         let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());

@@ -2,11 +2,12 @@
 
 use super::fields::to_usizes;
 use super::indexing::{list, number};
-use super::{Bad, Fields, Put, i32_attr};
+use super::{Bad, Fields, Put, Symbol, i32_attr};
 use farcall_sig::DType;
 
 use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
+use crate::module::FuncId;
 use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
 use crate::text::parse_attr;
 
@@ -85,20 +86,20 @@ fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
     items.iter().map(one).collect()
 }
 
-fn read_called(f: &mut Fields<'_>) -> Result<Vec<String>, Bad> {
+fn read_called(f: &mut Fields<'_>) -> Result<Vec<FuncId>, Bad> {
     let key = "called_computations";
     match f.take(key) {
         None => Ok(Vec::new()),
         Some(Attr::Array(items)) => items
             .iter()
-            .map(|a| a.as_symbol().map(str::to_owned))
+            .map(|a| a.as_symbol().map(|name| f.symbols.id(name)))
             .collect::<Option<_>>()
             .ok_or_else(|| format!("attribute `{key}` is a list of names")),
         Some(other) => Err(format!("attribute `{key}` is a list of names, not {other}")),
     }
 }
 
-pub(in crate::text) fn write_custom_call(op: &CustomCall, put: &mut Put<'_>) {
+pub(in crate::text) fn write_custom_call(op: &CustomCall, symbol: Symbol<'_>, put: &mut Put<'_>) {
     put("call_target_name", Attr::string(&op.target));
     if let Some(version) = op.api_version {
         put("api_version", i32_attr(i64::from(version)));
@@ -132,7 +133,7 @@ pub(in crate::text) fn write_custom_call(op: &CustomCall, put: &mut Put<'_>) {
         put("output_operand_aliases", Attr::Array(op.aliases.iter().map(alias).collect()));
     }
     if !op.called_computations.is_empty() {
-        let names = op.called_computations.iter().map(|n| Attr::Symbol(n.as_str().into()));
+        let names = op.called_computations.iter().map(|f| symbol(*f));
         put("called_computations", Attr::Array(names.collect()));
     }
 }

@@ -1,6 +1,6 @@
 //! Attributes of control flow.
 
-use super::{Bad, Fields, Put, i32_attr};
+use super::{Bad, Fields, Put, Symbol, i32_attr};
 use crate::attr::{Attr, AttrDict};
 use crate::op::{Composite, Op};
 
@@ -13,17 +13,17 @@ pub(in crate::text) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Composite(Box::new(Composite {
         name: f.string("name")?,
         attrs,
-        decomposition: f.symbol("decomposition")?,
+        decomposition: f.func("decomposition")?,
         version: f.i64_or("version", 0)?,
     })))
 }
 
-pub(in crate::text) fn write_composite(op: &Composite, put: &mut Put<'_>) {
+pub(in crate::text) fn write_composite(op: &Composite, symbol: Symbol<'_>, put: &mut Put<'_>) {
     put("name", Attr::string(&op.name));
     if !op.attrs.is_empty() {
         put("composite_attributes", Attr::Dict(op.attrs.clone()));
     }
-    put("decomposition", Attr::Symbol(op.decomposition.as_str().into()));
+    put("decomposition", symbol(op.decomposition));
     if op.version != 0 {
         put("version", i32_attr(op.version));
     }

@@ -2,12 +2,15 @@
 //! belongs to the instruction and not to the operation.
 
 use crate::attr::{Attr, AttrDict};
+use crate::module::FuncId;
+use crate::text::symbols::Symbols;
 use crate::types::{TensorType, Type};
 
 /// The attributes of an operation that is being made, and the types around it.
 pub(in crate::text) struct Fields<'a> {
     pub(in crate::text) attrs: &'a mut AttrDict,
     pub(in crate::text) operand_types: Vec<&'a Type>,
+    pub(in crate::text) symbols: &'a mut Symbols,
 }
 
 /// What is wrong with an attribute.
@@ -51,9 +54,11 @@ impl Fields<'_> {
         }
     }
 
-    pub(in crate::text) fn symbol(&mut self, key: &str) -> Result<String, Bad> {
+    /// A function by its name.
+    pub(in crate::text) fn func(&mut self, key: &str) -> Result<FuncId, Bad> {
         let a = self.required(key)?;
-        a.as_symbol().map(str::to_owned).ok_or_else(|| format!("attribute `{key}` is a name, not {a}"))
+        let name = a.as_symbol().ok_or_else(|| format!("attribute `{key}` is a name, not {a}"))?;
+        Ok(self.symbols.id(name))
     }
 
     pub(in crate::text) fn string(&mut self, key: &str) -> Result<String, Bad> {

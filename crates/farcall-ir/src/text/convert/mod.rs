@@ -22,10 +22,12 @@ pub(super) use fields::{Bad, Fields};
 use farcall_sig::DType;
 
 use crate::attr::{Attr, AttrDict, IntKind};
+use crate::module::{FuncId, Module};
 use crate::op::Op;
 
 /// The attributes of an operation by the names that MLIR's generic form gives them.
-pub(super) fn write(op: &Op) -> AttrDict {
+pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
+    let symbol = |id| Attr::Symbol(module.get(id).map_or("?", |f| f.name.as_str()).into());
     let mut out = AttrDict::new();
     let mut put = |key: &str, value: Attr| {
         out.insert(key.to_owned(), value);
@@ -103,8 +105,8 @@ pub(super) fn write(op: &Op) -> AttrDict {
         Op::Rng(distribution) => {
             put("rng_distribution", Attr::dialect("stablehlo.rng_distribution", distribution.name()));
         }
-        Op::Call { callee } => put("callee", Attr::Symbol(callee.as_str().into())),
-        Op::Composite(op) => control::write_composite(op, &mut put),
+        Op::Call { callee } => put("callee", symbol(*callee)),
+        Op::Composite(op) => control::write_composite(op, &symbol, &mut put),
         Op::GetTupleElement { index } => {
             put("index", i32_attr(i64::try_from(*index).unwrap_or(i64::MAX)));
         }
@@ -114,7 +116,7 @@ pub(super) fn write(op: &Op) -> AttrDict {
         Op::AllToAll(op) => collective::write_all_to_all(op, &mut put),
         Op::CollectiveBroadcast(op) => collective::write_collective_broadcast(op, &mut put),
         Op::CollectivePermute(op) => collective::write_collective_permute(op, &mut put),
-        Op::CustomCall(op) => call::write_custom_call(op, &mut put),
+        Op::CustomCall(op) => call::write_custom_call(op, &symbol, &mut put),
     }
     out
 }
@@ -126,6 +128,9 @@ fn i64_attr(value: usize) -> Attr {
 fn i32_attr(value: i64) -> Attr {
     Attr::Int(i128::from(value), IntKind::Typed(DType::S32))
 }
+
+/// The name of a function, as an attribute.
+type Symbol<'a> = &'a dyn Fn(FuncId) -> Attr;
 
 /// Where [`write`]'s helpers put attributes.
 type Put<'a> = dyn FnMut(&str, Attr) + 'a;

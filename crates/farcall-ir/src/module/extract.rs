@@ -1,0 +1,91 @@
+//! Programs of one instruction.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Func, FuncId, Inst, Module, NewInst, Region, ValueId, ValueMap};
+use crate::attr::AttrDict;
+use crate::op::Op;
+use crate::types::Type;
+
+impl<'f> Inst<'f> {
+    /// The values from around the instruction that its regions use and that are no operands of it, in the
+    /// order of their first use.
+    pub fn free_values(self) -> Vec<ValueId> {
+        fn region(r: Region<'_>, inside: &mut HashSet<ValueId>, found: &mut Vec<ValueId>) {
+            inside.extend(r.args());
+            for inst in r.insts() {
+                for operand in inst.operands() {
+                    if !inside.contains(operand) && !found.contains(operand) {
+                        found.push(*operand);
+                    }
+                }
+                inst.regions().for_each(|r| region(r, inside, found));
+                inside.extend(inst.results());
+            }
+        }
+        let (mut inside, mut found) = (HashSet::new(), Vec::new());
+        inside.extend(self.operands());
+        self.regions().for_each(|r| region(r, &mut inside, &mut found));
+        found
+    }
+}
+
+impl Module {
+    /// A program that is one instruction of this module: `main` takes its operands, then the values that its
+    /// regions use from around it ([`Inst::free_values`]), and returns its results. Functions that it calls
+    /// come along.
+    pub fn extract(&self, inst: Inst<'_>) -> Module {
+        let mut program = Module::new(Arc::clone(&self.source));
+        program.attrs = self.attrs.clone();
+        program.add_func(main_of(inst));
+        // Each function that is called comes once; calls get their new numbers as they come.
+        let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();
+        let mut next = 0;
+        while let Some(func) = program.funcs.get(next) {
+            let mut mentioned = Vec::new();
+            func.walk(&mut |i| mentioned.extend_from_slice(i.op().callees()));
+            for id in mentioned {
+                if let Some(callee) = self.get(id)
+                    && !numbers.contains_key(&id)
+                {
+                    let new = program.add_func(callee.clone());
+                    numbers.insert(id, new);
+                }
+            }
+            next += 1;
+        }
+        // A function that the extracted one is called like keeps its name: `main` gives way.
+        let taken = program.funcs[1..].iter().any(|f| f.name == "main");
+        if taken {
+            program.funcs[0].name = "main.entry".to_owned();
+        }
+        program.funcs[1..].iter_mut().for_each(|f| f.public = false);
+        program.renumber_callees(&|id| numbers.get(&id).copied().unwrap_or(id));
+        program
+    }
+}
+
+/// A function that is one instruction.
+fn main_of(inst: Inst<'_>) -> Func {
+    let from = inst.func();
+    let mut main = Func::new("main", inst.span());
+    let mut map = ValueMap::new();
+    let operands: Vec<ValueId> =
+        inst.operands().iter().map(|v| main.add_arg(Func::BODY, from.ty(*v).clone())).collect();
+    for value in inst.free_values() {
+        map.insert(value, main.add_arg(Func::BODY, from.ty(value).clone()));
+    }
+    map.extend(inst.operands().iter().copied().zip(operands.iter().copied()));
+    let copy = main.import_inst(inst, &mut map);
+    // An operand that is taken twice is two parameters.
+    main.operands_mut(copy).copy_from_slice(&operands);
+    main.append(Func::BODY, copy);
+    let results: Vec<Type> = inst.results().iter().map(|r| from.ty(*r).clone()).collect();
+    let returned = main.inst(copy).results().to_vec();
+    main.push(Func::BODY, NewInst::new(Op::Return, returned).at(inst.span(), None), []);
+    main.param_attrs = vec![AttrDict::new(); main.params().len()];
+    main.result_attrs = vec![AttrDict::new(); results.len()];
+    main.results = results;
+    main
+}

@@ -1,0 +1,189 @@
+//! Modules, functions, regions, instructions and values.
+//!
+//! ```text
+//! Module ──FuncId──▶ Func ──┬─ RegionId ─▶ arguments, first and last instruction
+//!                           ├─ InstId ───▶ operation, operands, results, regions; its neighbours
+//!                           └─ ValueId ──▶ type, where it is defined
+//! ```
+//!
+//! A function owns flat tables of its values, instructions and regions, and everything refers to
+//! everything by number: a callee is a [`FuncId`], an operand a [`ValueId`]. The instructions of a region
+//! are a linked list, so that a pass inserts and removes in constant time. What is read goes through the
+//! views [`Inst`] and [`Region`]; what is changed, through the methods of [`Func`] and, where uses have to
+//! be known, of [`Rewriter`]. New instructions whose types follow from their operands come from a
+//! [`Builder`].
+//!
+//! Regions form a tree, no deeper than the parser's limit, so that walking it recursively is safe.
+//!
+//! Two modules are equal (`==`) if they are the same program: numbers of values and instructions, places
+//! in the source, locations and the module's name do not count.
+
+mod builder;
+mod extract;
+mod func;
+mod loc;
+mod rewrite;
+mod same;
+mod view;
+
+use std::ops::Index;
+use std::sync::Arc;
+
+use crate::attr::AttrDict;
+use crate::diag::Source;
+
+pub use builder::Builder;
+pub use func::{Func, NewInst, ValueDef};
+pub use loc::Loc;
+pub use rewrite::{Rewriter, ValueMap};
+pub use view::{Inst, Insts, Region};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The id of number `index`.
+            ///
+            /// # Panics
+            /// At 2³² and more.
+            pub fn new(index: usize) -> $name {
+                $name(u32::try_from(index).expect("fewer than 2^32 of a kind"))
+            }
+
+            /// Position in its table.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A function of a module.
+    FuncId;
+    /// A value of a function: a parameter, an argument of a region, or a result.
+    ValueId;
+    /// An instruction of a function.
+    InstId;
+    /// A region of a function: its body, or one that belongs to an instruction.
+    RegionId;
+}
+
+/// A program: functions that call each other.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// `@name`, if it has one.
+    pub name: Option<String>,
+    /// Attributes of the module.
+    pub attrs: AttrDict,
+    /// The text it was read from.
+    pub source: Arc<Source>,
+    funcs: Vec<Func>,
+}
+
+impl Module {
+    /// An empty module.
+    pub fn new(source: Arc<Source>) -> Module {
+        Module { name: None, attrs: AttrDict::new(), source, funcs: Vec::new() }
+    }
+
+    /// Adds a function, behind the others.
+    ///
+    /// # Panics
+    /// At 2³² functions.
+    pub fn add_func(&mut self, func: Func) -> FuncId {
+        let id = FuncId::new(self.funcs.len());
+        self.funcs.push(func);
+        id
+    }
+
+    /// The functions, in the order of the source.
+    pub fn funcs(&self) -> &[Func] {
+        &self.funcs
+    }
+
+    /// The numbers of the functions, in the order of the source.
+    pub fn func_ids(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
+        (0..self.funcs.len()).map(FuncId::new)
+    }
+
+    /// A function, if it is one of this module.
+    pub fn get(&self, id: FuncId) -> Option<&Func> {
+        self.funcs.get(id.index())
+    }
+
+    /// A function, to be changed.
+    ///
+    /// # Panics
+    /// If it is no function of this module.
+    pub fn func_mut(&mut self, id: FuncId) -> &mut Func {
+        &mut self.funcs[id.index()]
+    }
+
+    /// The first function with this name.
+    pub fn func(&self, name: &str) -> Option<&Func> {
+        self.funcs.iter().find(|f| f.name == name)
+    }
+
+    /// The number of the first function with this name.
+    pub fn func_id(&self, name: &str) -> Option<FuncId> {
+        self.funcs.iter().position(|f| f.name == name).map(FuncId::new)
+    }
+
+    /// The function that a run starts with: `main`, else the only public function, else the only
+    /// function.
+    pub fn entry(&self) -> Option<&Func> {
+        fn only<'a>(mut it: impl Iterator<Item = &'a Func>) -> Option<&'a Func> {
+            it.next().filter(|_| it.next().is_none())
+        }
+        self.func("main")
+            .or_else(|| only(self.funcs.iter().filter(|f| f.public)))
+            .or_else(|| only(self.funcs.iter()))
+    }
+
+    /// Gives every mention of a function in an operation another number.
+    pub(crate) fn renumber_callees(&mut self, number: &dyn Fn(FuncId) -> FuncId) {
+        for func in &mut self.funcs {
+            func.ops_mut().flat_map(|op| op.callees_mut()).for_each(|id| *id = number(*id));
+        }
+    }
+
+    /// Keeps the functions that the first one leads to, and what they are called by.
+    pub(crate) fn drop_unreachable(&mut self) {
+        let mut reached = vec![false; self.funcs.len()];
+        let mut open: Vec<usize> = if self.funcs.is_empty() { Vec::new() } else { vec![0] };
+        while let Some(i) = open.pop() {
+            if !std::mem::replace(&mut reached[i], true) {
+                self.funcs[i].walk(&mut |inst| open.extend(inst.op().callees().iter().map(|id| id.index())));
+            }
+        }
+        let mut kept = 0;
+        let numbers: Vec<FuncId> = reached
+            .iter()
+            .map(|r| {
+                kept += usize::from(*r);
+                FuncId::new(kept.saturating_sub(1))
+            })
+            .collect();
+        let mut keep = reached.into_iter();
+        self.funcs.retain(|_| keep.next().unwrap_or(false));
+        self.renumber_callees(&|id| numbers[id.index()]);
+    }
+}
+
+impl Index<FuncId> for Module {
+    type Output = Func;
+
+    fn index(&self, id: FuncId) -> &Func {
+        &self.funcs[id.index()]
+    }
+}
+
+impl PartialEq for Module {
+    fn eq(&self, other: &Module) -> bool {
+        self.attrs == other.attrs && self.funcs == other.funcs
+    }
+}

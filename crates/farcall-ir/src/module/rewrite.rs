@@ -1,0 +1,299 @@
+//! Changing functions: copies of regions and calls, and changes that have to know who uses a value.
+
+use std::collections::HashMap;
+
+use super::func::{InstData, RegionData};
+use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId};
+use crate::op::Op;
+use crate::types::Type;
+
+/// What values of one region are in a copy of it.
+pub type ValueMap = HashMap<ValueId, ValueId>;
+
+/// Where a copy is made from.
+#[derive(Clone, Copy)]
+enum From<'a> {
+    Other(&'a Func),
+    Itself,
+}
+
+impl Func {
+    /// A copy of a region of this function, with everything in it. Values from outside of it become what
+    /// `map` says, or stay what they are; the copies of those in it are put into `map`.
+    pub fn clone_region(&mut self, region: RegionId, map: &mut ValueMap) -> RegionId {
+        self.copy_region(From::Itself, region, map)
+    }
+
+    /// A copy of a region of another function. `map` says what the values from outside of it are here.
+    ///
+    /// # Panics
+    /// If `map` lacks one of those.
+    pub fn import_region(&mut self, from: &Func, region: RegionId, map: &mut ValueMap) -> RegionId {
+        self.copy_region(From::Other(from), region, map)
+    }
+
+    /// A copy of an instruction of another function, which stands nowhere yet; as
+    /// [`Func::import_region`].
+    pub fn import_inst(&mut self, from: Inst<'_>, map: &mut ValueMap) -> InstId {
+        self.copy_inst(From::Other(from.func()), from.id(), map)
+    }
+
+    fn copy_region(&mut self, from: From<'_>, region: RegionId, map: &mut ValueMap) -> RegionId {
+        let copy = self.new_region();
+        let RegionData { args, first, .. } = from.region(self, region).clone();
+        for arg in args {
+            let ty = from.ty(self, arg).clone();
+            map.insert(arg, self.add_arg(copy, ty));
+        }
+        let mut next = first;
+        while let Some(inst) = next {
+            next = from.inst(self, inst).next;
+            let inst = self.copy_inst(from, inst, map);
+            self.append(copy, inst);
+        }
+        copy
+    }
+
+    fn copy_inst(&mut self, from: From<'_>, inst: InstId, map: &mut ValueMap) -> InstId {
+        let InstData { op, operands, results, regions, captures, attrs, span, loc, .. } =
+            from.inst(self, inst).clone();
+        let operands = operands
+            .into_iter()
+            .map(|v| match (map.get(&v), from) {
+                (Some(new), _) => *new,
+                (None, From::Itself) => v,
+                (None, From::Other(_)) => panic!("a copied instruction uses a value that is not mapped"),
+            })
+            .collect();
+        let regions = regions.into_iter().map(|r| self.copy_region(from, r, map)).collect();
+        let types: Vec<Type> = results.iter().map(|v| from.ty(self, *v).clone()).collect();
+        let copy = self.new_inst(NewInst { op, operands, regions, captures, attrs, span, loc }, types);
+        map.extend(results.into_iter().zip(self.inst(copy).results().iter().copied()));
+        copy
+    }
+
+    /// Gives an instruction results of these types. Those that it has keep their numbers.
+    pub(super) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
+        let mut results = std::mem::take(&mut self.inst_data_mut(inst).results);
+        for extra in results.drain(types.len().min(results.len())..) {
+            self.set_def(extra, ValueDef::Nowhere);
+        }
+        for (i, ty) in types.into_iter().enumerate() {
+            match results.get(i) {
+                Some(value) => self.set_ty(*value, ty),
+                None => {
+                    let value = self.new_value(ty);
+                    self.set_def(value, ValueDef::Result(inst, u32::try_from(i).unwrap_or(u32::MAX)));
+                    results.push(value);
+                }
+            }
+        }
+        self.inst_data_mut(inst).results = results;
+    }
+}
+
+impl<'a> From<'a> {
+    fn region<'b>(self, to: &'b Func, id: RegionId) -> &'b RegionData
+    where
+        'a: 'b,
+    {
+        match self {
+            From::Other(func) => func.region_data(id),
+            From::Itself => to.region_data(id),
+        }
+    }
+
+    fn inst<'b>(self, to: &'b Func, id: InstId) -> &'b InstData
+    where
+        'a: 'b,
+    {
+        match self {
+            From::Other(func) => func.inst_data(id),
+            From::Itself => to.inst_data(id),
+        }
+    }
+
+    fn ty<'b>(self, to: &'b Func, id: ValueId) -> &'b Type
+    where
+        'a: 'b,
+    {
+        match self {
+            From::Other(func) => func.ty(id),
+            From::Itself => to.ty(id),
+        }
+    }
+}
+
+/// A function that is being rewritten: knows the users of every value, and keeps knowing them through
+/// every change.
+///
+/// The vocabulary: [`replace_uses`](Rewriter::replace_uses), [`insert_before`](Rewriter::insert_before),
+/// [`erase`](Rewriter::erase), [`replace`](Rewriter::replace), [`move_before`](Rewriter::move_before),
+/// [`inline`](Rewriter::inline), [`set_op`](Rewriter::set_op), [`set_operands`](Rewriter::set_operands).
+#[derive(Debug)]
+pub struct Rewriter<'f> {
+    func: &'f mut Func,
+    /// Per value, the instructions that take it: one entry per operand.
+    users: Vec<Vec<InstId>>,
+}
+
+impl<'f> Rewriter<'f> {
+    /// Looks at who uses what.
+    pub fn new(func: &'f mut Func) -> Rewriter<'f> {
+        let mut users: Vec<Vec<InstId>> = vec![Vec::new(); func.value_count()];
+        func.walk(&mut |inst| {
+            for operand in inst.operands() {
+                users[operand.index()].push(inst.id());
+            }
+        });
+        Rewriter { func, users }
+    }
+
+    /// The function as it is now.
+    pub fn func(&self) -> &Func {
+        self.func
+    }
+
+    /// The instructions that take a value, those in nested regions included; one that takes it twice is
+    /// there twice.
+    pub fn users(&self, value: ValueId) -> &[InstId] {
+        self.users.get(value.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// True if an instruction takes the value.
+    pub fn is_used(&self, value: ValueId) -> bool {
+        !self.users(value).is_empty()
+    }
+
+    /// Puts another value in the place of one, wherever it is used.
+    pub fn replace_uses(&mut self, old: ValueId, new: ValueId) {
+        if old == new {
+            return;
+        }
+        let users = self.users.get_mut(old.index()).map(std::mem::take).unwrap_or_default();
+        for user in &users {
+            for operand in self.func.operands_mut(*user) {
+                if *operand == old {
+                    *operand = new;
+                }
+            }
+        }
+        self.users_mut(new).extend(users);
+    }
+
+    /// Puts a new instruction before another one, with results of these types.
+    pub fn insert_before(
+        &mut self,
+        next: InstId,
+        new: NewInst,
+        results: impl IntoIterator<Item = Type>,
+    ) -> InstId {
+        let id = self.func.new_inst(new, results);
+        self.func.insert_before(id, next);
+        self.add_uses(id);
+        id
+    }
+
+    /// Puts a new instruction without regions before another one, whose place in the source it takes;
+    /// gives its only result.
+    pub fn value_before(
+        &mut self,
+        next: InstId,
+        op: Op,
+        operands: impl Into<Vec<ValueId>>,
+        ty: impl Into<Type>,
+    ) -> ValueId {
+        let at = self.func.inst(next);
+        let new = NewInst::new(op, operands).at(at.span(), at.loc().cloned());
+        let id = self.insert_before(next, new, [ty.into()]);
+        self.func.inst(id).results()[0]
+    }
+
+    /// Takes an instruction out for good.
+    ///
+    /// # Panics
+    /// In debug builds, if one of its results is used.
+    pub fn erase(&mut self, inst: InstId) {
+        debug_assert!(self.func.inst(inst).results().iter().all(|r| !self.is_used(*r)), "erased though used");
+        self.drop_uses(inst);
+        self.func.detach(inst);
+    }
+
+    /// Puts values in the place of an instruction's results, and takes it out.
+    pub fn replace(&mut self, inst: InstId, values: &[ValueId]) {
+        let results = self.func.inst(inst).results().to_vec();
+        for (result, value) in results.into_iter().zip(values) {
+            self.replace_uses(result, *value);
+        }
+        self.erase(inst);
+    }
+
+    /// Moves an instruction before another one, maybe of another region.
+    pub fn move_before(&mut self, inst: InstId, next: InstId) {
+        self.func.detach(inst);
+        self.func.insert_before(inst, next);
+    }
+
+    /// Puts the body of a function in the place of an instruction that calls it.
+    pub fn inline(&mut self, call: InstId, callee: &Func) {
+        let operands = self.func.inst(call).operands();
+        let mut map: ValueMap = callee.params().iter().copied().zip(operands.iter().copied()).collect();
+        for inst in callee.body().insts().filter(|i| *i.op() != Op::Return) {
+            let copy = self.func.import_inst(inst, &mut map);
+            self.func.insert_before(copy, call);
+            self.add_uses(copy);
+        }
+        let returned: Vec<ValueId> = callee.body().returned().iter().map(|v| map[v]).collect();
+        self.replace(call, &returned);
+    }
+
+    /// Gives an instruction another operation.
+    pub fn set_op(&mut self, inst: InstId, op: Op) {
+        self.func.set_op(inst, op);
+    }
+
+    /// Gives an instruction other operands.
+    pub fn set_operands(&mut self, inst: InstId, operands: Vec<ValueId>) {
+        for old in std::mem::take(self.func.operands_mut(inst)) {
+            self.forget(old, inst);
+        }
+        for new in &operands {
+            self.users_mut(*new).push(inst);
+        }
+        *self.func.operands_mut(inst) = operands;
+    }
+
+    fn users_mut(&mut self, value: ValueId) -> &mut Vec<InstId> {
+        if self.users.len() <= value.index() {
+            self.users.resize(self.func.value_count(), Vec::new());
+        }
+        &mut self.users[value.index()]
+    }
+
+    fn forget(&mut self, value: ValueId, user: InstId) {
+        let users = self.users_mut(value);
+        if let Some(at) = users.iter().position(|u| *u == user) {
+            users.swap_remove(at);
+        }
+    }
+
+    /// Notes what an instruction and everything in it takes.
+    fn add_uses(&mut self, inst: InstId) {
+        self.each_use(inst, |r, value, user| r.users_mut(value).push(user));
+    }
+
+    fn drop_uses(&mut self, inst: InstId) {
+        self.each_use(inst, Rewriter::forget);
+    }
+
+    fn each_use(&mut self, inst: InstId, mut each: impl FnMut(&mut Self, ValueId, InstId)) {
+        let mut uses = Vec::new();
+        let mut note = |i: Inst<'_>| uses.extend(i.operands().iter().map(|v| (*v, i.id())));
+        let view = self.func.inst(inst);
+        note(view);
+        view.regions().for_each(|r| r.walk(&mut note));
+        for (value, user) in uses {
+            each(self, value, user);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Names of functions. A function gets a number where its name is first read, be that its definition or
+//! a call; once the text has been read, the numbers become those of the module.
+
+use std::collections::HashMap;
+
+use crate::diag::Span;
+use crate::module::FuncId;
+
+/// The functions that a text has named so far.
+#[derive(Default)]
+pub(super) struct Symbols {
+    by_name: HashMap<String, FuncId>,
+    names: Vec<String>,
+    /// Uses of names that must exist, and where they are.
+    uses: Vec<(FuncId, Span)>,
+}
+
+impl Symbols {
+    /// The number of a name.
+    pub(super) fn id(&mut self, name: &str) -> FuncId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        let id = FuncId::new(self.names.len());
+        self.names.push(name.to_owned());
+        self.by_name.insert(name.to_owned(), id);
+        id
+    }
+
+    /// The name with a number.
+    pub(super) fn name(&self, id: FuncId) -> &str {
+        &self.names[id.index()]
+    }
+
+    /// Notes that functions are used at a place.
+    pub(super) fn note_uses(&mut self, ids: &[FuncId], at: Span) {
+        self.uses.extend(ids.iter().map(|id| (*id, at)));
+    }
+
+    /// The uses noted so far, in the order of the text; forgets them.
+    pub(super) fn take_uses(&mut self) -> Vec<(FuncId, Span)> {
+        std::mem::take(&mut self.uses)
+    }
+}
