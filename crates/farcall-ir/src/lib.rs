@@ -31,6 +31,7 @@ pub mod memory;
 pub mod minifloat;
 pub mod module;
 pub mod op;
+pub mod reducer;
 pub mod refine;
 pub mod scalar;
 pub mod text;

@@ -22,7 +22,6 @@
 
 mod arity;
 mod call;
-mod class;
 mod collective;
 mod contraction;
 mod control;
@@ -36,9 +35,7 @@ mod reduction;
 mod shape;
 
 pub(crate) use arity::results as result_count;
-pub(crate) use class::Class;
 pub(crate) use cx::{Constants, Cx};
-pub(crate) use elementwise::{binary_codes, unary_codes};
 pub(crate) use shape::{compatible, compatible_dims, same_dim};
 
 use crate::diag::Diagnostic;

@@ -12,6 +12,7 @@ use crate::attr::{Attr, AttrDict, IntKind};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, Region};
 use crate::op::Op;
+use crate::reducer::{self, Reducer};
 use crate::types::Type;
 use farcall_sig::DType;
 
@@ -521,20 +522,16 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
 /// The operation that a reducer applies to its two arguments, if it does nothing else and has the
 /// types that the short form implies.
 fn applied(p: &Printer<'_>, inst: &Inst, region: &Region) -> Option<&'static str> {
-    let [apply, ret] = region.insts.as_slice() else { return None };
-    let [result] = apply.results.as_slice() else { return None };
+    let Reducer { inst: apply, swapped: false } = reducer::of(region)? else { return None };
     let init = inst.operands.get(1).filter(|_| inst.operands.len() == 2)?;
     let init = p.func[*init].tensor()?;
     let scalar = Type::Tensor(init.with_dims([]));
     let plain = matches!(apply.op, Op::Binary(_))
-        && ret.op == Op::Return
-        && ret.operands == [*result]
-        && apply.operands == region.args
         && apply.attrs.is_empty()
-        && ret.attrs.is_empty()
-        && region.args.iter().chain([result]).all(|v| p.func[*v] == scalar);
+        && region.terminator()?.attrs.is_empty()
+        && region.args.iter().chain(&apply.results).all(|v| p.func[*v] == scalar);
     // The values must have the numbers that the short form gives them.
-    let in_order = region.args.iter().chain([result]).map(|v| v.index()).is_sorted();
+    let in_order = region.args.iter().chain(&apply.results).map(|v| v.index()).is_sorted();
     (plain && in_order).then(|| apply.op.name())
 }
 

@@ -112,14 +112,14 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
     static ELEMENTWISE: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
         let unary = Unary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),
-            form: if op.name().starts_with("chlo.") { CHLO_UNARY } else { UNARY },
+            form: if op.is_chlo() { CHLO_UNARY } else { UNARY },
             read: Read::Unary(op),
         });
         let binary = Binary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),
             form: match op {
                 Binary::Complex => COMPLEX,
-                Binary::MulHi | Binary::NextAfter | Binary::Polygamma | Binary::Zeta => CHLO_BINARY,
+                _ if op.is_chlo() => CHLO_BINARY,
                 _ => BINARY,
             },
             read: Read::Binary(op),
@@ -401,3 +401,32 @@ pub(super) const CHECK_CLOSE: &[Part] = &[
     Dict,
     Part::Types(Types::Operands),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::op::info;
+
+    /// What is read as another operation than its name says.
+    const OTHER_NAMES: [&str; 2] = ["func.return", "sdy.sharding_constraint"];
+
+    #[test]
+    fn every_operation_is_declared_once_and_has_a_form() {
+        let declared: Vec<&str> = info::all().map(|op| op.name).collect();
+        let once: BTreeSet<&str> = declared.iter().copied().collect();
+        assert_eq!(declared.len(), once.len(), "an operation is declared twice");
+        let written: BTreeSet<&str> = names()
+            .filter(|name| !matches!(TABLE[name].read, Read::Check(_) | Read::Nothing))
+            .filter(|name| !OTHER_NAMES.contains(name))
+            .collect();
+        assert_eq!(once, written);
+        assert_eq!(
+            TABLE.len(),
+            ELEMENTWISE_COUNT + OPS.len() + normalize::CHECKS.len() + normalize::NOTHINGS.len()
+        );
+    }
+
+    const ELEMENTWISE_COUNT: usize = Unary::ALL.len() + Binary::ALL.len();
+}

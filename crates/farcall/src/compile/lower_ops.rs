@@ -420,11 +420,8 @@ fn steps(ty: &TensorType, sizes: &[usize]) -> Vec<(usize, usize)> {
 fn reducer(inst: &Inst, dtype: DType) -> Option<ReduceOp> {
     use farcall_ir::op::Binary;
     let [region] = inst.regions.as_slice() else { return None };
-    let ([a, b], [only, _]) = (region.args.as_slice(), region.insts.as_slice()) else { return None };
-    let in_order = only.operands == [*a, *b] || only.operands == [*b, *a];
-    if !in_order || only.results != region.returned() {
-        return None;
-    }
+    // All of these are commutative.
+    let only = farcall_ir::reducer::of(region)?.inst;
     Some(match (&only.op, dtype.is_bool()) {
         (Op::Binary(Binary::Add), false) => ReduceOp::Add,
         (Op::Binary(Binary::Multiply), false) => ReduceOp::Multiply,
