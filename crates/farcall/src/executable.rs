@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::expand;
 use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
@@ -115,7 +116,7 @@ impl Executable {
         let refined = refined(module, options)?;
         let module = refined.unwrap_or_else(|| module.clone());
         require_static(&module)?;
-        Executable::verified(module, registry, options, begin)
+        Executable::verified(expand::module(module), registry, options, begin)
     }
 
     /// A program of one custom call that is a part of a verified one.

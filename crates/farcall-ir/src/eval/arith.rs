@@ -86,7 +86,7 @@ fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
         Unary::Sinh if dtype == DType::F32 => special::sinh_f32(x),
         Unary::Sinh => libm::sinh(x),
         Unary::Square => x * x,
-        Unary::CountLeadingZeros | Unary::Not | Unary::Popcnt => return None,
+        Unary::AsinAcosKernel | Unary::CountLeadingZeros | Unary::Not | Unary::Popcnt => return None,
     }))
 }
 

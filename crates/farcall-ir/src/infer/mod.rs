@@ -27,6 +27,7 @@ mod contraction;
 mod control;
 mod cx;
 mod data;
+mod derived;
 mod elementwise;
 mod indexing;
 mod linalg;
@@ -131,6 +132,8 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::AllToAll(op) => collective::all_to_all(cx, op),
         Op::CollectiveBroadcast(op) => collective::collective_broadcast(cx, op),
         Op::CollectivePermute(op) => collective::collective_permute(cx, op),
+
+        Op::Derived(op) => derived::derived(cx, op),
 
         Op::CustomCall(_) => call::custom_call(cx),
     }

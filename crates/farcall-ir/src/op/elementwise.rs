@@ -45,6 +45,8 @@ impl ResultRule {
 pub struct FunctionInfo {
     /// What is declared of every operation.
     pub op: OpInfo,
+    /// What is declared of it with operands of different shapes, as CHLO has it of most binary functions.
+    pub broadcasting: OpInfo,
     /// Which elements it takes.
     pub operand: Class,
     /// Which elements it gives.
@@ -103,6 +105,7 @@ macro_rules! functions {
                     $($($Name::$variant => {
                         static INFO: FunctionInfo = FunctionInfo {
                             op: OpInfo::of(concat!(stringify!($dialect), ".", $name), $operands, $traits),
+                            broadcasting: OpInfo::of(concat!("chlo.broadcast_", $name), $operands, $traits),
                             operand: $class,
                             result: ResultRule::$rule,
                             codes: Codes {
@@ -147,7 +150,7 @@ const IDEMPOTENT: Traits = Traits::IDEMPOTENT;
 
 functions! {
     /// One operand. StableHLO's and CHLO's functions of one variable.
-    Unary of 1, 45;
+    Unary of 1, 46;
     stablehlo {
         Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, FUNCTION.and(IDEMPOTENT);
         Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
@@ -180,6 +183,8 @@ functions! {
         Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
     }
     chlo {
+        /// What inverse sine and cosine have in common: `asin(z)` is `atan2(re z, re w)` and, up to its sign, `im w`.
+        AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, FUNCTION;
         Acos "acos" FLOAT.or(COMPLEX) => Same, FUNCTION;
         Acosh "acosh" FLOAT.or(COMPLEX) => Same, FUNCTION;
         Asin "asin" FLOAT.or(COMPLEX) => Same, FUNCTION;

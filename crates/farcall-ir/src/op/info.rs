@@ -4,7 +4,7 @@
 //! Parser, printer, checks of arity, evaluator and tests take it from [`Op::info`]. The rows of functions of
 //! one and of two variables are in [`super::elementwise`], with what is said of their elements.
 
-use super::Op;
+use super::{Broadcasted, Broadcasting, Derived, Op};
 
 /// A number of operands, results or regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +132,9 @@ macro_rules! declare {
                 match self {
                     Op::Unary(op) => &op.info().op,
                     Op::Binary(op) => &op.info().op,
+                    Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Binary(op), .. })) => {
+                        &op.info().broadcasting
+                    }
                     $($pattern => {
                         static INFO: OpInfo = $arity.named($name, $traits);
                         &INFO
@@ -140,7 +143,7 @@ macro_rules! declare {
             }
         }
 
-        /// The declarations of all operations but [`Op::Unary`] and [`Op::Binary`].
+        /// The declarations of all operations but those of unary and binary functions.
         static OPS: &[OpInfo] = &[$($arity.named($name, $traits)),*];
     };
 }
@@ -149,7 +152,8 @@ macro_rules! declare {
 pub fn all() -> impl Iterator<Item = &'static OpInfo> {
     let unary = super::Unary::ALL.iter().map(|op| &op.info().op);
     let binary = super::Binary::ALL.iter().map(|op| &op.info().op);
-    unary.chain(binary).chain(OPS)
+    let broadcasting = Broadcasted::binary().map(|op| &op.info().broadcasting);
+    unary.chain(binary).chain(broadcasting).chain(OPS)
 }
 
 const NONE: Traits = Traits::NONE;
@@ -234,6 +238,23 @@ declare! {
     Op::CollectiveBroadcast(_) => "stablehlo.collective_broadcast",
         tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
     Op::CollectivePermute(_) => "stablehlo.collective_permute", simple(1), COLLECTIVE;
+    // derived
+    Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NONE;
+    Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Compare(_), .. })) =>
+        "chlo.broadcast_compare", simple(2), FUNCTION;
+    Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Select, .. })) =>
+        "chlo.broadcast_select", simple(3), FUNCTION;
+    Op::Derived(Derived::ConstantLike(_)) => "chlo.constant_like", simple(1), NONE;
+    Op::Derived(Derived::Dot { .. }) => "stablehlo.dot", simple(2), ARITHMETIC;
+    Op::Derived(Derived::Einsum { .. }) => "stablehlo.einsum", simple(2), ARITHMETIC;
+    Op::Derived(Derived::UnaryEinsum { .. }) => "stablehlo.unary_einsum", simple(1), ARITHMETIC;
+    Op::Derived(Derived::TorchIndexSelect { .. }) => "stablehlo.torch_index_select", simple(2), NONE;
+    Op::Derived(Derived::BatchNormInference(_)) => "stablehlo.batch_norm_inference", simple(5), ARITHMETIC;
+    Op::Derived(Derived::BatchNormTraining(_)) =>
+        "stablehlo.batch_norm_training", tensors(Exactly(3), 0, Exactly(3)), ARITHMETIC;
+    Op::Derived(Derived::BatchNormGrad(_)) =>
+        "stablehlo.batch_norm_grad", tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC;
+    Op::Derived(Derived::RaggedDot(_)) => "chlo.ragged_dot", simple(3), NONE;
     // call
     Op::CustomCall(_) => "stablehlo.custom_call", any(), OPAQUE;
 }

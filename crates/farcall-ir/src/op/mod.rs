@@ -9,7 +9,7 @@
 //! One file holds one family: [`elementwise`], [`data`] (constants and movement of elements),
 //! [`indexing`] (gather, scatter, dynamic slices), [`reduction`] (reductions, windows, sorting),
 //! [`contraction`] (products and convolutions), [`linalg`], [`random`], [`control`], [`collective`]
-//! (processes together), [`call`] (custom calls).
+//! (processes together), [`call`] (custom calls), [`derived`] (what is defined by simpler operations).
 
 pub mod call;
 pub mod class;
@@ -17,6 +17,7 @@ pub mod collective;
 pub mod contraction;
 pub mod control;
 pub mod data;
+pub mod derived;
 pub mod elementwise;
 pub mod indexing;
 pub mod info;
@@ -32,6 +33,7 @@ pub use collective::{
 pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
 pub use control::Composite;
 pub use data::{Pad, Slice};
+pub use derived::{BatchNorm, Broadcasted, Broadcasting, Derived, RaggedDot};
 pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
 pub use indexing::{Gather, Scatter};
 pub use info::{Count, Kind, OpInfo, Traits};
@@ -249,6 +251,10 @@ pub enum Op {
     CollectiveBroadcast(CollectiveBroadcast),
     /// `collective_permute`
     CollectivePermute(CollectivePermute),
+
+    // derived
+    /// What is defined by simpler operations.
+    Derived(Derived),
 
     // call
     /// `custom_call`

@@ -1,0 +1,144 @@
+//! What the operations of [`crate::op::derived`] are in simpler ones.
+//!
+//! Each is a few lines on a [`Builder`], which makes instructions as a program would have them. The evaluator
+//! runs them in the place of the operation, and [`module`] puts them there, for whoever knows only the
+//! simpler operations.
+//!
+//! **Invariants.** Operands are tensors of static types that satisfy the operation's constraints.
+
+mod batch_norm;
+mod broadcasting;
+mod builder;
+mod einsum;
+mod ragged;
+mod select;
+
+pub(crate) use broadcasting::result_dims as broadcast_dims;
+pub(crate) use einsum::Config as EinsumConfig;
+pub(crate) use select::axes as index_select_axes;
+
+use crate::literal::Literal;
+use crate::module::{Func, Inst, Module, Region, ValueId};
+use crate::op::{Broadcasted, Derived, DotGeneral, Op};
+use crate::types::{TensorType, Type};
+use builder::Builder;
+
+/// The function that an operation is on operands of these types, with results of these.
+pub(crate) fn function(
+    op: &Derived,
+    operands: &[TensorType],
+    results: &[TensorType],
+    at: &Inst,
+) -> Option<Func> {
+    let mut func = Func::new("", at.span);
+    let args: Vec<ValueId> = operands.iter().map(|ty| func.new_value(ty.clone().into())).collect();
+    let mut insts = Vec::new();
+    let returned = Builder::new(&mut func, &mut insts, at).expand(op, &args, results)?;
+    insts.push(builder::inst(Op::Return, returned, Vec::new(), at));
+    func.results = results.iter().cloned().map(Type::Tensor).collect();
+    func.body = Region { args, insts };
+    Some(func)
+}
+
+/// A module in which simpler operations stand in the place of those that are defined by them. Operations on
+/// quantized tensors stay: they are done on the real numbers that these stand for.
+///
+/// The module must have been verified, and be static.
+pub fn module(mut module: Module) -> Module {
+    for func in &mut module.funcs {
+        let mut any = false;
+        func.walk(&mut |inst| any |= matches!(inst.op, Op::Derived(_)));
+        if any {
+            let body = std::mem::take(&mut func.body);
+            func.body = region(func, body);
+        }
+    }
+    module
+}
+
+fn region(func: &mut Func, from: Region) -> Region {
+    let mut insts = Vec::with_capacity(from.insts.len());
+    for mut inst in from.insts {
+        inst.regions = std::mem::take(&mut inst.regions).into_iter().map(|r| region(func, r)).collect();
+        if expanded(func, &inst, &mut insts).is_none() {
+            insts.push(inst);
+        }
+    }
+    Region { args: from.args, insts }
+}
+
+/// Puts what an instruction is into `out`; `None` if it is nothing simpler.
+fn expanded(func: &mut Func, inst: &Inst, out: &mut Vec<Inst>) -> Option<()> {
+    let Op::Derived(op) = &inst.op else { return None };
+    let plain = |ids: &[ValueId]| -> Option<Vec<TensorType>> {
+        let types =
+            ids.iter().map(|id| func.tensor(*id).filter(|t| t.is_static() && t.quant.is_none()).cloned());
+        types.collect()
+    };
+    let (_, results) = (plain(&inst.operands)?, plain(&inst.results)?);
+    let mut insts = Vec::new();
+    let returned = Builder::new(func, &mut insts, inst).expand(op, &inst.operands, &results)?;
+    out.append(&mut insts);
+    // The values that the program knows are those that were computed.
+    out.push(builder::inst(Op::OptimizationBarrier, returned, inst.results.clone(), inst));
+    Some(())
+}
+
+impl Builder<'_> {
+    /// The results of an operation. `None` for operands that do not fit it.
+    fn expand(&mut self, op: &Derived, xs: &[ValueId], results: &[TensorType]) -> Option<Vec<ValueId>> {
+        let first = results.first()?;
+        Some(match (op, xs) {
+            (Derived::Broadcast { sizes }, [x]) => {
+                let dims: Vec<usize> = (sizes.len()..first.rank()).collect();
+                vec![self.broadcast(*x, &dims, &first.dims)]
+            }
+            (Derived::Broadcasting(op), xs) => {
+                let xs = self.same_shape(xs, &first.dims, op.dims.as_deref())?;
+                vec![match (op.function, xs.as_slice()) {
+                    (Broadcasted::Binary(op), [a, b]) => self.binary(op, *a, *b)?,
+                    (Broadcasted::Compare(op), [a, b]) => self.compare(op, *a, *b),
+                    (Broadcasted::Select, [p, a, b]) => self.select(*p, *a, *b),
+                    _ => return None,
+                }]
+            }
+            (Derived::ConstantLike(value), [_]) => {
+                let value = self.constant(Literal::scalar(value.dtype(), value.get(0)));
+                vec![self.broadcast(value, &[], &first.dims)]
+            }
+            (Derived::Dot { precision }, [lhs, rhs]) => {
+                let dot = DotGeneral {
+                    lhs_batch: Vec::new(),
+                    rhs_batch: Vec::new(),
+                    lhs_contract: vec![self.ty(*lhs).rank().checked_sub(1)?],
+                    rhs_contract: vec![0],
+                    precision: precision.clone(),
+                    algorithm: None,
+                };
+                vec![self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], first.clone())]
+            }
+            (Derived::Einsum { config }, [lhs, rhs]) => {
+                vec![self.einsum(&EinsumConfig::parse(config, 2).ok()?, &[*lhs, *rhs], first)?]
+            }
+            (Derived::UnaryEinsum { config }, [x]) => {
+                vec![self.einsum(&EinsumConfig::parse(config, 1).ok()?, &[*x], first)?]
+            }
+            (Derived::TorchIndexSelect { dim, batch_dims }, [x, index]) => {
+                vec![self.index_select(*x, *index, *dim, *batch_dims, first)?]
+            }
+            (Derived::BatchNormInference(norm), [x, scale, offset, mean, variance]) => {
+                vec![self.normalized(*norm, *x, *scale, *offset, *mean, *variance)?]
+            }
+            (Derived::BatchNormTraining(norm), [x, scale, offset]) => {
+                self.batch_norm_training(*norm, *x, *scale, *offset)?
+            }
+            (Derived::BatchNormGrad(norm), [x, scale, mean, variance, grad]) => {
+                self.batch_norm_grad(*norm, *x, *scale, *mean, *variance, *grad)?
+            }
+            (Derived::RaggedDot(dot), [lhs, rhs, sizes]) => {
+                vec![self.ragged_dot(dot, *lhs, *rhs, *sizes, first)?]
+            }
+            _ => return None,
+        })
+    }
+}
