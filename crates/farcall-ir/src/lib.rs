@@ -12,6 +12,7 @@
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
+//! - [`expand`]: what operations that are defined by simpler ones are.
 //! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`diag`]: mistakes in a program, with source line and caret.
@@ -24,6 +25,7 @@
 pub mod attr;
 pub mod diag;
 pub mod eval;
+pub mod expand;
 pub mod infer;
 pub mod iterations;
 pub mod literal;
@@ -31,6 +33,7 @@ pub mod memory;
 pub mod minifloat;
 pub mod module;
 pub mod op;
+pub mod reducer;
 pub mod refine;
 pub mod scalar;
 pub mod text;

@@ -28,13 +28,15 @@ fn unknown_operations() {
               = note: did you mean `stablehlo.add`, `stablehlo.and` or `stablehlo.pad`?"#]],
     );
     body(
-        "%0 = chlo.broadcast_add %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>",
+        "%0 = chlo.broadcast_mulhi %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>",
         expect![[r#"
-            error: [unknown-op] unknown operation chlo.broadcast_add
+            error: [unknown-op] unknown operation chlo.broadcast_mulhi
              --> t.mlir:2:6
               |
-            2 | %0 = chlo.broadcast_add %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-              |      ^^^^^^^^^^^^^^^^^^"#]],
+            2 | %0 = chlo.broadcast_mulhi %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+              |      ^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: did you mean `chlo.broadcast_multiply`, `chlo.broadcast_add` or `chlo.broadcast_and`?"#]],
     );
     body(
         "%0 = \"my.op\"(%x) ({\n^bb0(%a: tensor<f32>):\n  \"my.end\"(%a) : (tensor<f32>) -> ()\n}) : (tensor<2xf32>) -> tensor<2xf32>\n\

@@ -24,6 +24,7 @@ fn every_operation_is_printed_here() {
     // By its name, or by the part behind the dialect in a list of those.
     let printed = |name: &str| {
         let short = name.split('.').next_back().unwrap_or(name);
+        let short = short.strip_prefix("broadcast_").unwrap_or(short);
         [format!("{name} "), format!("{name}("), format!("\"{name}\""), format!("\"{short}\"")]
             .iter()
             .any(|text| this.contains(text))
@@ -815,6 +816,117 @@ fn collectives() {
               %4 = "stablehlo.collective_broadcast"(%arg0) <{replica_groups = dense<> : tensor<0x0xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
               %5 = "stablehlo.collective_broadcast"(%arg0, %arg1) <{has_dynamic_root, replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>}> : (tensor<2x4xf32>, tensor<1xi32>) -> tensor<2x4xf32>
               %6 = "stablehlo.collective_permute"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn broadcasting() {
+    let lines: String = [
+        "add",
+        "atan2",
+        "divide",
+        "maximum",
+        "minimum",
+        "multiply",
+        "next_after",
+        "polygamma",
+        "power",
+        "remainder",
+        "subtract",
+        "zeta",
+    ]
+    .iter()
+    .map(|op| format!("chlo.broadcast_{op} %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>\n"))
+    .collect();
+    let integers: String =
+        ["and", "or", "xor", "shift_left", "shift_right_arithmetic", "shift_right_logical"]
+            .iter()
+            .map(|op| {
+                format!("chlo.broadcast_{op} %i, %i : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi32>\n")
+            })
+            .collect();
+    let program = format!(
+        "func.func @f(%x: tensor<2x3xf32>, %y: tensor<3xf32>, %i: tensor<3xi32>) {{\n{lines}{integers}return\n}}"
+    );
+    let module = parse(&program);
+    let printed = text::print(&module);
+    for line in lines.lines().chain(integers.lines()) {
+        let line = line.replace("%x", "%arg0").replace("%y", "%arg1").replace("%i", "%arg2");
+        assert!(printed.contains(&line), "{line}");
+    }
+    assert!(parse(&printed) == module);
+    check(
+        r#"func.func @f(%x: tensor<2x3xf32>, %y: tensor<2xf32>, %p: tensor<1xi1>, %z: tensor<2xcomplex<f32>>) {
+            %0 = "chlo.broadcast_add"(%x, %y) <{broadcast_dimensions = array<i64: 0>}> : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+            %1 = chlo.broadcast_complex %y, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
+            %2 = "chlo.broadcast_compare"(%y, %y) <{comparison_direction = #chlo<comparison_direction EQ>, compare_type = #chlo<comparison_type TOTALORDER>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+            %3 = chlo.broadcast_select %p, %y, %y : (tensor<1xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+            %4 = "chlo.constant_like"(%x) <{value = 3.2 : f32}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+            %5 = "chlo.constant_like"(%z) {value = #complex.number<:f32 1.0, -2.5>} : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+            %6 = chlo.constant dense<[1, 2]> : tensor<2xi32>
+            %7 = "chlo.constant"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>
+            %8 = chlo._asin_acos_kernel %z : tensor<2xcomplex<f32>> -> tensor<2xcomplex<f32>>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x3xf32>, %arg1: tensor<2xf32>, %arg2: tensor<1xi1>, %arg3: tensor<2xcomplex<f32>>) {
+              %0 = chlo.broadcast_add %arg0, %arg1 {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+              %1 = chlo.broadcast_complex %arg1, %arg1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
+              %2 = chlo.broadcast_compare %arg1, %arg1 {compare_type = #chlo<comparison_type TOTALORDER>, comparison_direction = #chlo<comparison_direction EQ>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+              %3 = chlo.broadcast_select %arg2, %arg1, %arg1 : (tensor<1xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+              %4 = "chlo.constant_like"(%arg0) <{value = 3.200000e+00 : f32}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+              %5 = "chlo.constant_like"(%arg3) <{value = #complex.number<:f32 1.0, -2.5>}> : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+              %c = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+              %c_0 = stablehlo.constant dense<3> : tensor<i32>
+              %6 = chlo._asin_acos_kernel %arg3 : tensor<2xcomplex<f32>> -> tensor<2xcomplex<f32>>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn operations_on_their_way_out() {
+    check(
+        r#"func.func @f(%x: tensor<3x3xf32>, %v: tensor<3xf32>, %i: tensor<2xi32>) {
+            %0 = "stablehlo.broadcast"(%v) <{broadcast_sizes = array<i64: 1, 2>}> : (tensor<3xf32>) -> tensor<1x2x3xf32>
+            %1 = "stablehlo.dot"(%x, %v) {precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>]} : (tensor<3x3xf32>, tensor<3xf32>) -> tensor<3xf32>
+            %2 = stablehlo.dot %v, %v : (tensor<3xf32>, tensor<3xf32>) -> tensor<f32>
+            %3 = "stablehlo.einsum"(%x, %x) <{einsum_config = "ab,bc->ac"}> : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+            %4 = stablehlo.unary_einsum %x, config = "ab->a" : (tensor<3x3xf32>) -> tensor<3xf32>
+            %5 = "stablehlo.torch_index_select"(%x, %i) {dim = -1 : i64, batch_dims = 0 : i64} : (tensor<3x3xf32>, tensor<2xi32>) -> tensor<3x2xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<3x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<2xi32>) {
+              %0 = stablehlo.broadcast %arg1, sizes = [1, 2] : (tensor<3xf32>) -> tensor<1x2x3xf32>
+              %1 = stablehlo.dot %arg0, %arg1, precision = [HIGH, DEFAULT] : (tensor<3x3xf32>, tensor<3xf32>) -> tensor<3xf32>
+              %2 = stablehlo.dot %arg1, %arg1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<f32>
+              %3 = stablehlo.einsum %arg0, %arg0, config = "ab,bc->ac" : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+              %4 = stablehlo.unary_einsum %arg0, config = "ab->a" : (tensor<3x3xf32>) -> tensor<3xf32>
+              %5 = "stablehlo.torch_index_select"(%arg0, %arg2) <{batch_dims = 0 : i64, dim = -1 : i64}> : (tensor<3x3xf32>, tensor<2xi32>) -> tensor<3x2xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn batch_norm_and_ragged_dot() {
+    check(
+        r#"func.func @f(%x: tensor<2x3xf32>, %v: tensor<3xf32>, %r: tensor<4x3x5xf32>, %s: tensor<4xi32>) {
+            %0 = "stablehlo.batch_norm_inference"(%x, %v, %v, %v, %v) {epsilon = 0.001 : f32, feature_index = 1 : i64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+            %1:3 = "stablehlo.batch_norm_training"(%x, %v, %v) {epsilon = 0.001 : f32, feature_index = 1 : i64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+            %2:3 = "stablehlo.batch_norm_grad"(%x, %v, %v, %v, %x) {epsilon = 0.001 : f32, feature_index = 1 : i64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+            %3 = "chlo.ragged_dot"(%x, %r, %s) {precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGH>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<2x3xf32>, tensor<4x3x5xf32>, tensor<4xi32>) -> tensor<2x5xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<4x3x5xf32>, %arg3: tensor<4xi32>) {
+              %0 = "stablehlo.batch_norm_inference"(%arg0, %arg1, %arg1, %arg1, %arg1) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+              %1:3 = "stablehlo.batch_norm_training"(%arg0, %arg1, %arg1) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+              %2:3 = "stablehlo.batch_norm_grad"(%arg0, %arg1, %arg1, %arg1, %arg0) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+              %3 = "chlo.ragged_dot"(%arg0, %arg2, %arg3) <{precision_config = [#chlo<precision DEFAULT>, #chlo<precision HIGH>], ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<4x3x5xf32>, tensor<4xi32>) -> tensor<2x5xf32>
               return
             }"#]],
     );

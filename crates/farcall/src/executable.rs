@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::expand;
 use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
@@ -113,8 +114,9 @@ impl Executable {
         let begin = Instant::now();
         verify(module)?;
         let refined = refined(module, options)?;
-        let module = refined.unwrap_or_else(|| module.clone());
+        let mut module = refined.unwrap_or_else(|| module.clone());
         require_static(&module)?;
+        expand::run(&mut module);
         Executable::verified(module, registry, options, begin)
     }
 

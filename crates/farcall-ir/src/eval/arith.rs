@@ -9,23 +9,6 @@ use crate::op::{Binary, Compare, CompareKind, Direction, Unary};
 use crate::scalar::Scalar;
 use farcall_sig::{DType, DTypeClass};
 
-/// Element type of the result of a unary operation.
-pub(super) fn unary_dtype(op: Unary, operand: DType) -> DType {
-    match op {
-        Unary::IsFinite | Unary::IsInf | Unary::IsNegInf | Unary::IsPosInf => DType::Pred,
-        Unary::Abs | Unary::Real | Unary::Imag => operand.real(),
-        _ => operand,
-    }
-}
-
-/// Element type of the result of a binary operation.
-pub(super) fn binary_dtype(op: Binary, operand: DType) -> DType {
-    match op {
-        Binary::Complex => operand.complex().unwrap_or(operand),
-        _ => operand,
-    }
-}
-
 /// A unary operation on an element of `dtype`.
 pub(super) fn unary(op: Unary, dtype: DType, x: Scalar) -> Option<Scalar> {
     match x {
@@ -103,7 +86,7 @@ fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
         Unary::Sinh if dtype == DType::F32 => special::sinh_f32(x),
         Unary::Sinh => libm::sinh(x),
         Unary::Square => x * x,
-        Unary::CountLeadingZeros | Unary::Not | Unary::Popcnt => return None,
+        Unary::AsinAcosKernel | Unary::CountLeadingZeros | Unary::Not | Unary::Popcnt => return None,
     }))
 }
 
@@ -301,4 +284,59 @@ fn to_odd(x: u64) -> f64 {
     let lost = x & ((1 << extra) - 1);
     let kept = (x >> extra) | u64::from(lost != 0);
     kept as f64 * f64::from(1u32 << extra)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Traits;
+
+    /// Elements of each kind, with those that are peculiar.
+    fn samples() -> Vec<(DType, Vec<Scalar>)> {
+        let signed = [0, 1, -1, 3, -7, 127, -128].map(Scalar::Signed);
+        let unsigned = [0, 1, 3, 127, 128, 255].map(Scalar::Unsigned);
+        let floats = [0.0, -0.0, 1.0, -2.5, 0.5, 3.25, f64::INFINITY, f64::NEG_INFINITY].map(Scalar::Float);
+        let bools = [false, true].map(Scalar::Bool);
+        vec![
+            (DType::S8, signed.to_vec()),
+            (DType::U8, unsigned.to_vec()),
+            (DType::F64, floats.to_vec()),
+            (DType::Pred, bools.to_vec()),
+        ]
+    }
+
+    /// The same value, NaN included.
+    fn same(a: Option<Scalar>, b: Option<Scalar>, dtype: DType) -> bool {
+        let text = |x: Option<Scalar>| format!("{:?}", x.map(|x| x.round_to(dtype)));
+        text(a) == text(b)
+    }
+
+    #[test]
+    fn what_is_declared_of_functions_holds() {
+        for (dtype, values) in samples() {
+            for op in Binary::ALL {
+                let f = |a, b| binary(op, dtype, a, b).map(|x| x.round_to(dtype));
+                let is = |traits| op.info().op.is(traits);
+                for (a, b) in values.iter().flat_map(|a| values.iter().map(move |b| (*a, *b))) {
+                    let commutes = !is(Traits::COMMUTATIVE) || same(f(a, b), f(b, a), dtype);
+                    assert!(commutes, "{op:?} of {a:?} and {b:?}");
+                    if is(Traits::IDEMPOTENT) && f(a, a).is_some() {
+                        assert!(same(f(a, a), Some(a), dtype), "{op:?} of {a:?} twice");
+                    }
+                    for c in &values {
+                        let left = f(a, b).and_then(|ab| f(ab, *c));
+                        let right = f(b, *c).and_then(|bc| f(a, bc));
+                        let associates = !is(Traits::ASSOCIATIVE) || same(left, right, dtype);
+                        assert!(associates, "{op:?} of {a:?}, {b:?} and {c:?}");
+                    }
+                }
+            }
+            for op in Unary::ALL.into_iter().filter(|op| op.info().op.is(Traits::IDEMPOTENT)) {
+                for x in &values {
+                    let Some(once) = unary(op, dtype, *x).map(|x| x.round_to(dtype)) else { continue };
+                    assert!(same(unary(op, dtype, once), Some(once), dtype), "{op:?} of {x:?}");
+                }
+            }
+        }
+    }
 }

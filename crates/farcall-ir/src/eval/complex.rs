@@ -33,6 +33,7 @@ pub(super) fn unary(op: Unary, z: C) -> Option<Scalar> {
         Unary::Sqrt => sqrt(z),
         Unary::Tan | Unary::ChloTan => minus_i(tanh(times_i(z))),
         Unary::Tanh => tanh(z),
+        Unary::AsinAcosKernel => asin_acos_kernel(z),
         Unary::Acos => acos(z),
         Unary::Acosh => acosh(z),
         Unary::Asin => minus_i(asinh(times_i(z))),
@@ -410,6 +411,22 @@ fn arc(x: f64, y: f64) -> Arc {
         libm::log(a + (a * a - 1.0).sqrt())
     };
     Arc { log, asin, acos }
+}
+
+/// `w` with `asin(z) = atan2(re z, re w) ± i im w`.
+fn asin_acos_kernel(z: C) -> C {
+    let (x, y) = (z.re.abs(), z.im.abs());
+    if x.is_nan() || y.is_nan() {
+        return C::new(f64::NAN, f64::NAN);
+    }
+    let arc = arc(x, y);
+    // The other side of the triangle with the angle and x.
+    let re = match x {
+        0.0 => libm::hypot(1.0, y),
+        _ if arc.asin < 1.0 => x / libm::tan(arc.asin),
+        _ => x * libm::tan(arc.acos),
+    };
+    C::new(re, arc.log)
 }
 
 fn asinh(z: C) -> C {

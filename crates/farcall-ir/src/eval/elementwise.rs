@@ -8,6 +8,7 @@ use super::quantize::{dequantized, quantized};
 use super::{Denormals, EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
+use crate::op::elementwise::FunctionInfo;
 use crate::op::{Binary, Compare, CompareKind, Unary};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
@@ -15,15 +16,21 @@ use farcall_sig::DType;
 /// Functions of one variable.
 pub(super) fn unary(m: &Machine<'_>, xs: &[Value], op: Unary) -> Result<Vec<Value>, EvalError> {
     let x = tensor(xs, 0)?;
-    let (from, to) = (x.dtype(), arith::unary_dtype(op, x.dtype()));
+    let (from, to) = (x.dtype(), result_dtype(op.info(), x.dtype())?);
     map(to, [x], |[x]| unary_element(m.denormals, op, from, to, x))
 }
 
 /// Functions of two variables.
 pub(super) fn binary(m: &Machine<'_>, xs: &[Value], op: Binary) -> Result<Vec<Value>, EvalError> {
     let (a, b) = (tensor(xs, 0)?, tensor(xs, 1)?);
-    let (from, to) = (a.dtype(), arith::binary_dtype(op, a.dtype()));
+    let (from, to) = (a.dtype(), result_dtype(op.info(), a.dtype())?);
     map(to, [a, b], |[a, b]| binary_element(m.denormals, op, from, to, a, b))
+}
+
+/// The element type of a function's result.
+fn result_dtype(info: &FunctionInfo, operand: DType) -> Result<DType, EvalError> {
+    let dtype = info.result.dtype(operand);
+    dtype.ok_or_else(|| EvalError::new(format!("it is not defined for {operand} elements")))
 }
 
 /// `compare`

@@ -92,6 +92,11 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// What arithmetic it does.
+    pub(super) fn numerics(&self) -> Numerics {
+        Numerics { denormals: self.denormals, semantics: self.semantics }
+    }
+
     /// Runs a region of the current function: what it returns.
     pub(super) fn run(&mut self, region: Region<'m>, args: Vec<Value>) -> Result<Vec<Value>, EvalError> {
         self.drive(Step::Enter { region, args, after: After::Finish })

@@ -26,6 +26,7 @@ mod complex;
 mod contraction;
 mod control;
 mod data;
+mod derived;
 mod elementwise;
 mod folding;
 mod fourier;
@@ -267,6 +268,8 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
         Op::CollectiveBroadcast(op) => collective::broadcast(m, inst, xs, op),
         Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),
+
+        Op::Derived(op) => derived::derived(m, inst, xs, op),
 
         Op::CustomCall(c) => call::custom_call(m, inst, xs, c),
     };

@@ -6,27 +6,14 @@ use super::index::zeros;
 use super::{EvalError, Value};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, ValueId};
-use crate::op::Op;
+use crate::op::{Op, Traits};
 use crate::scalar::Scalar;
 use crate::types::{Quantization, TensorType};
 
 /// True for operations that are done on the real numbers that quantized operands stand for. Others
 /// move stored integers, or apply a region that holds the arithmetic.
 pub(super) fn is_arithmetic(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Clamp
-            | Op::DotGeneral(_)
-            | Op::Convolution(_)
-            | Op::DynamicConvolution(_)
-            | Op::Cholesky { .. }
-            | Op::TriangularSolve(_)
-            | Op::ReducePrecision { .. }
-    )
+    op.info().is(Traits::ARITHMETIC)
 }
 
 /// True if an operand or a result of the instruction is quantized.

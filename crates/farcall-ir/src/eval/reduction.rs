@@ -13,6 +13,7 @@ use super::{EvalError, Value, sorting, tensor, windows};
 use crate::literal::Literal;
 use crate::module::{Inst, Region};
 use crate::op::{Binary, Op, ReduceWindow, SelectAndScatter};
+use crate::reducer;
 use crate::scalar::Scalar;
 
 /// `reduce`: inputs, as many init values.
@@ -148,16 +149,14 @@ enum Wide {
 
 /// That operation, and the type of its operands.
 fn wide(m: &Machine<'_>, region: Region<'_>) -> Option<(Wide, DType)> {
-    let ([a, b], [inst, _]) = (region.args(), region.exactly()?) else { return None };
+    let inst = reducer::of(region)?.inst;
     let operation = match inst.op() {
         Op::Binary(Binary::Add) => Wide::Add,
         Op::Binary(Binary::Multiply) => Wide::Multiply,
         _ => return None,
     };
-    let dtype = m.func.tensor(*a)?.dtype;
-    let of_arguments = inst.operands() == [*a, *b] || inst.operands() == [*b, *a];
-    (of_arguments && region.returned() == inst.results() && (dtype.is_float() || dtype.is_complex()))
-        .then_some((operation, dtype))
+    let dtype = m.func.tensor(*inst.operands().first()?)?.dtype;
+    (dtype.is_float() || dtype.is_complex()).then_some((operation, dtype))
 }
 
 fn result_dtypes(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<DType>, EvalError> {

@@ -9,7 +9,7 @@ use super::elementwise::{
     binary_element, clamp_element, compare_element, convert_element, reduce_precision_element, unary_element,
 };
 use super::machine::Machine;
-use super::{EvalError, Value, arith};
+use super::{EvalError, Value};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::{Binary, Compare, Op, Unary};
@@ -219,8 +219,8 @@ fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>
     let from = element_type(func, *inst.operands().first()?)?;
     let to = element_type(func, result)?;
     Some(match inst.op() {
-        Op::Unary(op) => Action::Unary(*op, from, arith::unary_dtype(*op, from)),
-        Op::Binary(op) => Action::Binary(*op, from, arith::binary_dtype(*op, from)),
+        Op::Unary(op) => Action::Unary(*op, from, op.info().result.dtype(from)?),
+        Op::Binary(op) => Action::Binary(*op, from, op.info().result.dtype(from)?),
         Op::Compare(compare) => Action::Compare(compare, from),
         Op::Select => Action::Select,
         Op::Clamp => Action::Clamp(from),

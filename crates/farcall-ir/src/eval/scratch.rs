@@ -78,6 +78,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::AllToAll(_)
         | Op::CollectiveBroadcast(_)
         | Op::CollectivePermute(_)
+        | Op::Derived(_)
         | Op::CustomCall(_) => 0,
 
         Op::Reduce { .. } | Op::Map { .. } => results(),

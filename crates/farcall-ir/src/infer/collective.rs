@@ -4,11 +4,11 @@
 
 use farcall_sig::DType;
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::reduction::reducer;
 use crate::infer::shape::{narrow, wide};
 use crate::literal::Literal;
+use crate::op::Class;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter};
 use crate::types::{DYNAMIC, TensorType, Type};
 

@@ -1,9 +1,9 @@
 //! Products and convolutions.
 
 use crate::attr::Attr;
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{WindowDim, compatible_elements, same_dim};
+use crate::op::Class;
 use crate::op::{Convolution, DotGeneral, Precision};
 use crate::types::{DYNAMIC, TensorType, Type};
 

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use crate::diag::Diagnostic;
-use crate::infer::class::Class;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
+use crate::op::Class;
 use crate::op::Op;
 use crate::types::{TensorType, Type};
 

@@ -2,10 +2,10 @@
 
 use farcall_sig::DType;
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_elements, narrow, same_dim, wide};
 use crate::literal::Literal;
+use crate::op::Class;
 use crate::op::{Pad, Slice};
 use crate::types::{DYNAMIC, TensorType, Type};
 

@@ -2,203 +2,28 @@
 
 use farcall_sig::DType;
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_dims, compatible_elements, most_specific, same_dim};
-use crate::op::{Binary, Compare, CompareKind, Unary};
+use crate::op::elementwise::FunctionInfo;
+use crate::op::{Binary, Class, Compare, CompareKind, Unary};
 use crate::types::{TensorType, Type};
 
-/// The specification's names for the constraints of an operation on elements.
-#[derive(Clone, Copy)]
-pub(crate) struct Codes {
-    /// Type of the first operand.
-    pub(crate) i1: &'static str,
-    /// Type of the second operand.
-    pub(crate) i2: &'static str,
-    /// Types of operands and result agree, or shapes do.
-    pub(crate) c1: &'static str,
-    /// Element type of the result, where it is a constraint of its own.
-    pub(crate) c2: &'static str,
-    /// Third constraint.
-    pub(crate) c3: &'static str,
-}
-
-macro_rules! codes {
-    ($name:literal) => {
-        Codes {
-            i1: concat!($name, "_i1"),
-            i2: concat!($name, "_i2"),
-            c1: concat!($name, "_c1"),
-            c2: concat!($name, "_c2"),
-            c3: concat!($name, "_c3"),
-        }
-    };
-}
-
-/// Names of the constraints of a unary operation.
-pub(crate) fn unary_codes(op: Unary) -> Codes {
-    match op {
-        Unary::Abs => codes!("abs"),
-        Unary::Cbrt => codes!("cbrt"),
-        Unary::Ceil => codes!("ceil"),
-        Unary::CountLeadingZeros => codes!("count_leading_zeros"),
-        Unary::Cosine => codes!("cosine"),
-        Unary::Exponential => codes!("exponential"),
-        Unary::ExponentialMinusOne => codes!("exponential_minus_one"),
-        Unary::Floor => codes!("floor"),
-        Unary::Imag => codes!("imag"),
-        Unary::IsFinite => codes!("is_finite"),
-        Unary::Log => codes!("log"),
-        Unary::LogPlusOne => codes!("log_plus_one"),
-        Unary::Logistic => codes!("logistic"),
-        Unary::Negate => codes!("negate"),
-        Unary::Not => codes!("not"),
-        Unary::Popcnt => codes!("popcnt"),
-        Unary::Real => codes!("real"),
-        Unary::RoundNearestAfz => codes!("round_nearest_afz"),
-        Unary::RoundNearestEven => codes!("round_nearest_even"),
-        Unary::Rsqrt => codes!("rsqrt"),
-        Unary::Sign => codes!("sign"),
-        Unary::Sine => codes!("sine"),
-        Unary::Sqrt => codes!("sqrt"),
-        Unary::Tan => codes!("tan"),
-        Unary::Tanh => codes!("tanh"),
-        Unary::Acos => codes!("chlo_acos"),
-        Unary::Acosh => codes!("chlo_acosh"),
-        Unary::Asin => codes!("chlo_asin"),
-        Unary::Asinh => codes!("chlo_asinh"),
-        Unary::Atan => codes!("chlo_atan"),
-        Unary::Atanh => codes!("chlo_atanh"),
-        Unary::BesselI1e => codes!("chlo_bessel_i1e"),
-        Unary::Conj => codes!("chlo_conj"),
-        Unary::Cosh => codes!("chlo_cosh"),
-        Unary::Digamma => codes!("chlo_digamma"),
-        Unary::Erf => codes!("chlo_erf"),
-        Unary::ErfInv => codes!("chlo_erf_inv"),
-        Unary::Erfc => codes!("chlo_erfc"),
-        Unary::IsInf => codes!("chlo_is_inf"),
-        Unary::IsNegInf => codes!("chlo_is_neg_inf"),
-        Unary::IsPosInf => codes!("chlo_is_pos_inf"),
-        Unary::Lgamma => codes!("chlo_lgamma"),
-        Unary::Sinh => codes!("chlo_sinh"),
-        Unary::Square => codes!("chlo_square"),
-        Unary::ChloTan => codes!("chlo_tan"),
-    }
-}
-
-/// Names of the constraints of a binary operation.
-pub(crate) fn binary_codes(op: Binary) -> Codes {
-    match op {
-        Binary::Add => codes!("add"),
-        Binary::And => codes!("and"),
-        Binary::Atan2 => codes!("atan2"),
-        Binary::Complex => codes!("complex"),
-        Binary::Divide => codes!("divide"),
-        Binary::Maximum => codes!("maximum"),
-        Binary::Minimum => codes!("minimum"),
-        Binary::Multiply => codes!("multiply"),
-        Binary::Or => codes!("or"),
-        Binary::Power => codes!("power"),
-        Binary::Remainder => codes!("remainder"),
-        Binary::ShiftLeft => codes!("shift_left"),
-        Binary::ShiftRightArithmetic => codes!("shift_right_arithmetic"),
-        Binary::ShiftRightLogical => codes!("shift_right_logical"),
-        Binary::Subtract => codes!("subtract"),
-        Binary::Xor => codes!("xor"),
-        Binary::MulHi => codes!("chlo_mulhi"),
-        Binary::NextAfter => codes!("chlo_next_after"),
-        Binary::Polygamma => codes!("chlo_polygamma"),
-        Binary::Zeta => codes!("chlo_zeta"),
-    }
-}
-
-fn unary_class(op: Unary) -> Class {
-    match op {
-        Unary::Abs | Unary::Sign => Class::SIGNED | Class::FLOAT | Class::COMPLEX | Class::QUANT,
-        Unary::Cbrt
-        | Unary::Cosine
-        | Unary::Exponential
-        | Unary::ExponentialMinusOne
-        | Unary::Log
-        | Unary::LogPlusOne
-        | Unary::Logistic
-        | Unary::Rsqrt
-        | Unary::Sine
-        | Unary::Sqrt
-        | Unary::Tan
-        | Unary::Tanh => Class::FLOAT | Class::COMPLEX | Class::QUANT,
-        Unary::Ceil | Unary::Floor | Unary::IsFinite | Unary::RoundNearestAfz | Unary::RoundNearestEven => {
-            Class::FLOAT | Class::QUANT
-        }
-        Unary::CountLeadingZeros | Unary::Popcnt => Class::INT,
-        Unary::Not => Class::PRED | Class::INT,
-        Unary::Negate => Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT,
-        Unary::Imag
-        | Unary::Real
-        | Unary::Acos
-        | Unary::Acosh
-        | Unary::Asin
-        | Unary::Asinh
-        | Unary::Atan
-        | Unary::Atanh
-        | Unary::Conj
-        | Unary::Cosh
-        | Unary::Sinh
-        | Unary::Square
-        | Unary::ChloTan => Class::FLOAT | Class::COMPLEX,
-        Unary::BesselI1e
-        | Unary::Digamma
-        | Unary::Erf
-        | Unary::ErfInv
-        | Unary::Erfc
-        | Unary::IsInf
-        | Unary::IsNegInf
-        | Unary::IsPosInf
-        | Unary::Lgamma => Class::FLOAT,
-    }
-}
-
-fn binary_class(op: Binary) -> Class {
-    match op {
-        Binary::Add => Class::ANY,
-        Binary::Maximum | Binary::Minimum | Binary::Multiply => Class::TENSOR,
-        Binary::And | Binary::Or | Binary::Xor => Class::PRED | Class::INT,
-        Binary::Atan2 => Class::FLOAT | Class::COMPLEX | Class::QUANT,
-        Binary::Divide | Binary::Power | Binary::Remainder | Binary::Subtract => {
-            Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT
-        }
-        Binary::MulHi | Binary::ShiftLeft | Binary::ShiftRightArithmetic | Binary::ShiftRightLogical => {
-            Class::INT
-        }
-        Binary::Complex | Binary::NextAfter | Binary::Polygamma | Binary::Zeta => Class::FLOAT,
-    }
-}
-
 pub(super) fn unary(cx: &mut Cx<'_>, op: Unary) -> Option<Vec<Type>> {
-    let operand = cx.t(0);
+    let (operand, info) = (cx.t(0), op.info());
     // abs_i1 and so on
-    if !cx.class(unary_codes(op).i1, "operand", operand, unary_class(op)) {
+    if !cx.class(info.codes.i1, "operand", operand, info.operand) {
         return None;
     }
-    let result = match op {
-        // abs_c1, abs_c2, imag_c1, imag_c2, real_c1, real_c2
-        Unary::Abs | Unary::Imag | Unary::Real if operand.quant.is_none() => {
-            operand.with_dtype(operand.dtype.real())
-        }
-        // is_finite_c1
-        Unary::IsFinite | Unary::IsInf | Unary::IsNegInf | Unary::IsPosInf => operand.with_dtype(DType::Pred),
-        // cbrt_c1 and so on
-        _ => operand.clone(),
-    };
-    Some(vec![result.into()])
+    // abs_c1, abs_c2, cbrt_c1 and so on
+    Some(vec![info.result.of(operand)?.into()])
 }
 
 pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<Vec<Type>> {
     let (lhs, rhs) = (cx.t(0), cx.t(1));
-    let codes = binary_codes(op);
+    let FunctionInfo { codes, operand, result, .. } = op.info();
     // add_i1, add_i2 and so on
-    let left = cx.class(codes.i1, "lhs", lhs, binary_class(op));
-    let right = cx.class(codes.i2, "rhs", rhs, binary_class(op));
+    let left = cx.class(codes.i1, "lhs", lhs, *operand);
+    let right = cx.class(codes.i2, "rhs", rhs, *operand);
     if !(left && right) {
         return None;
     }
@@ -213,16 +38,12 @@ pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<Vec<Type>> {
     if !cx.check(same, codes.c1, || format!("operands must have the same type, found {lhs} and {rhs}")) {
         return None;
     }
-    let shape = most_specific(lhs, rhs);
-    if op != Binary::Complex {
-        return Some(vec![shape.into()]);
-    }
     // complex_i1, complex_c2, complex_c3
-    let Some(dtype) = lhs.dtype.complex() else {
+    let Some(ty) = result.of(&most_specific(lhs, rhs)) else {
         cx.fail(codes.i1, format!("lhs must be a tensor of f32 or f64, found {lhs}"));
         return None;
     };
-    Some(vec![shape.with_dtype(dtype).into()])
+    Some(vec![ty.into()])
 }
 
 /// Reports what is wrong with the element types of a quantized addition. Always true: what is wrong

@@ -1,9 +1,9 @@
 //! Operations whose indices are data.
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::reduction::reducer;
 use crate::infer::shape::{compatible_elements, same_dim, same_dims};
+use crate::op::Class;
 use crate::op::{Gather, Scatter};
 use crate::types::{DYNAMIC, TensorType, Type};
 

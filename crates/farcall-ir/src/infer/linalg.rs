@@ -1,8 +1,8 @@
 //! Linear algebra and Fourier transforms.
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_elements, same_dim, same_dims};
+use crate::op::Class;
 use crate::op::{FftKind, TriangularSolve};
 use crate::types::Type;
 

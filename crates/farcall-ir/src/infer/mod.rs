@@ -22,12 +22,12 @@
 
 mod arity;
 mod call;
-mod class;
 mod collective;
 mod contraction;
 mod control;
 mod cx;
 mod data;
+mod derived;
 mod elementwise;
 mod indexing;
 mod linalg;
@@ -36,9 +36,7 @@ mod reduction;
 mod shape;
 
 pub(crate) use arity::results as result_count;
-pub(crate) use class::Class;
 pub(crate) use cx::{Constants, Cx};
-pub(crate) use elementwise::{binary_codes, unary_codes};
 pub(crate) use shape::{compatible, compatible_dims, same_dim};
 
 use crate::diag::Diagnostic;
@@ -132,6 +130,8 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::AllToAll(op) => collective::all_to_all(cx, op),
         Op::CollectiveBroadcast(op) => collective::collective_broadcast(cx, op),
         Op::CollectivePermute(op) => collective::collective_permute(cx, op),
+
+        Op::Derived(op) => derived::derived(cx, op),
 
         Op::CustomCall(_) => call::custom_call(cx),
     }

@@ -2,9 +2,9 @@
 
 use farcall_sig::DType;
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::shape::same_dim;
+use crate::op::Class;
 use crate::op::{RngAlgorithm, RngDistribution};
 use crate::types::{DYNAMIC, Type};
 

@@ -2,11 +2,11 @@
 
 use farcall_sig::DType;
 
-use crate::infer::class::Class;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{
     WindowDim, compatible_elements, equal_up_to_precision, is_scalar, promotable, same_dims,
 };
+use crate::op::Class;
 use crate::op::{ReduceWindow, SelectAndScatter};
 use crate::types::{DYNAMIC, TensorType, Type};
 

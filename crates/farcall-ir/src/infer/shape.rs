@@ -5,7 +5,7 @@
 
 use farcall_sig::DType;
 
-use crate::infer::class::Class;
+use crate::op::Class;
 use crate::types::{DYNAMIC, TensorType, Type};
 
 /// True if two dimensions are equal or one of them is dynamic.

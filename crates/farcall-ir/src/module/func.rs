@@ -1,5 +1,6 @@
 //! Functions: flat tables of values, instructions and regions.
 
+use std::collections::HashMap;
 use std::ops::Index;
 use std::sync::Arc;
 
@@ -395,6 +396,19 @@ impl Func {
     /// The operands of an instruction. A [`Rewriter`](super::Rewriter) keeps track of uses.
     pub fn operands_mut(&mut self, inst: InstId) -> &mut Vec<ValueId> {
         &mut self.insts[inst.index()].operands
+    }
+
+    /// Puts other values in the place of operands, wherever they are used.
+    pub(crate) fn replace_operands(&mut self, by: &HashMap<ValueId, ValueId>) {
+        let last = |mut value: ValueId| {
+            while let Some(next) = by.get(&value) {
+                value = *next;
+            }
+            value
+        };
+        if !by.is_empty() {
+            self.insts.iter_mut().flat_map(|i| &mut i.operands).for_each(|v| *v = last(*v));
+        }
     }
 
     pub(super) fn inst_data(&self, inst: InstId) -> &InstData {

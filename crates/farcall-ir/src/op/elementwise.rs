@@ -1,93 +1,247 @@
 //! Operations on corresponding elements.
 
-/// One operand. StableHLO's and CHLO's functions of one variable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "each variant is the operation of the same name")]
-pub enum Unary {
-    Abs,
-    Cbrt,
-    Ceil,
-    CountLeadingZeros,
-    Cosine,
-    Exponential,
-    ExponentialMinusOne,
-    Floor,
-    /// Imaginary part: complex to real.
-    Imag,
-    /// To `pred`.
-    IsFinite,
-    Log,
-    LogPlusOne,
-    Logistic,
-    Negate,
-    Not,
-    Popcnt,
-    /// Real part: complex to real.
+use farcall_sig::DType;
+
+use super::Class;
+use super::info::{OpInfo, Traits};
+use crate::types::TensorType;
+
+/// How the element type of a result follows from that of the operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResultRule {
+    /// It is the same.
+    Same,
+    /// That of the parts of a complex number.
     Real,
-    /// Half away from zero.
-    RoundNearestAfz,
-    RoundNearestEven,
-    Rsqrt,
-    Sign,
-    Sine,
-    Sqrt,
-    Tan,
-    Tanh,
-    // CHLO
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atanh,
-    BesselI1e,
-    /// Complex conjugate.
-    Conj,
-    Cosh,
-    Digamma,
-    Erf,
-    ErfInv,
-    Erfc,
-    /// To `pred`.
-    IsInf,
-    /// To `pred`.
-    IsNegInf,
-    /// To `pred`.
-    IsPosInf,
-    Lgamma,
-    Sinh,
-    Square,
-    /// `chlo.tan`
-    ChloTan,
+    /// `pred`
+    Pred,
+    /// That of the complex number of two parts.
+    Complex,
 }
 
-/// Two operands of one type.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "each variant is the operation of the same name")]
-pub enum Binary {
-    Add,
-    And,
-    Atan2,
-    /// Real and imaginary part to complex.
-    Complex,
-    Divide,
-    Maximum,
-    Minimum,
-    Multiply,
-    Or,
-    Power,
-    Remainder,
-    ShiftLeft,
-    ShiftRightArithmetic,
-    ShiftRightLogical,
-    Subtract,
-    Xor,
-    // CHLO
-    /// The upper half of the product of two integers.
-    MulHi,
-    NextAfter,
-    Polygamma,
-    Zeta,
+impl ResultRule {
+    /// The element type of the result; `None` if the operands cannot be of this type.
+    pub fn dtype(self, operand: DType) -> Option<DType> {
+        match self {
+            ResultRule::Same => Some(operand),
+            ResultRule::Real => Some(operand.real()),
+            ResultRule::Pred => Some(DType::Pred),
+            ResultRule::Complex => operand.complex(),
+        }
+    }
+
+    /// The type of the result of operands of a type. What is quantized stays so, unless it becomes `pred`.
+    pub(crate) fn of(self, operand: &TensorType) -> Option<TensorType> {
+        match self {
+            ResultRule::Same => Some(operand.clone()),
+            ResultRule::Real if operand.quant.is_some() => Some(operand.clone()),
+            _ => Some(operand.with_dtype(self.dtype(operand.dtype)?)),
+        }
+    }
+}
+
+/// The declaration of a function of one variable, or of two of one type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FunctionInfo {
+    /// What is declared of every operation.
+    pub op: OpInfo,
+    /// What is declared of it with operands of different shapes, as CHLO has it of most binary functions.
+    pub broadcasting: OpInfo,
+    /// Which elements it takes.
+    pub operand: Class,
+    /// Which elements it gives.
+    pub result: ResultRule,
+    /// What the specification calls its constraints.
+    pub(crate) codes: Codes,
+}
+
+/// The specification's names for the constraints of an operation on elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Codes {
+    /// Type of the first operand.
+    pub(crate) i1: &'static str,
+    /// Type of the second operand.
+    pub(crate) i2: &'static str,
+    /// Types of operands and result agree, or shapes do.
+    pub(crate) c1: &'static str,
+    /// Element type of the result, where it is a constraint of its own.
+    pub(crate) c2: &'static str,
+    /// Third constraint.
+    pub(crate) c3: &'static str,
+}
+
+/// What stands before an operation's name in the names of its constraints.
+macro_rules! prefix {
+    (stablehlo) => {
+        ""
+    };
+    (chlo) => {
+        "chlo_"
+    };
+}
+
+/// Makes an enum of functions with `ALL`, `info` and `name` of rows: variant, name, which elements it takes,
+/// how those of the result follow, traits.
+macro_rules! functions {
+    (
+        $(#[$about:meta])*
+        $Name:ident of $operands:literal, $count:literal;
+        $($dialect:ident { $($(#[$doc:meta])* $variant:ident $name:literal $class:expr => $rule:ident, $traits:expr;)* })*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[expect(missing_docs, reason = "each variant is the operation of the same name")]
+        pub enum $Name {
+            $($($(#[$doc])* $variant,)*)*
+        }
+
+        impl $Name {
+            /// Every one of them.
+            pub const ALL: [$Name; $count] = [$($($Name::$variant,)*)*];
+
+            /// Its declaration.
+            pub const fn info(self) -> &'static FunctionInfo {
+                match self {
+                    $($($Name::$variant => {
+                        static INFO: FunctionInfo = FunctionInfo {
+                            op: OpInfo::of(concat!(stringify!($dialect), ".", $name), $operands, $traits),
+                            broadcasting: OpInfo::of(concat!("chlo.broadcast_", $name), $operands, $traits),
+                            operand: $class,
+                            result: ResultRule::$rule,
+                            codes: Codes {
+                                i1: concat!(prefix!($dialect), $name, "_i1"),
+                                i2: concat!(prefix!($dialect), $name, "_i2"),
+                                c1: concat!(prefix!($dialect), $name, "_c1"),
+                                c2: concat!(prefix!($dialect), $name, "_c2"),
+                                c3: concat!(prefix!($dialect), $name, "_c3"),
+                            },
+                        };
+                        &INFO
+                    })*)*
+                }
+            }
+
+            /// Name with dialect.
+            pub const fn name(self) -> &'static str {
+                self.info().op.name
+            }
+
+            /// It belongs to CHLO, not to StableHLO.
+            pub fn is_chlo(self) -> bool {
+                self.name().starts_with("chlo.")
+            }
+        }
+    };
+}
+
+const PRED: Class = Class::PRED;
+const SIGNED: Class = Class::SIGNED;
+const INT: Class = Class::INT;
+const FLOAT: Class = Class::FLOAT;
+const COMPLEX: Class = Class::COMPLEX;
+const QUANT: Class = Class::QUANT;
+const TENSOR: Class = Class::TENSOR;
+const ANY: Class = Class::ANY;
+
+const FUNCTION: Traits = Traits::ELEMENTWISE.and(Traits::ARITHMETIC);
+const COMMUTATIVE: Traits = Traits::COMMUTATIVE;
+const ASSOCIATIVE: Traits = Traits::ASSOCIATIVE;
+const IDEMPOTENT: Traits = Traits::IDEMPOTENT;
+
+functions! {
+    /// One operand. StableHLO's and CHLO's functions of one variable.
+    Unary of 1, 46;
+    stablehlo {
+        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, FUNCTION.and(IDEMPOTENT);
+        Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Ceil "ceil" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
+        CountLeadingZeros "count_leading_zeros" INT => Same, FUNCTION;
+        Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Floor "floor" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
+        /// Imaginary part: complex to real.
+        Imag "imag" FLOAT.or(COMPLEX) => Real, FUNCTION;
+        /// To `pred`.
+        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, FUNCTION;
+        Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Not "not" PRED.or(INT) => Same, FUNCTION;
+        Popcnt "popcnt" INT => Same, FUNCTION;
+        /// Real part: complex to real.
+        Real "real" FLOAT.or(COMPLEX) => Real, FUNCTION;
+        /// Half away from zero.
+        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
+        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
+        Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
+        Sine "sine" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Sqrt "sqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Tan "tan" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+    }
+    chlo {
+        /// What inverse sine and cosine have in common: `asin(z)` is `atan2(re z, re w)` and, up to its sign, `im w`.
+        AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, FUNCTION;
+        Acos "acos" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Acosh "acosh" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Asin "asin" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Asinh "asinh" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Atan "atan" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Atanh "atanh" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        BesselI1e "bessel_i1e" FLOAT => Same, FUNCTION;
+        /// Complex conjugate.
+        Conj "conj" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Cosh "cosh" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Digamma "digamma" FLOAT => Same, FUNCTION;
+        Erf "erf" FLOAT => Same, FUNCTION;
+        ErfInv "erf_inv" FLOAT => Same, FUNCTION;
+        Erfc "erfc" FLOAT => Same, FUNCTION;
+        /// To `pred`.
+        IsInf "is_inf" FLOAT => Pred, FUNCTION;
+        /// To `pred`.
+        IsNegInf "is_neg_inf" FLOAT => Pred, FUNCTION;
+        /// To `pred`.
+        IsPosInf "is_pos_inf" FLOAT => Pred, FUNCTION;
+        Lgamma "lgamma" FLOAT => Same, FUNCTION;
+        Sinh "sinh" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        Square "square" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        /// `chlo.tan`
+        ChloTan "tan" FLOAT.or(COMPLEX) => Same, FUNCTION;
+    }
+}
+
+functions! {
+    /// Two operands of one type.
+    Binary of 2, 20;
+    stablehlo {
+        Add "add" ANY => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE);
+        And "and" PRED.or(INT) => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        /// Real and imaginary part to complex.
+        Complex "complex" FLOAT => Complex, FUNCTION;
+        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Maximum "maximum" TENSOR => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Minimum "minimum" TENSOR => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Multiply "multiply" TENSOR => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE);
+        Or "or" PRED.or(INT) => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        ShiftLeft "shift_left" INT => Same, FUNCTION;
+        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, FUNCTION;
+        ShiftRightLogical "shift_right_logical" INT => Same, FUNCTION;
+        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Xor "xor" PRED.or(INT) => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE);
+    }
+    chlo {
+        /// The upper half of the product of two integers.
+        MulHi "mulhi" INT => Same, FUNCTION.and(COMMUTATIVE);
+        NextAfter "next_after" FLOAT => Same, FUNCTION;
+        Polygamma "polygamma" FLOAT => Same, FUNCTION;
+        Zeta "zeta" FLOAT => Same, FUNCTION;
+    }
 }
 
 /// `compare`
@@ -122,166 +276,6 @@ pub enum CompareKind {
     Signed,
     /// Unsigned integers and `pred`.
     Unsigned,
-}
-
-impl Unary {
-    /// Every unary operation.
-    pub const ALL: [Unary; 45] = {
-        use Unary::*;
-        [
-            Abs,
-            Cbrt,
-            Ceil,
-            CountLeadingZeros,
-            Cosine,
-            Exponential,
-            ExponentialMinusOne,
-            Floor,
-            Imag,
-            IsFinite,
-            Log,
-            LogPlusOne,
-            Logistic,
-            Negate,
-            Not,
-            Popcnt,
-            Real,
-            RoundNearestAfz,
-            RoundNearestEven,
-            Rsqrt,
-            Sign,
-            Sine,
-            Sqrt,
-            Tan,
-            Tanh,
-            Acos,
-            Acosh,
-            Asin,
-            Asinh,
-            Atan,
-            Atanh,
-            BesselI1e,
-            Conj,
-            Cosh,
-            Digamma,
-            Erf,
-            ErfInv,
-            Erfc,
-            IsInf,
-            IsNegInf,
-            IsPosInf,
-            Lgamma,
-            Sinh,
-            Square,
-            ChloTan,
-        ]
-    };
-
-    /// Name with dialect.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Unary::Abs => "stablehlo.abs",
-            Unary::Cbrt => "stablehlo.cbrt",
-            Unary::Ceil => "stablehlo.ceil",
-            Unary::CountLeadingZeros => "stablehlo.count_leading_zeros",
-            Unary::Cosine => "stablehlo.cosine",
-            Unary::Exponential => "stablehlo.exponential",
-            Unary::ExponentialMinusOne => "stablehlo.exponential_minus_one",
-            Unary::Floor => "stablehlo.floor",
-            Unary::Imag => "stablehlo.imag",
-            Unary::IsFinite => "stablehlo.is_finite",
-            Unary::Log => "stablehlo.log",
-            Unary::LogPlusOne => "stablehlo.log_plus_one",
-            Unary::Logistic => "stablehlo.logistic",
-            Unary::Negate => "stablehlo.negate",
-            Unary::Not => "stablehlo.not",
-            Unary::Popcnt => "stablehlo.popcnt",
-            Unary::Real => "stablehlo.real",
-            Unary::RoundNearestAfz => "stablehlo.round_nearest_afz",
-            Unary::RoundNearestEven => "stablehlo.round_nearest_even",
-            Unary::Rsqrt => "stablehlo.rsqrt",
-            Unary::Sign => "stablehlo.sign",
-            Unary::Sine => "stablehlo.sine",
-            Unary::Sqrt => "stablehlo.sqrt",
-            Unary::Tan => "stablehlo.tan",
-            Unary::Tanh => "stablehlo.tanh",
-            Unary::Acos => "chlo.acos",
-            Unary::Acosh => "chlo.acosh",
-            Unary::Asin => "chlo.asin",
-            Unary::Asinh => "chlo.asinh",
-            Unary::Atan => "chlo.atan",
-            Unary::Atanh => "chlo.atanh",
-            Unary::BesselI1e => "chlo.bessel_i1e",
-            Unary::Conj => "chlo.conj",
-            Unary::Cosh => "chlo.cosh",
-            Unary::Digamma => "chlo.digamma",
-            Unary::Erf => "chlo.erf",
-            Unary::ErfInv => "chlo.erf_inv",
-            Unary::Erfc => "chlo.erfc",
-            Unary::IsInf => "chlo.is_inf",
-            Unary::IsNegInf => "chlo.is_neg_inf",
-            Unary::IsPosInf => "chlo.is_pos_inf",
-            Unary::Lgamma => "chlo.lgamma",
-            Unary::Sinh => "chlo.sinh",
-            Unary::Square => "chlo.square",
-            Unary::ChloTan => "chlo.tan",
-        }
-    }
-}
-
-impl Binary {
-    /// Every binary operation.
-    pub const ALL: [Binary; 20] = {
-        use Binary::*;
-        [
-            Add,
-            And,
-            Atan2,
-            Complex,
-            Divide,
-            Maximum,
-            Minimum,
-            Multiply,
-            Or,
-            Power,
-            Remainder,
-            ShiftLeft,
-            ShiftRightArithmetic,
-            ShiftRightLogical,
-            Subtract,
-            Xor,
-            MulHi,
-            NextAfter,
-            Polygamma,
-            Zeta,
-        ]
-    };
-
-    /// Name with dialect.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Binary::Add => "stablehlo.add",
-            Binary::And => "stablehlo.and",
-            Binary::Atan2 => "stablehlo.atan2",
-            Binary::Complex => "stablehlo.complex",
-            Binary::Divide => "stablehlo.divide",
-            Binary::Maximum => "stablehlo.maximum",
-            Binary::Minimum => "stablehlo.minimum",
-            Binary::Multiply => "stablehlo.multiply",
-            Binary::Or => "stablehlo.or",
-            Binary::Power => "stablehlo.power",
-            Binary::Remainder => "stablehlo.remainder",
-            Binary::ShiftLeft => "stablehlo.shift_left",
-            Binary::ShiftRightArithmetic => "stablehlo.shift_right_arithmetic",
-            Binary::ShiftRightLogical => "stablehlo.shift_right_logical",
-            Binary::Subtract => "stablehlo.subtract",
-            Binary::Xor => "stablehlo.xor",
-            Binary::MulHi => "chlo.mulhi",
-            Binary::NextAfter => "chlo.next_after",
-            Binary::Polygamma => "chlo.polygamma",
-            Binary::Zeta => "chlo.zeta",
-        }
-    }
 }
 
 impl Direction {

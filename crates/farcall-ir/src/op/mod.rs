@@ -2,33 +2,41 @@
 //!
 //! [`Op`] is closed: `infer`, `verify`, `eval` and every transform match it without a `_` arm, so the
 //! compiler names each place that a new operation needs. An operation's attributes are fields of its
-//! variant; its operands, results and regions belong to the instruction.
+//! variant; its operands, results and regions belong to the instruction. What is said of an operation
+//! without looking at its attributes is declared in one row of a table: [`info`], and [`elementwise`] for
+//! functions of one and two variables.
 //!
 //! One file holds one family: [`elementwise`], [`data`] (constants and movement of elements),
 //! [`indexing`] (gather, scatter, dynamic slices), [`reduction`] (reductions, windows, sorting),
 //! [`contraction`] (products and convolutions), [`linalg`], [`random`], [`control`], [`collective`]
-//! (processes together), [`call`] (custom calls).
+//! (processes together), [`call`] (custom calls), [`derived`] (what is defined by simpler operations).
 
 pub mod call;
+pub mod class;
 pub mod collective;
 pub mod contraction;
 pub mod control;
 pub mod data;
+pub mod derived;
 pub mod elementwise;
 pub mod indexing;
+pub mod info;
 pub mod linalg;
 pub mod random;
 pub mod reduction;
 
 pub use call::{CallConfig, CustomCall, OutputAlias};
+pub use class::Class;
 pub use collective::{
     AllGather, AllToAll, Channel, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter,
 };
 pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
 pub use control::Composite;
 pub use data::{Pad, Slice};
+pub use derived::{BatchNorm, Broadcasted, Broadcasting, Derived, RaggedDot};
 pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
 pub use indexing::{Gather, Scatter};
+pub use info::{Count, Kind, OpInfo, Traits};
 pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, SelectAndScatter};
@@ -245,6 +253,10 @@ pub enum Op {
     /// `collective_permute`
     CollectivePermute(CollectivePermute),
 
+    // derived
+    /// What is defined by simpler operations.
+    Derived(Derived),
+
     // call
     /// `custom_call`
     CustomCall(Box<CustomCall>),
@@ -273,71 +285,6 @@ impl Op {
 
     /// Name with dialect: `stablehlo.add`.
     pub fn name(&self) -> &'static str {
-        match self {
-            Op::Unary(op) => op.name(),
-            Op::Binary(op) => op.name(),
-            Op::Compare(_) => "stablehlo.compare",
-            Op::Select => "stablehlo.select",
-            Op::Clamp => "stablehlo.clamp",
-            Op::Convert => "stablehlo.convert",
-            Op::BitcastConvert => "stablehlo.bitcast_convert",
-            Op::ReducePrecision { .. } => "stablehlo.reduce_precision",
-            Op::UniformQuantize => "stablehlo.uniform_quantize",
-            Op::UniformDequantize => "stablehlo.uniform_dequantize",
-            Op::Constant(_) => "stablehlo.constant",
-            Op::Iota { .. } => "stablehlo.iota",
-            Op::DynamicIota { .. } => "stablehlo.dynamic_iota",
-            Op::BroadcastInDim { .. } => "stablehlo.broadcast_in_dim",
-            Op::DynamicBroadcastInDim { .. } => "stablehlo.dynamic_broadcast_in_dim",
-            Op::Reshape => "stablehlo.reshape",
-            Op::DynamicReshape => "stablehlo.dynamic_reshape",
-            Op::Transpose { .. } => "stablehlo.transpose",
-            Op::Slice(_) => "stablehlo.slice",
-            Op::Concatenate { .. } => "stablehlo.concatenate",
-            Op::Pad(_) => "stablehlo.pad",
-            Op::DynamicPad => "stablehlo.dynamic_pad",
-            Op::Reverse { .. } => "stablehlo.reverse",
-            Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size",
-            Op::DynamicSlice { .. } => "stablehlo.dynamic_slice",
-            Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice",
-            Op::RealDynamicSlice => "stablehlo.real_dynamic_slice",
-            Op::Gather(_) => "stablehlo.gather",
-            Op::DynamicGather(_) => "stablehlo.dynamic_gather",
-            Op::Scatter(_) => "stablehlo.scatter",
-            Op::Reduce { .. } => "stablehlo.reduce",
-            Op::ReduceWindow(_) => "stablehlo.reduce_window",
-            Op::SelectAndScatter(_) => "stablehlo.select_and_scatter",
-            Op::Map { .. } => "stablehlo.map",
-            Op::Sort { .. } => "stablehlo.sort",
-            Op::TopK { .. } => "chlo.top_k",
-            Op::DotGeneral(_) => "stablehlo.dot_general",
-            Op::Convolution(_) => "stablehlo.convolution",
-            Op::DynamicConvolution(_) => "stablehlo.dynamic_conv",
-            Op::Cholesky { .. } => "stablehlo.cholesky",
-            Op::TriangularSolve(_) => "stablehlo.triangular_solve",
-            Op::Fft { .. } => "stablehlo.fft",
-            Op::RngBitGenerator(_) => "stablehlo.rng_bit_generator",
-            Op::Rng(_) => "stablehlo.rng",
-            Op::If => "stablehlo.if",
-            Op::Case => "stablehlo.case",
-            Op::While => "stablehlo.while",
-            Op::Call { .. } => "func.call",
-            Op::Composite(_) => "stablehlo.composite",
-            Op::Return => "stablehlo.return",
-            Op::OptimizationBarrier => "stablehlo.optimization_barrier",
-            Op::AfterAll => "stablehlo.after_all",
-            Op::CreateToken => "stablehlo.create_token",
-            Op::Tuple => "stablehlo.tuple",
-            Op::GetTupleElement { .. } => "stablehlo.get_tuple_element",
-            Op::PartitionId => "stablehlo.partition_id",
-            Op::ReplicaId => "stablehlo.replica_id",
-            Op::AllGather(_) => "stablehlo.all_gather",
-            Op::AllReduce(_) => "stablehlo.all_reduce",
-            Op::ReduceScatter(_) => "stablehlo.reduce_scatter",
-            Op::AllToAll(_) => "stablehlo.all_to_all",
-            Op::CollectiveBroadcast(_) => "stablehlo.collective_broadcast",
-            Op::CollectivePermute(_) => "stablehlo.collective_permute",
-            Op::CustomCall(_) => "stablehlo.custom_call",
-        }
+        self.info().name
     }
 }

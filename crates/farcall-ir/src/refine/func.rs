@@ -13,7 +13,7 @@ use crate::eval::{self, Denormals, NoHost, Value};
 use crate::infer;
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, InstId, NewInst, Region, RegionId, ValueId};
-use crate::op::{Binary, CustomCall, Op};
+use crate::op::{Binary, CustomCall, Op, Traits};
 use crate::scalar::Scalar;
 use crate::types::{DYNAMIC, TensorType, Type};
 
@@ -319,10 +319,7 @@ impl<'m> Walk<'_, 'm> {
             && new.region_ids().is_empty()
             && new.results().iter().all(small)
             && new.operands().iter().all(|v| self.known.contains_key(v) && small(v))
-            && !matches!(
-                new.op(),
-                Op::Rng(_) | Op::CreateToken | Op::AfterAll | Op::PartitionId | Op::ReplicaId
-            );
+            && !new.op().info().is(Traits::OPAQUE);
         if !foldable {
             return false;
         }
@@ -350,7 +347,7 @@ impl<'m> Walk<'_, 'm> {
         let small = ty.quant.is_none()
             && (ty.dtype.is_integer() || ty.dtype.is_bool())
             && ty.elements().is_some_and(|n| n <= super::SMALL);
-        if !small || matches!(new.op(), Op::Constant(_) | Op::Rng(_)) {
+        if !small || matches!(new.op(), Op::Constant(_)) || new.op().info().is(Traits::OPAQUE) {
             return false;
         }
         let number = (new.op().clone(), new.operands().to_vec(), ty.clone());

@@ -11,7 +11,8 @@ use super::table::{self, Read, Types};
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, NewInst, Region};
-use crate::op::Op;
+use crate::op::{Derived, Op, Precision};
+use crate::reducer::{self, Reducer};
 use crate::types::Type;
 use farcall_sig::DType;
 
@@ -182,14 +183,7 @@ fn parse_dot_dims(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         let word = p.bump();
         p.expect(b'=')?;
         let (key, value) = if p.str_of(word) == "precision" {
-            let mut items = Vec::new();
-            p.expect(b'[')?;
-            p.list_until(b']', |p| {
-                let word = p.word("DEFAULT, HIGH or HIGHEST")?;
-                items.push(Attr::dialect("stablehlo.precision", p.str_of(word)));
-                Ok(())
-            })?;
-            ("precision_config", Attr::Array(items))
+            ("precision_config", p.precisions()?)
         } else if p.at(b'<') {
             ("algorithm", p.algorithm()?)
         } else {
@@ -209,10 +203,7 @@ fn print_dot_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
         p.put(format_args!("batching_dims = {:?} x {:?}, ", dot.lhs_batch, dot.rhs_batch));
     }
     p.put(format_args!("contracting_dims = {:?} x {:?}", dot.lhs_contract, dot.rhs_contract));
-    if !dot.precision.is_empty() {
-        let names: Vec<&str> = dot.precision.iter().map(|p| p.name()).collect();
-        p.put(format_args!(", precision = [{}]", names.join(", ")));
-    }
+    put_precision(p, &dot.precision);
     match &dot.algorithm {
         None => {}
         Some(Attr::Dialect(d)) if d.name == "stablehlo.dot_algorithm" => {
@@ -221,6 +212,37 @@ fn print_dot_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
         Some(other) => p.put(format_args!(", algorithm = {other}")),
     }
     Ok(())
+}
+
+// --- dot
+
+/// `, precision = [HIGH, DEFAULT]`, if there is one.
+pub(super) static PRECISION: Hook = Hook { parse: parse_precision, print: print_precision, tight: false };
+
+fn parse_precision(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
+    if !p.at_literal(", precision") {
+        return Ok(());
+    }
+    p.expect(b',')?;
+    let word = p.bump();
+    p.expect(b'=')?;
+    let items = p.precisions()?;
+    p.insert(&mut draft.attrs, "precision_config".to_owned(), items, span(word));
+    Ok(())
+}
+
+fn print_precision<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
+    let Op::Derived(Derived::Dot { precision }) = view.inst.op() else { return Err(NotPretty) };
+    view.attrs.remove("precision_config");
+    put_precision(p, precision);
+    Ok(())
+}
+
+fn put_precision(p: &mut Printer<'_>, precision: &[Precision]) {
+    if !precision.is_empty() {
+        let names: Vec<&str> = precision.iter().map(|p| p.name()).collect();
+        p.put(format_args!(", precision = [{}]", names.join(", ")));
+    }
 }
 
 // --- convolution
@@ -517,24 +539,32 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
 /// The operation that a reducer applies to its two arguments, if it does nothing else and has the
 /// types that the short form implies.
 fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'static str> {
-    let [apply, ret] = region.exactly()?;
-    let [result] = apply.results() else { return None };
+    let Reducer { inst: apply, swapped: false } = reducer::of(region)? else { return None };
     let init = inst.operands().get(1).filter(|_| inst.operands().len() == 2)?;
     let init = p.func[*init].tensor()?;
     let scalar = Type::Tensor(init.with_dims([]));
     let plain = matches!(apply.op(), Op::Binary(_))
-        && *ret.op() == Op::Return
-        && ret.operands() == [*result]
-        && apply.operands() == region.args()
         && apply.attrs().is_empty()
-        && ret.attrs().is_empty()
-        && region.args().iter().chain([result]).all(|v| p.func[*v] == scalar);
+        && region.terminator()?.attrs().is_empty()
+        && region.args().iter().chain(apply.results()).all(|v| p.func[*v] == scalar);
     // The values must have the numbers that the short form gives them.
-    let in_order = region.args().iter().chain([result]).map(|v| v.index()).is_sorted();
+    let in_order = region.args().iter().chain(apply.results()).map(|v| v.index()).is_sorted();
     (plain && in_order).then(|| apply.op().name())
 }
 
 impl Parser<'_> {
+    /// `[HIGH, DEFAULT]`
+    fn precisions(&mut self) -> Parsed<Attr> {
+        let mut items = Vec::new();
+        self.expect(b'[')?;
+        self.list_until(b']', |p| {
+            let word = p.word("DEFAULT, HIGH or HIGHEST")?;
+            items.push(Attr::dialect("stablehlo.precision", p.str_of(word)));
+            Ok(())
+        })?;
+        Ok(Attr::Array(items))
+    }
+
     /// `<…>` of a dot algorithm.
     fn algorithm(&mut self) -> Parsed<Attr> {
         let text = self.balanced()?;

@@ -430,11 +430,16 @@ impl<'s> Parser<'s> {
             }
             Read::Binary(op) => return Some(Op::Binary(*op)),
             Read::Check(_) | Read::Nothing => return None,
-            Read::Op(read) => read,
+            Read::Op(_) | Read::Broadcasting(_) => &syntax.read,
         };
         let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();
         let mut fields = Fields { attrs: &mut draft.attrs, operand_types, symbols: &mut self.symbols };
-        match read(&mut fields) {
+        let op = match read {
+            Read::Op(read) => read(&mut fields),
+            Read::Broadcasting(op) => super::convert::derived::read_broadcasting(&mut fields, *op),
+            _ => return None,
+        };
+        match op {
             Ok(op) => Some(op),
             Err(message) => {
                 let message = format!("{}: {message}", syntax.name);

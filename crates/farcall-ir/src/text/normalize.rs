@@ -8,6 +8,7 @@
 //! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, and the operation `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose |
 //! | `mhlo.topk` of the largest | `chlo.top_k` |
 //! | `mhlo.erf`, … without attributes | `chlo.erf`, … |
+//! | the operation `chlo.constant` | `constant` |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already |
 //! | the operation `sdy.sharding_group`, whose values are to be split alike | nothing |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer |

@@ -13,7 +13,7 @@ use farcall_sig::DType;
 use super::convert::{self, Bad, Fields};
 use super::hooks::{self, Hook};
 use super::normalize::{self, Check};
-use crate::op::{Binary, Op, Unary};
+use crate::op::{Binary, Broadcasted, Derived, Op, Unary};
 
 /// How an operation is written and read.
 pub(super) struct Syntax {
@@ -30,6 +30,8 @@ pub(super) enum Read {
     Op(fn(&mut Fields<'_>) -> Result<Op, Bad>),
     Unary(Unary),
     Binary(Binary),
+    /// The same with operands of different shapes.
+    Broadcasting(Binary),
     /// An operation of the `check` dialect, which becomes a custom call.
     Check(Check),
     /// An operation that means nothing here.
@@ -112,19 +114,24 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
     static ELEMENTWISE: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
         let unary = Unary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),
-            form: if op.name().starts_with("chlo.") { CHLO_UNARY } else { UNARY },
+            form: if op.is_chlo() { CHLO_UNARY } else { UNARY },
             read: Read::Unary(op),
         });
         let binary = Binary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),
             form: match op {
                 Binary::Complex => COMPLEX,
-                Binary::MulHi | Binary::NextAfter | Binary::Polygamma | Binary::Zeta => CHLO_BINARY,
+                _ if op.is_chlo() => CHLO_BINARY,
                 _ => BINARY,
             },
             read: Read::Binary(op),
         });
-        unary.chain(binary).collect()
+        let broadcasting = Broadcasted::binary().map(|op| Syntax {
+            name: op.info().broadcasting.name,
+            form: BROADCASTING,
+            read: Read::Broadcasting(op),
+        });
+        unary.chain(binary).chain(broadcasting).collect()
     });
     ELEMENTWISE
         .iter()
@@ -149,6 +156,7 @@ const BINARY: &[Part] = &[Operand, Lit(", "), Operand, Dict, SAME];
 const COMPLEX: &[Part] = &[Operand, Lit(", "), Operand, Dict, Part::Types(Types::Complex)];
 const CHLO_UNARY: &[Part] = &[Operand, Dict, Part::Types(Bare)];
 const CHLO_BINARY: &[Part] = &[Operand, Lit(", "), Operand, Dict, Part::Types(Bare)];
+const BROADCASTING: &[Part] = &[Operand, Lit(", "), Operand, Dict, FUNCTION];
 /// `%a, %b : (t, t) -> t`
 const CALL_LIKE: &[Part] = &[Operands, Dict, FUNCTION];
 /// `%a : (t) -> t`
@@ -197,6 +205,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.uniform_dequantize", ONE, |_| Ok(Op::UniformDequantize)),
     // data
     op("stablehlo.constant", &[H(&hooks::CONSTANT)], convert::data::read_constant),
+    op("chlo.constant", &[H(&hooks::CONSTANT)], convert::data::read_constant),
     op(
         "stablehlo.iota",
         &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Part::Types(ResultType)],
@@ -274,7 +283,17 @@ static OPS: &[Syntax] = &[
     op("stablehlo.sort", GENERIC, convert::reduction::read_sort),
     op(
         "chlo.top_k",
-        &[Lit("("), Operand, Lit(", k = "), Int("k", DType::S64), Lit(")"), Dict, Part::Types(Bare)],
+        &[
+            Lit("("),
+            Operand,
+            Lit(", k = "),
+            Int("k", DType::S64),
+            // What comes first among equals is decided here, and the attribute is kept as it is.
+            Optional(&[Lit(", is_stable = "), Flag("is_stable")]),
+            Lit(")"),
+            Dict,
+            Part::Types(Bare),
+        ],
         |f| Ok(Op::TopK { k: f.usize("k")? }),
     ),
     // contraction
@@ -373,6 +392,45 @@ static OPS: &[Syntax] = &[
     op("stablehlo.all_to_all", GENERIC, convert::collective::read_all_to_all),
     op("stablehlo.collective_broadcast", GENERIC, convert::collective::read_collective_broadcast),
     op("stablehlo.collective_permute", GENERIC, convert::collective::read_collective_permute),
+    // derived
+    op(
+        "stablehlo.broadcast",
+        &[Operand, Lit(", sizes = "), Ints("broadcast_sizes"), Dict, FUNCTION],
+        convert::derived::read_broadcast,
+    ),
+    op("chlo.broadcast_compare", BROADCASTING, convert::derived::read_broadcast_compare),
+    op(
+        "chlo.broadcast_select",
+        &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, FUNCTION],
+        convert::derived::read_broadcast_select,
+    ),
+    op("chlo.constant_like", GENERIC, convert::derived::read_constant_like),
+    op(
+        "stablehlo.dot",
+        &[Operand, Lit(", "), Operand, H(&hooks::PRECISION), Dict, FUNCTION],
+        convert::derived::read_dot,
+    ),
+    op(
+        "stablehlo.einsum",
+        &[Operand, Lit(", "), Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION],
+        convert::derived::read_einsum,
+    ),
+    op(
+        "stablehlo.unary_einsum",
+        &[Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION],
+        convert::derived::read_unary_einsum,
+    ),
+    op("stablehlo.torch_index_select", GENERIC, convert::derived::read_index_select),
+    op("stablehlo.batch_norm_inference", GENERIC, |f| {
+        Ok(Op::Derived(Derived::BatchNormInference(convert::derived::read_batch_norm(f)?)))
+    }),
+    op("stablehlo.batch_norm_training", GENERIC, |f| {
+        Ok(Op::Derived(Derived::BatchNormTraining(convert::derived::read_batch_norm(f)?)))
+    }),
+    op("stablehlo.batch_norm_grad", GENERIC, |f| {
+        Ok(Op::Derived(Derived::BatchNormGrad(convert::derived::read_batch_norm(f)?)))
+    }),
+    op("chlo.ragged_dot", GENERIC, convert::derived::read_ragged_dot),
     // call
     op(
         "stablehlo.custom_call",
@@ -401,3 +459,33 @@ pub(super) const CHECK_CLOSE: &[Part] = &[
     Dict,
     Part::Types(Types::Operands),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::op::info;
+
+    /// What is read as another operation than its name says.
+    const OTHER_NAMES: [&str; 3] = ["func.return", "sdy.sharding_constraint", "chlo.constant"];
+
+    #[test]
+    fn every_operation_is_declared_once_and_has_a_form() {
+        let declared: Vec<&str> = info::all().map(|op| op.name).collect();
+        let once: BTreeSet<&str> = declared.iter().copied().collect();
+        assert_eq!(declared.len(), once.len(), "an operation is declared twice");
+        let written: BTreeSet<&str> = names()
+            .filter(|name| !matches!(TABLE[name].read, Read::Check(_) | Read::Nothing))
+            .filter(|name| !OTHER_NAMES.contains(name))
+            .collect();
+        assert_eq!(once, written);
+        assert_eq!(
+            TABLE.len(),
+            ELEMENTWISE_COUNT + OPS.len() + normalize::CHECKS.len() + normalize::NOTHINGS.len()
+        );
+    }
+
+    /// Unary and binary functions; all but one of these have a form that broadcasts.
+    const ELEMENTWISE_COUNT: usize = Unary::ALL.len() + 2 * Binary::ALL.len() - 1;
+}

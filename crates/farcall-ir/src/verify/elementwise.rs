@@ -1,22 +1,21 @@
 //! Results of elementwise operations.
 
 use super::results::{Codes, check};
-use crate::infer::{Class, Cx, binary_codes, unary_codes};
-use crate::op::{Binary, Unary};
+use crate::infer::Cx;
+use crate::op::elementwise::ResultRule;
+use crate::op::{Binary, Class, Unary};
 use crate::types::{TensorType, Type};
 
 pub(super) fn unary(cx: &mut Cx<'_>, op: Unary, types: &[Type]) {
-    let codes = unary_codes(op);
+    let info = op.info();
+    let codes = info.codes;
     // abs_c1 and so on: shapes. abs_c2, imag_c2, real_c2: element types where they have a number.
-    let element = match op {
-        Unary::Abs | Unary::Imag | Unary::Real => codes.c2,
-        _ => codes.c1,
-    };
+    let element = if info.result == ResultRule::Real { codes.c2 } else { codes.c1 };
     check(cx, types, Codes::two(codes.c1, element));
 }
 
 pub(super) fn binary(cx: &mut Cx<'_>, op: Binary, types: &[Type]) {
-    let codes = binary_codes(op);
+    let codes = op.info().codes;
     match op {
         Binary::Add => add(cx, types),
         // complex_c2, complex_c3

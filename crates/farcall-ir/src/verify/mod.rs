@@ -37,6 +37,7 @@ mod collective;
 mod contraction;
 mod control;
 mod data;
+mod derived;
 mod elementwise;
 mod indexing;
 mod linalg;
@@ -176,6 +177,8 @@ fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>
         Op::AllToAll(_) => collective::all_to_all(cx, &types),
         Op::CollectiveBroadcast(_) => collective::collective_broadcast(cx, &types),
         Op::CollectivePermute(_) => collective::collective_permute(cx, &types),
+
+        Op::Derived(op) => derived::derived(cx, op, &types),
 
         Op::CustomCall(op) => call::custom_call(cx, op),
     }

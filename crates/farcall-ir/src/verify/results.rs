@@ -23,10 +23,21 @@ impl Codes {
     }
 }
 
+/// The declared types must be compatible with the inferred ones, of which there are as many. Each shape has a
+/// constraint of its own.
+pub(super) fn check_each(cx: &mut Cx<'_>, inferred: &[Type], element: &'static str, shapes: &[&'static str]) {
+    let codes = |i: usize| Codes::two(shapes.get(i).copied().unwrap_or(element), element);
+    compare(cx, inferred, &codes);
+}
+
 /// The declared types must be compatible with the inferred ones. True if all are.
 pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
+    compare(cx, inferred, &|_| codes)
+}
+
+fn compare(cx: &mut Cx<'_>, inferred: &[Type], codes: &dyn Fn(usize) -> Codes) -> bool {
     let declared = cx.types(cx.inst.results());
-    if !cx.check(declared.len() == inferred.len(), codes.count, || {
+    if !cx.check(declared.len() == inferred.len(), codes(0).count, || {
         format!("{} results are needed, found {}", inferred.len(), declared.len())
     }) {
         return false;
@@ -35,8 +46,8 @@ pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
     let mut ok = true;
     for (i, (declared, inferred)) in declared.iter().zip(inferred).enumerate() {
         let code = match (declared, inferred) {
-            (Type::Tensor(a), Type::Tensor(b)) if compatible_dims(a, b) => codes.element,
-            _ => codes.shape,
+            (Type::Tensor(a), Type::Tensor(b)) if compatible_dims(a, b) => codes(i).element,
+            _ => codes(i).shape,
         };
         ok &= cx.check(compatible(declared, inferred), code, || {
             let which = if single { String::new() } else { format!(" {i}") };

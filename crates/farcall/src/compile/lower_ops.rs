@@ -396,11 +396,8 @@ fn steps(ty: &TensorType, sizes: &[usize]) -> Vec<(usize, usize)> {
 fn reducer(inst: Inst<'_>, dtype: DType) -> Option<ReduceOp> {
     use farcall_ir::op::Binary;
     let (Some(region), 1) = (inst.region(0), inst.regions().len()) else { return None };
-    let ([a, b], [only, _]) = (region.args(), region.exactly()?) else { return None };
-    let in_order = only.operands() == [*a, *b] || only.operands() == [*b, *a];
-    if !in_order || only.results() != region.returned() {
-        return None;
-    }
+    // All of these are commutative.
+    let only = farcall_ir::reducer::of(region)?.inst;
     Some(match (only.op(), dtype.is_bool()) {
         (Op::Binary(Binary::Add), false) => ReduceOp::Add,
         (Op::Binary(Binary::Multiply), false) => ReduceOp::Multiply,

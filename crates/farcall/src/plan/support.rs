@@ -59,7 +59,13 @@ pub fn unary(op: Unary, d: DType) -> bool {
         | Unary::IsInf
         | Unary::IsNegInf
         | Unary::IsPosInf => is_float(d),
-        Unary::BesselI1e | Unary::Digamma | Unary::Erf | Unary::ErfInv | Unary::Erfc | Unary::Lgamma => false,
+        Unary::AsinAcosKernel
+        | Unary::BesselI1e
+        | Unary::Digamma
+        | Unary::Erf
+        | Unary::ErfInv
+        | Unary::Erfc
+        | Unary::Lgamma => false,
     }
 }
 

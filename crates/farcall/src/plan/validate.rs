@@ -253,12 +253,7 @@ impl Plan {
 
 /// Element type of the result of a unary kernel.
 pub(crate) fn unary_result(op: farcall_ir::op::Unary, d: DType) -> DType {
-    use farcall_ir::op::Unary;
-    match op {
-        Unary::IsFinite | Unary::IsInf | Unary::IsNegInf | Unary::IsPosInf => DType::Pred,
-        Unary::Real | Unary::Imag => d.real(),
-        _ => d,
-    }
+    op.info().result.dtype(d).unwrap_or(d)
 }
 
 fn need(holds: bool, message: &str) -> Result<(), String> {

@@ -8,6 +8,9 @@ use crate::literal::Literal;
 use crate::op::{Convolution, ConvolutionDims, DotGeneral, Op, Precision};
 use farcall_sig::DType;
 
+/// Name of the attribute of precisions.
+const PRECISION: &str = "stablehlo.precision";
+
 pub(in crate::text) fn read_dot_general(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut p = f.params("dot_dimension_numbers")?;
     let dot = DotGeneral {
@@ -30,13 +33,13 @@ pub(in crate::text) fn write_dot_general(op: &DotGeneral, put: &mut Put<'_>) {
         ("rhs_contracting_dimensions", &op.rhs_contract),
     ]);
     put("dot_dimension_numbers", Attr::dialect("stablehlo.dot", text));
-    write_precision(&op.precision, put);
+    write_precision(&op.precision, PRECISION, put);
     if let Some(algorithm) = &op.algorithm {
         put("algorithm", algorithm.clone());
     }
 }
 
-fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> {
+pub(super) fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> {
     let key = "precision_config";
     match f.take(key) {
         None => Ok(Vec::new()),
@@ -48,9 +51,9 @@ fn read_precision(f: &mut Fields<'_>) -> Result<Vec<Precision>, Bad> {
     }
 }
 
-fn write_precision(precision: &[Precision], put: &mut Put<'_>) {
+pub(super) fn write_precision(precision: &[Precision], kind: &str, put: &mut Put<'_>) {
     if !precision.is_empty() {
-        let items = precision.iter().map(|p| Attr::dialect("stablehlo.precision", p.name()));
+        let items = precision.iter().map(|p| Attr::dialect(kind, p.name()));
         put("precision_config", Attr::Array(items.collect()));
     }
 }
@@ -110,7 +113,7 @@ pub(in crate::text) fn write_convolution(op: &Convolution, dynamic: bool, put: &
     put("dimension_numbers", Attr::dialect("stablehlo.conv", dims_text(&op.dims)));
     put("feature_group_count", super::i64_attr(op.feature_group_count));
     put("batch_group_count", super::i64_attr(op.batch_group_count));
-    write_precision(&op.precision, put);
+    write_precision(&op.precision, PRECISION, put);
 }
 
 fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {

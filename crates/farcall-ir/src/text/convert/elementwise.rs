@@ -22,13 +22,17 @@ pub(in crate::text) fn drop_default_accuracy(f: &mut Fields<'_>) {
 }
 
 pub(in crate::text) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    read_comparison(f).map(Op::Compare)
+}
+
+pub(super) fn read_comparison(f: &mut Fields<'_>) -> Result<Compare, Bad> {
     let direction = f.keyword("comparison_direction", &Direction::ALL, Direction::name)?;
     // The default that older programs write out.
     if matches!(f.attrs.get("compare_type"), Some(Attr::Dialect(d)) if d.text == "NOTYPE") {
         f.attrs.remove("compare_type");
     }
     let kind = f.optional_keyword("compare_type", &CompareKind::ALL, CompareKind::name)?;
-    Ok(Op::Compare(Compare { direction, kind }))
+    Ok(Compare { direction, kind })
 }
 
 pub(in crate::text) fn write_compare(op: &Compare, put: &mut Put<'_>) {

@@ -10,6 +10,7 @@ pub(super) mod collective;
 pub(super) mod contraction;
 pub(super) mod control;
 pub(super) mod data;
+pub(super) mod derived;
 pub(super) mod elementwise;
 pub(super) mod fields;
 pub(super) mod indexing;
@@ -116,6 +117,7 @@ pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
         Op::AllToAll(op) => collective::write_all_to_all(op, &mut put),
         Op::CollectiveBroadcast(op) => collective::write_collective_broadcast(op, &mut put),
         Op::CollectivePermute(op) => collective::write_collective_permute(op, &mut put),
+        Op::Derived(op) => derived::write_derived(op, &mut put),
         Op::CustomCall(op) => call::write_custom_call(op, &symbol, &mut put),
     }
     out

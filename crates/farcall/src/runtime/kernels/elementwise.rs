@@ -199,7 +199,13 @@ pub(in crate::runtime) unsafe fn unary(
             },
             x.sinh()
         ),
-        Unary::BesselI1e | Unary::Digamma | Unary::Erf | Unary::ErfInv | Unary::Erfc | Unary::Lgamma => false,
+        Unary::AsinAcosKernel
+        | Unary::BesselI1e
+        | Unary::Digamma
+        | Unary::Erf
+        | Unary::ErfInv
+        | Unary::Erfc
+        | Unary::Lgamma => false,
     }
 }
 

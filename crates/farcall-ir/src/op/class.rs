@@ -1,4 +1,4 @@
-//! Sets of element types, as the specification's tables of inputs name them.
+//! Sets of element types, as the specification's tables of inputs name them: which operands an operation takes.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -9,28 +9,39 @@ use crate::types::TensorType;
 
 /// A set of kinds of element types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Class(u8);
+pub struct Class(u8);
 
 impl Class {
-    pub(crate) const PRED: Class = Class(1);
-    pub(crate) const SIGNED: Class = Class(2);
-    pub(crate) const UNSIGNED: Class = Class(4);
-    pub(crate) const INT: Class = Class(2 | 4);
-    pub(crate) const FLOAT: Class = Class(8);
-    pub(crate) const COMPLEX: Class = Class(16);
+    /// Booleans.
+    pub const PRED: Class = Class(1);
+    /// Signed integers.
+    pub const SIGNED: Class = Class(2);
+    /// Unsigned integers.
+    pub const UNSIGNED: Class = Class(4);
+    /// Integers.
+    pub const INT: Class = Class(2 | 4);
+    /// Real floating-point numbers.
+    pub const FLOAT: Class = Class(8);
+    /// Complex numbers.
+    pub const COMPLEX: Class = Class(16);
     /// Quantized with one scale.
-    pub(crate) const QUANT: Class = Class(32);
+    pub const QUANT: Class = Class(32);
     /// Quantized with scales along a dimension.
-    pub(crate) const QUANT_AXIS: Class = Class(64);
+    pub const QUANT_AXIS: Class = Class(64);
     /// Everything but tensors quantized along a dimension.
-    pub(crate) const TENSOR: Class = Class(63);
+    pub const TENSOR: Class = Class(63);
     /// Everything that is not quantized.
-    pub(crate) const PLAIN: Class = Class(31);
+    pub const PLAIN: Class = Class(31);
     /// Everything.
-    pub(crate) const ANY: Class = Class(127);
+    pub const ANY: Class = Class(127);
+
+    /// What belongs to one of both; `|` in constants.
+    pub const fn or(self, other: Class) -> Class {
+        Class(self.0 | other.0)
+    }
 
     /// The kind of a tensor.
-    pub(crate) fn of(ty: &TensorType) -> Class {
+    pub fn of(ty: &TensorType) -> Class {
         match &ty.quant {
             Some(q) if q.axis.is_some() => Class::QUANT_AXIS,
             Some(_) => Class::QUANT,
@@ -45,7 +56,7 @@ impl Class {
     }
 
     /// True if the tensor's element type belongs to the set.
-    pub(crate) fn has(self, ty: &TensorType) -> bool {
+    pub fn has(self, ty: &TensorType) -> bool {
         self.0 & Class::of(ty).0 != 0
     }
 }
@@ -54,7 +65,7 @@ impl BitOr for Class {
     type Output = Class;
 
     fn bitor(self, other: Class) -> Class {
-        Class(self.0 | other.0)
+        self.or(other)
     }
 }
 

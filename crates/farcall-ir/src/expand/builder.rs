@@ -1,0 +1,187 @@
+//! Making instructions one after the other.
+
+use std::sync::Arc;
+
+use farcall_sig::DType;
+
+use crate::diag::Span;
+use crate::literal::Literal;
+use crate::module::{Func, Inst, InstId, Loc, NewInst, RegionId, ValueId};
+use crate::op::{Binary, Compare, Direction, Op, Pad, Slice, Unary};
+use crate::scalar::Scalar;
+use crate::types::{TensorType, Type};
+
+/// Puts instructions into a function, one behind the other, with the place in the source of what they are
+/// made for. The types of results are given, not inferred: what is built here is known to be right.
+pub(super) struct Builder<'a> {
+    func: &'a mut Func,
+    place: Place,
+    span: Span,
+    loc: Option<Arc<Loc>>,
+}
+
+enum Place {
+    End(RegionId),
+    Before(InstId),
+}
+
+impl<'a> Builder<'a> {
+    /// At the end of a function, for an instruction of another one.
+    pub(super) fn at_end(func: &'a mut Func, at: Inst<'_>) -> Builder<'a> {
+        Builder { func, place: Place::End(Func::BODY), span: at.span(), loc: at.loc().cloned() }
+    }
+
+    /// Before an instruction, for that instruction.
+    pub(super) fn before(func: &'a mut Func, inst: InstId) -> Builder<'a> {
+        let (span, loc) = (func.inst(inst).span(), func.inst(inst).loc().cloned());
+        Builder { func, place: Place::Before(inst), span, loc }
+    }
+
+    /// A return.
+    pub(super) fn finish(mut self, returned: Vec<ValueId>) {
+        self.put(NewInst::new(Op::Return, returned), None);
+    }
+
+    fn put(&mut self, new: NewInst, result: Option<TensorType>) -> InstId {
+        let new = new.at(self.span, self.loc.clone());
+        let inst = self.func.new_inst(new, result.map(Type::Tensor));
+        match self.place {
+            Place::End(region) => self.func.append(region, inst),
+            Place::Before(next) => self.func.insert_before(inst, next),
+        }
+        inst
+    }
+
+    /// The type of a value, which is a tensor.
+    pub(super) fn ty(&self, value: ValueId) -> TensorType {
+        self.func.tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
+    }
+
+    pub(super) fn emit(&mut self, op: Op, operands: &[ValueId], ty: TensorType) -> ValueId {
+        let inst = self.put(NewInst::new(op, operands), Some(ty));
+        self.func.inst(inst).results()[0]
+    }
+
+    pub(super) fn constant(&mut self, value: Literal) -> ValueId {
+        let ty = value.ty();
+        self.emit(Op::Constant(value), &[], ty)
+    }
+
+    /// A number everywhere.
+    pub(super) fn splat(&mut self, value: f64, dtype: DType, dims: &[usize]) -> ValueId {
+        let value = match Scalar::zero(dtype) {
+            Scalar::Bool(_) => Scalar::Bool(value != 0.0),
+            Scalar::Signed(_) => Scalar::Signed(value as i64),
+            Scalar::Unsigned(_) => Scalar::Unsigned(value as u64),
+            Scalar::Float(_) => Scalar::Float(value),
+            Scalar::Complex(_) => Scalar::Complex(Scalar::Float(value).as_complex()),
+        };
+        let scalar = self.constant(Literal::scalar(dtype, value.round_to(dtype)));
+        self.broadcast(scalar, &[], dims)
+    }
+
+    pub(super) fn unary(&mut self, op: Unary, x: ValueId) -> Option<ValueId> {
+        let ty = op.info().result.of(&self.ty(x))?;
+        Some(self.emit(Op::Unary(op), &[x], ty))
+    }
+
+    pub(super) fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> Option<ValueId> {
+        let ty = op.info().result.of(&self.ty(a))?;
+        Some(self.emit(Op::Binary(op), &[a, b], ty))
+    }
+
+    pub(super) fn compare(&mut self, op: Compare, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a).with_dtype(DType::Pred);
+        self.emit(Op::Compare(op), &[a, b], ty)
+    }
+
+    pub(super) fn is(&mut self, direction: Direction, a: ValueId, b: ValueId) -> ValueId {
+        self.compare(Compare { direction, kind: None }, a, b)
+    }
+
+    pub(super) fn select(&mut self, pred: ValueId, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.emit(Op::Select, &[pred, a, b], ty)
+    }
+
+    pub(super) fn convert(&mut self, x: ValueId, dtype: DType) -> ValueId {
+        let ty = self.ty(x);
+        if ty.dtype == dtype { x } else { self.emit(Op::Convert, &[x], ty.with_dtype(dtype)) }
+    }
+
+    /// Dimension `i` of the operand becomes dimension `dims[i]` of the result.
+    pub(super) fn broadcast(&mut self, x: ValueId, dims: &[usize], to: &[usize]) -> ValueId {
+        let ty = self.ty(x);
+        if *ty.dims == *to && dims.iter().copied().eq(0..to.len()) {
+            return x;
+        }
+        self.emit(Op::BroadcastInDim { dims: dims.to_vec() }, &[x], ty.with_dims(to))
+    }
+
+    pub(super) fn reshape(&mut self, x: ValueId, to: &[usize]) -> ValueId {
+        let ty = self.ty(x);
+        self.emit(Op::Reshape, &[x], ty.with_dims(to))
+    }
+
+    pub(super) fn transpose(&mut self, x: ValueId, permutation: Vec<usize>) -> ValueId {
+        if permutation.is_sorted() {
+            return x;
+        }
+        let ty = self.ty(x);
+        let dims: Vec<usize> = permutation.iter().map(|d| ty.dims[*d]).collect();
+        self.emit(Op::Transpose { permutation }, &[x], ty.with_dims(dims))
+    }
+
+    pub(super) fn iota(&mut self, dtype: DType, dims: &[usize], dim: usize) -> ValueId {
+        self.emit(Op::Iota { dim }, &[], TensorType::new(dtype, dims))
+    }
+
+    /// Zeros behind the elements of the last dimension.
+    pub(super) fn pad_last(&mut self, x: ValueId, high: usize) -> ValueId {
+        let ty = self.ty(x);
+        let zero = self.splat(0.0, ty.dtype, &[]);
+        let mut dims = ty.dims.to_vec();
+        let mut pads = vec![0; dims.len()];
+        if let (Some(size), Some(pad)) = (dims.last_mut(), pads.last_mut()) {
+            *size += high;
+            *pad = i64::try_from(high).unwrap_or(i64::MAX);
+        }
+        let none = vec![0; dims.len()];
+        let pad = Pad { low: none.clone(), high: pads, interior: none };
+        self.emit(Op::Pad(pad), &[x, zero], ty.with_dims(dims))
+    }
+
+    /// The first element along the last dimension, which goes.
+    pub(super) fn first_of_last(&mut self, x: ValueId) -> ValueId {
+        let ty = self.ty(x);
+        let mut limit = ty.dims.to_vec();
+        if let Some(size) = limit.last_mut() {
+            *size = 1;
+        }
+        let (rank, dims) = (limit.len(), limit.clone());
+        let slice = Slice { start: vec![0; rank], limit, strides: vec![1; rank] };
+        let first = self.emit(Op::Slice(slice), &[x], ty.with_dims(dims.clone()));
+        self.reshape(first, &dims[..rank - 1])
+    }
+
+    /// The sum over dimensions.
+    pub(super) fn sum(&mut self, x: ValueId, dims: &[usize]) -> ValueId {
+        if dims.is_empty() {
+            return x;
+        }
+        let ty = self.ty(x);
+        let zero = self.splat(0.0, ty.dtype, &[]);
+        let scalar = || Type::Tensor(ty.with_dims([]));
+        let region = self.func.new_region();
+        let args = [(); 2].map(|()| self.func.add_arg(region, scalar()));
+        let here = |op, operands| NewInst::new(op, operands).at(self.span, self.loc.clone());
+        let add = self.func.push(region, here(Op::Binary(Binary::Add), args.to_vec()), [scalar()]);
+        let sum = self.func.inst(add).results().to_vec();
+        self.func.push(region, here(Op::Return, sum), []);
+        let kept = (0..ty.rank()).filter(|d| !dims.contains(d)).map(|d| ty.dims[d]);
+        let result = ty.with_dims(kept.collect::<Vec<_>>());
+        let reduce = NewInst::new(Op::Reduce { dims: dims.to_vec() }, [x, zero]).with_regions([region]);
+        let reduce = self.put(reduce, Some(result));
+        self.func.inst(reduce).results()[0]
+    }
+}

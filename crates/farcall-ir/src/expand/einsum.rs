@@ -1,0 +1,152 @@
+//! `einsum` and `unary_einsum`: what is summed and moved is said by letters.
+
+use super::builder::Builder;
+use crate::module::ValueId;
+use crate::op::{DotGeneral, Op};
+use crate::types::{DYNAMIC, TensorType};
+
+/// `ab,bc->ac`: a letter per dimension.
+pub(crate) struct Config {
+    /// Those of the operands.
+    pub(crate) operands: Vec<Vec<char>>,
+    /// Those of the result.
+    pub(crate) result: Vec<char>,
+}
+
+impl Config {
+    /// Reads the letters of so many operands.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub(crate) fn parse(text: &str, operands: usize) -> Result<Config, String> {
+        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let Some((left, right)) = compact.split_once("->") else {
+            return Err(format!(
+                "the configuration needs `->` before the letters of the result, found {text:?}"
+            ));
+        };
+        if let Some(other) = left.chars().chain(right.chars()).find(|c| !c.is_ascii_alphabetic() && *c != ',')
+        {
+            return Err(format!("dimensions are named by letters, found `{other}` in {text:?}"));
+        }
+        let lists: Vec<Vec<char>> = left.split(',').map(|list| list.chars().collect()).collect();
+        if lists.len() != operands || right.contains(',') {
+            return Err(format!(
+                "there must be {operands} lists of letters before `->` and one behind, found {text:?}"
+            ));
+        }
+        let config = Config { operands: lists, result: right.chars().collect() };
+        for (i, letter) in config.result.iter().enumerate() {
+            if config.result[..i].contains(letter) {
+                return Err(format!(
+                    "a letter of the result must stand there once, found `{letter}` twice in {text:?}"
+                ));
+            }
+            if !config.operands.iter().any(|list| list.contains(letter)) {
+                return Err(format!(
+                    "a letter of the result must belong to an operand, found `{letter}` in {text:?}"
+                ));
+            }
+        }
+        Ok(config)
+    }
+
+    /// The size that a letter stands for in operands of these shapes.
+    ///
+    /// # Errors
+    /// Two sizes that contradict each other.
+    pub(crate) fn size(&self, letter: char, shapes: &[&[usize]]) -> Result<usize, [usize; 2]> {
+        let mut known = DYNAMIC;
+        for (list, shape) in self.operands.iter().zip(shapes) {
+            for size in list.iter().zip(*shape).filter(|(l, _)| **l == letter).map(|(_, size)| *size) {
+                match (known, size) {
+                    (DYNAMIC, size) => known = size,
+                    (_, DYNAMIC) => {}
+                    (a, b) if a == b => {}
+                    (a, b) => return Err([a, b]),
+                }
+            }
+        }
+        Ok(known)
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn einsum(&mut self, config: &Config, xs: &[ValueId], result: &TensorType) -> Option<ValueId> {
+        let mut operands = Vec::new();
+        for (i, (x, letters)) in xs.iter().zip(&config.operands).enumerate() {
+            let (x, letters) = self.diagonals(*x, letters.clone());
+            let others = config.operands.iter().enumerate().filter(|(j, _)| *j != i);
+            let elsewhere: Vec<char> =
+                others.flat_map(|(_, l)| l.clone()).chain(config.result.clone()).collect();
+            // What stands nowhere else is summed before, in the type of the result, which may be wider.
+            let gone: Vec<usize> = (0..letters.len()).filter(|d| !elsewhere.contains(&letters[*d])).collect();
+            let x = if gone.is_empty() { x } else { self.convert(x, result.dtype) };
+            let kept: Vec<char> = letters.iter().copied().filter(|l| elsewhere.contains(l)).collect();
+            operands.push((self.sum(x, &gone), kept));
+        }
+        let (value, letters) = match operands.as_slice() {
+            [(x, letters)] => (self.convert(*x, result.dtype), letters.clone()),
+            [lhs, rhs] => self.product(config, lhs, rhs, result),
+            _ => return None,
+        };
+        let permutation = config.result.iter().map(|l| letters.iter().position(|m| m == l));
+        Some(self.transpose(value, permutation.collect::<Option<Vec<usize>>>()?))
+    }
+
+    /// The product over the letters that both have and the result has not.
+    fn product(
+        &mut self,
+        config: &Config,
+        (lhs, left): &(ValueId, Vec<char>),
+        (rhs, right): &(ValueId, Vec<char>),
+        result: &TensorType,
+    ) -> (ValueId, Vec<char>) {
+        let both = || left.iter().copied().filter(|l| right.contains(l));
+        let batch: Vec<char> = both().filter(|l| config.result.contains(l)).collect();
+        let contracted: Vec<char> = both().filter(|l| !config.result.contains(l)).collect();
+        let places = |of: &[char], list: &[char]| -> Vec<usize> {
+            list.iter().filter_map(|l| of.iter().position(|m| m == l)).collect()
+        };
+        let free = |of: &[char]| -> Vec<char> {
+            of.iter().copied().filter(|l| !batch.contains(l) && !contracted.contains(l)).collect()
+        };
+        let letters = [batch.clone(), free(left), free(right)].concat();
+        let (a, b) = (self.ty(*lhs).dims, self.ty(*rhs).dims);
+        let size = |l: &char| {
+            let of = |letters: &[char], dims: &[usize]| Some(dims[letters.iter().position(|m| m == l)?]);
+            of(left, &a).or_else(|| of(right, &b)).unwrap_or(1)
+        };
+        let dims: Vec<usize> = letters.iter().map(size).collect();
+        let dot = DotGeneral {
+            lhs_batch: places(left, &batch),
+            rhs_batch: places(right, &batch),
+            lhs_contract: places(left, &contracted),
+            rhs_contract: places(right, &contracted),
+            precision: Vec::new(),
+            algorithm: None,
+        };
+        (self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], result.with_dims(dims)), letters)
+    }
+
+    /// An operand of which every letter stands once: a letter that stands twice takes the diagonal.
+    fn diagonals(&mut self, mut x: ValueId, mut letters: Vec<char>) -> (ValueId, Vec<char>) {
+        loop {
+            let twice = (0..letters.len())
+                .find_map(|i| Some((i, letters[..i].iter().position(|l| *l == letters[i])?)));
+            let Some((second, first)) = twice else { return (x, letters) };
+            // Rows of n elements, of which each begins one element later when they are n + 1 long.
+            let others: Vec<usize> = (0..letters.len()).filter(|d| *d != first && *d != second).collect();
+            let rest: Vec<usize> = others.iter().map(|d| self.ty(x).dims[*d]).collect();
+            let n = self.ty(x).dims[first];
+            let with = |tail: &[usize]| [rest.as_slice(), tail].concat();
+            x = self.transpose(x, [others.clone(), vec![first, second]].concat());
+            x = self.reshape(x, &with(&[n * n]));
+            x = self.pad_last(x, n);
+            x = self.reshape(x, &with(&[n, n + 1]));
+            x = self.first_of_last(x);
+            let letter = letters[first];
+            letters = others.iter().map(|d| letters[*d]).chain([letter]).collect();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What the operations of [`crate::op::derived`] are in simpler ones.
+//!
+//! Each is a few lines on a [`Builder`], which makes instructions as a program would have them. The evaluator
+//! runs them in the place of the operation, and [`run`] puts them there, for whoever knows only the
+//! simpler operations.
+//!
+//! **Invariants.** Operands are tensors of static types that satisfy the operation's constraints.
+
+mod batch_norm;
+mod broadcasting;
+mod builder;
+mod einsum;
+mod ragged;
+mod select;
+
+pub(crate) use broadcasting::result_dims as broadcast_dims;
+pub(crate) use einsum::Config as EinsumConfig;
+pub(crate) use select::axes as index_select_axes;
+
+use crate::literal::Literal;
+use crate::module::{Func, Inst, InstId, Module, ValueId, ValueMap};
+use crate::op::{Broadcasted, Derived, DotGeneral, Op};
+use crate::types::{TensorType, Type};
+use builder::Builder;
+
+/// The function that an operation is on operands of these types, with results of these.
+pub(crate) fn function(
+    op: &Derived,
+    operands: &[TensorType],
+    results: &[TensorType],
+    at: Inst<'_>,
+) -> Option<Func> {
+    let mut func = Func::new("", at.span());
+    let args: Vec<ValueId> = operands.iter().map(|ty| func.add_arg(Func::BODY, ty.clone().into())).collect();
+    let mut builder = Builder::at_end(&mut func, at);
+    let returned = builder.expand(op, &args, results)?;
+    builder.finish(returned);
+    func.results = results.iter().cloned().map(Type::Tensor).collect();
+    Some(func)
+}
+
+/// Puts simpler operations in the place of those that are defined by them. Operations on quantized tensors
+/// stay: they are done on the real numbers that these stand for.
+///
+/// The module must have been verified, and be static.
+pub fn run(module: &mut Module) {
+    for id in module.func_ids() {
+        let func = module.func_mut(id);
+        let mut derived = Vec::new();
+        func.walk(&mut |inst| {
+            if matches!(inst.op(), Op::Derived(_)) {
+                derived.push(inst.id());
+            }
+        });
+        let mut replaced = ValueMap::new();
+        for inst in derived {
+            if let Some(values) = expanded(func, inst) {
+                replaced.extend(func.inst(inst).results().iter().copied().zip(values));
+                func.detach(inst);
+            }
+        }
+        func.replace_operands(&replaced);
+    }
+}
+
+/// Puts what an instruction is before it: the values that its results are. `None` if it is nothing simpler.
+fn expanded(func: &mut Func, inst: InstId) -> Option<Vec<ValueId>> {
+    let view = func.inst(inst);
+    let Op::Derived(op) = view.op().clone() else { return None };
+    let plain = |ids: &[ValueId]| -> Option<Vec<TensorType>> {
+        let types =
+            ids.iter().map(|id| func.tensor(*id).filter(|t| t.is_static() && t.quant.is_none()).cloned());
+        types.collect()
+    };
+    let (_, results) = (plain(view.operands())?, plain(view.results())?);
+    let operands = view.operands().to_vec();
+    Builder::before(func, inst).expand(&op, &operands, &results)
+}
+
+impl Builder<'_> {
+    /// The results of an operation. `None` for operands that do not fit it.
+    fn expand(&mut self, op: &Derived, xs: &[ValueId], results: &[TensorType]) -> Option<Vec<ValueId>> {
+        let first = results.first()?;
+        Some(match (op, xs) {
+            (Derived::Broadcast { sizes }, [x]) => {
+                let dims: Vec<usize> = (sizes.len()..first.rank()).collect();
+                vec![self.broadcast(*x, &dims, &first.dims)]
+            }
+            (Derived::Broadcasting(op), xs) => {
+                let xs = self.same_shape(xs, &first.dims, op.dims.as_deref())?;
+                vec![match (op.function, xs.as_slice()) {
+                    (Broadcasted::Binary(op), [a, b]) => self.binary(op, *a, *b)?,
+                    (Broadcasted::Compare(op), [a, b]) => self.compare(op, *a, *b),
+                    (Broadcasted::Select, [p, a, b]) => self.select(*p, *a, *b),
+                    _ => return None,
+                }]
+            }
+            (Derived::ConstantLike(value), [_]) => {
+                let value = self.constant(Literal::scalar(value.dtype(), value.get(0)));
+                vec![self.broadcast(value, &[], &first.dims)]
+            }
+            (Derived::Dot { precision }, [lhs, rhs]) => {
+                let dot = DotGeneral {
+                    lhs_batch: Vec::new(),
+                    rhs_batch: Vec::new(),
+                    lhs_contract: vec![self.ty(*lhs).rank().checked_sub(1)?],
+                    rhs_contract: vec![0],
+                    precision: precision.clone(),
+                    algorithm: None,
+                };
+                vec![self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], first.clone())]
+            }
+            (Derived::Einsum { config }, [lhs, rhs]) => {
+                vec![self.einsum(&EinsumConfig::parse(config, 2).ok()?, &[*lhs, *rhs], first)?]
+            }
+            (Derived::UnaryEinsum { config }, [x]) => {
+                vec![self.einsum(&EinsumConfig::parse(config, 1).ok()?, &[*x], first)?]
+            }
+            (Derived::TorchIndexSelect { dim, batch_dims }, [x, index]) => {
+                vec![self.index_select(*x, *index, *dim, *batch_dims, first)?]
+            }
+            (Derived::BatchNormInference(norm), [x, scale, offset, mean, variance]) => {
+                vec![self.normalized(*norm, *x, *scale, *offset, *mean, *variance)?]
+            }
+            (Derived::BatchNormTraining(norm), [x, scale, offset]) => {
+                self.batch_norm_training(*norm, *x, *scale, *offset)?
+            }
+            (Derived::BatchNormGrad(norm), [x, scale, mean, variance, grad]) => {
+                self.batch_norm_grad(*norm, *x, *scale, *mean, *variance, *grad)?
+            }
+            (Derived::RaggedDot(dot), [lhs, rhs, sizes]) => {
+                vec![self.ragged_dot(dot, *lhs, *rhs, *sizes, first)?]
+            }
+            _ => return None,
+        })
+    }
+}

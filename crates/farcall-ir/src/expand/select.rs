@@ -1,0 +1,46 @@
+//! `torch_index_select`, as a `gather`.
+
+use super::builder::Builder;
+use crate::module::ValueId;
+use crate::op::{Gather, Op};
+use crate::types::TensorType;
+
+/// The dimension that is indexed and the number of those in common, counted from the start. `None` if the
+/// operands have no such dimensions.
+pub(crate) fn axes(dim: i64, batch_dims: i64, operand: usize, index: usize) -> Option<(usize, usize)> {
+    let from_start = |n: i64, rank: usize| {
+        let n = if n < 0 { n.checked_add(i64::try_from(rank).ok()?)? } else { n };
+        usize::try_from(n).ok()
+    };
+    let (dim, batch) = (from_start(dim, operand)?, from_start(batch_dims, index)?);
+    (dim < operand && batch <= index && batch <= dim).then_some((dim, batch))
+}
+
+impl Builder<'_> {
+    pub(super) fn index_select(
+        &mut self,
+        x: ValueId,
+        index: ValueId,
+        dim: i64,
+        batch_dims: i64,
+        result: &TensorType,
+    ) -> Option<ValueId> {
+        let (operand, indices) = (self.ty(x), self.ty(index));
+        let (dim, batch) = axes(dim, batch_dims, operand.rank(), indices.rank())?;
+        let mut slice_sizes = operand.dims.to_vec();
+        slice_sizes[..batch].fill(1);
+        slice_sizes[dim] = 1;
+        let behind = dim + indices.rank() - batch;
+        let gather = Gather {
+            offset_dims: (batch..dim).chain(behind..result.rank()).collect(),
+            collapsed_slice_dims: vec![dim],
+            operand_batching_dims: (0..batch).collect(),
+            start_indices_batching_dims: (0..batch).collect(),
+            start_index_map: vec![dim],
+            index_vector_dim: indices.rank(),
+            slice_sizes,
+            indices_are_sorted: false,
+        };
+        Some(self.emit(Op::Gather(gather), &[x, index], result.clone()))
+    }
+}
