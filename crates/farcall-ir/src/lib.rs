@@ -14,6 +14,7 @@
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
 //! - [`expand`]: what operations that are defined by simpler ones are.
 //! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
+//! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`diag`]: mistakes in a program, with source line and caret.
 //!
@@ -30,6 +31,7 @@ pub mod infer;
 pub mod iterations;
 pub mod literal;
 pub mod memory;
+pub mod middle;
 pub mod minifloat;
 pub mod module;
 pub mod op;

@@ -103,11 +103,16 @@ impl<'m> Machine<'m> {
     }
 
     /// Runs an instruction of the current function on operands: its results.
-    pub(super) fn run_inst(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
+    pub(super) fn run_inst(
+        &mut self,
+        inst: Inst<'m>,
+        mut operands: Vec<Value>,
+    ) -> Result<Vec<Value>, EvalError> {
         if !inst.region_ids().is_empty() {
             // A region may read an operand of its own instruction.
             self.bind(inst.operands(), operands.clone());
         }
+        operands.truncate(inst.own_operands().len());
         let first = self.checked_step(inst, operands)?;
         self.drive(first)
     }
@@ -152,7 +157,7 @@ impl<'m> Machine<'m> {
 
     /// The declared type of operand number `i` of an instruction.
     pub(super) fn operand_type(&self, inst: Inst<'_>, i: usize) -> Result<TensorType, EvalError> {
-        let ty = inst.operands().get(i).and_then(|r| self.func.tensor(*r)).cloned();
+        let ty = inst.own_operands().get(i).and_then(|r| self.func.tensor(*r)).cloned();
         ty.ok_or_else(|| EvalError::new(format!("operand {i} is not a tensor")))
     }
 
@@ -240,8 +245,8 @@ impl<'m> Machine<'m> {
                 return Err(EvalError::new("a region ends without a return"));
             };
             frame.next = inst.next();
-            let mut operands = Vec::with_capacity(inst.operands().len());
-            for id in inst.operands() {
+            let mut operands = Vec::with_capacity(inst.own_operands().len());
+            for id in inst.own_operands() {
                 operands.push(self.lookup(*id).map_err(|e| e.at(self.module, inst))?);
             }
             match self.checked_step(inst, operands)? {
@@ -289,14 +294,19 @@ impl<'m> Machine<'m> {
         args: Vec<Value>,
         after: After<'m>,
     ) -> Result<(), EvalError> {
-        if region.args().len() != args.len() {
+        if region.own_args().len() != args.len() {
             return Err(EvalError::new(format!(
                 "a region of {} arguments was given {}",
-                region.args().len(),
+                region.own_args().len(),
                 args.len()
             )));
         }
-        self.bind(region.args(), args);
+        self.bind(region.own_args(), args);
+        if let Some(owner) = region.owner().filter(|i| !i.captures().is_empty()) {
+            let captured: Result<Vec<Value>, EvalError> =
+                owner.captures().iter().map(|v| self.lookup(*v)).collect();
+            self.bind(region.captured_args(), captured?);
+        }
         frames.push(Frame { next: region.first(), after });
         Ok(())
     }

@@ -18,7 +18,7 @@ pub(super) fn is_arithmetic(op: &Op) -> bool {
 
 /// True if an operand or a result of the instruction is quantized.
 pub(super) fn touches(func: &Func, inst: Inst<'_>) -> bool {
-    let mut values = inst.operands().iter().chain(inst.results());
+    let mut values = inst.own_operands().iter().chain(inst.results());
     values.any(|id| func.tensor(*id).is_some_and(|t| t.quant.is_some()))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn express(func: &Func, inst: Inst<'_>, operands: Vec<Value>) -> Resu
         (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(dequantized(&l, ty)?)),
         (_, other) => Ok(other),
     };
-    inst.operands().iter().zip(operands).map(express).collect()
+    inst.own_operands().iter().zip(operands).map(express).collect()
 }
 
 /// The results of an instruction, quantized where their types are.

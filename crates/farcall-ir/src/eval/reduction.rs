@@ -155,7 +155,7 @@ fn wide(m: &Machine<'_>, region: Region<'_>) -> Option<(Wide, DType)> {
         Op::Binary(Binary::Multiply) => Wide::Multiply,
         _ => return None,
     };
-    let dtype = m.func.tensor(*inst.operands().first()?)?.dtype;
+    let dtype = m.func.tensor(*inst.own_operands().first()?)?.dtype;
     (dtype.is_float() || dtype.is_complex()).then_some((operation, dtype))
 }
 

@@ -29,7 +29,7 @@ impl<'m> Applied<'m> {
     /// must be rank 0 tensors.
     pub(super) fn new(m: &Machine<'m>, region: Region<'m>) -> Result<Applied<'m>, EvalError> {
         let dtypes =
-            region.args().iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
+            region.own_args().iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
         let dtypes = dtypes.ok_or_else(|| EvalError::new("an argument of the region is not a tensor"))?;
         Ok(Applied { region, dtypes, fast: Translated::new(m, region) })
     }
@@ -103,9 +103,18 @@ impl<'m> Translated<'m> {
     fn new(m: &Machine<'m>, region: Region<'m>) -> Option<Translated<'m>> {
         let mut new = Translated { code: Vec::new(), slots: Vec::new(), returned: Vec::new() };
         let mut numbers = HashMap::new();
-        for id in region.args() {
+        for id in region.own_args() {
             numbers.insert(*id, new.slots.len());
             new.slots.push(Scalar::zero(element_type(m.func, *id)?));
+        }
+        let captures = region.owner().map_or(&[][..], |i| i.captures());
+        for (arg, value) in region.captured_args().iter().zip(captures) {
+            if element_type(m.func, *arg).is_some()
+                && let Value::Tensor(captured) = m.lookup(*value).ok()?
+            {
+                numbers.insert(*arg, new.slots.len());
+                new.slots.push(captured.iter().next()?);
+            }
         }
         new.returned = new.region(m, m.func, region, numbers, 0)?;
         Some(new)
@@ -128,7 +137,7 @@ impl<'m> Translated<'m> {
                 self.slots.push(literal.iter().next()?);
                 continue;
             }
-            let from = inst.operands().iter().map(|id| self.slot(m, func, *id, &mut numbers));
+            let from = inst.own_operands().iter().map(|id| self.slot(m, func, *id, &mut numbers));
             let from = from.collect::<Option<Vec<usize>>>()?;
             if let Op::Call { callee } = inst.op() {
                 let callee = m.callee(*callee).ok()?;
@@ -216,7 +225,7 @@ impl Action<'_> {
 
 /// What an instruction does to elements.
 fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>> {
-    let from = element_type(func, *inst.operands().first()?)?;
+    let from = element_type(func, *inst.own_operands().first()?)?;
     let to = element_type(func, result)?;
     Some(match inst.op() {
         Op::Unary(op) => Action::Unary(*op, from, op.info().result.dtype(from)?),

@@ -25,7 +25,7 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     let name = info.name;
     let mut ok = true;
     let counts = [
-        ("operand-count", "operand", info.operands, inst.operands().len()),
+        ("operand-count", "operand", info.operands, inst.own_operands().len()),
         ("region-count", "region", info.regions, inst.regions().len()),
     ];
     for (code, what, expected, found) in counts {
@@ -33,7 +33,7 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
             format!("{name} has {}, found {found}", expected.text(what))
         });
     }
-    for (i, operand) in inst.operands().iter().enumerate() {
+    for (i, operand) in inst.own_operands().iter().enumerate() {
         let ty = cx.func.ty(*operand);
         let (fits, what) = match info.kind {
             Kind::Tensors => (matches!(ty, Type::Tensor(_)), "a tensor"),

@@ -33,8 +33,8 @@ pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<Vec<Type
     let results = cx.types(first.returned());
     for (i, branch) in cx.inst.regions().enumerate() {
         // if_c1, case_c2
-        cx.check(branch.args().is_empty(), no_args, || {
-            format!("branch {i} must take no arguments, found {}", branch.args().len())
+        cx.check(branch.own_args().is_empty(), no_args, || {
+            format!("branch {i} must take no arguments, found {}", branch.own_args().len())
         });
         // if_c2, case_c3
         let returned = cx.types(branch.returned());
@@ -49,13 +49,13 @@ pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<Vec<Type
 }
 
 pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let carried = cx.types(cx.inst.operands());
+    let carried = cx.types(cx.inst.own_operands());
     let (cond, body) = (cx.region(0), cx.region(1));
     let agree = |types: &[Type]| {
         types.len() == carried.len() && types.iter().zip(&carried).all(|(a, b)| compatible(a, b))
     };
     // while_c1
-    let args = cx.types(cond.args());
+    let args = cx.types(cond.own_args());
     cx.check(agree(&args), "while_c1", || {
         format!("cond must take the operands' types, {}, found {}", list(&carried), list(&args))
     });
@@ -64,7 +64,7 @@ pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         format!("cond must return tensor<i1>, found {}", list(&returned))
     });
     // while_c2
-    let args = cx.types(body.args());
+    let args = cx.types(body.own_args());
     cx.check(agree(&args), "while_c2", || {
         format!("body must take the operands' types, {}, found {}", list(&carried), list(&args))
     });
@@ -83,16 +83,16 @@ pub(super) fn call(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 
 pub(super) fn optimization_barrier(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     // optimization_barrier_c1
-    Some(cx.types(cx.inst.operands()))
+    Some(cx.types(cx.inst.own_operands()))
 }
 
 pub(super) fn tuple(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     // tuple_c1
-    Some(vec![Type::Tuple(cx.types(cx.inst.operands()).into())])
+    Some(vec![Type::Tuple(cx.types(cx.inst.own_operands()).into())])
 }
 
 pub(super) fn get_tuple_element(cx: &mut Cx<'_>, index: usize) -> Option<Vec<Type>> {
-    let Type::Tuple(parts) = cx.func.ty(cx.inst.operands()[0]) else { return None };
+    let Type::Tuple(parts) = cx.func.ty(cx.inst.own_operands()[0]) else { return None };
     let parts: Arc<[Type]> = Arc::clone(parts);
     // get_tuple_element_c1
     if !cx.in_range("get_tuple_element_c1", "index", &[index], parts.len()) {

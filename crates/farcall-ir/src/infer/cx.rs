@@ -63,7 +63,7 @@ impl<'a> Cx<'a> {
 
     /// Type of operand `i`, which [`super::arity`] found to be a tensor.
     pub(crate) fn t(&self, i: usize) -> &'a TensorType {
-        self.func.tensor(self.inst.operands()[i]).expect("operands were checked to be tensors")
+        self.func.tensor(self.inst.own_operands()[i]).expect("operands were checked to be tensors")
     }
 
     /// Types of a range of operands, which [`super::arity`] found to be tensors.
@@ -78,7 +78,7 @@ impl<'a> Cx<'a> {
 
     /// Number of operands.
     pub(crate) fn operand_count(&self) -> usize {
-        self.inst.operands().len()
+        self.inst.own_operands().len()
     }
 
     /// Region `i`, which [`super::arity`] found to be there and to return.
@@ -102,7 +102,7 @@ impl<'a> Cx<'a> {
 
     /// The elements of operand `i`, if it is a small integer constant.
     pub(crate) fn constant(&self, i: usize) -> Option<Vec<i64>> {
-        let literal = self.constants?.by_value.get(self.inst.operands().get(i)?)?;
+        let literal = self.constants?.by_value.get(self.inst.own_operands().get(i)?)?;
         Some(literal.iter().map(|s| s.as_i64()).collect())
     }
 

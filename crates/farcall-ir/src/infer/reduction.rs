@@ -25,7 +25,7 @@ pub(super) fn reducer(
 ) -> Option<Vec<TensorType>> {
     let n = inputs.len();
     let body = cx.region(region);
-    let (args, returned) = (cx.types(body.args()), cx.types(body.returned()));
+    let (args, returned) = (cx.types(body.own_args()), cx.types(body.returned()));
     let takes = cx.check(args.len() == 2 * n, code, || {
         format!("the region must take {} arguments, found {}", 2 * n, args.len())
     });
@@ -189,7 +189,7 @@ pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Opti
     }
     // select_and_scatter_c9
     let select = cx.region(0);
-    let (args, returned) = (cx.types(select.args()), cx.types(select.returned()));
+    let (args, returned) = (cx.types(select.own_args()), cx.types(select.returned()));
     let takes = args.len() == 2
         && args
             .iter()
@@ -230,7 +230,7 @@ pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
     });
     // map_c4
     let body = cx.region(0);
-    let (args, returned) = (cx.types(body.args()), cx.types(body.returned()));
+    let (args, returned) = (cx.types(body.own_args()), cx.types(body.returned()));
     let takes = args.len() == inputs.len()
         && args
             .iter()
@@ -269,7 +269,7 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
     cx.in_range("sort_c4", "dimension", &[dim], first.rank());
     // sort_c5
     let body = cx.region(0);
-    let (args, returned) = (cx.types(body.args()), cx.types(body.returned()));
+    let (args, returned) = (cx.types(body.own_args()), cx.types(body.returned()));
     let takes = args.len() == 2 * inputs.len()
         && args
             .iter()

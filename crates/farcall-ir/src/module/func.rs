@@ -411,6 +411,29 @@ impl Func {
         }
     }
 
+    /// Gives an instruction these operands, the last `captures` of which its regions capture.
+    pub(crate) fn set_captures(&mut self, inst: InstId, operands: Vec<ValueId>, captures: usize) {
+        let data = &mut self.insts[inst.index()];
+        data.operands = operands;
+        data.captures = u32::try_from(captures).unwrap_or(u32::MAX);
+    }
+
+    /// Gives an instruction these results, which are results of it, in another order or fewer.
+    pub(crate) fn keep_results(&mut self, inst: InstId, results: Vec<ValueId>) {
+        for (i, value) in results.iter().enumerate() {
+            self.set_def(*value, ValueDef::Result(inst, u32::try_from(i).unwrap_or(u32::MAX)));
+        }
+        self.insts[inst.index()].results = results;
+    }
+
+    /// Gives a region these arguments, which are arguments of it, in another order or fewer.
+    pub(crate) fn set_args(&mut self, region: RegionId, args: Vec<ValueId>) {
+        for (i, arg) in args.iter().enumerate() {
+            self.set_def(*arg, ValueDef::Arg(region, u32::try_from(i).unwrap_or(u32::MAX)));
+        }
+        self.regions[region.index()].args = args;
+    }
+
     pub(super) fn inst_data(&self, inst: InstId) -> &InstData {
         &self.insts[inst.index()]
     }

@@ -263,6 +263,81 @@ impl<'f> Rewriter<'f> {
         *self.func.operands_mut(inst) = operands;
     }
 
+    /// A new region, filled in by `fill`, for an instruction that is about to be made.
+    pub fn new_region(&mut self, fill: impl FnOnce(&mut Func, RegionId)) -> RegionId {
+        let region = self.func.new_region();
+        fill(self.func, region);
+        region
+    }
+
+    /// Lets the regions of an instruction capture a value (see [`Inst::captures`]), which `users` in region
+    /// number `which` take.
+    pub(crate) fn capture(&mut self, inst: InstId, which: usize, value: ValueId, users: &[InstId]) {
+        let arg = self.captured_arg(inst, value)[which];
+        for user in users {
+            let operands = self.func.inst(*user).operands().iter();
+            let operands = operands.map(|v| if *v == value { arg } else { *v }).collect();
+            self.set_operands(*user, operands);
+        }
+    }
+
+    /// The argument of each region that a captured value is; it is captured if it was not.
+    fn captured_arg(&mut self, inst: InstId, value: ValueId) -> Vec<ValueId> {
+        let view = self.func.inst(inst);
+        if let Some(i) = view.captures().iter().position(|v| *v == value) {
+            return view.regions().map(|r| r.captured_args()[i]).collect();
+        }
+        let (mut operands, captures) = (view.operands().to_vec(), view.captures().len() + 1);
+        let regions = view.region_ids().to_vec();
+        operands.push(value);
+        self.users_mut(value).push(inst);
+        self.func.set_captures(inst, operands, captures);
+        let ty = self.func.ty(value).clone();
+        regions.into_iter().map(|r| self.func.add_arg(r, ty.clone())).collect()
+    }
+
+    /// Makes values that a loop carries, by number, values that it captures. Its body must return them as
+    /// they came.
+    pub(crate) fn capture_carried(&mut self, inst: InstId, numbers: &[usize]) {
+        for i in numbers {
+            let view = self.func.inst(inst);
+            let (operand, result) = (view.operands()[*i], view.results()[*i]);
+            let args: Vec<ValueId> = view.regions().map(|r| r.args()[*i]).collect();
+            let captured = self.captured_arg(inst, operand);
+            args.into_iter().zip(captured).for_each(|(old, new)| self.replace_uses(old, new));
+            self.replace_uses(result, operand);
+        }
+        let kept = |list: &[ValueId]| -> Vec<ValueId> {
+            list.iter().enumerate().filter(|(i, _)| !numbers.contains(i)).map(|(_, v)| *v).collect()
+        };
+        let view = self.func.inst(inst);
+        let (operands, results, captures) =
+            (kept(view.operands()), kept(view.results()), view.captures().len());
+        let args: Vec<(RegionId, Vec<ValueId>)> = view.regions().map(|r| (r.id(), kept(r.args()))).collect();
+        let body = view.region(1).and_then(|r| r.terminator()).map(|t| (t.id(), kept(t.operands())));
+        args.into_iter().for_each(|(region, args)| self.func.set_args(region, args));
+        if let Some((ret, returned)) = body {
+            self.set_operands(ret, returned);
+        }
+        self.set_operands(inst, operands.clone());
+        self.func.set_captures(inst, operands, captures);
+        self.func.keep_results(inst, results);
+    }
+
+    /// Puts the instructions of a region, but for its return, in the place of the instruction that it belongs
+    /// to, whose results are what the region returns. The region must have no arguments but captured ones.
+    pub(crate) fn replace_by_region(&mut self, inst: InstId, which: usize) {
+        let view = self.func.inst(inst);
+        let Some(region) = view.region(which) else { return };
+        let args: Vec<(ValueId, ValueId)> =
+            region.captured_args().iter().copied().zip(view.captures().iter().copied()).collect();
+        let insts: Vec<InstId> = region.insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
+        args.into_iter().for_each(|(arg, value)| self.replace_uses(arg, value));
+        let returned = self.func.inst(inst).region(which).map_or(Vec::new(), |r| r.returned().to_vec());
+        insts.into_iter().for_each(|i| self.move_before(i, inst));
+        self.replace(inst, &returned);
+    }
+
     fn users_mut(&mut self, value: ValueId) -> &mut Vec<InstId> {
         if self.users.len() <= value.index() {
             self.users.resize(self.func.value_count(), Vec::new());

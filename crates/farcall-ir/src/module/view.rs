@@ -143,6 +143,18 @@ impl<'f> Region<'f> {
         &self.data.args
     }
 
+    /// Arguments that the operation gives it, without those that its instruction captures
+    /// ([`Inst::captures`]).
+    pub fn own_args(self) -> &'f [ValueId] {
+        let captures = self.owner().map_or(0, |i| i.captures().len());
+        &self.data.args[..self.data.args.len().saturating_sub(captures)]
+    }
+
+    /// Arguments that are what its instruction captures, in the same order.
+    pub fn captured_args(self) -> &'f [ValueId] {
+        &self.data.args[self.own_args().len()..]
+    }
+
     /// The instruction that it belongs to; none for a function's body.
     pub fn owner(self) -> Option<Inst<'f>> {
         self.data.owner.map(|i| self.func.inst(i))

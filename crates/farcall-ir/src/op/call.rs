@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::attr::AttrDict;
 use crate::module::FuncId;
+use crate::types::FuncType;
 
 /// `custom_call`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -24,6 +25,9 @@ pub struct CustomCall {
     pub aliases: Vec<OutputAlias>,
     /// Functions that the target may call.
     pub called_computations: Vec<FuncId>,
+    /// Types of operands and results as the program had them, if there were tokens or tuples among them: in
+    /// the middle form, whose instructions take and give tensors only.
+    pub types: Option<Arc<FuncType>>,
 }
 
 /// What a custom call passes to its target besides buffers.
@@ -60,6 +64,7 @@ impl CustomCall {
             result_layouts: None,
             aliases: Vec::new(),
             called_computations: Vec::new(),
+            types: None,
         }
     }
 }

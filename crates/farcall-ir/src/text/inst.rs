@@ -7,6 +7,7 @@ use super::convert::Fields;
 use super::lexer::{Tok, next_token};
 use super::normalize::{self, Meaning};
 use super::parser::{Parsed, Parser, or_list, span};
+use super::print::CAPTURES;
 use super::scope::{Operand, ResultName};
 use super::table::{self, Part, Read, Syntax, Types};
 use super::types::is_value_type;
@@ -401,12 +402,38 @@ impl<'s> Parser<'s> {
         // A mistake has been reported if there is no operation: the module will not be used.
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), draft.span);
-            let operands = draft.operands.iter().map(|o| o.id).collect();
-            let Draft { span, attrs, regions, .. } = *draft;
-            let inst = NewInst { op, operands, regions, captures: 0, attrs, span, loc };
+            let operands: Vec<ValueId> = draft.operands.iter().map(|o| o.id).collect();
+            let Draft { span, mut attrs, regions, .. } = *draft;
+            let captures = self.captures(&mut attrs, &operands, &regions, span);
+            let inst = NewInst { op, operands, regions, captures, attrs, span, loc };
             self.func.push_defining(out, inst, results);
         }
         Ok(())
+    }
+
+    /// How many operands, from the end, are captured by the regions, as an attribute of the middle form says.
+    fn captures(
+        &mut self,
+        attrs: &mut AttrDict,
+        operands: &[ValueId],
+        regions: &[RegionId],
+        at: Span,
+    ) -> u32 {
+        let Some(attr) = attrs.remove(CAPTURES) else { return 0 };
+        let count = attr.as_i64().and_then(|n| usize::try_from(n).ok());
+        let args = regions.iter().map(|r| self.func.region(*r).args().len()).min().unwrap_or(0);
+        match count.filter(|n| *n <= operands.len() && *n <= args).map(u32::try_from) {
+            Some(Ok(count)) => count,
+            _ => {
+                let message = format!(
+                    "attribute `{CAPTURES}` is at most the number of operands ({}) and of arguments of each \
+                     region ({args}), not {attr}",
+                    operands.len()
+                );
+                self.report(Diagnostic::new("attribute", at, message));
+                0
+            }
+        }
     }
 
     /// Leaves out what means nothing.

@@ -13,6 +13,9 @@ use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
 
+/// The attribute by which the middle form says how many operands are captured (see [`Inst::captures`]).
+pub(super) const CAPTURES: &str = "farcall.captures";
+
 /// The module as text that [`super::parse`] reads as an equal module.
 pub(super) fn module(m: &Module) -> String {
     let mut out = String::from("module");
@@ -170,6 +173,9 @@ impl<'a> Printer<'a> {
     }
 
     fn pretty(&mut self, inst: Inst<'a>) -> Printed {
+        if !inst.captures().is_empty() {
+            return Err(NotPretty);
+        }
         let form = table::lookup(inst.op().name()).map_or(&[][..], |s| s.form);
         if form.is_empty() {
             return Err(NotPretty);
@@ -372,7 +378,14 @@ impl<'a> Printer<'a> {
             }
             self.out.push(')');
         }
-        self.optional_dict(inst.attrs());
+        match i64::try_from(inst.captures().len()) {
+            Ok(0) => self.optional_dict(inst.attrs()),
+            n => {
+                let mut attrs = inst.attrs().clone();
+                attrs.insert(CAPTURES.to_owned(), Attr::i64(n.unwrap_or(i64::MAX)));
+                self.optional_dict(&attrs);
+            }
+        }
         let f = self.func;
         let operands: Vec<&Type> = inst.operands().iter().map(|v| &f[*v]).collect();
         let results: Vec<&Type> = inst.results().iter().map(|v| &f[*v]).collect();

@@ -7,9 +7,17 @@ use crate::op::{CallConfig, CustomCall, OutputAlias};
 use crate::types::Type;
 
 pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
+    if let Some(types) = &op.types {
+        let fits = |whole: &[Type], parts: Vec<Type>| tensors(whole).into_iter().eq(&parts);
+        let all = fits(&types.params, cx.types(cx.inst.own_operands()))
+            && fits(&types.results, cx.types(cx.inst.results()));
+        cx.check(all, "custom-call-types", || {
+            "the tensors of `farcall.types` must be the operands and results".to_owned()
+        });
+    }
     layouts(cx, op);
     for alias in &op.aliases {
-        output_alias(cx, alias);
+        output_alias(cx, op, alias);
     }
     // Version 4 is that of typed targets, which take a dictionary; 2 and 3 are of untyped ones.
     match (op.api_version, &op.config) {
@@ -29,6 +37,30 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     }
 }
 
+/// The types of the operands, as the program has them.
+fn operands(cx: &Cx<'_>, op: &CustomCall) -> Vec<Type> {
+    op.types.as_ref().map_or_else(|| cx.types(cx.inst.own_operands()), |types| types.params.clone())
+}
+
+/// The types of the results, as the program has them.
+fn results(cx: &Cx<'_>, op: &CustomCall) -> Vec<Type> {
+    op.types.as_ref().map_or_else(|| cx.types(cx.inst.results()), |types| types.results.clone())
+}
+
+/// The tensors in types, in order.
+fn tensors(types: &[Type]) -> Vec<&Type> {
+    let mut out = Vec::new();
+    let mut rest: Vec<&Type> = types.iter().rev().collect();
+    while let Some(ty) = rest.pop() {
+        match ty {
+            Type::Tensor(_) => out.push(ty),
+            Type::Tuple(parts) => rest.extend(parts.iter().rev()),
+            _ => {}
+        }
+    }
+    out
+}
+
 fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
     let given = (op.operand_layouts.is_some(), op.result_layouts.is_some());
     if !cx.check(given.0 == given.1, "custom-call-layout", || {
@@ -37,11 +69,11 @@ fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
         return;
     }
     if let Some(layouts) = &op.operand_layouts {
-        let types = cx.types(cx.inst.operands());
+        let types = operands(cx, op);
         value_layouts(cx, "operand", &types, layouts);
     }
     if let Some(layouts) = &op.result_layouts {
-        let types = match cx.types(cx.inst.results()).as_slice() {
+        let types = match results(cx, op).as_slice() {
             // The layouts of a single tuple are those of its elements.
             [Type::Tuple(parts)] => parts.to_vec(),
             types => types.to_vec(),
@@ -72,8 +104,8 @@ fn value_layouts(cx: &mut Cx<'_>, what: &str, types: &[Type], layouts: &[Vec<usi
     }
 }
 
-fn output_alias(cx: &mut Cx<'_>, alias: &OutputAlias) {
-    let operands = cx.types(cx.inst.operands());
+fn output_alias(cx: &mut Cx<'_>, op: &CustomCall, alias: &OutputAlias) {
+    let operands = operands(cx, op);
     let Some(operand) = operands.get(alias.operand_index) else {
         cx.fail(
             "custom-call-alias",
@@ -81,7 +113,7 @@ fn output_alias(cx: &mut Cx<'_>, alias: &OutputAlias) {
         );
         return;
     };
-    let results = cx.types(cx.inst.results());
+    let results = results(cx, op);
     let output = match results.as_slice() {
         [one] => one.clone(),
         many => Type::Tuple(many.into()),

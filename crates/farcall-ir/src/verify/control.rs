@@ -61,7 +61,7 @@ pub(super) fn composite(cx: &mut Cx<'_>, module: &Module, op: &Composite) {
 fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], results: [&'static str; 2]) {
     let params: Vec<Type> = callee.params().iter().map(|v| callee.ty(*v).clone()).collect();
     let sides = [
-        ("operand", cx.types(cx.inst.operands()), params, operands),
+        ("operand", cx.types(cx.inst.own_operands()), params, operands),
         ("result", cx.types(cx.inst.results()), callee.results.clone(), results),
     ];
     for (what, found, expected, [count, types]) in sides {

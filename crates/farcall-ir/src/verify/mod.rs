@@ -61,6 +61,21 @@ use crate::op::Op;
 /// # Errors
 /// Every violation found, in the order of the source.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
+    verify_either(module)?;
+    let mut diagnostics = Diagnostics::default();
+    for func in module.funcs() {
+        func.walk(&mut |inst| {
+            if !inst.captures().is_empty() {
+                let message = format!("{} captures operands, as the middle form does", inst.op().name());
+                diagnostics.push(Diagnostic::new("captures", inst.span(), message));
+            }
+        });
+    }
+    report(module, diagnostics)
+}
+
+/// The same for a program or one in the [middle form](crate::middle).
+pub(crate) fn verify_either(module: &Module) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(callgraph::check(module));
     for func in module.funcs() {

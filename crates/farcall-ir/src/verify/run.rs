@@ -57,7 +57,7 @@ pub fn require_static(module: &Module) -> Result<(), ProgramError> {
                 value(func.ty(*result), inst.span(), what, &mut diagnostics);
             }
             for (r, region) in inst.regions().enumerate() {
-                for (i, arg) in region.args().iter().enumerate() {
+                for (i, arg) in region.own_args().iter().enumerate() {
                     let what = || format!("argument {i} of region {r} of {}", inst.op().name());
                     value(func.ty(*arg), inst.span(), what, &mut diagnostics);
                 }

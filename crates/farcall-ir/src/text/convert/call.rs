@@ -1,15 +1,19 @@
 //! Attributes of custom calls.
 
+use std::sync::Arc;
+
+use farcall_sig::DType;
+
 use super::fields::to_usizes;
 use super::indexing::{list, number};
 use super::{Bad, Fields, Put, Symbol, i32_attr};
-use farcall_sig::DType;
 
 use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
 use crate::module::FuncId;
 use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
 use crate::text::parse_attr;
+use crate::types::{FuncType, Type};
 
 pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let api_version = match f.take("api_version") {
@@ -28,6 +32,7 @@ pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
         result_layouts: read_layouts(f, "result_layouts")?,
         aliases: read_aliases(f)?,
         called_computations: read_called(f)?,
+        types: read_types(f)?,
     })))
 }
 
@@ -86,6 +91,17 @@ fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
     items.iter().map(one).collect()
 }
 
+/// The attribute by which the middle form says what the types of a call were in the program.
+const TYPES: &str = "farcall.types";
+
+fn read_types(f: &mut Fields<'_>) -> Result<Option<Arc<FuncType>>, Bad> {
+    match f.take(TYPES) {
+        None => Ok(None),
+        Some(Attr::Type(Type::Function(types))) => Ok(Some(types)),
+        Some(other) => Err(format!("attribute `{TYPES}` is the type of a function, not {other}")),
+    }
+}
+
 fn read_called(f: &mut Fields<'_>) -> Result<Vec<FuncId>, Bad> {
     let key = "called_computations";
     match f.take(key) {
@@ -131,6 +147,9 @@ pub(in crate::text) fn write_custom_call(op: &CustomCall, symbol: Symbol<'_>, pu
             Attr::dialect("stablehlo.output_operand_alias", text)
         };
         put("output_operand_aliases", Attr::Array(op.aliases.iter().map(alias).collect()));
+    }
+    if let Some(types) = &op.types {
+        put(TYPES, Attr::Type(Type::Function(types.clone())));
     }
     if !op.called_computations.is_empty() {
         let names = op.called_computations.iter().map(|f| symbol(*f));

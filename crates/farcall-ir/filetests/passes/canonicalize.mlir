@@ -1,0 +1,54 @@
+// passes: canonicalize
+// Constants go to the right; what changes nothing goes.
+func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi1>, tensor<2xf32>) {
+  %c = stablehlo.constant dense<2.0> : tensor<2xf32>
+  %0 = stablehlo.multiply %c, %a : tensor<2xf32>
+  %1 = stablehlo.compare LT, %c, %a : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  %2 = stablehlo.subtract %c, %a : tensor<2xf32>
+  %3 = stablehlo.reshape %0 : (tensor<2xf32>) -> tensor<2xf32>
+  %4 = stablehlo.convert %3 : tensor<2xf32>
+  return %4, %1, %2 : tensor<2xf32>, tensor<2xi1>, tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi1>, tensor<2xf32>) {
+    %cst = stablehlo.constant dense<2.000000e+00> : tensor<2xf32>
+    %0 = stablehlo.multiply %arg0, %cst : tensor<2xf32>
+    %1 = stablehlo.compare GT, %arg0, %cst : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %2 = stablehlo.subtract %cst, %arg0 : tensor<2xf32>
+    return %0, %1, %2 : tensor<2xf32>, tensor<2xi1>, tensor<2xf32>
+  }
+}
+// -----
+// passes: canonicalize
+// What a loop hands on unchanged is captured; what changes places is not.
+func.func @main(%n: tensor<i32>, %x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:4 = stablehlo.while(%i = %c, %m = %n, %a = %x, %b = %y) : tensor<i32>, tensor<i32>, tensor<f32>, tensor<f32>
+    cond {
+      %1 = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %1, %m, %b, %a : tensor<i32>, tensor<i32>, tensor<f32>, tensor<f32>
+    }
+  return %0#2, %0#3 : tensor<f32>, tensor<f32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<f32>, %arg2: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0:3 = "stablehlo.while"(%c, %arg1, %arg2, %arg0) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<f32>, %iterArg_1: tensor<f32>, %iterArg_2: tensor<i32>):
+      %1 = stablehlo.compare LT, %iterArg, %iterArg_2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<f32>, %iterArg_1: tensor<f32>, %iterArg_2: tensor<i32>):
+      %c_3 = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %c_3 : tensor<i32>
+      stablehlo.return %1, %iterArg_1, %iterArg_0 : tensor<i32>, tensor<f32>, tensor<f32>
+    }) {farcall.captures = 1 : i64} : (tensor<i32>, tensor<f32>, tensor<f32>, tensor<i32>) -> (tensor<i32>, tensor<f32>, tensor<f32>)
+    return %0#1, %0#2 : tensor<f32>, tensor<f32>
+  }
+}

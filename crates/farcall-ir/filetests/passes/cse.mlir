@@ -1,0 +1,57 @@
+// passes: cse
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.add %a, %b : tensor<2xf32>
+  %1 = stablehlo.add %a, %b : tensor<2xf32>
+  %2 = stablehlo.multiply %0, %1 : tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.add %arg0, %arg1 : tensor<2xf32>
+    %1 = stablehlo.multiply %0, %0 : tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: cse
+// Not what types, attributes or order make different, and no random numbers.
+func.func @main(%a: tensor<2xf32>, %s: tensor<1xi64>) -> (tensor<2xf32>, tensor<2xf64>, tensor<2xf16>, tensor<2xf32>, tensor<2xf32>) {
+  %0 = stablehlo.convert %a : (tensor<2xf32>) -> tensor<2xf64>
+  %1 = stablehlo.convert %a : (tensor<2xf32>) -> tensor<2xf16>
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %d = stablehlo.constant dense<1.0> : tensor<f32>
+  %2 = stablehlo.rng %c, %d, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2xf32>
+  %3 = stablehlo.rng %c, %d, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2xf32>
+  %4 = stablehlo.sine %a : tensor<2xf32>
+  return %4, %0, %1, %2, %3 : tensor<2xf32>, tensor<2xf64>, tensor<2xf16>, tensor<2xf32>, tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<1xi64>) -> (tensor<2xf32>, tensor<2xf64>, tensor<2xf16>, tensor<2xf32>, tensor<2xf32>) {
+    %0 = stablehlo.convert %arg0 : (tensor<2xf32>) -> tensor<2xf64>
+    %1 = stablehlo.convert %arg0 : (tensor<2xf32>) -> tensor<2xf16>
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %2 = stablehlo.rng %cst, %cst_0, %arg1, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2xf32>
+    %3 = stablehlo.rng %cst, %cst_0, %arg1, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2xf32>
+    %4 = stablehlo.sine %arg0 : tensor<2xf32>
+    return %4, %0, %1, %2, %3 : tensor<2xf32>, tensor<2xf64>, tensor<2xf16>, tensor<2xf32>, tensor<2xf32>
+  }
+}
+// -----
+// passes: cse
+// A target is called as often as the program says.
+func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = stablehlo.custom_call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = stablehlo.custom_call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %0 = stablehlo.custom_call @f(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = stablehlo.custom_call @f(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
+    return %0, %1 : tensor<2xf32>, tensor<2xf32>
+  }
+}

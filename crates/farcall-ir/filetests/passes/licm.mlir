@@ -1,0 +1,88 @@
+// passes: licm
+// Both steps leave the loop; what depends on the counter stays.
+func.func @main(%n: tensor<i32>, %x: tensor<f32>) -> tensor<f32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<f32>
+    cond {
+      %two = stablehlo.constant dense<2> : tensor<i32>
+      %m = stablehlo.multiply %n, %two : tensor<i32>
+      %1 = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.sine %x : tensor<f32>
+      %3 = stablehlo.cosine %2 : tensor<f32>
+      %4 = stablehlo.add %a, %3 : tensor<f32>
+      stablehlo.return %1, %4 : tensor<i32>, tensor<f32>
+    }
+  return %0#1 : tensor<f32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<f32>) -> tensor<f32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %c_0 = stablehlo.constant dense<2> : tensor<i32>
+    %0 = stablehlo.multiply %arg0, %c_0 : tensor<i32>
+    %1 = stablehlo.sine %arg1 : tensor<f32>
+    %2 = stablehlo.cosine %1 : tensor<f32>
+    %3:2 = "stablehlo.while"(%c, %arg1, %arg0, %arg1, %0, %2) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_1: tensor<f32>, %iterArg_2: tensor<i32>, %iterArg_3: tensor<f32>, %iterArg_4: tensor<i32>, %iterArg_5: tensor<f32>):
+      %c_6 = stablehlo.constant dense<2> : tensor<i32>
+      %4 = stablehlo.compare LT, %iterArg, %iterArg_4 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_1: tensor<f32>, %iterArg_2: tensor<i32>, %iterArg_3: tensor<f32>, %iterArg_4: tensor<i32>, %iterArg_5: tensor<f32>):
+      %c_6 = stablehlo.constant dense<1> : tensor<i32>
+      %4 = stablehlo.add %iterArg, %c_6 : tensor<i32>
+      %5 = stablehlo.add %iterArg_1, %iterArg_5 : tensor<f32>
+      stablehlo.return %4, %5 : tensor<i32>, tensor<f32>
+    }) {farcall.captures = 4 : i64} : (tensor<i32>, tensor<f32>, tensor<i32>, tensor<f32>, tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
+    return %3#1 : tensor<f32>
+  }
+}
+// -----
+// passes: licm
+// Not a call, and nothing that makes much of little.
+func.func @main(%n: tensor<i32>, %x: tensor<f32>) -> tensor<8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<8xf32>
+  %0:2 = stablehlo.while(%i = %c, %a = %z) : tensor<i32>, tensor<8xf32>
+    cond {
+      %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.custom_call @f(%x) : (tensor<f32>) -> tensor<f32>
+      %3 = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %4 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %5 = stablehlo.add %3, %4 : tensor<8xf32>
+      %6 = stablehlo.add %a, %5 : tensor<8xf32>
+      stablehlo.return %1, %6 : tensor<i32>, tensor<8xf32>
+    }
+  return %0#1 : tensor<8xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<f32>) -> tensor<8xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<8xf32>
+    %0:2 = "stablehlo.while"(%c, %cst, %arg0, %arg1) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<8xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<f32>):
+      %1 = stablehlo.compare LT, %iterArg, %iterArg_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<8xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<f32>):
+      %c_3 = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %c_3 : tensor<i32>
+      %2 = stablehlo.custom_call @f(%iterArg_2) : (tensor<f32>) -> tensor<f32>
+      %3 = stablehlo.broadcast_in_dim %iterArg_2, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %4 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %5 = stablehlo.add %3, %4 : tensor<8xf32>
+      %6 = stablehlo.add %iterArg_0, %5 : tensor<8xf32>
+      stablehlo.return %1, %6 : tensor<i32>, tensor<8xf32>
+    }) {farcall.captures = 2 : i64} : (tensor<i32>, tensor<8xf32>, tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<8xf32>)
+    return %0#1 : tensor<8xf32>
+  }
+}

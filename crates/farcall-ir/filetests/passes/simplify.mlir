@@ -1,0 +1,642 @@
+// passes: simplify
+// rule: add_zero applies
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %z = stablehlo.constant dense<0> : tensor<2xi32>
+  %r = stablehlo.add %a, %z : tensor<2xi32>
+  return %r : tensor<2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
+    %c = stablehlo.constant dense<0> : tensor<2xi32>
+    return %arg0 : tensor<2xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: add_zero does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  // -0 + 0 is 0.
+  %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %r = stablehlo.add %a, %z : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<2xf32>
+    %0 = stablehlo.add %arg0, %cst : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: subtract_zero applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %r = stablehlo.subtract %a, %z : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<2xf32>
+    return %arg0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: subtract_zero does not apply
+// denormals: flush
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  // Denormals are flushed.
+  %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %r = stablehlo.subtract %a, %z : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<2xf32>
+    %0 = stablehlo.subtract %arg0, %cst : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: subtract_self applies
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %r = stablehlo.subtract %a, %a : tensor<2xi32>
+  return %r : tensor<2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
+    %c = stablehlo.constant dense<0> : tensor<2xi32>
+    return %c : tensor<2xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: subtract_self does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  // Infinity less itself is NaN.
+  %r = stablehlo.subtract %a, %a : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.subtract %arg0, %arg0 : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: multiply_one applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %o = stablehlo.constant dense<1.0> : tensor<f32>
+  %b = stablehlo.broadcast_in_dim %o, dims = [] : (tensor<f32>) -> tensor<2xf32>
+  %r = stablehlo.multiply %a, %b : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    return %arg0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: multiply_one does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %o = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %r = stablehlo.multiply %a, %o : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+    %0 = stablehlo.multiply %arg0, %cst : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: multiply_zero applies
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %z = stablehlo.constant dense<0> : tensor<2xi32>
+  %r = stablehlo.multiply %a, %z : tensor<2xi32>
+  return %r : tensor<2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
+    %c = stablehlo.constant dense<0> : tensor<2xi32>
+    return %c : tensor<2xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: multiply_zero does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  // Infinity, NaN and the sign of zero.
+  %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %r = stablehlo.multiply %a, %z : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<2xf32>
+    %0 = stablehlo.multiply %arg0, %cst : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: divide_one applies
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %o = stablehlo.constant dense<1> : tensor<2xi32>
+  %r = stablehlo.divide %a, %o : tensor<2xi32>
+  return %r : tensor<2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
+    %c = stablehlo.constant dense<1> : tensor<2xi32>
+    return %arg0 : tensor<2xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: divide_one does not apply
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %o = stablehlo.constant dense<1> : tensor<2xi32>
+  // The one is divided.
+  %r = stablehlo.divide %o, %a : tensor<2xi32>
+  return %r : tensor<2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
+    %c = stablehlo.constant dense<1> : tensor<2xi32>
+    %0 = stablehlo.divide %c, %arg0 : tensor<2xi32>
+    return %0 : tensor<2xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: and_or_xor applies
+func.func @main(%a: tensor<2xui8>) -> tensor<2xui8> {
+  %o = stablehlo.constant dense<255> : tensor<2xui8>
+  %r = stablehlo.and %a, %o : tensor<2xui8>
+  return %r : tensor<2xui8>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xui8>) -> tensor<2xui8> {
+    %c = stablehlo.constant dense<255> : tensor<2xui8>
+    return %arg0 : tensor<2xui8>
+  }
+}
+// -----
+// passes: simplify
+// rule: and_or_xor does not apply
+func.func @main(%a: tensor<2xui8>) -> tensor<2xui8> {
+  %o = stablehlo.constant dense<127> : tensor<2xui8>
+  %r = stablehlo.and %a, %o : tensor<2xui8>
+  return %r : tensor<2xui8>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xui8>) -> tensor<2xui8> {
+    %c = stablehlo.constant dense<127> : tensor<2xui8>
+    %0 = stablehlo.and %arg0, %c : tensor<2xui8>
+    return %0 : tensor<2xui8>
+  }
+}
+// -----
+// passes: simplify
+// rule: idempotent applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %r = stablehlo.maximum %a, %a : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    return %arg0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: idempotent does not apply
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %r = stablehlo.maximum %a, %b : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.maximum %arg0, %arg1 : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: double_inverse applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %n = stablehlo.negate %a : tensor<2xf32>
+  %r = stablehlo.negate %n : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.negate %arg0 : tensor<2xf32>
+    return %arg0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: double_inverse does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %n = stablehlo.negate %a : tensor<2xf32>
+  %r = stablehlo.abs %n : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.negate %arg0 : tensor<2xf32>
+    %1 = stablehlo.abs %0 : tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: compare_self applies
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi1> {
+  %r = stablehlo.compare LE, %a, %a : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+  return %r : tensor<2xi1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi1> {
+    %c = stablehlo.constant dense<true> : tensor<2xi1>
+    return %c : tensor<2xi1>
+  }
+}
+// -----
+// passes: simplify
+// rule: compare_self does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xi1> {
+  // NaN is not equal to itself.
+  %r = stablehlo.compare EQ, %a, %a : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  return %r : tensor<2xi1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xi1> {
+    %0 = stablehlo.compare EQ, %arg0, %arg0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    return %0 : tensor<2xi1>
+  }
+}
+// -----
+// passes: simplify
+// rule: select_constant applies
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %p = stablehlo.constant dense<false> : tensor<i1>
+  %r = stablehlo.select %p, %a, %b : tensor<i1>, tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> tensor<2xf32> {
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    return %arg1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: select_constant does not apply
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %p = stablehlo.constant dense<[false, true]> : tensor<2xi1>
+  %r = stablehlo.select %p, %a, %b : tensor<2xi1>, tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> tensor<2xf32> {
+    %c = stablehlo.constant dense<[false, true]> : tensor<2xi1>
+    %0 = stablehlo.select %c, %arg0, %arg1 : tensor<2xi1>, tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: select_same applies
+func.func @main(%a: tensor<2xi1>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %r = stablehlo.select %a, %b, %b : tensor<2xi1>, tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi1>, %arg1: tensor<2xf32>) -> tensor<2xf32> {
+    return %arg1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: select_same does not apply
+func.func @main(%a: tensor<2xi1>, %b: tensor<2xf32>, %c: tensor<2xf32>) -> tensor<2xf32> {
+  %r = stablehlo.select %a, %b, %c : tensor<2xi1>, tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi1>, %arg1: tensor<2xf32>, %arg2: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.select %arg0, %arg1, %arg2 : tensor<2xi1>, tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: reshape_of_reshape applies
+func.func @main(%a: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %x = stablehlo.reshape %a : (tensor<2x3xf32>) -> tensor<6xf32>
+  %r = stablehlo.reshape %x : (tensor<6xf32>) -> tensor<3x2xf32>
+  return %r : tensor<3x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<3x2xf32> {
+    %0 = stablehlo.reshape %arg0 : (tensor<2x3xf32>) -> tensor<6xf32>
+    %1 = stablehlo.reshape %arg0 : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    return %1 : tensor<3x2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: reshape_of_reshape does not apply
+func.func @main(%a: tensor<2x3xf32>) -> tensor<6xf32> {
+  %x = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %r = stablehlo.reshape %x : (tensor<3x2xf32>) -> tensor<6xf32>
+  return %r : tensor<6xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<6xf32> {
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %1 = stablehlo.reshape %0 : (tensor<3x2xf32>) -> tensor<6xf32>
+    return %1 : tensor<6xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: transpose_of_transpose applies
+func.func @main(%a: tensor<2x3x4xf32>) -> tensor<4x3x2xf32> {
+  %x = stablehlo.transpose %a, dims = [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %r = stablehlo.transpose %x, dims = [1, 0, 2] : (tensor<3x4x2xf32>) -> tensor<4x3x2xf32>
+  return %r : tensor<4x3x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3x4xf32>) -> tensor<4x3x2xf32> {
+    %0 = stablehlo.transpose %arg0, dims = [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+    %1 = stablehlo.transpose %arg0, dims = [2, 1, 0] : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+    return %1 : tensor<4x3x2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: transpose_of_transpose does not apply
+func.func @main(%a: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %x = stablehlo.reverse %a, dims = [0] : tensor<2x3xf32>
+  %r = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %r : tensor<3x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<3x2xf32> {
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<2x3xf32>
+    %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    return %1 : tensor<3x2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: broadcast_of_broadcast applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2x4x3xf32> {
+  %x = stablehlo.broadcast_in_dim %a, dims = [1] : (tensor<2xf32>) -> tensor<3x2xf32>
+  %r = stablehlo.broadcast_in_dim %x, dims = [2, 0] : (tensor<3x2xf32>) -> tensor<2x4x3xf32>
+  return %r : tensor<2x4x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2x4x3xf32> {
+    %0 = stablehlo.broadcast_in_dim %arg0, dims = [1] : (tensor<2xf32>) -> tensor<3x2xf32>
+    %1 = stablehlo.broadcast_in_dim %arg0, dims = [0] : (tensor<2xf32>) -> tensor<2x4x3xf32>
+    return %1 : tensor<2x4x3xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: broadcast_of_broadcast does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<3x2xf32> {
+  %x = stablehlo.reshape %a : (tensor<2xf32>) -> tensor<1x2xf32>
+  %r = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<1x2xf32>) -> tensor<3x2xf32>
+  return %r : tensor<3x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<3x2xf32> {
+    %0 = stablehlo.reshape %arg0 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %1 = stablehlo.broadcast_in_dim %0, dims = [0, 1] : (tensor<1x2xf32>) -> tensor<3x2xf32>
+    return %1 : tensor<3x2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_slice applies
+func.func @main(%a: tensor<16xf32>) -> tensor<2xf32> {
+  %x = stablehlo.slice %a [2:14:2] : (tensor<16xf32>) -> tensor<6xf32>
+  %r = stablehlo.slice %x [1:6:3] : (tensor<6xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.slice %arg0 [2:14:2] : (tensor<16xf32>) -> tensor<6xf32>
+    %1 = stablehlo.slice %arg0 [4:11:6] : (tensor<16xf32>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_slice does not apply
+func.func @main(%a: tensor<16xf32>) -> tensor<2xf32> {
+  %x = stablehlo.reverse %a, dims = [0] : tensor<16xf32>
+  %r = stablehlo.slice %x [1:6:3] : (tensor<16xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<16xf32>
+    %1 = stablehlo.slice %0 [1:6:3] : (tensor<16xf32>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_concatenate applies
+func.func @main(%a: tensor<3xf32>, %b: tensor<4xf32>) -> tensor<2xf32> {
+  %x = stablehlo.concatenate %a, %b, dim = 0 : (tensor<3xf32>, tensor<4xf32>) -> tensor<7xf32>
+  %r = stablehlo.slice %x [4:6] : (tensor<7xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3xf32>, %arg1: tensor<4xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.concatenate %arg0, %arg1, dim = 0 : (tensor<3xf32>, tensor<4xf32>) -> tensor<7xf32>
+    %1 = stablehlo.slice %arg1 [1:3] : (tensor<4xf32>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_concatenate does not apply
+func.func @main(%a: tensor<3xf32>, %b: tensor<4xf32>) -> tensor<2xf32> {
+  %x = stablehlo.concatenate %a, %b, dim = 0 : (tensor<3xf32>, tensor<4xf32>) -> tensor<7xf32>
+  %r = stablehlo.slice %x [2:4] : (tensor<7xf32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3xf32>, %arg1: tensor<4xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.concatenate %arg0, %arg1, dim = 0 : (tensor<3xf32>, tensor<4xf32>) -> tensor<7xf32>
+    %1 = stablehlo.slice %0 [2:4] : (tensor<7xf32>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: convert_of_convert applies
+func.func @main(%a: tensor<2xi8>) -> tensor<2xf32> {
+  %x = stablehlo.convert %a : (tensor<2xi8>) -> tensor<2xi32>
+  %r = stablehlo.convert %x : (tensor<2xi32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi8>) -> tensor<2xf32> {
+    %0 = stablehlo.convert %arg0 : (tensor<2xi8>) -> tensor<2xi32>
+    %1 = stablehlo.convert %arg0 : (tensor<2xi8>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: convert_of_convert does not apply
+func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %x = stablehlo.convert %a : (tensor<2xi32>) -> tensor<2xi8>
+  %r = stablehlo.convert %x : (tensor<2xi8>) -> tensor<2xi32>
+  return %r : tensor<2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
+    %0 = stablehlo.convert %arg0 : (tensor<2xi32>) -> tensor<2xi8>
+    %1 = stablehlo.convert %0 : (tensor<2xi8>) -> tensor<2xi32>
+    return %1 : tensor<2xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: known_start applies
+func.func @main(%a: tensor<5xf32>) -> tensor<2xf32> {
+  // Clamped so that the slice lies inside.
+  %i = stablehlo.constant dense<4> : tensor<i32>
+  %r = stablehlo.dynamic_slice %a, %i, sizes = [2] : (tensor<5xf32>, tensor<i32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<5xf32>) -> tensor<2xf32> {
+    %c = stablehlo.constant dense<4> : tensor<i32>
+    %0 = stablehlo.slice %arg0 [3:5] : (tensor<5xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: known_start does not apply
+func.func @main(%a: tensor<5xf32>, %b: tensor<i32>) -> tensor<2xf32> {
+  %r = stablehlo.dynamic_slice %a, %b, sizes = [2] : (tensor<5xf32>, tensor<i32>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<5xf32>, %arg1: tensor<i32>) -> tensor<2xf32> {
+    %0 = stablehlo.dynamic_slice %arg0, %arg1, sizes = [2] : (tensor<5xf32>, tensor<i32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: fold, simplify
+// rule: known_branch applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %o = stablehlo.constant dense<1> : tensor<2xi32>
+  %q = stablehlo.compare EQ, %o, %o : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+  %h = stablehlo.slice %q [0:1] : (tensor<2xi1>) -> tensor<1xi1>
+  %w = stablehlo.reshape %h : (tensor<1xi1>) -> tensor<i1>
+  %r = "stablehlo.if"(%w) ({
+    %s = stablehlo.add %a, %a : tensor<2xf32>
+    stablehlo.return %s : tensor<2xf32>
+  }, {
+    stablehlo.return %a : tensor<2xf32>
+  }) : (tensor<i1>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %c = stablehlo.constant dense<1> : tensor<2xi32>
+    %c_0 = stablehlo.constant dense<true> : tensor<2xi1>
+    %c_1 = stablehlo.constant dense<true> : tensor<1xi1>
+    %c_2 = stablehlo.constant dense<true> : tensor<i1>
+    %0 = stablehlo.add %arg0, %arg0 : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: known_branch does not apply
+func.func @main(%a: tensor<2xf32>, %b: tensor<i1>) -> tensor<2xf32> {
+  %r = "stablehlo.if"(%b) ({
+    %s = stablehlo.add %a, %a : tensor<2xf32>
+    stablehlo.return %s : tensor<2xf32>
+  }, {
+    stablehlo.return %a : tensor<2xf32>
+  }) : (tensor<i1>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<i1>) -> tensor<2xf32> {
+    %0 = "stablehlo.if"(%arg1, %arg0) ({
+    ^bb0(%arg2: tensor<2xf32>):
+      %1 = stablehlo.add %arg2, %arg2 : tensor<2xf32>
+      stablehlo.return %1 : tensor<2xf32>
+    }, {
+    ^bb0(%arg2: tensor<2xf32>):
+      stablehlo.return %arg2 : tensor<2xf32>
+    }) {farcall.captures = 1 : i64} : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}

@@ -1,0 +1,450 @@
+//! From a module to the middle form.
+//!
+//! One walk over what the entry reaches: calls and composites are inlined, tuples taken apart, tokens and
+//! barriers left out, a branch whose predicate is a constant takes the place of its choice, and what a
+//! region uses from around it becomes an argument of it. The walk keeps its frames on the heap, so that deep
+//! chains of calls cannot overflow the stack.
+
+use std::collections::{HashMap, HashSet};
+
+use farcall_sig::DType;
+
+use crate::diag::{Diagnostic, Span};
+use crate::literal::Literal;
+use crate::module::{Func, FuncId, Inst, Module, NewInst, Region, RegionId, ValueDef, ValueId};
+use crate::op::{CustomCall, Op};
+use crate::scalar::Scalar;
+use crate::types::{FuncType, Type};
+
+/// Most instructions that a program may become when its calls are inlined.
+pub const MAX_INSTRUCTIONS: usize = 4_000_000;
+
+/// Deepest nesting of regions, counted through calls.
+pub const MAX_NESTING: usize = 1_000;
+
+/// Calls that may be active at once; the verifier's limit on the depth of call chains lies below.
+const MAX_CALL_DEPTH: usize = 1_100;
+
+/// Makes the middle form of the function `entry` of a verified, static module: a module whose only function
+/// is called like it.
+///
+/// # Errors
+/// `compile`: a parameter that cannot be passed. `compile-size`, `compile-depth`: the program is too large,
+/// or nested too deep, once its calls are inlined.
+pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
+    let mut b = Build {
+        module,
+        func: Func::with_header_of(entry),
+        activations: Vec::new(),
+        frames: Vec::new(),
+        open: vec![Open::new(Func::BODY)],
+        made: 0,
+    };
+    let mut activation = Activation::new(entry);
+    for param in entry.params() {
+        let value = b.arg(Func::BODY, entry.ty(*param), entry.span)?;
+        activation.env[param.index()] = Some(value);
+    }
+    b.activations.push(activation);
+    b.frames.push(Frame { next: entry.body().first(), exit: Exit::Entry });
+    b.drive()?;
+    let mut func = b.func;
+    func.results = func.body().returned().iter().map(|v| func.ty(*v).clone()).collect();
+    // Attributes of parameters and results are those of the entry, whose tuples are one each.
+    func.param_attrs.resize(func.params().len(), Default::default());
+    func.result_attrs.resize(func.results.len(), Default::default());
+    let mut form = Module::new(std::sync::Arc::clone(&module.source));
+    form.name.clone_from(&module.name);
+    form.attrs.clone_from(&module.attrs);
+    form.add_func(func);
+    Ok(form)
+}
+
+/// What a value of the program is.
+#[derive(Clone, Debug)]
+enum Part {
+    Tensor(ValueId),
+    Token,
+    Tuple(Vec<Part>),
+}
+
+impl Part {
+    /// The tensors in it.
+    fn leaves(&self, out: &mut Vec<ValueId>) {
+        match self {
+            Part::Tensor(id) => out.push(*id),
+            Part::Token => {}
+            Part::Tuple(parts) => parts.iter().for_each(|p| p.leaves(out)),
+        }
+    }
+
+    /// A value of a type, of tensors that come in order.
+    fn of(ty: &Type, tensors: &mut impl Iterator<Item = ValueId>) -> Option<Part> {
+        Some(match ty {
+            Type::Tensor(_) => Part::Tensor(tensors.next()?),
+            Type::Tuple(parts) => {
+                Part::Tuple(parts.iter().map(|p| Part::of(p, tensors)).collect::<Option<_>>()?)
+            }
+            _ => Part::Token,
+        })
+    }
+}
+
+/// The tensors in a type.
+fn leaves(ty: &Type, out: &mut Vec<Type>) {
+    match ty {
+        Type::Tensor(_) => out.push(ty.clone()),
+        Type::Tuple(parts) => parts.iter().for_each(|p| leaves(p, out)),
+        _ => {}
+    }
+}
+
+/// A function that is being inlined, with what its values are.
+struct Activation<'m> {
+    func: &'m Func,
+    env: Vec<Option<Part>>,
+}
+
+impl<'m> Activation<'m> {
+    fn new(func: &'m Func) -> Activation<'m> {
+        Activation { func, env: vec![None; func.value_count()] }
+    }
+}
+
+/// A region of the program that is being walked.
+struct Frame<'m> {
+    next: Option<Inst<'m>>,
+    exit: Exit<'m>,
+}
+
+/// What happens when a region of the program has been walked.
+enum Exit<'m> {
+    Entry,
+    /// Its values are the results of this call.
+    Call(Inst<'m>),
+    /// It stands in the place of this choice, whose results its values are.
+    OnlyBranch(Inst<'m>),
+    /// It is a region of this instruction, behind those that are done.
+    Region {
+        inst: Inst<'m>,
+        operands: Vec<ValueId>,
+        done: Vec<Open>,
+    },
+}
+
+/// A region that is being made, or has been.
+struct Open {
+    region: RegionId,
+    /// Values from outside by what they are in here.
+    inside: HashMap<ValueId, ValueId>,
+    /// Those that are arguments, in the order of their first use.
+    captured: Vec<ValueId>,
+}
+
+impl Open {
+    fn new(region: RegionId) -> Open {
+        Open { region, inside: HashMap::new(), captured: Vec::new() }
+    }
+}
+
+struct Build<'m> {
+    module: &'m Module,
+    func: Func,
+    activations: Vec<Activation<'m>>,
+    frames: Vec<Frame<'m>>,
+    open: Vec<Open>,
+    made: usize,
+}
+
+impl<'m> Build<'m> {
+    /// Walks regions until the entry function returns.
+    fn drive(&mut self) -> Result<(), Diagnostic> {
+        while let Some(frame) = self.frames.last_mut() {
+            let inst = frame.next;
+            frame.next = inst.and_then(Inst::next);
+            match inst {
+                Some(inst) if *inst.op() != Op::Return => self.inst(inst)?,
+                end => {
+                    let (operands, span) =
+                        end.map_or((&[][..], Span::default()), |i| (i.operands(), i.span()));
+                    let values = self.get_all(operands, span)?;
+                    self.leave(values, span)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: Inst<'m>) -> Result<(), Diagnostic> {
+        let operands = self.get_all(inst.operands(), inst.span())?;
+        let results = match inst.op() {
+            Op::Call { callee } => return self.call(inst, *callee, operands),
+            Op::Composite(c) => return self.call(inst, c.decomposition, operands),
+            Op::OptimizationBarrier => operands,
+            Op::CreateToken | Op::AfterAll => vec![Part::Token],
+            Op::Tuple => vec![Part::Tuple(operands)],
+            Op::GetTupleElement { index } => match operands.first() {
+                Some(Part::Tuple(parts)) if *index < parts.len() => vec![parts[*index].clone()],
+                _ => {
+                    return Err(internal(
+                        inst.span(),
+                        "get_tuple_element of something else than such a tuple",
+                    ));
+                }
+            },
+            Op::GetDimensionSize { dim } => {
+                let ty = inst.operands().first().and_then(|v| self.program().tensor(*v));
+                let size = ty.and_then(|t| t.dims.get(*dim)).copied().unwrap_or(0);
+                vec![self.number(i64::try_from(size).unwrap_or(i64::MAX), DType::S32, inst)?]
+            }
+            // There is one device, number 0.
+            Op::PartitionId | Op::ReplicaId => vec![self.number(0, DType::U32, inst)?],
+            Op::If | Op::Case if let Some(branch) = self.known_branch(inst, &operands) => {
+                self.frames.push(Frame { next: branch.first(), exit: Exit::OnlyBranch(inst) });
+                return Ok(());
+            }
+            _ => {
+                let mut tensors = Vec::new();
+                operands.iter().for_each(|p| p.leaves(&mut tensors));
+                return match inst.region(0) {
+                    Some(first) => self.enter_region(inst, first, tensors, Vec::new()),
+                    None => self.emit(inst, tensors, Vec::new()),
+                };
+            }
+        };
+        self.bind(inst.results(), results, inst.span())
+    }
+
+    fn number(&mut self, n: i64, dtype: DType, at: Inst<'_>) -> Result<Part, Diagnostic> {
+        let literal = Literal::scalar(dtype, Scalar::Signed(n).round_to(dtype));
+        let ty = literal.ty();
+        let new = NewInst::new(Op::Constant(literal), []).at(at.span(), at.loc().cloned());
+        let values = self.push(new, vec![ty.into()])?;
+        Ok(Part::Tensor(values[0]))
+    }
+
+    fn call(&mut self, inst: Inst<'m>, callee: FuncId, operands: Vec<Part>) -> Result<(), Diagnostic> {
+        let Some(func) = self.module.get(callee) else {
+            return Err(internal(inst.span(), "a call of a function that does not exist"));
+        };
+        if self.activations.len() > MAX_CALL_DEPTH {
+            let message = "calls are nested too deep to be inlined";
+            return Err(Diagnostic::new("compile-depth", inst.span(), message));
+        }
+        self.activations.push(Activation::new(func));
+        self.bind(func.params(), operands, inst.span())?;
+        self.frames.push(Frame { next: func.body().first(), exit: Exit::Call(inst) });
+        Ok(())
+    }
+
+    /// The branch that is taken, if a constant says so. What the others call need not be there: a program
+    /// that was exported for several platforms has a branch for each.
+    fn known_branch(&self, inst: Inst<'m>, operands: &[Part]) -> Option<Region<'m>> {
+        let Some(Part::Tensor(index)) = operands.first() else { return None };
+        let Op::Constant(index) = self.func.defining_inst(*index)?.op() else { return None };
+        let index = index.iter().next()?;
+        let last = inst.regions().len().checked_sub(1)?;
+        inst.region(match inst.op() {
+            Op::If => usize::from(!index.as_bool()),
+            _ => usize::try_from(index.as_i64()).map_or(last, |i| i.min(last)),
+        })
+    }
+
+    // --- regions
+
+    fn enter_region(
+        &mut self,
+        inst: Inst<'m>,
+        from: Region<'m>,
+        operands: Vec<ValueId>,
+        done: Vec<Open>,
+    ) -> Result<(), Diagnostic> {
+        if self.open.len() > MAX_NESTING {
+            let message = format!("regions are nested deeper than {MAX_NESTING}");
+            return Err(Diagnostic::new("compile-depth", inst.span(), message));
+        }
+        let region = self.func.new_region();
+        let program = self.program();
+        let args: Result<Vec<Part>, Diagnostic> =
+            from.args().iter().map(|a| self.arg(region, program.ty(*a), inst.span())).collect();
+        self.bind(from.args(), args?, inst.span())?;
+        self.open.push(Open::new(region));
+        self.frames.push(Frame { next: from.first(), exit: Exit::Region { inst, operands, done } });
+        Ok(())
+    }
+
+    /// Ends the innermost frame, which returned `values`.
+    fn leave(&mut self, values: Vec<Part>, span: Span) -> Result<(), Diagnostic> {
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        match frame.exit {
+            Exit::Entry => self.push_return(&values, span),
+            Exit::Call(inst) => {
+                self.activations.pop();
+                self.bind(inst.results(), values, inst.span())
+            }
+            Exit::OnlyBranch(inst) => self.bind(inst.results(), values, inst.span()),
+            Exit::Region { inst, operands, mut done } => {
+                self.push_return(&values, span)?;
+                done.extend(self.open.pop());
+                match inst.region(done.len()) {
+                    Some(next) => self.enter_region(inst, next, operands, done),
+                    None => self.emit(inst, operands, done),
+                }
+            }
+        }
+    }
+
+    fn push_return(&mut self, values: &[Part], span: Span) -> Result<(), Diagnostic> {
+        let mut tensors = Vec::new();
+        values.iter().for_each(|p| p.leaves(&mut tensors));
+        let operands: Vec<ValueId> = tensors.into_iter().map(|v| self.here(v)).collect();
+        self.push(NewInst::new(Op::Return, operands).at(span, None), Vec::new()).map(drop)
+    }
+
+    /// A value as the innermost region knows it: one from outside is captured by each region on the way, a
+    /// constant is made again.
+    fn here(&mut self, value: ValueId) -> ValueId {
+        let region = match self.func.def(value) {
+            ValueDef::Arg(region, _) => Some(region),
+            ValueDef::Result(inst, _) => self.func.inst(inst).parent().map(Region::id),
+            ValueDef::Nowhere => None,
+        };
+        let level = self.open.iter().rposition(|o| Some(o.region) == region).unwrap_or(0);
+        let Some(top) = self.open.get_mut(level + 1..) else { return value };
+        if top.is_empty() {
+            return value;
+        }
+        let innermost = self.open.len() - 1;
+        if let Some(known) = self.open[innermost].inside.get(&value) {
+            return *known;
+        }
+        if let Some(Op::Constant(literal)) = self.func.defining_inst(value).map(Inst::op) {
+            let new = NewInst::new(Op::Constant(literal.clone()), []);
+            let ty = self.func.ty(value).clone();
+            let region = self.open[innermost].region;
+            let inst = self.func.push(region, new, [ty]);
+            let copy = self.func.inst(inst).results()[0];
+            self.open[innermost].inside.insert(value, copy);
+            return copy;
+        }
+        for open in &mut self.open[level + 1..] {
+            if !open.inside.contains_key(&value) {
+                let arg = self.func.add_arg(open.region, self.func.ty(value).clone());
+                open.inside.insert(value, arg);
+                open.captured.push(value);
+            }
+        }
+        self.open[innermost].inside[&value]
+    }
+
+    /// Makes an instruction of regions that are done, and binds its results.
+    fn emit(&mut self, inst: Inst<'m>, operands: Vec<ValueId>, done: Vec<Open>) -> Result<(), Diagnostic> {
+        let mut operands: Vec<ValueId> = operands.into_iter().map(|v| self.here(v)).collect();
+        let program = self.program();
+        let mut types = Vec::new();
+        inst.results().iter().for_each(|r| leaves(program.ty(*r), &mut types));
+        // Every region gets what any of them captures.
+        let mut seen = HashSet::new();
+        let captured: Vec<ValueId> =
+            done.iter().flat_map(|d| &d.captured).copied().filter(|v| seen.insert(*v)).collect();
+        for d in &done {
+            let own = self.func.region(d.region).args().len() - d.captured.len();
+            let mut args = self.func.region(d.region).args()[..own].to_vec();
+            for value in &captured {
+                args.push(match d.inside.get(value) {
+                    Some(arg) => *arg,
+                    None => self.func.add_arg(d.region, self.func.ty(*value).clone()),
+                });
+            }
+            self.func.set_args(d.region, args);
+        }
+        let captures = u32::try_from(captured.len()).unwrap_or(u32::MAX);
+        operands.extend(captured.into_iter().map(|v| self.here(v)));
+        let op = match inst.op() {
+            Op::CustomCall(call) => Op::CustomCall(Box::new(self.typed(inst, call))),
+            op => op.clone(),
+        };
+        let new = NewInst {
+            op,
+            operands,
+            regions: done.iter().map(|d| d.region).collect(),
+            captures,
+            attrs: inst.attrs().clone(),
+            span: inst.span(),
+            loc: inst.loc().cloned(),
+        };
+        let mut values = self.push(new, types)?.into_iter();
+        let results: Option<Vec<Part>> =
+            inst.results().iter().map(|r| Part::of(program.ty(*r), &mut values)).collect();
+        let results = results.ok_or_else(|| internal(inst.span(), "results of another number"))?;
+        self.bind(inst.results(), results, inst.span())
+    }
+
+    /// A custom call that remembers tokens and tuples among its operands and results.
+    fn typed(&self, inst: Inst<'_>, call: &CustomCall) -> CustomCall {
+        let program = self.program();
+        let types = |ids: &[ValueId]| ids.iter().map(|v| program.ty(*v).clone()).collect::<Vec<_>>();
+        let (params, results) = (types(inst.operands()), types(inst.results()));
+        let plain = params.iter().chain(&results).all(|t| matches!(t, Type::Tensor(_)));
+        let types = (!plain).then(|| FuncType { params, results }.into());
+        CustomCall { types, called_computations: Vec::new(), ..call.clone() }
+    }
+
+    fn push(&mut self, new: NewInst, types: Vec<Type>) -> Result<Vec<ValueId>, Diagnostic> {
+        self.made += 1;
+        if self.made > MAX_INSTRUCTIONS {
+            let message =
+                format!("the program has more than {MAX_INSTRUCTIONS} steps when its calls are inlined");
+            return Err(Diagnostic::new("compile-size", new.span, message));
+        }
+        let region = self.open.last().map_or(Func::BODY, |o| o.region);
+        let inst = self.func.push(region, new, types);
+        Ok(self.func.inst(inst).results().to_vec())
+    }
+
+    // --- values
+
+    /// Arguments for the tensors in a type.
+    fn arg(&mut self, region: RegionId, ty: &Type, span: Span) -> Result<Part, Diagnostic> {
+        match ty {
+            Type::Tensor(_) => Ok(Part::Tensor(self.func.add_arg(region, ty.clone()))),
+            Type::Token => Ok(Part::Token),
+            Type::Tuple(parts) => {
+                let parts: Result<Vec<Part>, Diagnostic> =
+                    parts.iter().map(|p| self.arg(region, p, span)).collect();
+                Ok(Part::Tuple(parts?))
+            }
+            other => {
+                let message = format!("a parameter of type {other} cannot be passed");
+                Err(Diagnostic::new("compile", span, message))
+            }
+        }
+    }
+
+    /// The function of the program that is being inlined.
+    fn program(&self) -> &'m Func {
+        self.activations.last().expect("a function is being inlined").func
+    }
+
+    fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Part>, Diagnostic> {
+        let env = &self.activations.last().expect("a function is being inlined").env;
+        let missing = || internal(span, "a value is used before it is defined");
+        ids.iter().map(|id| env.get(id.index()).cloned().flatten().ok_or_else(missing)).collect()
+    }
+
+    fn bind(&mut self, ids: &[ValueId], values: Vec<Part>, span: Span) -> Result<(), Diagnostic> {
+        if ids.len() != values.len() {
+            return Err(internal(span, &format!("{} values for {} names", values.len(), ids.len())));
+        }
+        let env = &mut self.activations.last_mut().expect("a function is being inlined").env;
+        for (id, value) in ids.iter().zip(values) {
+            env[id.index()] = Some(value);
+        }
+        Ok(())
+    }
+}
+
+/// A program that the verifier should not have let through.
+fn internal(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::new("internal", span, format!("{what}; the verifier should have found this"))
+}

@@ -1,0 +1,99 @@
+//! One way to say what can be said in several: constants stand to the right, operations that change nothing
+//! go, and what a body hands on unchanged is captured rather than carried.
+
+use super::{Context, Pass, regions_inside_out};
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::{Compare, Direction, Op, Traits};
+
+/// Canonical forms.
+pub static PASS: Pass =
+    Pass { name: "canonicalize", about: "constants to the right; operations that change nothing go", run };
+
+fn run(func: &mut Func, _: &Context) {
+    let regions = regions_inside_out(func);
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
+        for id in insts {
+            constants_right(&mut r, id);
+            if let Some(same) = unchanged(r.func().inst(id)) {
+                r.replace(id, &[same]);
+            } else if *r.func().inst(id).op() == Op::While {
+                carried_to_captured(&mut r, id);
+            }
+        }
+    }
+}
+
+/// `c + x` is `x + c`, `c < x` is `x > c`.
+fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
+    let inst = r.func().inst(id);
+    let [a, b] = inst.operands() else { return };
+    if !is_constant(inst, *a) || is_constant(inst, *b) {
+        return;
+    }
+    let swapped = vec![*b, *a];
+    match inst.op() {
+        Op::Compare(c) => {
+            let op = Op::Compare(Compare { direction: mirrored(c.direction), ..*c });
+            r.set_operands(id, swapped);
+            r.set_op(id, op);
+        }
+        op if op.info().is(Traits::COMMUTATIVE)
+            && matches!(op, Op::Binary(_))
+            && inst.captures().is_empty() =>
+        {
+            r.set_operands(id, swapped);
+        }
+        _ => {}
+    }
+}
+
+fn mirrored(direction: Direction) -> Direction {
+    match direction {
+        Direction::Lt => Direction::Gt,
+        Direction::Gt => Direction::Lt,
+        Direction::Le => Direction::Ge,
+        Direction::Ge => Direction::Le,
+        same @ (Direction::Eq | Direction::Ne) => same,
+    }
+}
+
+fn is_constant(inst: Inst<'_>, value: ValueId) -> bool {
+    matches!(inst.func().defining_inst(value).map(Inst::op), Some(Op::Constant(_)))
+}
+
+/// The operand that the result of an instruction is, if it changes nothing.
+fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
+    let (Some(first), [result]) = (inst.operands().first().copied(), inst.results()) else { return None };
+    let func = inst.func();
+    let (from, to) = (func.tensor(first)?, func.tensor(*result)?);
+    if from != to || to.quant.is_some() {
+        return None;
+    }
+    let same = match inst.op() {
+        Op::Convert | Op::BitcastConvert | Op::Reshape => true,
+        Op::BroadcastInDim { dims } => dims.iter().copied().eq(0..to.rank()),
+        Op::Transpose { permutation } => permutation.iter().copied().eq(0..to.rank()),
+        // The same shape, so that all of it is there.
+        Op::Slice(s) => s.start.iter().all(|i| *i == 0) && s.strides.iter().all(|n| *n == 1),
+        Op::Pad(p) => p.low.iter().chain(&p.high).chain(&p.interior).all(|n| *n == 0),
+        Op::Concatenate { .. } => inst.operands().len() == 1,
+        Op::Reverse { dims } => dims.iter().all(|d| to.dims[*d] <= 1),
+        Op::DynamicSlice { .. } => true,
+        _ => false,
+    };
+    same.then_some(first)
+}
+
+/// What the body of a loop returns as it came is the same all along, and captured.
+fn carried_to_captured(r: &mut Rewriter<'_>, id: InstId) {
+    let inst = r.func().inst(id);
+    let (Some(_), Some(body)) = (inst.region(0), inst.region(1)) else { return };
+    let unchanged: Vec<usize> = (0..inst.own_operands().len())
+        .filter(|i| body.returned().get(*i) == body.own_args().get(*i))
+        .collect();
+    if !unchanged.is_empty() {
+        r.capture_carried(id, &unchanged);
+    }
+}

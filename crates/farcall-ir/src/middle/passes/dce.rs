@@ -1,0 +1,209 @@
+//! Dead code: instructions whose results nobody reads, and what loops carry and regions capture for nobody.
+//!
+//! Nobody reads a tensor without elements: a call all of whose other results are dead is not made for the
+//! sake of one (JAX's decompositions of empty matrices rely on that).
+
+use std::collections::HashSet;
+
+use super::{Context, Pass, is_pure};
+use crate::module::{Func, Inst, InstId, RegionId, ValueDef, ValueId};
+use crate::op::Op;
+use crate::types::Type;
+
+/// Dead code.
+pub static PASS: Pass =
+    Pass { name: "dce", about: "instructions, carried values and captures that nobody reads go", run };
+
+fn run(func: &mut Func, _: &Context) {
+    let live = Live::of(func);
+    sweep(func, Func::BODY, &live);
+}
+
+/// The values that something alive reads.
+struct Live {
+    values: HashSet<ValueId>,
+    /// Instructions that stay for what they do, and those around them.
+    insts: HashSet<InstId>,
+}
+
+impl Live {
+    fn of(func: &Func) -> Live {
+        let mut live = Live { values: HashSet::new(), insts: HashSet::new() };
+        let mut todo: Vec<ValueId> = func.body().returned().to_vec();
+        func.walk(&mut |inst| {
+            if *inst.op() != Op::Return && !is_pure(inst) {
+                live.keep(inst, &mut todo);
+            }
+        });
+        while let Some(value) = todo.pop() {
+            if live.values.insert(value) {
+                live.reads_of(func, value, &mut todo);
+            }
+        }
+        live
+    }
+
+    /// An instruction stays: what it needs in any case is read.
+    fn keep(&mut self, inst: Inst<'_>, todo: &mut Vec<ValueId>) {
+        if !self.insts.insert(inst.id()) {
+            return;
+        }
+        match inst.op() {
+            // Which results are computed follows from which are read.
+            Op::While => todo.extend(inst.region(0).and_then(|r| r.returned().first())),
+            Op::If | Op::Case => todo.extend(inst.own_operands()),
+            _ => {
+                todo.extend(inst.own_operands());
+                inst.regions().for_each(|r| todo.extend(r.returned()));
+            }
+        }
+        if let Some(owner) = inst.parent().and_then(|r| r.owner()) {
+            self.keep(owner, todo);
+        }
+    }
+
+    /// What a value that is read is computed from.
+    fn reads_of(&mut self, func: &Func, value: ValueId, todo: &mut Vec<ValueId>) {
+        match func.def(value) {
+            ValueDef::Result(inst, i) => {
+                let inst = func.inst(inst);
+                self.keep(inst, todo);
+                let i = i as usize;
+                match inst.op() {
+                    Op::While => {
+                        todo.extend(inst.own_operands().get(i));
+                        todo.extend(inst.region(1).and_then(|body| body.returned().get(i)));
+                        inst.regions().for_each(|r| todo.extend(r.args().get(i)));
+                    }
+                    Op::If | Op::Case => inst.regions().for_each(|r| todo.extend(r.returned().get(i))),
+                    _ => {}
+                }
+            }
+            ValueDef::Arg(region, i) => {
+                let region = func.region(region);
+                let Some(owner) = region.owner() else { return };
+                let (i, own) = (i as usize, region.own_args().len());
+                if i >= own {
+                    todo.extend(owner.captures().get(i - own));
+                } else if *owner.op() == Op::While {
+                    // What a loop carries is also its result.
+                    todo.extend(owner.results().get(i));
+                }
+            }
+            ValueDef::Nowhere => {}
+        }
+    }
+
+    fn is_read(&self, value: &ValueId) -> bool {
+        self.values.contains(value)
+    }
+}
+
+fn sweep(func: &mut Func, region: RegionId, live: &Live) {
+    let insts: Vec<InstId> = func.region(region).insts().map(|i| i.id()).collect();
+    for id in insts {
+        let inst = func.inst(id);
+        if *inst.op() == Op::Return {
+            continue;
+        }
+        if !live.insts.contains(&id) || is_for_nothing(func, inst, live) {
+            func.detach(id);
+            continue;
+        }
+        if inst.region_ids().is_empty() {
+            continue;
+        }
+        let regions = inst.region_ids().to_vec();
+        drop_captures(func, id, live);
+        match func.inst(id).op() {
+            Op::While => drop_carried(func, id, live),
+            Op::If | Op::Case => drop_chosen(func, id, live),
+            _ => {}
+        }
+        regions.into_iter().for_each(|r| sweep(func, r, live));
+    }
+}
+
+/// True for a call that is made only for tensors without elements.
+fn is_for_nothing(func: &Func, inst: Inst<'_>, live: &Live) -> bool {
+    let empty = |v: &ValueId| matches!(func.ty(*v), Type::Tensor(t) if t.elements() == Some(0));
+    matches!(inst.op(), Op::CustomCall(_))
+        && is_pure(inst)
+        && inst.results().iter().all(|v| empty(v) || !live.is_read(v))
+}
+
+/// Captures whose argument no region reads.
+fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
+    let view = func.inst(inst);
+    let own = view.own_operands().len();
+    let keep: Vec<bool> = (0..view.captures().len())
+        .map(|i| view.regions().any(|r| live.is_read(&r.captured_args()[i])))
+        .collect();
+    if keep.iter().all(|k| *k) {
+        return;
+    }
+    let operands = func.inst(inst).operands().to_vec();
+    let kept = |list: &[ValueId], own: usize| -> Vec<ValueId> {
+        let chosen = list[own..].iter().zip(&keep).filter(|(_, k)| **k).map(|(v, _)| *v);
+        list[..own].iter().copied().chain(chosen).collect()
+    };
+    for region in func.inst(inst).region_ids().to_vec() {
+        let own = func.region(region).own_args().len();
+        let args = kept(func.region(region).args(), own);
+        func.set_args(region, args);
+    }
+    let operands = kept(&operands, own);
+    let captures = operands.len() - own;
+    func.set_captures(inst, operands, captures);
+}
+
+/// What a loop carries and nobody reads.
+fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
+    let view = func.inst(inst);
+    let keep: Vec<bool> = view
+        .results()
+        .iter()
+        .enumerate()
+        .map(|(i, v)| live.is_read(v) || view.regions().any(|r| live.is_read(&r.args()[i])))
+        .collect();
+    if keep.iter().all(|k| *k) {
+        return;
+    }
+    let captures = view.captures().len();
+    let kept = |list: &[ValueId]| -> Vec<ValueId> {
+        let dropped = |i: usize| keep.get(i).is_some_and(|k| !k);
+        list.iter().enumerate().filter(|(i, _)| !dropped(*i)).map(|(_, v)| *v).collect()
+    };
+    let operands = kept(view.operands());
+    let results = kept(view.results());
+    let regions = view.region_ids().to_vec();
+    for region in &regions {
+        let args = kept(func.region(*region).args());
+        func.set_args(*region, args);
+    }
+    if let Some(ret) = regions.get(1).and_then(|r| func.region(*r).terminator()) {
+        let (id, returned) = (ret.id(), kept(ret.operands()));
+        *func.operands_mut(id) = returned;
+    }
+    func.set_captures(inst, operands, captures);
+    func.keep_results(inst, results);
+}
+
+/// What branches return and nobody reads.
+fn drop_chosen(func: &mut Func, inst: InstId, live: &Live) {
+    let view = func.inst(inst);
+    let keep: Vec<bool> = view.results().iter().map(|v| live.is_read(v)).collect();
+    if keep.iter().all(|k| *k) {
+        return;
+    }
+    let kept = |list: &[ValueId]| -> Vec<ValueId> {
+        list.iter().zip(&keep).filter(|(_, k)| **k).map(|(v, _)| *v).collect()
+    };
+    let results = kept(view.results());
+    let returns: Vec<(InstId, Vec<ValueId>)> =
+        view.regions().filter_map(|r| r.terminator()).map(|t| (t.id(), kept(t.operands()))).collect();
+    for (id, returned) in returns {
+        *func.operands_mut(id) = returned;
+    }
+    func.keep_results(inst, results);
+}

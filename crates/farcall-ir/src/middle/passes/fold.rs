@@ -1,0 +1,98 @@
+//! Constant folding: operations on constants become constants, up to a size.
+//!
+//! Only operations whose results every kernel computes to the last bit are folded: movement of elements,
+//! selection, comparison, conversion, integers and booleans, and sums, differences and products of floats,
+//! which are rounded correctly. A function such as `tanh` is left to its kernel.
+
+use super::{Context, Pass, is_pure, regions_inside_out};
+use crate::eval::{NoHost, Value, eval_inst, tensors};
+use crate::literal::Literal;
+use crate::module::{Func, Inst, InstId, Module, NewInst, Rewriter, ValueId};
+use crate::op::{Binary, Op, Unary};
+use crate::types::{TensorType, Type};
+
+/// Constant folding.
+pub static PASS: Pass = Pass { name: "fold", about: "small operations on constants become constants", run };
+
+fn run(func: &mut Func, cx: &Context) {
+    let regions = regions_inside_out(func);
+    // The evaluator wants a module around an instruction; nothing that is folded calls anything.
+    let nothing = Module::new(crate::diag::Source::none());
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
+        for id in insts {
+            if let Some(literals) = folded(&nothing, r.func().inst(id), cx) {
+                replace(&mut r, id, literals);
+            }
+        }
+    }
+}
+
+/// What an instruction gives, if that is known and small.
+fn folded(nothing: &Module, inst: Inst<'_>, cx: &Context) -> Option<Vec<Literal>> {
+    let func = inst.func();
+    if !is_exact(inst) || !inst.region_ids().is_empty() || !is_pure(inst) {
+        return None;
+    }
+    let small = |v: &ValueId| match func.ty(*v) {
+        Type::Tensor(t) => t.quant.is_none() && t.elements().is_some_and(|n| n <= cx.fold_limit),
+        _ => false,
+    };
+    if !inst.results().iter().chain(inst.operands()).all(small) {
+        return None;
+    }
+    let constant = |v: &ValueId| match func.defining_inst(*v)?.op() {
+        Op::Constant(literal) => Some(Value::Tensor(literal.clone())),
+        _ => None,
+    };
+    let operands: Vec<Value> = inst.operands().iter().map(constant).collect::<Option<_>>()?;
+    // What cannot be computed here fails where it runs.
+    let values = eval_inst(nothing, inst, &operands, &|_| None, &NoHost, cx.numerics).ok()?;
+    let literals = tensors(&values);
+    (literals.len() == inst.results().len()).then_some(literals)
+}
+
+/// True for operations that are computed to the last bit wherever they run.
+fn is_exact(inst: Inst<'_>) -> bool {
+    let of = |v: Option<&ValueId>| v.and_then(|v| inst.func().tensor(*v));
+    let discrete = |t: Option<&TensorType>| t.is_some_and(|t| t.dtype.is_integer() || t.dtype.is_bool());
+    let (first, result) = (of(inst.operands().first()), of(inst.results().first()));
+    match inst.op() {
+        Op::Unary(Unary::Negate | Unary::Not | Unary::Abs) => result.is_some_and(|t| !t.dtype.is_complex()),
+        Op::Unary(_) => discrete(first) && discrete(result),
+        Op::Binary(Binary::Add | Binary::Subtract | Binary::Multiply) => {
+            result.is_some_and(|t| !t.dtype.is_complex())
+        }
+        Op::Binary(_) => discrete(first) && discrete(result),
+        Op::Compare(_)
+        | Op::Select
+        | Op::Clamp
+        | Op::Convert
+        | Op::BitcastConvert
+        | Op::BroadcastInDim { .. }
+        | Op::Reshape
+        | Op::Transpose { .. }
+        | Op::Slice(_)
+        | Op::Concatenate { .. }
+        | Op::Pad(_)
+        | Op::Reverse { .. }
+        | Op::DynamicSlice { .. }
+        | Op::DynamicUpdateSlice => true,
+        // An iota is as small as a constant of its own.
+        _ => false,
+    }
+}
+
+fn replace(r: &mut Rewriter<'_>, inst: InstId, literals: Vec<Literal>) {
+    let at = r.func().inst(inst);
+    let (span, loc) = (at.span(), at.loc().cloned());
+    let types: Vec<Type> = at.results().iter().map(|v| r.func().ty(*v).clone()).collect();
+    let mut values = Vec::with_capacity(literals.len());
+    for (literal, ty) in literals.into_iter().zip(types) {
+        let new = NewInst::new(Op::Constant(literal), []).at(span, loc.clone());
+        let constant = r.insert_before(inst, new, [ty]);
+        values.extend_from_slice(r.func().inst(constant).results());
+    }
+    r.replace(inst, &values);
+}

@@ -1,0 +1,119 @@
+//! Loop-invariant motion: what a loop computes anew each time though it does not change moves before it.
+//!
+//! A loop may go round no time at all, so only what cannot fail moves: no calls, no loops, nothing that
+//! applies a region. ([`canonicalize`](super::canonicalize) makes what a loop carries unchanged a capture.) What makes a large tensor of a small one (`broadcast_in_dim`, `iota`, `pad`) stays, for
+//! the sake of memory and because it is cheap where it is used.
+
+use std::collections::HashMap;
+
+use super::{Context, Pass, is_pure, regions_inside_out};
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::Op;
+
+/// Loop-invariant motion.
+pub static PASS: Pass =
+    Pass { name: "licm", about: "what a loop computes anew though it does not change moves before it", run };
+
+fn run(func: &mut Func, _: &Context) {
+    // Inner loops first: what leaves one may leave the next.
+    for region in regions_inside_out(func) {
+        let loops: Vec<InstId> =
+            func.region(region).insts().filter(|i| *i.op() == Op::While).map(|i| i.id()).collect();
+        for while_ in loops {
+            hoist(func, while_);
+        }
+    }
+}
+
+/// Moves what does not change out of the regions of a loop.
+fn hoist(func: &mut Func, while_: InstId) {
+    for which in 0..func.inst(while_).region_ids().len() {
+        let region = func.inst(while_).region_ids()[which];
+        // Values of the region by what they are before the loop.
+        let view = func.region(region);
+        let captures = func.inst(while_).captures();
+        let mut outside: HashMap<ValueId, ValueId> =
+            view.captured_args().iter().copied().zip(captures.iter().copied()).collect();
+        let insts: Vec<InstId> = view.insts().map(|i| i.id()).collect();
+        let mut moved = Vec::new();
+        for id in insts {
+            let inst = func.inst(id);
+            let known = |v: &ValueId| outside.contains_key(v) || is_constant(func, *v);
+            // A constant alone gains nothing by moving.
+            let some = inst.operands().iter().any(|v| outside.contains_key(v));
+            if some && moves(inst) && inst.operands().iter().all(known) {
+                moved.push(id);
+                let results = inst.results().to_vec();
+                // For now they are known by themselves.
+                outside.extend(results.into_iter().map(|v| (v, v)));
+            }
+        }
+        if !moved.is_empty() {
+            move_out(func, while_, which, &moved, &outside);
+        }
+    }
+}
+
+/// True for instructions that may run though the loop does not, and are worth it.
+fn moves(inst: Inst<'_>) -> bool {
+    is_pure(inst)
+        && inst.region_ids().is_empty()
+        && !matches!(
+            inst.op(),
+            Op::CustomCall(_)
+                | Op::Return
+                | Op::Constant(_)
+                | Op::Iota { .. }
+                | Op::BroadcastInDim { .. }
+                | Op::Pad(_)
+                | Op::Reshape
+        )
+}
+
+fn is_constant(func: &Func, value: ValueId) -> bool {
+    matches!(func.defining_inst(value).map(Inst::op), Some(Op::Constant(_)))
+}
+
+fn move_out(
+    func: &mut Func,
+    while_: InstId,
+    which: usize,
+    moved: &[InstId],
+    outside: &HashMap<ValueId, ValueId>,
+) {
+    let mut r = Rewriter::new(func);
+    for id in moved {
+        // Constants that it takes are made again before the loop.
+        let operands = r.func().inst(*id).operands().to_vec();
+        let mut there = Vec::with_capacity(operands.len());
+        for value in operands {
+            there.push(match (outside.get(&value), r.func().defining_inst(value).map(Inst::op)) {
+                (Some(known), _) => *known,
+                (None, Some(op @ Op::Constant(_))) => {
+                    let (op, ty) = (op.clone(), r.func().ty(value).clone());
+                    r.value_before(while_, op, [], ty)
+                }
+                (None, _) => value,
+            });
+        }
+        r.set_operands(*id, there);
+        r.move_before(*id, while_);
+    }
+    // What the loop still uses of them is captured.
+    for id in moved {
+        for value in r.func().inst(*id).results().to_vec() {
+            let inside: Vec<InstId> = r
+                .users(value)
+                .iter()
+                .copied()
+                .filter(|u| {
+                    r.func().inst(*u).parent().map(|p| p.id())
+                        == Some(r.func().inst(while_).region_ids()[which])
+                })
+                .collect();
+            if !inside.is_empty() {
+                r.capture(while_, which, value, &inside);
+            }
+        }
+    }
+}

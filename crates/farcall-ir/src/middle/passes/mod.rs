@@ -1,0 +1,80 @@
+//! The passes of the middle form, one file each.
+//!
+//! A pass is a function from a program in the form to an equal one: the same bits in every result. It has a
+//! [`Pass`] entry, which [`ALL`] lists, and filetests in `filetests/passes`.
+
+pub mod canonicalize;
+pub mod cse;
+pub mod dce;
+pub mod excess;
+pub mod fold;
+pub mod licm;
+pub mod simplify;
+
+use crate::eval::Numerics;
+use crate::module::{Func, Inst, Region, RegionId};
+use crate::op::{Op, Traits};
+
+/// A pass, as pipelines and `--dump` name it.
+#[derive(Debug)]
+pub struct Pass {
+    /// Its name: that of its file.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Runs it over the only function of a module.
+    pub run: fn(&mut Func, &Context),
+}
+
+/// What passes may want to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// How the program computes.
+    pub numerics: Numerics,
+    /// Elements of the largest constant that [`fold`] makes.
+    pub fold_limit: usize,
+}
+
+impl Context {
+    /// For a way to compute, with the usual limits.
+    pub fn new(numerics: impl Into<Numerics>) -> Context {
+        Context { numerics: numerics.into(), fold_limit: 1024 }
+    }
+}
+
+/// Every pass.
+pub static ALL: &[&Pass] =
+    &[&canonicalize::PASS, &cse::PASS, &dce::PASS, &excess::PASS, &fold::PASS, &licm::PASS, &simplify::PASS];
+
+/// The pass with a name.
+pub fn named(name: &str) -> Option<&'static Pass> {
+    ALL.iter().copied().find(|p| p.name == name)
+}
+
+/// True if an instruction may be left out, made twice, or moved, as far as anyone can tell from outside:
+/// nothing in it has a side effect, and its results follow from its operands.
+pub(crate) fn is_pure(inst: Inst<'_>) -> bool {
+    let mut pure = own_purity(inst);
+    inst.regions().for_each(|r| r.walk(&mut |i| pure &= own_purity(i)));
+    pure
+}
+
+fn own_purity(inst: Inst<'_>) -> bool {
+    match inst.op() {
+        Op::CustomCall(call) => !call.has_side_effect && !inst.results().is_empty(),
+        op => !op.info().is(Traits::SIDE_EFFECT) && !op.info().is(Traits::OPAQUE),
+    }
+}
+
+/// The regions of a function, those of an instruction before the one that it stands in.
+pub(crate) fn regions_inside_out(func: &Func) -> Vec<RegionId> {
+    fn visit(region: Region<'_>, out: &mut Vec<RegionId>) {
+        for inst in region.insts() {
+            inst.regions().for_each(|r| visit(r, out));
+        }
+        out.push(region.id());
+    }
+    let mut out = Vec::new();
+    visit(func.body(), &mut out);
+    out
+}

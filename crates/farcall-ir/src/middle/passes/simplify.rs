@@ -1,0 +1,388 @@
+//! Algebraic simplification: rules by which an instruction is something simpler.
+//!
+//! Every rule has a name and a filetest with a program that it changes, and one that it must not. A rule
+//! keeps every bit: `x + 0` is `x` for integers, but not for floats, of which `-0 + 0` is `0`. Arithmetic on
+//! floats that gives an operand back is left out only where denormals are kept, since it flushes them
+//! elsewhere.
+
+use super::{Context, Pass, regions_inside_out};
+use crate::eval::Denormals;
+use crate::literal::Literal;
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::{Binary, Direction, Op, Slice, Traits, Unary};
+use crate::scalar::Scalar;
+use crate::types::TensorType;
+
+/// Algebraic simplification.
+pub static PASS: Pass = Pass { name: "simplify", about: "algebraic rules, each by its name", run };
+
+/// What an instruction becomes.
+enum Simpler {
+    /// A value that is there.
+    Value(ValueId),
+    /// A constant of one number.
+    Splat(Scalar),
+    /// Another operation on other operands.
+    Op(Op, Vec<ValueId>),
+    /// What this region of it returns.
+    Region(usize),
+}
+
+/// A rule.
+struct Rule {
+    /// As filetests name it.
+    name: &'static str,
+    apply: fn(&At<'_>) -> Option<Simpler>,
+}
+
+const fn rule(name: &'static str, apply: fn(&At<'_>) -> Option<Simpler>) -> Rule {
+    Rule { name, apply }
+}
+
+/// Tried in this order; the first that applies is taken, and the result is tried again.
+static RULES: &[Rule] = &[
+    rule("add_zero", add_zero),
+    rule("subtract_zero", subtract_zero),
+    rule("subtract_self", subtract_self),
+    rule("multiply_one", multiply_one),
+    rule("multiply_zero", multiply_zero),
+    rule("divide_one", divide_one),
+    rule("and_or_xor", and_or_xor),
+    rule("idempotent", idempotent),
+    rule("double_inverse", double_inverse),
+    rule("compare_self", compare_self),
+    rule("select_constant", select_constant),
+    rule("select_same", select_same),
+    rule("reshape_of_reshape", reshape_of_reshape),
+    rule("transpose_of_transpose", transpose_of_transpose),
+    rule("broadcast_of_broadcast", broadcast_of_broadcast),
+    rule("slice_of_slice", slice_of_slice),
+    rule("slice_of_concatenate", slice_of_concatenate),
+    rule("convert_of_convert", convert_of_convert),
+    rule("known_start", known_start),
+    rule("known_branch", known_branch),
+];
+
+/// The names of the rules.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|r| r.name)
+}
+
+/// Times that an instruction is tried again.
+const MAX_ROUNDS: usize = 8;
+
+fn run(func: &mut Func, cx: &Context) {
+    let regions = regions_inside_out(func);
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
+        for id in insts {
+            for _ in 0..MAX_ROUNDS {
+                if r.func().inst(id).parent().is_none() || !simplify(&mut r, id, cx) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
+    let at = At { inst: r.func().inst(id), keeps_denormals: cx.numerics.denormals == Denormals::Ieee };
+    let Some(simpler) = RULES.iter().find_map(|rule| (rule.apply)(&at)) else { return false };
+    match simpler {
+        Simpler::Value(value) => r.replace(id, &[value]),
+        Simpler::Splat(scalar) => {
+            let Some(ty) = at.result().cloned() else { return false };
+            let literal = Literal::splat(ty.dtype, ty.dims.clone(), scalar);
+            let value = r.value_before(id, Op::Constant(literal), [], ty);
+            r.replace(id, &[value]);
+        }
+        Simpler::Op(op, operands) => {
+            r.set_op(id, op);
+            r.set_operands(id, operands);
+        }
+        Simpler::Region(which) => r.replace_by_region(id, which),
+    }
+    true
+}
+
+/// An instruction that rules look at.
+struct At<'f> {
+    inst: Inst<'f>,
+    keeps_denormals: bool,
+}
+
+impl<'f> At<'f> {
+    fn op(&self) -> &'f Op {
+        self.inst.op()
+    }
+
+    /// The operands, if they are two.
+    fn pair(&self) -> Option<(ValueId, ValueId)> {
+        match self.inst.operands() {
+            [a, b] => Some((*a, *b)),
+            _ => None,
+        }
+    }
+
+    fn first(&self) -> Option<ValueId> {
+        self.inst.operands().first().copied()
+    }
+
+    fn ty(&self, value: ValueId) -> Option<&'f TensorType> {
+        self.inst.func().tensor(value).filter(|t| t.quant.is_none())
+    }
+
+    /// The type of the only result.
+    fn result(&self) -> Option<&'f TensorType> {
+        match self.inst.results() {
+            [one] => self.ty(*one),
+            _ => None,
+        }
+    }
+
+    /// The instruction that computes a value.
+    fn made(&self, value: ValueId) -> Option<Inst<'f>> {
+        self.inst.func().defining_inst(value)
+    }
+
+    /// The number that a value has everywhere, if that is known. Broadcasts of constants count.
+    fn number(&self, value: ValueId) -> Option<Scalar> {
+        let made = self.made(value)?;
+        match made.op() {
+            Op::Constant(literal) if literal.is_splat() || literal.len() == 1 => literal.iter().next(),
+            Op::BroadcastInDim { .. } => self.number(*made.operands().first()?),
+            _ => None,
+        }
+    }
+
+    fn is_number(&self, value: ValueId, wanted: f64) -> bool {
+        match self.number(value) {
+            Some(Scalar::Signed(n)) => n as f64 == wanted,
+            Some(Scalar::Unsigned(n)) => n as f64 == wanted,
+            Some(Scalar::Bool(b)) => f64::from(u8::from(b)) == wanted,
+            // Zeros of both signs are different numbers here.
+            Some(Scalar::Float(x)) => x.to_bits() == wanted.to_bits(),
+            _ => false,
+        }
+    }
+
+    /// True for integers and booleans.
+    fn is_discrete(&self, value: ValueId) -> bool {
+        self.ty(value).is_some_and(|t| t.dtype.is_integer() || t.dtype.is_bool())
+    }
+
+    /// True if arithmetic that gives this operand back keeps all of its bits.
+    fn keeps_bits(&self, value: ValueId) -> bool {
+        self.is_discrete(value)
+            || (self.keeps_denormals && self.ty(value).is_some_and(|t| t.dtype.is_float()))
+    }
+
+    fn is_binary(&self, op: Binary) -> Option<(ValueId, ValueId)> {
+        if *self.op() == Op::Binary(op) { self.pair() } else { None }
+    }
+}
+
+fn add_zero(at: &At<'_>) -> Option<Simpler> {
+    let (x, zero) = at.is_binary(Binary::Add)?;
+    let is_zero = if at.is_discrete(x) { at.is_number(zero, 0.0) } else { at.is_number(zero, -0.0) };
+    (at.keeps_bits(x) && is_zero).then_some(Simpler::Value(x))
+}
+
+fn subtract_zero(at: &At<'_>) -> Option<Simpler> {
+    let (x, zero) = at.is_binary(Binary::Subtract)?;
+    (at.keeps_bits(x) && at.is_number(zero, 0.0)).then_some(Simpler::Value(x))
+}
+
+/// Not for floats: infinity and NaN.
+fn subtract_self(at: &At<'_>) -> Option<Simpler> {
+    let (a, b) = at.is_binary(Binary::Subtract)?;
+    (a == b && at.is_discrete(a)).then(|| Some(Simpler::Splat(Scalar::zero(at.ty(a)?.dtype))))?
+}
+
+fn multiply_one(at: &At<'_>) -> Option<Simpler> {
+    let (x, one) = at.is_binary(Binary::Multiply)?;
+    (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Simpler::Value(x))
+}
+
+/// Not for floats: infinity, NaN, and the sign of zero.
+fn multiply_zero(at: &At<'_>) -> Option<Simpler> {
+    let (x, zero) = at.is_binary(Binary::Multiply)?;
+    (at.is_discrete(x) && at.is_number(zero, 0.0)).then_some(Simpler::Value(zero))
+}
+
+fn divide_one(at: &At<'_>) -> Option<Simpler> {
+    let (x, one) = at.is_binary(Binary::Divide)?;
+    (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Simpler::Value(x))
+}
+
+fn and_or_xor(at: &At<'_>) -> Option<Simpler> {
+    let Op::Binary(op @ (Binary::And | Binary::Or | Binary::Xor)) = at.op() else { return None };
+    let (x, y) = at.pair()?;
+    let dtype = at.ty(x)?.dtype;
+    if x == y && *op == Binary::Xor {
+        return Some(Simpler::Splat(Scalar::zero(dtype)));
+    }
+    let zero = at.is_number(y, 0.0);
+    let ones = match at.number(y) {
+        Some(Scalar::Bool(b)) => b,
+        Some(Scalar::Signed(n)) => n == -1,
+        Some(Scalar::Unsigned(n)) => n == u64::MAX >> (64 - dtype.bits()),
+        _ => false,
+    };
+    match op {
+        Binary::And if ones => Some(Simpler::Value(x)),
+        Binary::And if zero => Some(Simpler::Value(y)),
+        Binary::Or if zero => Some(Simpler::Value(x)),
+        Binary::Or if ones => Some(Simpler::Value(y)),
+        Binary::Xor if zero => Some(Simpler::Value(x)),
+        _ => None,
+    }
+}
+
+/// `max(x, x)` and the like.
+fn idempotent(at: &At<'_>) -> Option<Simpler> {
+    let (a, b) = at.pair()?;
+    let law = matches!(at.op(), Op::Binary(_)) && at.op().info().is(Traits::IDEMPOTENT);
+    (law && a == b && at.keeps_bits(a)).then_some(Simpler::Value(a))
+}
+
+/// `-(-x)`, `!(!x)`, and a reversal of a reversal.
+fn double_inverse(at: &At<'_>) -> Option<Simpler> {
+    let x = at.first()?;
+    let inner = at.made(x)?;
+    let undone = match at.op() {
+        Op::Unary(Unary::Negate) => at.keeps_bits(x),
+        Op::Unary(Unary::Not) | Op::Reverse { .. } => true,
+        _ => false,
+    };
+    (undone && inner.op() == at.op()).then(|| inner.operands().first().copied().map(Simpler::Value))?
+}
+
+/// Not for floats: NaN is not equal to itself.
+fn compare_self(at: &At<'_>) -> Option<Simpler> {
+    let Op::Compare(compare) = at.op() else { return None };
+    let (a, b) = at.pair()?;
+    let holds = matches!(compare.direction, Direction::Eq | Direction::Ge | Direction::Le);
+    (a == b && at.is_discrete(a)).then_some(Simpler::Splat(Scalar::Bool(holds)))
+}
+
+fn select_constant(at: &At<'_>) -> Option<Simpler> {
+    let ([pred, a, b], Op::Select) = (at.inst.operands(), at.op()) else { return None };
+    let Scalar::Bool(chosen) = at.number(*pred)? else { return None };
+    Some(Simpler::Value(if chosen { *a } else { *b }))
+}
+
+fn select_same(at: &At<'_>) -> Option<Simpler> {
+    let ([_, a, b], Op::Select) = (at.inst.operands(), at.op()) else { return None };
+    (a == b).then_some(Simpler::Value(*a))
+}
+
+/// The instruction that makes the first operand, if it does the same kind of thing.
+fn inner<'f>(at: &At<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
+    let made = at.made(at.first()?)?;
+    (same(at.op()) && same(made.op())).then(|| Some((made, *made.operands().first()?)))?
+}
+
+fn reshape_of_reshape(at: &At<'_>) -> Option<Simpler> {
+    let (_, x) = inner(at, |op| *op == Op::Reshape)?;
+    at.ty(x)?;
+    Some(if at.ty(x) == at.result() { Simpler::Value(x) } else { Simpler::Op(Op::Reshape, vec![x]) })
+}
+
+fn transpose_of_transpose(at: &At<'_>) -> Option<Simpler> {
+    let (made, x) = inner(at, |op| matches!(op, Op::Transpose { .. }))?;
+    let (Op::Transpose { permutation: outer }, Op::Transpose { permutation: first }) = (at.op(), made.op())
+    else {
+        return None;
+    };
+    let permutation: Vec<usize> = outer.iter().map(|d| first[*d]).collect();
+    Some(match permutation.is_sorted() {
+        true => Simpler::Value(x),
+        false => Simpler::Op(Op::Transpose { permutation }, vec![x]),
+    })
+}
+
+fn broadcast_of_broadcast(at: &At<'_>) -> Option<Simpler> {
+    let (made, x) = inner(at, |op| matches!(op, Op::BroadcastInDim { .. }))?;
+    let (Op::BroadcastInDim { dims: outer }, Op::BroadcastInDim { dims: first }) = (at.op(), made.op())
+    else {
+        return None;
+    };
+    let dims = first.iter().map(|d| outer[*d]).collect();
+    Some(Simpler::Op(Op::BroadcastInDim { dims }, vec![x]))
+}
+
+fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
+    let (made, x) = inner(at, |op| matches!(op, Op::Slice(_)))?;
+    let (Op::Slice(outer), Op::Slice(first)) = (at.op(), made.op()) else { return None };
+    let each = |f: &dyn Fn(usize) -> usize| (0..outer.start.len()).map(f).collect::<Vec<usize>>();
+    let sizes = &at.result()?.dims;
+    let start = each(&|d| first.start[d] + outer.start[d] * first.strides[d]);
+    let strides = each(&|d| first.strides[d] * outer.strides[d]);
+    let limit = each(&|d| if sizes[d] == 0 { start[d] } else { start[d] + (sizes[d] - 1) * strides[d] + 1 });
+    Some(Simpler::Op(Op::Slice(Slice { start, limit, strides }), vec![x]))
+}
+
+/// A slice that lies within one of the parts.
+fn slice_of_concatenate(at: &At<'_>) -> Option<Simpler> {
+    let Op::Slice(slice) = at.op() else { return None };
+    let made = at.made(at.first()?)?;
+    let Op::Concatenate { dim } = made.op() else { return None };
+    let mut begin = 0;
+    for part in made.operands() {
+        let end = begin + at.ty(*part)?.dims[*dim];
+        if slice.start[*dim] >= begin && slice.limit[*dim] <= end && begin < end {
+            let mut slice = slice.clone();
+            slice.start[*dim] -= begin;
+            slice.limit[*dim] -= begin;
+            return Some(Simpler::Op(Op::Slice(slice), vec![*part]));
+        }
+        begin = end;
+    }
+    None
+}
+
+/// A conversion of integers by way of a type that holds them all.
+fn convert_of_convert(at: &At<'_>) -> Option<Simpler> {
+    let (_, x) = inner(at, |op| *op == Op::Convert)?;
+    let (from, by, to) = (at.ty(x)?, at.ty(at.first()?)?, at.result()?);
+    let holds = |t: &TensorType| t.dtype.is_integer() || t.dtype.is_bool();
+    let wider = by.dtype.bits() > from.dtype.bits()
+        || (by.dtype.bits() == from.dtype.bits()
+            && by.dtype.is_unsigned_integer() == from.dtype.is_unsigned_integer());
+    // An unsigned type does not hold what is negative.
+    let signs = from.dtype.is_bool() || from.dtype.is_unsigned_integer() || !by.dtype.is_unsigned_integer();
+    if !(holds(from) && by.dtype.is_integer() && wider && signs && (holds(to) || to.dtype.is_float())) {
+        return None;
+    }
+    Some(if from == to { Simpler::Value(x) } else { Simpler::Op(Op::Convert, vec![x]) })
+}
+
+/// A dynamic slice whose start is known, and clamped as it would be.
+fn known_start(at: &At<'_>) -> Option<Simpler> {
+    let Op::DynamicSlice { sizes } = at.op() else { return None };
+    let (x, starts) = at.inst.operands().split_first()?;
+    let dims = &at.ty(*x)?.dims;
+    let mut start = Vec::with_capacity(starts.len());
+    for (d, index) in starts.iter().enumerate() {
+        let index = match at.number(*index)? {
+            Scalar::Unsigned(n) => usize::try_from(n).unwrap_or(usize::MAX),
+            n => usize::try_from(n.as_i64()).unwrap_or(0),
+        };
+        start.push(index.min(dims[d] - sizes[d]));
+    }
+    let limit = start.iter().zip(sizes).map(|(s, n)| s + n).collect();
+    Some(Simpler::Op(Op::Slice(Slice { start, limit, strides: vec![1; sizes.len()] }), vec![*x]))
+}
+
+/// A choice whose predicate is known.
+fn known_branch(at: &At<'_>) -> Option<Simpler> {
+    let last = at.inst.regions().len().checked_sub(1)?;
+    let index = || at.number(at.first()?);
+    Some(Simpler::Region(match at.op() {
+        Op::If => usize::from(!index()?.as_bool()),
+        Op::Case => usize::try_from(index()?.as_i64()).map_or(last, |i| i.min(last)),
+        _ => return None,
+    }))
+}

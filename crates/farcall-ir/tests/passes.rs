@@ -1,0 +1,149 @@
+//! The passes of the middle form, on programs as text: `filetests/passes/*.mlir`.
+//!
+//! A file holds programs that lines `// -----` split. Each begins with comments that say what is run:
+//!
+//! ```text
+//! // passes: canonicalize, cse
+//! // rule: add_zero applies            (or: does not apply; simplify.mlir only)
+//! // denormals: flush                  (else they are kept)
+//! func.func @main(…) { … }
+//! // =>
+//! module { … }                         what is left, in the middle form
+//! ```
+//!
+//! The program may be any valid one: it is brought into the middle form first. What is left has to be in the
+//! form, to be the same program when it is read again, and to compute the same bits. `UPDATE_EXPECT=1`
+//! writes what is left into the file.
+
+use std::path::{Path, PathBuf};
+
+use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval};
+use farcall_ir::middle::{self, passes, pipeline};
+use farcall_ir::{Literal, Module, Scalar, Source, Type, text, verify};
+
+const SPLIT: &str = "// -----\n";
+const RESULT: &str = "// =>\n";
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    found.retain(|p| p.extension().is_some_and(|e| e == "mlir"));
+    found.sort();
+    found
+}
+
+/// The value of a `// key: value` line.
+fn header<'t>(test: &'t str, key: &str) -> Option<&'t str> {
+    let lines = test.lines().filter_map(|l| l.strip_prefix("// "));
+    lines.filter_map(|l| l.strip_prefix(key)?.strip_prefix(": ")).next()
+}
+
+/// The middle form of a program.
+fn form(source: &str) -> Module {
+    let module = text::parse(&Source::new("test.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
+    if middle::verify(&module).is_ok() && header(source, "form").is_some() {
+        return module;
+    }
+    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let form = middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"));
+    middle::verify(&form).unwrap_or_else(|e| panic!("{e}\n{}", text::print(&form)));
+    form
+}
+
+/// What a module computes from small numbers; nothing if it calls something.
+fn results(module: &Module, numerics: Numerics) -> Option<Vec<Value>> {
+    let func = &module.funcs()[0];
+    let mut inputs = Vec::new();
+    for (n, param) in func.params().iter().enumerate() {
+        let Type::Tensor(ty) = func.ty(*param) else { return None };
+        let number = |i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64 - 2);
+        inputs.push(Value::Tensor(Literal::from_fn(ty.dtype, ty.dims.clone(), |i| {
+            convert(number(i), ty.dtype)
+        })));
+    }
+    eval(module, func, &inputs, &NoHost, numerics).ok()
+}
+
+fn convert(n: Scalar, dtype: farcall_ir::DType) -> Scalar {
+    match Scalar::zero(dtype) {
+        Scalar::Bool(_) => Scalar::Bool(n.as_i64() > 0),
+        Scalar::Signed(_) => n,
+        Scalar::Unsigned(_) => Scalar::Unsigned(n.as_i64().unsigned_abs()),
+        Scalar::Float(_) => Scalar::Float(n.as_f64() + 0.5),
+        Scalar::Complex(_) => Scalar::Complex(n.as_complex()),
+    }
+}
+
+/// Runs a test; gives what is left.
+fn run(test: &str, place: &str) -> String {
+    let source = test.split(RESULT).next().unwrap();
+    let denormals =
+        if header(test, "denormals") == Some("flush") { Denormals::Flush } else { Denormals::Ieee };
+    let numerics = Numerics { denormals, semantics: Semantics::Xla };
+    let cx = passes::Context::new(numerics);
+    let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
+    let list: Vec<_> = names
+        .split(", ")
+        .filter(|n| *n != "build")
+        .map(|n| passes::named(n).unwrap_or_else(|| panic!("{place}: there is no pass {n}")))
+        .collect();
+    let before = form(source);
+    let mut after = before.clone();
+    pipeline::run(&mut after, &list, &cx, &mut |_, _| {});
+    middle::verify(&after).unwrap_or_else(|e| panic!("{place}: {e}\n{}", text::print(&after)));
+    let printed = text::print(&after);
+    let again = text::parse(&Source::new("printed", &printed)).unwrap_or_else(|e| panic!("{place}: {e}"));
+    assert!(again == after, "{place}: it reads as another program\n{printed}");
+    // Excess precision is meant to change what is computed.
+    if !names.contains("excess") {
+        let (expected, found) = (results(&before, numerics), results(&after, numerics));
+        assert!(expected == found, "{place}: {expected:?} became {found:?}\n{printed}");
+    }
+    if let Some(rule) = header(test, "rule") {
+        let applies = !rule.ends_with("does not apply");
+        assert_eq!(applies, before != after, "{place}: {rule}\n{printed}");
+    }
+    printed
+}
+
+#[test]
+fn filetests() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut failed = Vec::new();
+    for path in files() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut out = Vec::new();
+        for (i, test) in text.split(SPLIT).enumerate() {
+            let place = format!("{} {i}", path.file_name().unwrap().to_string_lossy());
+            let left = run(test, &place);
+            let source = test.split(RESULT).next().unwrap();
+            let whole = format!("{source}{RESULT}{left}");
+            if whole != test && !update {
+                failed.push(format!("{place}:\n{left}"));
+            }
+            out.push(whole);
+        }
+        if update {
+            std::fs::write(&path, out.join(SPLIT)).unwrap();
+        }
+    }
+    assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
+}
+
+/// Every pass has its file, and every rule a program that it changes and one that it does not.
+#[test]
+fn nothing_is_untested() {
+    let stems: Vec<String> =
+        files().iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    for pass in passes::ALL {
+        assert!(stems.iter().any(|s| s == pass.name), "filetests/passes/{}.mlir is missing", pass.name);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
+    let text = std::fs::read_to_string(folder.join("simplify.mlir")).unwrap();
+    for rule in passes::simplify::rules() {
+        for verdict in ["applies", "does not apply"] {
+            let line = format!("// rule: {rule} {verdict}\n");
+            assert!(text.contains(&line), "simplify.mlir: no program with the line {line}");
+        }
+    }
+}
