@@ -10,11 +10,11 @@ use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType, Type};
 
-use crate::compile::{self, Failure};
+use crate::compile;
 use crate::custom_call::RunContext;
 use crate::plan::{InvalidPlan, Plan};
 use crate::registry::Registry;
-use crate::runtime::{Inputs, Program, RunError};
+use crate::runtime::{Inputs, LoadError, Program, RunError};
 
 /// How a program is compiled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -138,15 +138,8 @@ impl Executable {
         let verified = Instant::now();
         let module = Arc::new(module);
         let entry = entry(&module, options.entry.as_deref())?;
-        let plan =
-            compile::compile(&module, entry, registry, options.numerics()).map_err(
-                |failure| match failure {
-                    Failure::Program(diagnostics) => {
-                        CompileError::Program(diagnostics.into_error(&module.source))
-                    }
-                    Failure::Plan(error) => CompileError::Plan(error),
-                },
-            )?;
+        let plan = compile::compile(&module, entry, registry, options.numerics())
+            .map_err(|diagnostics| diagnostics.into_error(&module.source))?;
         let planned = Instant::now();
         // Refused now rather than when it runs.
         memory::admit_program(plan.memory()).map_err(|error| {
@@ -157,8 +150,12 @@ impl Executable {
             );
             CompileError::Memory { what, error }
         })?;
-        let program = Program::new(plan)
-            .map_err(|error| CompileError::Memory { what: "the program's constants".to_owned(), error })?;
+        let program = Program::new(plan).map_err(|error| match error {
+            LoadError::Plan(error) => CompileError::Plan(error),
+            LoadError::Memory(error) => {
+                CompileError::Memory { what: "the program's constants".to_owned(), error }
+            }
+        })?;
         let plan = program.plan();
         let stats = CompileStats {
             verify: verified - begin,

@@ -9,7 +9,6 @@ use farcall_sig::Signature;
 
 use super::declared;
 use super::lower::{Lowering, Lv, Operand, copy_step, internal};
-use super::lower_ops::transpose;
 use crate::custom_call::{CallError, CallSite};
 use crate::plan::{Call, CallId, Thunk, ThunkOp};
 use crate::registry::Platform;
@@ -90,15 +89,8 @@ impl<'m> Lowering<'m> {
         let op = ThunkOp::CustomCall(Call { id, aliases, side_effect });
         self.push(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span })?;
         for (written, seen, layout) in after {
-            let movement = from_layout(&written.ty, &layout);
-            let op = ThunkOp::Move(movement);
-            self.push(Thunk {
-                op,
-                inputs: vec![written],
-                outputs: vec![seen],
-                bodies: Vec::new(),
-                span: inst.span,
-            })?;
+            let given = self.row_major(written, &layout, inst.span)?;
+            results.iter_mut().for_each(|r| r.rename(seen.id, given.id));
         }
         Ok(results)
     }
@@ -166,7 +158,8 @@ impl<'m> Lowering<'m> {
                         // Major to minor: the physical order of the dimensions.
                         let order: Vec<usize> = layout.iter().rev().copied().collect();
                         check_layout(&order, &o.ty, span)?;
-                        self.moved(transpose(&o.ty, &order), o, &o.ty, span)?
+                        let laid_out = self.transposed(o, order, span)?;
+                        Operand { id: laid_out.id, ty: o.ty.clone() }
                     }
                 };
                 out.push(operand);
@@ -209,6 +202,16 @@ impl<'m> Lowering<'m> {
         let path = [&[alias.operand_index], alias.operand_tuple_indices.as_slice()].concat();
         Ok((output.ok_or_else(bad)?, position(operands, &path).ok_or_else(bad)?))
     }
+
+    /// The row-major tensor of one that lies in a layout (minor to major).
+    fn row_major(&mut self, x: Operand, layout: &[usize], span: Span) -> Result<Operand, Diagnostic> {
+        // In physical order the tensor is row-major over permuted dimensions; undo the permutation.
+        let order: Vec<usize> = layout.iter().rev().copied().collect();
+        check_layout(&order, &x.ty, span)?;
+        let dims: Vec<usize> = order.iter().map(|d| x.ty.dims[*d]).collect();
+        let inverse = (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
+        self.transposed(&Operand { id: x.id, ty: x.ty.with_dims(dims) }, inverse, span)
+    }
 }
 
 /// Number of the tensor at a path into these types, counted over all tensors in them.
@@ -241,13 +244,4 @@ fn check_layout(order: &[usize], ty: &TensorType, span: Span) -> Result<(), Diag
         return Ok(());
     }
     Err(internal(span, &format!("a layout of {ty} that is no order of its dimensions")))
-}
-
-/// The movement from a tensor that lies in a layout (minor to major) to row-major order.
-fn from_layout(ty: &TensorType, layout: &[usize]) -> crate::plan::Movement {
-    // In physical order the tensor is row-major over permuted dimensions; undo the permutation.
-    let order: Vec<usize> = layout.iter().rev().copied().collect();
-    let dims: Vec<usize> = order.iter().filter_map(|d| ty.dims.get(*d)).copied().collect();
-    let inverse: Vec<usize> = (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
-    transpose(&ty.with_dims(dims), &inverse)
 }

@@ -13,6 +13,7 @@
 //! been verified and is static.
 
 mod assign;
+mod body;
 mod coalesce;
 mod dead;
 mod declared;
@@ -30,35 +31,32 @@ use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
 use farcall_ir::{Func, Module};
 
-use crate::plan::{Base, Buffer, InvalidPlan, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
+use crate::plan::{Base, Buffer, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 use donate::Wish;
-use lower::{Home, Lowered, Operand, Step};
+use lower::{Home, Lowered, Operand, Step, VirtualId};
 pub(crate) use nested::program_of;
 
-/// Why a module could not become a plan.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The program is at fault.
-    Program(Diagnostics),
-    /// The compiler is.
-    Plan(InvalidPlan),
-}
-
-/// Compiles the function `entry` of a verified module.
+/// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.)
 pub(crate) fn compile(
     module: &Arc<Module>,
     entry: &Func,
     registry: &Registry,
     numerics: Numerics,
-) -> Result<Plan, Failure> {
-    let mut lowered = lower::lower(module, entry, registry, numerics).map_err(Failure::Program)?;
+) -> Result<Plan, Diagnostics> {
+    let mut lowered = lower::lower(module, entry, registry, numerics)?;
     dead::remove(&mut lowered);
     coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
-    let wishes = donate::wishes(entry, &lowered.results).map_err(Failure::Program)?;
-    let plan = emit(lowered, &wishes, module, numerics);
-    plan.validate().map_err(Failure::Plan)?;
-    Ok(plan)
+    let wishes = donate::wishes(entry, &lowered.results)?;
+    Ok(emit(lowered, &wishes, module, numerics))
+}
+
+/// True if this output of a step may have the place of this value, if both end and begin there: every use of the
+/// value as an operand allows it.
+fn shares(step: &Step, output: usize, value: VirtualId) -> bool {
+    let size = step.outputs[output].ty.dtype.size();
+    let mut uses = step.inputs.iter().enumerate().filter(|(_, x)| x.id == value).peekable();
+    uses.peek().is_some() && uses.all(|(i, x)| step.in_place(output, i) && x.ty.dtype.size() == size)
 }
 
 /// Finds places and writes the plan.

@@ -8,7 +8,7 @@ use farcall_ir::eval::Numerics;
 use farcall_ir::module::Inst;
 use farcall_ir::{AttrDict, Diagnostic, Func, Module, Op, Region, Type};
 
-use super::{Failure, compile};
+use super::compile;
 use crate::plan::{NestedCall, ThunkOp};
 use crate::registry::Registry;
 
@@ -58,10 +58,7 @@ pub(super) fn calls(
                     plan: Arc::new(plan),
                 });
             }
-            Some(Err(Failure::Program(diagnostics))) => mistakes.extend(diagnostics.kept().iter().cloned()),
-            Some(Err(Failure::Plan(error))) => {
-                mistakes.push(Diagnostic::new("internal", inst.span, error.to_string()));
-            }
+            Some(Err(diagnostics)) => mistakes.extend(diagnostics.kept().iter().cloned()),
             None => mistakes.push(Diagnostic::new("internal", inst.span, "a program without an entry")),
         }
     }

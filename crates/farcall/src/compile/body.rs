@@ -1,0 +1,44 @@
+//! Regions as kernels see them.
+
+use std::collections::HashMap;
+
+use farcall_ir::{Func, Inst, Region, ValueId};
+
+use crate::plan::{Body, BodyInst};
+
+/// Most instructions of a region that a kernel is shown: what has a name is short.
+const MAX_INSTS: usize = 64;
+
+/// The regions of an instruction; `None` if one is too long, holds regions, calls or tuples, or takes values from
+/// around it.
+pub(super) fn bodies(func: &Func, inst: &Inst) -> Option<Vec<Body>> {
+    inst.regions.iter().map(|region| body(func, region)).collect()
+}
+
+fn body(func: &Func, region: &Region) -> Option<Body> {
+    let (_, insts) = region.insts.split_last()?;
+    if insts.len() > MAX_INSTS {
+        return None;
+    }
+    let ty = |id: &ValueId| func.tensor(*id).cloned();
+    let mut numbers: HashMap<ValueId, usize> = region.args.iter().copied().zip(0..).collect();
+    let numbered = |ids: &[ValueId], numbers: &HashMap<ValueId, usize>| {
+        ids.iter().map(|id| numbers.get(id).copied()).collect::<Option<Vec<usize>>>()
+    };
+    let mut body = Body {
+        args: region.args.iter().map(ty).collect::<Option<_>>()?,
+        insts: Vec::with_capacity(insts.len()),
+        returned: Vec::new(),
+    };
+    for inst in insts {
+        let [result] = inst.results[..] else { return None };
+        if !inst.regions.is_empty() {
+            return None;
+        }
+        let operands = numbered(&inst.operands, &numbers)?;
+        numbers.insert(result, body.args.len() + body.insts.len());
+        body.insts.push(BodyInst { op: inst.op.clone(), operands, ty: ty(&result)? });
+    }
+    body.returned = numbered(region.returned(), &numbers)?;
+    Some(body)
+}
