@@ -92,7 +92,7 @@ impl Lowering<'_> {
         let Some(terms) = self.unrounded(inst, x)? else { return Ok(None) };
         let init = self.wide(&Op::Convert, std::slice::from_ref(init), init, inst.span)?;
         let wide = ty.with_dtype(DType::F32);
-        let sum = self.compute_with(&inst.op, vec![bodies], &[terms, init], &[wide], inst.span)?;
+        let sum = self.compute_with(&inst.op, vec![bodies], &[terms, init], &[&wide], inst.span)?;
         let Some(sum) = sum else { return Ok(None) };
         self.compute(&Op::Convert, &sum, ty, inst.span)
     }

@@ -115,8 +115,7 @@ impl<'m> Lowering<'m> {
         types: &[&TensorType],
     ) -> Result<Option<Vec<Operand>>, Diagnostic> {
         let Some(bodies) = body::bodies(self.func(), inst) else { return Ok(None) };
-        let types: Vec<TensorType> = types.iter().map(|t| (*t).clone()).collect();
-        self.compute_with(&inst.op, bodies, xs, &types, inst.span)
+        self.compute_with(&inst.op, bodies, xs, types, inst.span)
     }
 
     /// The result of an operation without regions, if there is a kernel for it.
@@ -127,7 +126,7 @@ impl<'m> Lowering<'m> {
         ty: &TensorType,
         span: Span,
     ) -> Result<Option<Operand>, Diagnostic> {
-        let results = self.compute_with(op, Vec::new(), xs, std::slice::from_ref(ty), span)?;
+        let results = self.compute_with(op, Vec::new(), xs, &[ty], span)?;
         Ok(results.and_then(|mut results| results.pop()))
     }
 
@@ -137,10 +136,10 @@ impl<'m> Lowering<'m> {
         op: &Op,
         bodies: Vec<Body>,
         xs: &[Operand],
-        types: &[TensorType],
+        types: &[&TensorType],
         span: Span,
     ) -> Result<Option<Vec<Operand>>, Diagnostic> {
-        let inputs: Vec<TensorType> = xs.iter().map(|x| x.ty.clone()).collect();
+        let inputs: Vec<&TensorType> = xs.iter().map(|x| &x.ty).collect();
         let request = Request { op, bodies: &bodies, inputs: &inputs, outputs: types };
         let Some((kernel, prepared)) = kernels::find(&request) else { return Ok(None) };
         let results: Result<Vec<Operand>, Diagnostic> = types.iter().map(|t| self.fresh(t, span)).collect();

@@ -370,6 +370,7 @@ mod tests {
             algorithm: None,
         });
         let (inputs, outputs) = ([matrix(m, k), matrix(k, n)], [matrix(m, n)]);
+        let (inputs, outputs) = (inputs.each_ref(), outputs.each_ref());
         let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs };
         let prepared = prepare(&request).unwrap();
         let mut out = vec![0f32; m * n];

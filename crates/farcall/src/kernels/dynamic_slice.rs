@@ -44,7 +44,7 @@ impl Start {
     pub(super) fn new(
         whole: &TensorType,
         part: &TensorType,
-        indices: &[TensorType],
+        indices: &[&TensorType],
         first: usize,
     ) -> Option<Start> {
         if indices.len() != whole.rank() || part.rank() != whole.rank() {

@@ -23,13 +23,16 @@ mod dot;
 mod dynamic_slice;
 mod dynamic_update_slice;
 mod elementwise;
+mod gather;
 mod iota;
 mod map;
 mod movement;
 mod number;
 mod pad;
 mod reduce;
+mod reduce_precision;
 mod reorder;
+mod sort;
 mod types;
 
 use std::fmt;
@@ -52,8 +55,11 @@ static TABLE: &[&Kernel] = &[
     &pad::KERNEL,
     &dynamic_slice::KERNEL,
     &dynamic_update_slice::KERNEL,
+    &gather::KERNEL,
     &reduce::KERNEL,
+    &reduce_precision::KERNEL,
     &dot::KERNEL,
+    &sort::KERNEL,
 ];
 
 /// A kernel: what there is to know about it.
@@ -91,9 +97,9 @@ pub(crate) struct Request<'a> {
     /// Its regions.
     pub(crate) bodies: &'a [Body],
     /// Types of the operands.
-    pub(crate) inputs: &'a [TensorType],
+    pub(crate) inputs: &'a [&'a TensorType],
     /// Types of the results.
-    pub(crate) outputs: &'a [TensorType],
+    pub(crate) outputs: &'a [&'a TensorType],
 }
 
 /// A kernel of the engine.
@@ -155,7 +161,7 @@ impl Request<'_> {
     /// True if every type has a size and plain elements, and the bodies refer to values that they have.
     fn is_sound(&self) -> bool {
         let plain =
-            |t: &TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());
+            |t: &&TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());
         self.inputs.iter().chain(self.outputs).all(plain) && self.bodies.iter().all(Body::is_sound)
     }
 }

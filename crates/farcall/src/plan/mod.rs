@@ -290,14 +290,18 @@ impl<B> Thunk<B> {
 
 impl Compute {
     /// What the kernel is asked for, for buffers of these types; `outputs` without scratch memory.
-    pub(crate) fn request<'a>(&'a self, inputs: &'a [TensorType], outputs: &'a [TensorType]) -> Request<'a> {
+    pub(crate) fn request<'a>(
+        &'a self,
+        inputs: &'a [&'a TensorType],
+        outputs: &'a [&'a TensorType],
+    ) -> Request<'a> {
         Request { op: &self.op, bodies: &self.bodies, inputs, outputs }
     }
 }
 
 /// The types of buffers.
-fn types(buffers: &[Buffer]) -> Vec<TensorType> {
-    buffers.iter().map(|b| b.ty.clone()).collect()
+fn types(buffers: &[Buffer]) -> Vec<&TensorType> {
+    buffers.iter().map(|b| &b.ty).collect()
 }
 
 impl Plan {
