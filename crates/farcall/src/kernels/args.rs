@@ -80,10 +80,10 @@ impl<'a> Args<'a> {
         self.places[self.inputs + i]
     }
 
-    /// Where the scratch memory is, behind `outputs` outputs.
+    /// Where the scratch memory is, if the kernel asked for some.
     #[inline]
-    pub(super) fn scratch_place(&self, outputs: usize) -> Place {
-        self.output_place(outputs)
+    pub(super) fn scratch_place(&self) -> Place {
+        self.places[self.places.len() - 1]
     }
 
     /// The elements of an input; for kernels whose outputs may be in the same place.
@@ -125,6 +125,19 @@ impl<'a> Args<'a> {
     #[inline]
     pub(super) unsafe fn output<T: Copy>(&self, i: usize) -> &'a mut [T] {
         let place = self.output_place(i);
+        // SAFETY: the memory is there, and the caller promises the rest.
+        unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
+    }
+
+    /// Elements in the scratch memory, as many as fit.
+    ///
+    /// # Safety
+    /// The kernel asked for scratch memory. `T` is a type of numbers, or an array of such, for which any bytes will
+    /// do, and nothing else refers to the memory meanwhile: this is called once, and the kernel is not split into
+    /// tasks.
+    #[inline]
+    pub(super) unsafe fn scratch<T: Copy>(&self) -> &'a mut [T] {
+        let place = self.scratch_place();
         // SAFETY: the memory is there, and the caller promises the rest.
         unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
     }

@@ -16,11 +16,12 @@ use super::{Kernel, Request, apart, elementwise};
 /// length of its parts and with their number.
 const SUMMANDS: usize = 96;
 
-/// Multiplications of a task: a millisecond or more.
-const TASK: usize = 1 << 24;
+/// Multiplications of a task: about a millisecond.
+const TASK: usize = 1 << 25;
 
-/// Tasks have multiples of this many rows, so that each of them has whole tiles, as one for all rows has.
-const ROWS: usize = 64;
+/// Tasks have multiples of this many rows: each of them has whole tiles, as one for all rows has, and what it
+/// costs to bring the right operand into order, which each does for itself, does not count.
+const ROWS: usize = 256;
 
 /// Where parts of the scratch memory begin.
 const ALIGNMENT: usize = 64;
@@ -112,7 +113,7 @@ impl Dot {
     /// Rows that are computed together, and how many such parts there are in all.
     fn units(&self) -> (usize, usize) {
         let row = self.n.saturating_mul(self.k).max(1);
-        let rows = if row.saturating_mul(self.m) < 2 * TASK { self.m } else { TASK / row };
+        let rows = if row.saturating_mul(self.m) < 2 * TASK { self.m } else { (TASK / row).max(1) };
         let rows = if rows < self.m { rows.next_multiple_of(ROWS) } else { self.m.max(1) };
         let units = if self.n == 0 { 0 } else { self.matrices().saturating_mul(self.m.div_ceil(rows)) };
         (rows, units)
@@ -181,7 +182,7 @@ impl SidePlace {
     fn of(self, args: &Args<'_>, i: usize) -> Place {
         match self {
             SidePlace::Input => args.input_place(i),
-            SidePlace::Scratch(at) => args.scratch_place(1).from(at),
+            SidePlace::Scratch(at) => args.scratch_place().from(at),
         }
     }
 }
@@ -230,13 +231,13 @@ impl Side {
     fn arrange(&self, args: &Args<'_>, i: usize) {
         let mut from = args.input_place(i);
         if let Some((convert, at)) = &self.widen {
-            let to = args.scratch_place(1).from(*at);
+            let to = args.scratch_place().from(*at);
             // SAFETY: the operand, and room for it in the wider type, which is apart.
             unsafe { convert.run_here(&args.with(&[from, to], 1)) };
             from = to;
         }
         if let Some((pack, at)) = &self.pack {
-            let to = args.scratch_place(1).from(*at);
+            let to = args.scratch_place().from(*at);
             // SAFETY: the operand in the wider type, and room for as much, which is apart.
             unsafe { pack.run(args.ptr(from), args.ptr(to)) };
         }
@@ -401,7 +402,7 @@ mod tests {
 
     #[test]
     fn tasks_give_the_bits_that_one_gives() {
-        let [m, k, n] = [700, 331, 211];
+        let [m, k, n] = [700, 531, 211];
         let (mut x, mut y) = (random(m * k), random(k * n));
         let d = Dot { batch: Vec::new(), m, n, k, lhs: (k, 1), rhs: (n, 1) };
         assert!(d.units().1 > 1);

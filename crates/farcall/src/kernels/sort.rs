@@ -186,7 +186,7 @@ impl Key {
 
     fn reader(&self) -> Option<ReadKeys> {
         let Key { dtype, order, descending, .. } = *self;
-        let all = u64::MAX >> (64 - 8 * dtype.size());
+        let all = u64::MAX >> 64usize.checked_sub(8 * dtype.size())?;
         let flip = if descending { all } else { 0 };
         macro_rules! float {
             ($t:ty, $nan:expr) => {{
@@ -278,7 +278,8 @@ impl Sorter {
     /// Sorts the line that begins at this element.
     fn line(&self, args: &Args<'_>, begin: usize) {
         let (n, layout) = (self.length, &self.layout);
-        let scratch = args.ptr::<u8>(args.scratch_place(self.types.len()));
+        // SAFETY: bytes that nothing else refers to.
+        let scratch = unsafe { args.scratch::<u8>() }.as_mut_ptr();
         // SAFETY: the parts of the scratch memory, which are apart, and aligned.
         let (order, spare, keys, packed) = unsafe {
             (

@@ -182,3 +182,102 @@ fn kernel(t: &Thunk, compute: &Compute) -> Result<Prepared, String> {
 fn need(holds: bool, message: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message.to_owned()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::op::Slice as SliceOp;
+    use farcall_ir::{Op, Source, text};
+
+    use super::*;
+    use crate::{CompileOptions, Executable, Registry};
+
+    /// A program with a thunk that computes, changed by `change`; what is said of it.
+    fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
+        let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+        let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap();
+        let plan = executable.plan();
+        let mut plan = Plan {
+            arena_size: plan.arena_size,
+            params: plan.params.clone(),
+            constants: plan.constants.clone(),
+            results: plan.results.clone(),
+            thunks: plan.thunks.clone(),
+            calls: plan.calls.clone(),
+            references: plan.references.clone(),
+            numerics: plan.numerics,
+            module: plan.module.clone(),
+        };
+        assert_eq!(plan.validate(), Ok(()));
+        change(&mut plan);
+        plan.validate().unwrap_err().message
+    }
+
+    fn compute(plan: &mut Plan) -> &mut Compute {
+        match &mut plan.thunks[0].op {
+            ThunkOp::Compute(compute) => compute,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const SLICE: &str = "func.func @main(%x: tensor<8xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.slice %x [6:8] : (tensor<8xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}";
+
+    const SORT: &str = "func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %y = stablehlo.add %x, %x : tensor<4xi32>
+  %0 = \"stablehlo.sort\"(%y) ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) {dimension = 0 : i64} : (tensor<4xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}";
+
+    #[test]
+    fn an_operation_that_leaves_its_buffers_is_refused() {
+        let message = changed(SLICE, |plan| {
+            let far = SliceOp { start: vec![7], limit: vec![9], strides: vec![1] };
+            compute(plan).op = Op::Slice(far);
+        });
+        assert_eq!(message, "the kernel does not serve the operation");
+        let message = changed(SLICE, |plan| compute(plan).op = Op::Select);
+        assert_eq!(message, "the kernel does not serve the operation");
+        let message = changed(SLICE, |plan| {
+            let ty = plan.thunks[0].inputs[0].ty.with_dims([9]);
+            plan.thunks[0].inputs[0].ty = ty;
+        });
+        assert_eq!(message, "in0 does not hold a tensor<9xf32>");
+    }
+
+    #[test]
+    fn scratch_memory_is_apart_and_as_much_as_is_asked_for() {
+        let scratch = |plan: &mut Plan| plan.thunks[1].outputs.len() - 1;
+        let message = changed(SORT, |plan| {
+            let last = scratch(plan);
+            let less = &mut plan.thunks[1].outputs[last];
+            less.slice.size -= 64;
+            less.ty = less.ty.with_dims([less.slice.size]);
+        });
+        assert_eq!(message, "scratch memory of another size");
+        let message = changed(SORT, |plan| {
+            let last = scratch(plan);
+            plan.thunks[1].outputs[last].slice.offset = 0;
+        });
+        assert!(message.contains("are both written"), "{message}");
+        let message = changed(SORT, |plan| {
+            let last = scratch(plan);
+            plan.thunks[1].inputs[0].slice.offset = plan.thunks[1].outputs[last].slice.offset;
+        });
+        assert!(message.contains("is written while"), "{message}");
+    }
+
+    #[test]
+    fn regions_are_not_believed() {
+        let message = changed(SORT, |plan| {
+            let ThunkOp::Compute(compute) = &mut plan.thunks[1].op else { return };
+            compute.bodies[0].insts[0].operands = vec![2, 77];
+        });
+        assert_eq!(message, "the kernel does not serve the operation");
+    }
+}
