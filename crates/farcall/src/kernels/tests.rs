@@ -246,9 +246,8 @@ fn whatever_is_asked_stays_within_its_buffers() {
             assert!(a.is_some() && a == b, "round {round}: {op:?} {inputs:?} {outputs:?}");
         }
     }
-    for kernel in TABLE.iter().filter(|k| k.name != "reduce_precision") {
-        assert!(served.get(kernel.name) > Some(&10), "{}: {served:?}", kernel.name);
-    }
+    // Each question above is one that some kernel serves now and then.
+    assert!(served.len() >= 14 && served.values().all(|n| *n > 10), "{served:?}");
 }
 
 #[test]
