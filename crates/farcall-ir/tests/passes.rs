@@ -97,7 +97,8 @@ fn run(test: &str, place: &str) -> String {
     // Excess precision is meant to change what is computed.
     if !names.contains("excess") {
         let (expected, found) = (results(&before, numerics), results(&after, numerics));
-        assert!(expected == found, "{place}: {expected:?} became {found:?}\n{printed}");
+        let same = expected.is_none() || expected == found;
+        assert!(same, "{place}: {expected:?} became {found:?}\n{printed}");
     }
     if let Some(rule) = header(test, "rule") {
         let applies = !rule.ends_with("does not apply");

@@ -26,7 +26,5 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 // plan
 // | plan: arena 64 bytes, denormals ieee
 // | in0: tensor<2xf32>
-// | const0: tensor<i32> = 0
-// | const1: tensor<i1> = true
 // | arena[0..8]:f32[2] = elementwise negate(in0:f32[2])
 // | return arena[0..8]:f32[2], in0:f32[2]

@@ -34,20 +34,20 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // | in1: tensor<i32>
 // | in2: tensor<i32>
 // | const0: tensor<i32> = 0
-// | const1: tensor<i32> = 1
-// | const2: tensor<4xi32> = 0
+// | const1: tensor<4xi32> = 0
+// | const2: tensor<i32> = 1
 // | arena[0..4]:s32[] = copy(const0:s32[])
 // | arena[64..68]:s32[] = copy(in0:s32[])
 // | arena[128..132]:s32[] = copy(in1:s32[])
-// | arena[192..208]:s32[4] = copy(const2:s32[4])
+// | arena[192..208]:s32[4] = copy(const1:s32[4])
 // | arena[256..260]:s32[] = copy(in0:s32[])
 // | arena[0..4]:s32[], arena[64..68]:s32[], arena[128..132]:s32[], arena[192..208]:s32[4], arena[256..260]:s32[] = while(arena[320..321]:pred[])
 // |  condition:
 // |   arena[320..321]:pred[] = elementwise compare.lt(arena[0..4]:s32[], in2:s32[])
 // |  body:
 // |   arena[320..324]:s32[] = elementwise add(arena[64..68]:s32[], arena[128..132]:s32[])
-// |   arena[192..208]:s32[4] = dynamic_update_slice(arena[320..324]:s32[1], arena[0..4]:s32[])
-// |   arena[320..324]:s32[] = elementwise add(arena[0..4]:s32[], const1:s32[])
+// |   arena[192..208]:s32[4] = dynamic_update_slice(arena[192..208]:s32[4], arena[320..324]:s32[1], arena[0..4]:s32[])
+// |   arena[320..324]:s32[] = elementwise add(arena[0..4]:s32[], const2:s32[])
 // |   arena[384..388]:s32[] = copy(arena[128..132]:s32[])
 // |   arena[128..132]:s32[] = copy(arena[64..68]:s32[])
 // |   arena[256..260]:s32[] = copy(arena[0..4]:s32[])

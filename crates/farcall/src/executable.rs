@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
-use farcall_ir::expand;
 use farcall_ir::memory::{self, OutOfMemory};
+use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
-use farcall_ir::{Attr, Literal, Module, ProgramError, TensorType, Type};
+use farcall_ir::{Diagnostic, Literal, Module, ProgramError, TensorType};
 
-use crate::compile::{self, Failure};
+use crate::compile;
 use crate::custom_call::RunContext;
-use crate::plan::{InvalidPlan, Plan};
+use crate::plan::{InvalidPlan, Param, Plan};
 use crate::registry::Registry;
-use crate::runtime::{Inputs, Program, RunError};
+use crate::runtime::{Inputs, LoadError, Program, RunError};
 
 /// How a program is compiled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct CompileOptions {
     /// Elements of inputs on which sizes depend, by number. The program is compiled for these: a run that
     /// gives others is an error.
     pub known: Vec<Option<Literal>>,
+    /// The passes that rewrite the program before kernels are chosen.
+    pub passes: Pipeline,
 }
 
 impl CompileOptions {
@@ -90,9 +93,6 @@ struct Inner {
     program: Arc<Program>,
     inputs: Vec<TensorType>,
     outputs: Vec<TensorType>,
-    names: Vec<Option<String>>,
-    /// Inputs that must be what the program was compiled for.
-    known: Vec<Option<Literal>>,
     stats: CompileStats,
 }
 
@@ -111,13 +111,26 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
+        Executable::compile_showing(module, registry, options, &mut |_, _| {})
+    }
+
+    /// The same; `after` sees the program in the middle form: as it is made (`build`), and after each pass, by
+    /// its name.
+    ///
+    /// # Errors
+    /// As [`compile`](Executable::compile).
+    pub fn compile_showing(
+        module: &Module,
+        registry: &Registry,
+        options: &CompileOptions,
+        after: &mut dyn FnMut(&'static str, &Module),
+    ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         verify(module)?;
         let refined = refined(module, options)?;
-        let mut module = refined.unwrap_or_else(|| module.clone());
-        require_static(&module)?;
-        expand::run(&mut module);
-        Executable::verified(module, registry, options, begin)
+        let module = refined.as_ref().unwrap_or(module);
+        require_static(module)?;
+        Executable::verified(module, registry, options, begin, after)
     }
 
     /// A program of one custom call that is a part of a verified one.
@@ -128,28 +141,41 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let Numerics { denormals, semantics } = numerics;
         let options = CompileOptions { denormals, semantics, ..CompileOptions::default() };
-        Executable::verified(module, registry, &options, Instant::now())
+        Executable::verified(&module, registry, &options, Instant::now(), &mut |_, _| {})
     }
 
     fn verified(
-        module: Module,
+        module: &Module,
         registry: &Registry,
         options: &CompileOptions,
         begin: Instant,
+        after: &mut dyn FnMut(&'static str, &Module),
     ) -> Result<Executable, CompileError> {
         let verified = Instant::now();
-        let module = Arc::new(module);
-        let entry = entry(&module, options.entry.as_deref())?;
-        let plan =
-            compile::compile(&module, entry, registry, options.numerics()).map_err(
-                |failure| match failure {
-                    Failure::Program(diagnostics) => {
-                        CompileError::Program(diagnostics.into_error(&module.source))
-                    }
-                    Failure::Plan(error) => CompileError::Plan(error),
-                },
-            )?;
+        let entry = entry(module, options.entry.as_deref())?;
+        let told = compile::Options { numerics: options.numerics(), passes: options.passes.passes() };
+        let mut plan = compile::compile(module, entry, registry, &told, after)
+            .map_err(|diagnostics| CompileError::Program(diagnostics.into_error(&module.source)))?;
+        for (param, known) in plan.params.iter_mut().zip(&options.known) {
+            param.known.clone_from(known);
+        }
         let planned = Instant::now();
+        let mut executable = Executable::from_plan(plan, registry)?;
+        if let Some(inner) = Arc::get_mut(&mut executable.inner) {
+            inner.stats.verify = verified - begin;
+            inner.stats.plan = planned - verified;
+        }
+        Ok(executable)
+    }
+
+    /// Makes a plan ready to run: checks it, lays out its constants, and instantiates the targets that it
+    /// calls, which are those of `registry`.
+    ///
+    /// # Errors
+    /// If the plan is invalid, needs more memory than there is, or calls a target that is missing or refuses
+    /// the call.
+    pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
+        let begin = Instant::now();
         // Refused now rather than when it runs.
         memory::admit_program(plan.memory()).map_err(|error| {
             let what = format!(
@@ -159,25 +185,30 @@ impl Executable {
             );
             CompileError::Memory { what, error }
         })?;
-        let program = Program::new(plan)
-            .map_err(|error| CompileError::Memory { what: "the program's constants".to_owned(), error })?;
-        let plan = program.plan();
+        let source = Arc::clone(&plan.source);
+        let program = |diagnostics: Vec<Diagnostic>| {
+            CompileError::Program(Diagnostics::from_iter(diagnostics).into_error(&source))
+        };
+        let loaded = Program::new(plan, registry).map_err(|error| match error {
+            LoadError::Plan(error) => CompileError::Plan(error),
+            LoadError::Memory(error) => {
+                CompileError::Memory { what: "the program's constants".to_owned(), error }
+            }
+            LoadError::Targets(missing) => program(missing),
+            LoadError::Calls(refused) => program(refused.iter().filter_map(|e| e.diagnostic()).collect()),
+        })?;
+        let plan = loaded.plan();
         let stats = CompileStats {
-            verify: verified - begin,
-            plan: planned - verified,
-            load: planned.elapsed(),
+            verify: Duration::ZERO,
+            plan: Duration::ZERO,
+            load: begin.elapsed(),
             arena_bytes: plan.arena_size,
             constant_bytes: plan.constant_bytes(),
             thunks: plan.thunk_counts(),
         };
         let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
         let outputs = plan.results.iter().map(|r| r.ty.clone()).collect();
-        // Tokens are no inputs.
-        let params = entry.params().iter().zip(&entry.param_attrs);
-        let names =
-            params.filter(|(p, _)| *entry.ty(**p) != Type::Token).map(|(_, attrs)| name(attrs)).collect();
-        let known = options.known.clone();
-        let inner = Inner { inputs, outputs, names, known, stats, program: Arc::new(program) };
+        let inner = Inner { inputs, outputs, stats, program: Arc::new(loaded) };
         Ok(Executable { inner: Arc::new(inner) })
     }
 
@@ -239,6 +270,11 @@ impl Executable {
         self.inner.program.run(Inputs::Owned(inputs), Some(run))
     }
 
+    /// The name of an input, if the program has one for it.
+    fn name(&self, index: usize) -> Option<String> {
+        self.plan().params.get(index)?.name.clone()
+    }
+
     /// Compares number and types of inputs with those of the program.
     fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
         let wanted = self.inputs();
@@ -254,19 +290,16 @@ impl Executable {
             if input.dtype() != ty.dtype || input.dims() != &*ty.dims {
                 return Err(RunError::Input {
                     index,
-                    name: self.inner.names.get(index).cloned().flatten(),
+                    name: self.name(index),
                     expected: ty.to_string(),
                     found: input.ty().to_string(),
                 });
             }
         }
-        let differs =
-            |(given, known): (&Literal, &Option<Literal>)| known.as_ref().is_some_and(|k| k != given);
-        match inputs.iter().zip(&self.inner.known).position(differs) {
+        let differs = |(given, param): (&Literal, &Param)| param.known.as_ref().is_some_and(|k| k != given);
+        match inputs.iter().zip(&self.plan().params).position(differs) {
             None => Ok(()),
-            Some(index) => {
-                Err(RunError::KnownInput { index, name: self.inner.names.get(index).cloned().flatten() })
-            }
+            Some(index) => Err(RunError::KnownInput { index, name: self.name(index) }),
         }
     }
 }
@@ -284,9 +317,4 @@ pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Modul
     let refined = refine::refine(module, entry, options.inputs.as_deref(), &options.known)?;
     verify(&refined)?;
     Ok(Some(refined))
-}
-
-/// The name that a parameter was given by the program that wrote the text.
-fn name(attrs: &farcall_ir::AttrDict) -> Option<String> {
-    attrs.get("jax.arg_info").and_then(Attr::as_str).map(str::to_owned)
 }

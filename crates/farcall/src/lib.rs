@@ -10,6 +10,7 @@
 //! - [`op_program`]: the program of one call of an op, for running ops on arrays.
 //! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
 //! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
+//! - `kernels`: the loops that compute operations, in one table, which all three ask.
 //! - [`custom_call`]: the host side of XLA's C interface.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 
@@ -20,6 +21,7 @@ pub mod eval_host;
 mod executable;
 mod float_control;
 mod interrupt;
+mod kernels;
 mod op_program;
 pub mod plan;
 pub mod registry;

@@ -113,3 +113,19 @@ module {
     return %arg0 : tensor<f32>
   }
 }
+// -----
+// passes: dce
+// Nothing is called for the sake of a tensor without elements.
+func.func @main(%a: tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<0x3xf32>) {
+  %0:2 = stablehlo.custom_call @qr(%a) : (tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<3xf32>)
+  %1 = stablehlo.sine %0#0 : tensor<0x3xf32>
+  return %0#0, %1 : tensor<0x3xf32>, tensor<0x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<0x3xf32>) {
+    %cst = stablehlo.constant dense<> : tensor<0x3xf32>
+    %cst_0 = stablehlo.constant dense<> : tensor<0x3xf32>
+    return %cst, %cst_0 : tensor<0x3xf32>, tensor<0x3xf32>
+  }
+}

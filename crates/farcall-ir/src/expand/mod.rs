@@ -18,7 +18,7 @@ pub(crate) use einsum::Config as EinsumConfig;
 pub(crate) use select::axes as index_select_axes;
 
 use crate::literal::Literal;
-use crate::module::{Func, Inst, InstId, Module, ValueId, ValueMap};
+use crate::module::{Func, Inst, InstId, ValueId, ValueMap};
 use crate::op::{Broadcasted, Derived, DotGeneral, Op};
 use crate::types::{TensorType, Type};
 use builder::Builder;
@@ -42,25 +42,22 @@ pub(crate) fn function(
 /// Puts simpler operations in the place of those that are defined by them. Operations on quantized tensors
 /// stay: they are done on the real numbers that these stand for.
 ///
-/// The module must have been verified, and be static.
-pub fn run(module: &mut Module) {
-    for id in module.func_ids() {
-        let func = module.func_mut(id);
-        let mut derived = Vec::new();
-        func.walk(&mut |inst| {
-            if matches!(inst.op(), Op::Derived(_)) {
-                derived.push(inst.id());
-            }
-        });
-        let mut replaced = ValueMap::new();
-        for inst in derived {
-            if let Some(values) = expanded(func, inst) {
-                replaced.extend(func.inst(inst).results().iter().copied().zip(values));
-                func.detach(inst);
-            }
+/// The function must have been verified, and be static.
+pub fn run(func: &mut Func) {
+    let mut derived = Vec::new();
+    func.walk(&mut |inst| {
+        if matches!(inst.op(), Op::Derived(_)) {
+            derived.push(inst.id());
         }
-        func.replace_operands(&replaced);
+    });
+    let mut replaced = ValueMap::new();
+    for inst in derived {
+        if let Some(values) = expanded(func, inst) {
+            replaced.extend(func.inst(inst).results().iter().copied().zip(values));
+            func.detach(inst);
+        }
     }
+    func.replace_operands(&replaced);
 }
 
 /// Puts what an instruction is before it: the values that its results are. `None` if it is nothing simpler.

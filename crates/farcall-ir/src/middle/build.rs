@@ -22,6 +22,10 @@ pub const MAX_INSTRUCTIONS: usize = 4_000_000;
 /// Deepest nesting of regions, counted through calls.
 pub const MAX_NESTING: usize = 1_000;
 
+/// Elements of the largest constant that is made again in a region rather than captured, unless all of its
+/// elements are equal.
+const SMALL: usize = 64;
+
 /// Calls that may be active at once; the verifier's limit on the depth of call chains lies below.
 const MAX_CALL_DEPTH: usize = 1_100;
 
@@ -302,7 +306,7 @@ impl<'m> Build<'m> {
     }
 
     /// A value as the innermost region knows it: one from outside is captured by each region on the way, a
-    /// constant is made again.
+    /// small constant is made again.
     fn here(&mut self, value: ValueId) -> ValueId {
         let region = match self.func.def(value) {
             ValueDef::Arg(region, _) => Some(region),
@@ -318,7 +322,9 @@ impl<'m> Build<'m> {
         if let Some(known) = self.open[innermost].inside.get(&value) {
             return *known;
         }
-        if let Some(Op::Constant(literal)) = self.func.defining_inst(value).map(Inst::op) {
+        if let Some(Op::Constant(literal)) = self.func.defining_inst(value).map(Inst::op)
+            && (literal.len() <= SMALL || literal.is_splat())
+        {
             let new = NewInst::new(Op::Constant(literal.clone()), []);
             let ty = self.func.ty(value).clone();
             let region = self.open[innermost].region;
@@ -386,7 +392,8 @@ impl<'m> Build<'m> {
         let types = |ids: &[ValueId]| ids.iter().map(|v| program.ty(*v).clone()).collect::<Vec<_>>();
         let (params, results) = (types(inst.operands()), types(inst.results()));
         let plain = params.iter().chain(&results).all(|t| matches!(t, Type::Tensor(_)));
-        let types = (!plain).then(|| FuncType { params, results }.into());
+        // A call that was in the form already remembers what it had before.
+        let types = if plain { call.types.clone() } else { Some(FuncType { params, results }.into()) };
         CustomCall { types, called_computations: Vec::new(), ..call.clone() }
     }
 

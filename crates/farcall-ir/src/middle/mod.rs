@@ -13,7 +13,7 @@
 //!   ([`CustomCall::types`](crate::op::CustomCall::types));
 //! - regions are closed: what a region uses from around it is an operand of its instruction, behind the
 //!   operation's own, and an argument of every region, behind the operation's own
-//!   ([`Inst::captures`](crate::module::Inst::captures)). Constants are not captured but made again.
+//!   ([`Inst::captures`](crate::module::Inst::captures)). Small constants are not captured but made again.
 //!
 //! So a pass can look at one region at a time, and knows all that goes into it. [`verify`] says whether a
 //! module is in the form. It is printed and read as any module; captures are the attribute

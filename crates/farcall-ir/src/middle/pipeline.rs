@@ -1,10 +1,14 @@
 //! Passes one after the other.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::passes::{self, Context, Pass};
 use crate::module::{FuncId, Module};
 
 /// What the compiler runs before it chooses kernels, in order.
-pub static DEFAULT: &[&Pass] = &[
+static DEFAULT: &[&Pass] = &[
+    &passes::expand::PASS,
     &passes::excess::PASS,
     &passes::canonicalize::PASS,
     &passes::fold::PASS,
@@ -15,9 +19,87 @@ pub static DEFAULT: &[&Pass] = &[
     &passes::dce::PASS,
 ];
 
-/// The passes that every program needs: those without which it would be computed otherwise, or would not
-/// leave out what it need not run.
-pub static MINIMAL: &[&Pass] = &[&passes::excess::PASS, &passes::dce::PASS];
+/// Those that every program needs: without them it would be computed otherwise, or would not leave out what
+/// need not run.
+static NEEDED: &[&Pass] = &[&passes::expand::PASS, &passes::excess::PASS, &passes::dce::PASS];
+
+/// A list of passes. It is written `canonicalize,cse`.
+#[derive(Clone)]
+pub struct Pipeline(Vec<&'static Pass>);
+
+impl Pipeline {
+    /// Only the passes that every program needs.
+    pub fn needed() -> Pipeline {
+        Pipeline(NEEDED.to_vec())
+    }
+
+    /// The passes, in order.
+    pub fn passes(&self) -> &[&'static Pass] {
+        &self.0
+    }
+
+    /// The same list without a pass. Those that every program needs stay.
+    pub fn without(&self, name: &str) -> Pipeline {
+        let needed = |p: &Pass| NEEDED.iter().any(|n| n.name == p.name);
+        Pipeline(self.0.iter().copied().filter(|p| p.name != name || needed(p)).collect())
+    }
+}
+
+/// What the compiler runs unless it is told otherwise.
+impl Default for Pipeline {
+    fn default() -> Pipeline {
+        Pipeline(DEFAULT.to_vec())
+    }
+}
+
+impl PartialEq for Pipeline {
+    fn eq(&self, other: &Pipeline) -> bool {
+        self.0.iter().map(|p| p.name).eq(other.0.iter().map(|p| p.name))
+    }
+}
+
+impl Eq for Pipeline {}
+
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|p| p.name).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A name in a list that is no pass.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("there is no pass {name:?}{}", near.first().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
+pub struct UnknownPass {
+    /// As written.
+    pub name: String,
+    /// Names that are close to it.
+    pub near: Vec<String>,
+}
+
+/// Names between commas.
+impl FromStr for Pipeline {
+    type Err = UnknownPass;
+
+    fn from_str(text: &str) -> Result<Pipeline, UnknownPass> {
+        let names = text.split(',').map(str::trim).filter(|n| !n.is_empty());
+        let passes: Result<Vec<&'static Pass>, UnknownPass> = names
+            .map(|name| {
+                passes::named(name).ok_or_else(|| {
+                    let near = farcall_sig::nearest::nearest(name, passes::ALL.iter().map(|p| p.name));
+                    UnknownPass { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
+                })
+            })
+            .collect();
+        Ok(Pipeline(passes?))
+    }
+}
 
 /// Runs passes over a module in the middle form. `after` is called with the name of each and what it left.
 ///

@@ -2,7 +2,7 @@
 //!
 //! A value lives from the first step that writes it to the last that reads it; one that a loop uses
 //! but that was there before the loop lives until the loop ends. An output may take over the place of
-//! an input that ends at the same step, where the operation allows that ([`ThunkOp::in_place`]).
+//! an input that ends at the same step, where the operation allows that ([`Thunk::in_place`](crate::plan::Thunk::in_place)).
 //!
 //! A donated input is a place of its own, which its result takes at last. Until then it goes from heir
 //! to heir like a place in the arena, as long as the heir ends before the result begins.
@@ -12,6 +12,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::donate::Wish;
 use super::lower::{Home, Operand, Step};
+use super::shares;
 use crate::plan::{ALIGNMENT, ParamId, ThunkOp};
 
 /// Places of all temporary values.
@@ -159,10 +160,10 @@ impl Liveness {
 
     /// Notes the inputs in whose place a result is written for the first time.
     fn note_heirs(&mut self, step: &Step) {
-        for output in step.outputs.iter().filter(|_| step.op.in_place()) {
+        for (o, output) in step.outputs.iter().enumerate() {
             let v = output.id.index();
             if let Some(inputs) = self.wanted.get_mut(&v).filter(|_| self.first[v] == u32::MAX) {
-                let same = step.inputs.iter().filter(|x| x.ty.dtype.size() == output.ty.dtype.size());
+                let same = step.inputs.iter().filter(|x| shares(step, o, x.id));
                 inputs.extend(same.map(|x| x.id.index()));
             }
         }
@@ -228,16 +229,15 @@ impl Arena<'_> {
     fn outputs(&mut self, step: &Step, at: u32) {
         self.expire(at);
         let mut taken = Vec::new();
-        for output in &step.outputs {
+        for (o, output) in step.outputs.iter().enumerate() {
             let v = output.id.index();
             let placed = self.offsets[v] != usize::MAX || self.donated[v].is_some();
-            if self.values[v].0 != Home::Temp || placed || self.inherit(step, output, at) {
+            if self.values[v].0 != Home::Temp || placed || self.inherit(step, o, at) {
                 continue;
             }
             let heir = step.inputs.iter().find(|input| {
                 let w = input.id.index();
-                step.op.in_place()
-                    && input.ty.dtype.size() == output.ty.dtype.size()
+                shares(step, o, input.id)
                     && self.values[w] == (Home::Temp, self.values[v].1)
                     && self.live.last[w] == at
                     && self.offsets[w] != usize::MAX
@@ -258,8 +258,8 @@ impl Arena<'_> {
     }
 
     /// Puts an output into a donated input's memory, if it may have it.
-    fn inherit(&mut self, step: &Step, output: &Operand, at: u32) -> bool {
-        let (v, live) = (output.id.index(), self.live);
+    fn inherit(&mut self, step: &Step, output: usize, at: u32) -> bool {
+        let (v, live) = (step.outputs[output].id.index(), self.live);
         let values = self.values;
         // Only a slot that was promised to it, or one that an input has now, can be for this output.
         let slots = &mut self.slots;
@@ -270,13 +270,9 @@ impl Arena<'_> {
             let slot = &slots.all[*i];
             let (w, heir) = (slot.holder, slot.heir);
             let over = live.last[w] < at;
-            let in_place = step.op.in_place()
-                && live.last[w] == at
+            let in_place = live.last[w] == at
                 && values[w].1 == values[v].1
-                && step
-                    .inputs
-                    .iter()
-                    .any(|x| x.id.index() == w && x.ty.dtype.size() == output.ty.dtype.size());
+                && step.inputs.iter().any(|x| x.id.index() == w && shares(step, output, x.id));
             let handed_on = || {
                 live.last[v] < live.first[heir]
                     || (live.last[v] == live.first[heir]

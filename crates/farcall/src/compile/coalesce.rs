@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::lower::{Home, Operand, Step, VirtualId};
+use super::shares;
 use crate::plan::ThunkOp;
 
 /// Removes copies at the ends of bodies where that is safe.
@@ -50,32 +51,32 @@ impl Names {
 
 /// Where each value is read and first written. Positions count steps in order of the text; the
 /// operands of a step that has bodies count where it ends.
-struct Touches {
+struct Touches<'a> {
     reads: Vec<Vec<u32>>,
     first_write: Vec<u32>,
-    /// By position: the inputs that may share the place of the output.
-    in_place: Vec<bool>,
+    /// The step at each position; `None` where one that has bodies ends.
+    steps: Vec<Option<&'a Step>>,
 }
 
-impl Touches {
-    fn of(steps: &[Step], values: usize) -> Touches {
+impl<'a> Touches<'a> {
+    fn of(steps: &'a [Step], values: usize) -> Touches<'a> {
         let mut t = Touches {
             reads: vec![Vec::new(); values],
             first_write: vec![u32::MAX; values],
-            in_place: Vec::new(),
+            steps: Vec::new(),
         };
         t.visit(steps);
         t
     }
 
-    fn visit(&mut self, steps: &[Step]) {
+    fn visit(&mut self, steps: &'a [Step]) {
         for step in steps {
-            self.in_place.push(step.op.in_place());
+            self.steps.push(Some(step));
             step.bodies.iter().for_each(|b| self.visit(b));
             if !step.bodies.is_empty() {
-                self.in_place.push(false);
+                self.steps.push(None);
             }
-            let at = self.in_place.len() as u32 - 1;
+            let at = self.steps.len() as u32 - 1;
             step.inputs.iter().for_each(|i| self.reads[i.id.index()].push(at));
             for o in &step.outputs {
                 let first = &mut self.first_write[o.id.index()];
@@ -83,12 +84,20 @@ impl Touches {
             }
         }
     }
+
+    /// True if `value`, which begins to be written at this position, may lie where `other` lies, which is read
+    /// there.
+    fn shares(&self, at: u32, value: VirtualId, other: VirtualId) -> bool {
+        let Some(step) = self.steps[at as usize] else { return false };
+        let mut written = step.outputs.iter().enumerate().filter(|(_, o)| o.id == value);
+        written.all(|(o, _)| shares(step, o, other))
+    }
 }
 
 fn find(
     steps: &[Step],
     kind: Kind,
-    touches: &Touches,
+    touches: &Touches<'_>,
     values: &[(Home, usize)],
     names: &mut Names,
     at: &mut u32,
@@ -117,7 +126,7 @@ fn tail(
     step: &Step,
     body: &[Step],
     span: std::ops::Range<u32>,
-    touches: &Touches,
+    touches: &Touches<'_>,
     values: &[(Home, usize)],
     names: &mut Names,
 ) {
@@ -141,7 +150,7 @@ fn tail(
         let free = touches.reads[to.index()]
             .iter()
             .filter(|r| span.contains(r))
-            .all(|r| *r < begins || (*r == begins && touches.in_place[begins as usize]));
+            .all(|r| *r < begins || (*r == begins && touches.shares(begins, from, to)));
         if free {
             names.0[from.index()] = Some(to);
         }

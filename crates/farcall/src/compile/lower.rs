@@ -1,37 +1,21 @@
-//! From a module to a tree of thunks over values without a place.
+//! From the middle form to a tree of thunks over values without a place.
 //!
-//! Calls and composites are inlined; reshapes, barriers, tuples and tokens leave nothing behind.
-//! The walk keeps its frames on the heap, so that deep call chains cannot overflow the stack.
+//! An instruction is a thunk, but for a few: a reshape is another view of the same value, the last steps of
+//! a body copy what it returns to where it is expected, and a custom call may want its operands in another
+//! layout. The walk keeps its frames on the heap, so that deep nesting cannot overflow the stack.
 //!
-//! **Invariants of the result.** A value is written by one thunk, or by several that each fill a
-//! part of it before anyone reads it; or it is the copy of an operand that a custom call changes in
-//! place; or it is the carried value of a loop (written before the loop
-//! and by the last thunks of its body) or a result of a branch (written by the last thunks of every
-//! branch).
+//! **Invariants of the result.** A value is written by one thunk; or it is the copy of an operand that a
+//! custom call changes in place; or it is the carried value of a loop (written before the loop and by the
+//! last thunks of its body) or a result of a branch (written by the last thunks of every branch).
 
-use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use farcall_ir::diag::Diagnostics;
-use farcall_ir::eval::Numerics;
-use farcall_ir::{
-    Diagnostic, Func, FuncId, Inst, InstId, Literal, Module, Op, Region, Span, TensorType, Type, ValueId,
-};
+use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, ValueId};
 
-use super::excess::Arithmetic;
-use crate::custom_call::CallSite;
-use crate::plan::{ConstantId, ParamId, ReferenceSite, Thunk, ThunkOp};
+use super::Options;
+use crate::plan::{CallSpec, ConstantId, ParamId, ReferenceSite, Thunk, ThunkOp};
 use crate::registry::Registry;
-
-/// Most thunks that a program may become when its calls are inlined.
-const MAX_THUNKS: usize = 4_000_000;
-
-/// Deepest nesting of loops and branches, counted through calls.
-const MAX_NESTING: usize = 1_000;
-
-/// Calls that may be active at once; the verifier's limit on the depth of call chains lies below.
-const MAX_CALL_DEPTH: usize = 1_100;
 
 /// A value that thunks read and write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -61,7 +45,7 @@ pub(super) struct Operand {
 
 pub(super) type Step = Thunk<Operand>;
 
-/// What lowering makes of a module.
+/// What lowering makes of a program.
 pub(super) struct Lowered {
     /// Home and bytes of every value.
     pub(super) values: Vec<(Home, usize)>,
@@ -69,201 +53,92 @@ pub(super) struct Lowered {
     pub(super) constants: Vec<Literal>,
     pub(super) results: Vec<Operand>,
     pub(super) steps: Vec<Step>,
-    pub(super) calls: Vec<Arc<CallSite>>,
+    pub(super) calls: Vec<CallSpec>,
     pub(super) references: Vec<ReferenceSite>,
 }
 
-/// Lowers the function `entry`.
+/// Lowers a program in the middle form.
 pub(super) fn lower(
-    module: &Module,
-    entry: &Func,
+    form: &Module,
     registry: &Registry,
-    numerics: Numerics,
+    options: &Options<'_>,
 ) -> Result<Lowered, Diagnostics> {
+    let func = &form.funcs()[0];
     let mut l = Lowering {
-        module,
+        form,
+        func,
         registry,
-        numerics,
+        options,
         values: Vec::new(),
         constants: Vec::new(),
         pool: HashMap::new(),
-        known_constants: HashMap::new(),
+        env: vec![None; func.value_count()],
         calls: Vec::new(),
         references: Vec::new(),
-        activations: Vec::new(),
         frames: Vec::new(),
-        nesting: 0,
-        emitted: 0,
-        diagnostics: Diagnostics::default(),
-        noted: HashSet::new(),
     };
-    let params = match l.bind_params(entry) {
-        Ok(params) => params,
-        Err(d) => {
-            l.diagnostics.push(d);
-            return Err(l.diagnostics);
-        }
-    };
-    let returned = match l.drive(entry) {
-        Ok(returned) => returned,
-        Err(d) => {
-            l.diagnostics.push(d);
-            return Err(l.diagnostics);
-        }
-    };
-    if !l.diagnostics.is_empty() {
-        return Err(l.diagnostics);
-    }
-    let (steps, values) = returned;
-    let mut results = Vec::new();
-    values.iter().for_each(|v| v.leaves(&mut results));
-    Ok(Lowered {
-        values: l.values,
-        params,
-        constants: l.constants,
-        results,
-        steps,
-        calls: l.calls,
-        references: l.references,
-    })
-}
-
-/// What a value of the program is.
-#[derive(Clone, Debug)]
-pub(super) enum Lv {
-    Tensor(Operand),
-    Token,
-    Tuple(Vec<Lv>),
-}
-
-impl Lv {
-    /// Makes one value another.
-    pub(super) fn rename(&mut self, from: VirtualId, to: VirtualId) {
-        match self {
-            Lv::Tensor(o) if o.id == from => o.id = to,
-            Lv::Tensor(_) | Lv::Token => {}
-            Lv::Tuple(parts) => parts.iter_mut().for_each(|p| p.rename(from, to)),
-        }
-    }
-
-    /// The tensors in it.
-    fn leaves(&self, out: &mut Vec<Operand>) {
-        match self {
-            Lv::Tensor(o) => out.push(o.clone()),
-            Lv::Token => {}
-            Lv::Tuple(parts) => parts.iter().for_each(|p| p.leaves(out)),
-        }
-    }
+    let done = l.params().and_then(|params| Ok((params, l.drive()?)));
+    let (params, (steps, results)) = done.map_err(|d| Diagnostics::from_iter([d]))?;
+    let Lowering { values, constants, calls, references, .. } = l;
+    Ok(Lowered { values, params, constants, results, steps, calls, references })
 }
 
 pub(super) struct Lowering<'m> {
-    pub(super) module: &'m Module,
+    pub(super) form: &'m Module,
+    pub(super) func: &'m Func,
     pub(super) registry: &'m Registry,
-    pub(super) numerics: Numerics,
+    pub(super) options: &'m Options<'m>,
     values: Vec<(Home, usize)>,
     constants: Vec<Literal>,
     pool: HashMap<Literal, VirtualId>,
-    /// Constants by their instruction, so that one in a function that is inlined often is looked at once.
-    known_constants: HashMap<Place, VirtualId>,
-    pub(super) calls: Vec<Arc<CallSite>>,
+    /// What the values of the program are.
+    env: Vec<Option<Operand>>,
+    pub(super) calls: Vec<CallSpec>,
     pub(super) references: Vec<ReferenceSite>,
-    activations: Vec<Activation<'m>>,
     frames: Vec<Frame<'m>>,
-    nesting: usize,
-    emitted: usize,
-    /// Mistakes that do not stop the walk: missing targets.
-    pub(super) diagnostics: Diagnostics,
-    /// Where they are, and what kind they are of.
-    pub(super) noted: HashSet<(Option<Span>, &'static str)>,
-}
-
-/// A function that is being inlined, with what its values are.
-struct Activation<'m> {
-    func: &'m Func,
-    id: FuncId,
-    env: Vec<Option<Lv>>,
-    /// How often each value is an operand; counted when it is first asked for.
-    uses: OnceCell<Vec<u32>>,
-}
-
-impl<'m> Activation<'m> {
-    fn new(func: &'m Func, id: FuncId) -> Activation<'m> {
-        Activation { func, id, env: vec![None; func.value_count()], uses: OnceCell::new() }
-    }
 }
 
 /// A region that is being walked.
 struct Frame<'m> {
-    /// The instruction that comes next.
     next: Option<Inst<'m>>,
     steps: Vec<Step>,
     exit: Exit<'m>,
-    arithmetic: Arithmetic,
 }
 
 /// What happens when a region has been walked.
 enum Exit<'m> {
     Entry,
-    Call(Inst<'m>),
-    OnlyBranch(Inst<'m>),
-    Condition { inst: Inst<'m>, carried: Vec<Lv> },
-    Body { inst: Inst<'m>, carried: Vec<Lv>, condition: Vec<Step>, pred: Operand },
-    Branch { inst: Inst<'m>, results: Vec<Lv>, done: Vec<Vec<Step>> },
+    Condition { inst: Inst<'m>, carried: Vec<Operand> },
+    Body { inst: Inst<'m>, carried: Vec<Operand>, condition: Vec<Step>, pred: Operand },
+    Branch { inst: Inst<'m>, results: Vec<Operand>, done: Vec<Vec<Step>> },
 }
 
-/// An instruction of the module.
-type Place = (FuncId, InstId);
-
-type Returned = (Vec<Step>, Vec<Lv>);
+type Returned = (Vec<Step>, Vec<Operand>);
 
 impl<'m> Lowering<'m> {
-    fn bind_params(&mut self, entry: &'m Func) -> Result<Vec<TensorType>, Diagnostic> {
-        let mut params = Vec::new();
-        let id = self
-            .module
-            .func_id(&entry.name)
-            .ok_or_else(|| internal(entry.span, "an entry of another module"))?;
-        let mut activation = Activation::new(entry, id);
-        for p in entry.params() {
-            let value = self.param(entry.ty(*p), entry.span, &mut params)?;
-            activation.env[p.index()] = Some(value);
+    fn params(&mut self) -> Result<Vec<TensorType>, Diagnostic> {
+        let mut types = Vec::with_capacity(self.func.params().len());
+        for (i, param) in self.func.params().iter().enumerate() {
+            let ty = self.ty(*param, self.func.span)?.clone();
+            let id = self.value(Home::Param(ParamId::new(i)), &ty, self.func.span)?;
+            self.env[param.index()] = Some(Operand { id, ty: ty.clone() });
+            types.push(ty);
         }
-        self.activations.push(activation);
-        Ok(params)
+        Ok(types)
     }
 
-    /// Tuples are taken apart, tokens are no inputs.
-    fn param(&mut self, ty: &Type, span: Span, params: &mut Vec<TensorType>) -> Result<Lv, Diagnostic> {
-        match ty {
-            Type::Tensor(t) => {
-                let id = self.value(Home::Param(ParamId::new(params.len())), t, span)?;
-                params.push(t.clone());
-                Ok(Lv::Tensor(Operand { id, ty: t.clone() }))
-            }
-            Type::Token => Ok(Lv::Token),
-            Type::Tuple(parts) => {
-                let parts: Result<Vec<Lv>, Diagnostic> =
-                    parts.iter().map(|p| self.param(p, span, params)).collect();
-                Ok(Lv::Tuple(parts?))
-            }
-            other => {
-                Err(Diagnostic::new("compile", span, format!("a parameter of type {other} cannot be passed")))
-            }
-        }
-    }
-
-    /// Walks regions until the entry function returns.
-    fn drive(&mut self, entry: &'m Func) -> Result<Returned, Diagnostic> {
-        self.enter(entry.body(), Vec::new(), Exit::Entry);
+    /// Walks regions until the body returns.
+    fn drive(&mut self) -> Result<Returned, Diagnostic> {
+        self.enter(self.func.body(), Exit::Entry);
         loop {
-            let frame = self.frames.last_mut().expect("the entry's frame is left by returning");
+            let frame = self.frames.last_mut().expect("the body's frame is left by returning");
             let inst = frame.next;
             frame.next = inst.and_then(Inst::next);
             match inst {
                 Some(inst) if *inst.op() != Op::Return => self.inst(inst)?,
                 end => {
-                    let operands = end.map_or(&[][..], Inst::operands);
-                    let values = self.get_all(operands, end.map_or(Span::default(), Inst::span))?;
+                    let (ids, span) = end.map_or((&[][..], Span::default()), |i| (i.operands(), i.span()));
+                    let values = self.get_all(ids, span)?;
                     if let Some(done) = self.leave(values)? {
                         return Ok(done);
                     }
@@ -272,166 +147,103 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    fn enter(&mut self, region: Region<'m>, steps: Vec<Step>, exit: Exit<'m>) {
-        self.frames.push(Frame { next: region.first(), steps, exit, arithmetic: Arithmetic::new() });
+    fn enter(&mut self, region: Region<'m>, exit: Exit<'m>) {
+        self.frames.push(Frame { next: region.first(), steps: Vec::new(), exit });
     }
 
     fn inst(&mut self, inst: Inst<'m>) -> Result<(), Diagnostic> {
-        let operands = self.get_all(inst.operands(), inst.span())?;
+        let operands = self.get_all(inst.own_operands(), inst.span())?;
         match inst.op() {
-            Op::Call { callee } => self.call(inst, *callee, operands),
-            Op::Composite(c) => self.call(inst, c.decomposition, operands),
             Op::While => self.enter_while(inst, operands),
-            Op::If | Op::Case => self.enter_branches(inst, &operands),
-            Op::OptimizationBarrier => self.bind(inst.results(), operands, inst.span()),
-            Op::CreateToken | Op::AfterAll => self.bind(inst.results(), vec![Lv::Token], inst.span()),
-            Op::Tuple => self.bind(inst.results(), vec![Lv::Tuple(operands)], inst.span()),
-            Op::GetTupleElement { index } => match operands.first() {
-                Some(Lv::Tuple(parts)) if *index < parts.len() => {
-                    self.bind(inst.results(), vec![parts[*index].clone()], inst.span())
-                }
-                _ => Err(internal(inst.span(), "get_tuple_element of something else than such a tuple")),
-            },
+            Op::If | Op::Case => self.enter_branches(inst),
+            Op::CustomCall(call) => {
+                let results = self.custom_call(inst, call, operands)?;
+                self.bind(inst.results(), results, inst.span())
+            }
             _ => {
-                let results = self.op(inst, &operands)?;
+                let results = self.op(inst, operands)?;
                 self.bind(inst.results(), results, inst.span())
             }
         }
     }
 
-    fn call(&mut self, inst: Inst<'m>, callee: FuncId, operands: Vec<Lv>) -> Result<(), Diagnostic> {
-        let Some(func) = self.module.get(callee) else {
-            return Err(internal(inst.span(), "a call of a function that does not exist"));
-        };
-        if self.activations.len() > MAX_CALL_DEPTH {
-            return Err(Diagnostic::new(
-                "compile_depth",
-                inst.span(),
-                "calls are nested too deep to be inlined",
-            ));
-        }
-        self.activations.push(Activation::new(func, callee));
-        self.bind(func.params(), operands, inst.span())?;
-        let steps = std::mem::take(&mut self.frame().steps);
-        self.enter(func.body(), steps, Exit::Call(inst));
-        Ok(())
-    }
-
-    fn enter_while(&mut self, inst: Inst<'m>, initial: Vec<Lv>) -> Result<(), Diagnostic> {
+    fn enter_while(&mut self, inst: Inst<'m>, initial: Vec<Operand>) -> Result<(), Diagnostic> {
         let (Some(condition), Some(body)) = (inst.region(0), inst.region(1)) else {
             return Err(internal(inst.span(), "a loop without condition and body"));
         };
-        self.nest(inst.span())?;
         let returned = body.returned();
-        let mut carried = Vec::new();
+        let mut carried = Vec::with_capacity(initial.len());
         for (i, value) in initial.into_iter().enumerate() {
             // What the body hands through unchanged needs no place of its own.
-            let constant = returned.get(i).is_some_and(|r| body.args().get(i) == Some(r));
+            let constant = returned.get(i).is_some_and(|r| body.own_args().get(i) == Some(r));
             carried.push(if constant { value } else { self.copy_of(&value, inst.span())? });
         }
-        self.bind(condition.args(), carried.clone(), inst.span())?;
-        self.enter(condition, Vec::new(), Exit::Condition { inst, carried });
+        self.bind_args(inst, condition, carried.clone())?;
+        self.enter(condition, Exit::Condition { inst, carried });
         Ok(())
     }
 
-    fn enter_branches(&mut self, inst: Inst<'m>, operands: &[Lv]) -> Result<(), Diagnostic> {
-        if let Some(branch) = self.known_branch(inst, operands) {
-            let steps = std::mem::take(&mut self.frame().steps);
-            self.enter(branch, steps, Exit::OnlyBranch(inst));
-            return Ok(());
-        }
+    fn enter_branches(&mut self, inst: Inst<'m>) -> Result<(), Diagnostic> {
         let Some(first) = inst.region(0) else {
             return Err(internal(inst.span(), "a choice without branches"));
         };
-        self.nest(inst.span())?;
-        let func = self.func();
-        let results: Result<Vec<Lv>, Diagnostic> =
-            inst.results().iter().map(|r| self.fresh_value(func.ty(*r), inst.span())).collect();
-        self.enter(first, Vec::new(), Exit::Branch { inst, results: results?, done: Vec::new() });
-        Ok(())
-    }
-
-    /// The branch that is taken, if a constant says so. What the others call need not be there: a program
-    /// that was exported for several platforms has a branch for each.
-    fn known_branch(&self, inst: Inst<'m>, operands: &[Lv]) -> Option<Region<'m>> {
-        let Some(Lv::Tensor(index)) = operands.first() else { return None };
-        let Home::Constant(id) = self.values[index.id.index()].0 else { return None };
-        let index = self.constants.get(id.index())?.iter().next()?;
-        let last = inst.regions().len().checked_sub(1)?;
-        let branch = match inst.op() {
-            Op::If => usize::from(!index.as_bool()),
-            _ => usize::try_from(index.as_i64()).map_or(last, |i| i.min(last)),
-        };
-        inst.region(branch)
-    }
-
-    fn nest(&mut self, span: Span) -> Result<(), Diagnostic> {
-        self.nesting += 1;
-        if self.nesting > MAX_NESTING {
-            let message = format!("loops and branches are nested deeper than {MAX_NESTING}");
-            return Err(Diagnostic::new("compile_depth", span, message));
+        let mut results = Vec::with_capacity(inst.results().len());
+        for result in inst.results() {
+            let ty = self.ty(*result, inst.span())?;
+            results.push(self.fresh(ty, inst.span())?);
         }
+        self.bind_args(inst, first, Vec::new())?;
+        self.enter(first, Exit::Branch { inst, results, done: Vec::new() });
         Ok(())
+    }
+
+    /// Gives a region's arguments their values: the operation's, then what its instruction captures.
+    fn bind_args(&mut self, inst: Inst<'m>, region: Region<'m>, own: Vec<Operand>) -> Result<(), Diagnostic> {
+        self.bind(region.own_args(), own, inst.span())?;
+        let captured = self.get_all(inst.captures(), inst.span())?;
+        self.bind(region.captured_args(), captured, inst.span())
     }
 
     /// Ends the innermost frame, which returned `values`.
-    fn leave(&mut self, values: Vec<Lv>) -> Result<Option<Returned>, Diagnostic> {
-        let frame = self.frames.pop().expect("a frame is left while it is walked");
-        let mut steps = frame.steps;
-        match frame.exit {
+    fn leave(&mut self, values: Vec<Operand>) -> Result<Option<Returned>, Diagnostic> {
+        let Frame { mut steps, exit, .. } = self.frames.pop().expect("a frame is left while it is walked");
+        match exit {
             Exit::Entry => return Ok(Some((steps, values))),
-            Exit::Call(inst) => {
-                self.activations.pop();
-                self.frame().steps = steps;
-                self.bind(inst.results(), values, inst.span())?;
-            }
-            Exit::OnlyBranch(inst) => {
-                self.frame().steps = steps;
-                self.bind(inst.results(), values, inst.span())?;
-            }
             Exit::Condition { inst, carried } => {
-                let Some(Lv::Tensor(pred)) = values.into_iter().next() else {
+                let (Some(pred), Some(body)) = (values.into_iter().next(), inst.region(1)) else {
                     return Err(internal(inst.span(), "a condition that returns no tensor"));
                 };
-                let Some(body) = inst.region(1) else {
-                    return Err(internal(inst.span(), "a loop without a body"));
-                };
-                self.bind(body.args(), carried.clone(), inst.span())?;
-                self.enter(body, Vec::new(), Exit::Body { inst, carried, condition: steps, pred });
+                self.bind_args(inst, body, carried.clone())?;
+                self.enter(body, Exit::Body { inst, carried, condition: steps, pred });
             }
             Exit::Body { inst, carried, condition, pred } => {
-                self.nesting -= 1;
                 let outputs = self.hand_over(&values, &carried, &mut steps, inst.span())?;
-                let thunk = Thunk {
+                let bodies = vec![condition, steps];
+                self.push(Thunk {
                     op: ThunkOp::While,
                     inputs: vec![pred],
                     outputs,
-                    bodies: vec![condition, steps],
+                    bodies,
                     span: inst.span(),
-                };
-                self.push(thunk)?;
+                });
                 self.bind(inst.results(), carried, inst.span())?;
             }
             Exit::Branch { inst, results, mut done } => {
                 let outputs = self.hand_over(&values, &results, &mut steps, inst.span())?;
                 done.push(steps);
                 if let Some(next) = inst.region(done.len()) {
-                    self.enter(next, Vec::new(), Exit::Branch { inst, results, done });
+                    self.bind_args(inst, next, Vec::new())?;
+                    self.enter(next, Exit::Branch { inst, results, done });
                     return Ok(None);
                 }
-                self.nesting -= 1;
-                let index = self.get_all(inst.operands(), inst.span())?;
-                let Some(Lv::Tensor(index)) = index.into_iter().next() else {
-                    return Err(internal(inst.span(), "a choice without a tensor that chooses"));
-                };
-                let thunk = Thunk {
+                let index = self.get_all(&inst.own_operands()[..1], inst.span())?;
+                self.push(Thunk {
                     op: ThunkOp::Case,
-                    inputs: vec![index],
+                    inputs: index,
                     outputs,
                     bodies: done,
                     span: inst.span(),
-                };
-                self.push(thunk)?;
+                });
                 self.bind(inst.results(), results, inst.span())?;
             }
         }
@@ -442,87 +254,43 @@ impl<'m> Lowering<'m> {
     /// about to be overwritten is saved first. Gives the tensors that are expected.
     fn hand_over(
         &mut self,
-        values: &[Lv],
-        places: &[Lv],
+        from: &[Operand],
+        to: &[Operand],
         steps: &mut Vec<Step>,
         span: Span,
     ) -> Result<Vec<Operand>, Diagnostic> {
-        let (mut from, mut to) = (Vec::new(), Vec::new());
-        values.iter().for_each(|v| v.leaves(&mut from));
-        places.iter().for_each(|v| v.leaves(&mut to));
         if from.len() != to.len() {
             return Err(internal(span, "a region that returns another number of values than expected"));
         }
         let mut copies = Vec::new();
         let written: HashSet<VirtualId> = to.iter().map(|d| d.id).collect();
-        for (src, dst) in from.into_iter().zip(&to) {
-            if src.id == dst.id {
-                continue;
-            }
+        for (src, dst) in from.iter().zip(to).filter(|(src, dst)| src.id != dst.id) {
             let src = if written.contains(&src.id) {
                 let saved = self.fresh(&src.ty, span)?;
-                steps.push(copy_step(src, saved.clone(), span));
+                steps.push(copy_step(src.clone(), saved.clone(), span));
                 saved
             } else {
-                src
+                src.clone()
             };
             copies.push(copy_step(src, dst.clone(), span));
         }
-        self.emitted += copies.len();
         steps.extend(copies);
-        to.retain(|d| self.values[d.id.index()].0 == Home::Temp);
-        Ok(to)
+        let temp = |d: &&Operand| self.values[d.id.index()].0 == Home::Temp;
+        Ok(to.iter().filter(temp).cloned().collect())
     }
 
-    /// A fresh place that holds a copy of the tensors of a value.
-    fn copy_of(&mut self, value: &Lv, span: Span) -> Result<Lv, Diagnostic> {
-        Ok(match value {
-            Lv::Token => Lv::Token,
-            Lv::Tensor(o) => {
-                let new = self.fresh(&o.ty, span)?;
-                self.push(copy_step(o.clone(), new.clone(), span))?;
-                Lv::Tensor(new)
-            }
-            Lv::Tuple(parts) => {
-                let parts: Result<Vec<Lv>, Diagnostic> =
-                    parts.iter().map(|p| self.copy_of(p, span)).collect();
-                Lv::Tuple(parts?)
-            }
-        })
-    }
+    // --- values
 
-    fn fresh_value(&mut self, ty: &Type, span: Span) -> Result<Lv, Diagnostic> {
-        match ty {
-            Type::Tensor(t) => Ok(Lv::Tensor(self.fresh(t, span)?)),
-            Type::Token => Ok(Lv::Token),
-            Type::Tuple(parts) => {
-                let parts: Result<Vec<Lv>, Diagnostic> =
-                    parts.iter().map(|p| self.fresh_value(p, span)).collect();
-                Ok(Lv::Tuple(parts?))
-            }
-            other => Err(internal(span, &format!("a value of type {other}"))),
-        }
+    /// A fresh place that holds a copy of a value.
+    pub(super) fn copy_of(&mut self, value: &Operand, span: Span) -> Result<Operand, Diagnostic> {
+        let new = self.fresh(&value.ty, span)?;
+        self.push(copy_step(value.clone(), new.clone(), span));
+        Ok(new)
     }
 
     /// A place in the arena for a tensor of this type.
     pub(super) fn fresh(&mut self, ty: &TensorType, span: Span) -> Result<Operand, Diagnostic> {
         Ok(Operand { id: self.value(Home::Temp, ty, span)?, ty: ty.clone() })
-    }
-
-    /// The constant that an instruction is.
-    pub(super) fn constant_of(
-        &mut self,
-        inst: Inst<'m>,
-        literal: &Literal,
-        ty: &TensorType,
-    ) -> Result<Operand, Diagnostic> {
-        let place = (self.activations.last().expect("a function is being inlined").id, inst.id());
-        if let Some(id) = self.known_constants.get(&place) {
-            return Ok(Operand { id: *id, ty: ty.clone() });
-        }
-        let operand = self.constant(literal, ty)?;
-        self.known_constants.insert(place, operand.id);
-        Ok(operand)
     }
 
     /// A constant; equal ones share a place.
@@ -539,70 +307,35 @@ impl<'m> Lowering<'m> {
 
     fn value(&mut self, home: Home, ty: &TensorType, span: Span) -> Result<VirtualId, Diagnostic> {
         let bytes = ty.bytes().filter(|b| *b <= isize::MAX as usize / 4).ok_or_else(|| {
-            Diagnostic::new("compile_size", span, format!("{ty} has no size that fits into memory"))
+            Diagnostic::new("compile-size", span, format!("{ty} has no size that fits into memory"))
         })?;
         let id = u32::try_from(self.values.len())
-            .map_err(|_| Diagnostic::new("compile_size", span, "the program has too many values"))?;
+            .map_err(|_| Diagnostic::new("compile-size", span, "the program has too many values"))?;
         self.values.push((home, bytes));
         Ok(VirtualId(id))
     }
 
     /// Appends a thunk to the region that is being walked.
-    pub(super) fn push(&mut self, step: Step) -> Result<(), Diagnostic> {
-        self.emitted += 1;
-        if self.emitted > MAX_THUNKS {
-            let message = format!("the program has more than {MAX_THUNKS} steps when its calls are inlined");
-            return Err(Diagnostic::new("compile_size", step.span, message));
-        }
-        self.frame().steps.push(step);
-        Ok(())
+    pub(super) fn push(&mut self, step: Step) {
+        self.frames.last_mut().expect("code is emitted while a region is walked").steps.push(step);
     }
 
-    fn frame(&mut self) -> &mut Frame<'m> {
-        self.frames.last_mut().expect("code is emitted while a region is walked")
+    /// The type of a value of the program.
+    pub(super) fn ty(&self, id: ValueId, span: Span) -> Result<&'m TensorType, Diagnostic> {
+        self.func.tensor(id).ok_or_else(|| internal(span, "a value that is no tensor"))
     }
 
-    /// What is known of the `bf16`s of the region that is being walked.
-    pub(super) fn arithmetic(&mut self) -> &mut Arithmetic {
-        &mut self.frame().arithmetic
+    pub(super) fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Operand>, Diagnostic> {
+        let missing = || internal(span, "a value is used before it is defined");
+        ids.iter().map(|id| self.env[id.index()].clone().ok_or_else(missing)).collect()
     }
 
-    /// The function that is being inlined.
-    pub(super) fn func(&self) -> &'m Func {
-        self.activations.last().expect("a function is being inlined").func
-    }
-
-    /// How often a value of the current function is an operand.
-    pub(super) fn uses(&self, id: ValueId) -> u32 {
-        let activation = self.activations.last().expect("a function is being inlined");
-        let uses = activation.uses.get_or_init(|| {
-            let mut uses = vec![0; activation.func.value_count()];
-            activation.func.walk(&mut |inst| inst.operands().iter().for_each(|id| uses[id.index()] += 1));
-            uses
-        });
-        uses[id.index()]
-    }
-
-    fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Lv>, Diagnostic> {
-        ids.iter().map(|id| self.get(*id, span)).collect()
-    }
-
-    /// What a value of the current function is.
-    pub(super) fn get(&self, id: ValueId, span: Span) -> Result<Lv, Diagnostic> {
-        let env = &self.activations.last().expect("a function is being inlined").env;
-        env.get(id.index())
-            .cloned()
-            .flatten()
-            .ok_or_else(|| internal(span, "a value is used before it is defined"))
-    }
-
-    fn bind(&mut self, ids: &[ValueId], values: Vec<Lv>, span: Span) -> Result<(), Diagnostic> {
+    fn bind(&mut self, ids: &[ValueId], values: Vec<Operand>, span: Span) -> Result<(), Diagnostic> {
         if ids.len() != values.len() {
             return Err(internal(span, &format!("{} values for {} names", values.len(), ids.len())));
         }
-        let env = &mut self.activations.last_mut().expect("a function is being inlined").env;
         for (id, value) in ids.iter().zip(values) {
-            env[id.index()] = Some(value);
+            self.env[id.index()] = Some(value);
         }
         Ok(())
     }
@@ -613,7 +346,7 @@ pub(super) fn copy_step(from: Operand, to: Operand, span: Span) -> Step {
     Thunk { op: ThunkOp::Copy, inputs: vec![from], outputs: vec![to], bodies: Vec::new(), span }
 }
 
-/// A program that the verifier should not have let through.
+/// A program that is not in the middle form.
 pub(super) fn internal(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::new("internal", span, format!("{what}; the verifier should have found this"))
+    Diagnostic::new("internal", span, format!("{what}; this is a bug in farcall"))
 }

@@ -1,67 +1,87 @@
 //! From a module to a [`Plan`].
 //!
 //! ```text
-//! Module ──lower──▶ steps ──dead──▶ steps ──coalesce──▶ steps ──assign──▶ places ──▶ Plan
+//! Module ──middle::build──▶ middle form ──resolve, passes──▶ middle form
+//!                                                                 │
+//!                          Plan ◀──assign── steps ◀──coalesce── steps ◀──lower
 //! ```
 //!
-//! Steps are thunks over values that have no place yet. `lower` inlines calls and picks kernels (by
-//! `excess`, products of `bf16` stay in `f32`), `dead` drops what nobody reads, `coalesce` lets loops and
-//! branches write where their results are wanted, `donate` reads which inputs the program may write to,
-//! `assign` finds places in the arena and in these.
+//! `resolve` finds the targets of custom calls and completes the calls by what these declare; the passes are
+//! `farcall_ir`'s ([`middle`]). Steps are thunks over values that have no place yet: `lower` picks kernels,
+//! `coalesce` lets loops and branches write where their results are wanted, `donate` reads which inputs the
+//! program may write to, `assign` finds places in the arena and in these.
 //!
-//! **Invariants.** Nothing here runs anything, and nothing here knows the runtime. The module has
-//! been verified and is static.
+//! **Invariants.** No code of a target is entered, and nothing here knows the runtime. The module has been
+//! verified and is static.
 
 mod assign;
+mod body;
 mod coalesce;
-mod dead;
 mod declared;
 mod donate;
-mod excess;
 mod lower;
 mod lower_call;
 mod lower_ops;
 mod nested;
+mod resolve;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use farcall_ir::diag::Diagnostics;
+use farcall_ir::diag::{Diagnostics, Source};
 use farcall_ir::eval::Numerics;
-use farcall_ir::{Func, Module};
+use farcall_ir::middle::{self, passes, pipeline};
+use farcall_ir::{Attr, Func, Module, TensorType, Type};
 
-use crate::plan::{Base, Buffer, InvalidPlan, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
+use crate::plan::{Base, Buffer, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 use donate::Wish;
-use lower::{Home, Lowered, Operand, Step};
+use lower::{Home, Lowered, Operand, Step, VirtualId};
 
-/// Why a module could not become a plan.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The program is at fault.
-    Program(Diagnostics),
-    /// The compiler is.
-    Plan(InvalidPlan),
+/// What the compiler is told.
+pub(crate) struct Options<'a> {
+    pub(crate) numerics: Numerics,
+    /// The passes that run over the middle form.
+    pub(crate) passes: &'a [&'static passes::Pass],
 }
 
-/// Compiles the function `entry` of a verified module.
+/// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after` sees
+/// the middle form after each pass, and as `build` makes it.
 pub(crate) fn compile(
     module: &Module,
     entry: &Func,
     registry: &Registry,
-    numerics: Numerics,
-) -> Result<Plan, Failure> {
-    let mut lowered = lower::lower(module, entry, registry, numerics).map_err(Failure::Program)?;
-    dead::remove(&mut lowered);
+    options: &Options<'_>,
+    after: &mut dyn FnMut(&'static str, &Module),
+) -> Result<Plan, Diagnostics> {
+    let mut form = middle::build(module, entry).map_err(|d| Diagnostics::from_iter([d]))?;
+    after("build", &form);
+    resolve::resolve(&mut form, registry)?;
+    let cx = passes::Context::new(options.numerics);
+    pipeline::run(&mut form, options.passes, &cx, after);
+    let mut lowered = lower::lower(&form, registry, options)?;
     coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
-    let wishes = donate::wishes(entry, &lowered.results).map_err(Failure::Program)?;
-    let plan = emit(lowered, &wishes, module, numerics);
-    plan.validate().map_err(Failure::Plan)?;
+    let wishes = donate::wishes(entry, &lowered.results)?;
+    let plan = emit(lowered, &wishes, names(entry), Arc::clone(&module.source), options.numerics);
     Ok(plan)
 }
 
+/// True if this output of a step may have the place of this value, if both end and begin there: every use of the
+/// value as an operand allows it.
+fn shares(step: &Step, output: usize, value: VirtualId) -> bool {
+    let size = step.outputs[output].ty.dtype.size();
+    let mut uses = step.inputs.iter().enumerate().filter(|(_, x)| x.id == value).peekable();
+    uses.peek().is_some() && uses.all(|(i, x)| step.in_place(output, i) && x.ty.dtype.size() == size)
+}
+
 /// Finds places and writes the plan.
-fn emit(lowered: Lowered, wishes: &[Wish], module: &Module, numerics: Numerics) -> Plan {
+fn emit(
+    lowered: Lowered,
+    wishes: &[Wish],
+    names: Vec<Option<String>>,
+    source: Arc<Source>,
+    numerics: Numerics,
+) -> Plan {
     let Lowered { values, params, constants, results, steps, calls, references } = lowered;
     let assign::Assignment { offsets, donated, arena_size } =
         assign::assign(&steps, &results, &values, wishes);
@@ -69,18 +89,37 @@ fn emit(lowered: Lowered, wishes: &[Wish], module: &Module, numerics: Numerics) 
     let results = results.iter().map(|r| places.buffer(r)).collect();
     let thunks = places.sequence(steps);
     let written: HashSet<ParamId> = donated.iter().flatten().copied().collect();
-    let given = |i: usize| written.contains(&ParamId::new(i));
+    let param = |(i, ty): (usize, TensorType)| {
+        let name = names.get(i).cloned().flatten();
+        Param { ty, donated: written.contains(&ParamId::new(i)), name, known: None }
+    };
     Plan {
         arena_size,
-        params: params.into_iter().enumerate().map(|(i, ty)| Param { ty, donated: given(i) }).collect(),
+        params: params.into_iter().enumerate().map(param).collect(),
         constants,
         results,
         thunks,
         calls,
         references,
         numerics,
-        source: Arc::clone(&module.source),
+        source,
     }
+}
+
+/// The names that the program that wrote the text gave to the inputs. Tokens are none; the parts of a tuple
+/// have its name.
+fn names(entry: &Func) -> Vec<Option<String>> {
+    fn tensors(ty: &Type) -> usize {
+        match ty {
+            Type::Tensor(_) => 1,
+            Type::Tuple(parts) => parts.iter().map(tensors).sum(),
+            _ => 0,
+        }
+    }
+    let params = entry.params().iter().zip(&entry.param_attrs);
+    let name =
+        |attrs: &farcall_ir::AttrDict| attrs.get("jax.arg_info").and_then(Attr::as_str).map(str::to_owned);
+    params.flat_map(|(p, attrs)| std::iter::repeat_n(name(attrs), tensors(entry.ty(*p)))).collect()
 }
 
 struct Places<'a> {

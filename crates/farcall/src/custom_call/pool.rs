@@ -1,4 +1,4 @@
-//! The threads that handlers schedule tasks on.
+//! The threads that handlers schedule tasks on, and that kernels share their work with.
 //!
 //! Handlers run on the engine's threads, never on these, so that a handler may wait for its tasks
 //! even if the pool has one thread. A task may itself schedule tasks and wait for them: where all
@@ -19,7 +19,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 
@@ -29,6 +29,7 @@ use super::api;
 use super::error::{Failure, report_lost};
 use super::float_mode::FloatMode;
 use super::guard;
+use crate::kernels::Tasks;
 
 /// Spare threads of a pool at most.
 const MAX_SPARE: usize = 64;
@@ -156,6 +157,73 @@ impl ThreadPool {
     }
 }
 
+/// The engine's own work in parts: the thread that brings it does what no thread of the pool has begun.
+impl Tasks for ThreadPool {
+    fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        let helpers = self.size().min(count).saturating_sub(1);
+        if helpers == 0 {
+            return (0..count).for_each(task);
+        }
+        // SAFETY: `Parts` calls it for numbers below `count` alone, each once, and `finish` returns, or unwinds,
+        // when all of these calls have ended: nobody uses it after this function.
+        let task =
+            unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task) };
+        let parts = Arc::new(Parts {
+            task,
+            count,
+            next: AtomicUsize::new(0),
+            ended: Mutex::default(),
+            all: Condvar::new(),
+        });
+        for _ in 0..helpers {
+            let parts = Arc::clone(&parts);
+            self.spawn(move || parts.work());
+        }
+        parts.work();
+        parts.finish();
+    }
+}
+
+/// Work in parts that several threads take one by one.
+struct Parts {
+    task: &'static (dyn Fn(usize) + Sync),
+    count: usize,
+    /// The first part that nobody has taken.
+    next: AtomicUsize,
+    /// Parts that have ended, and whether one of them has panicked.
+    ended: Mutex<(usize, bool)>,
+    /// All parts have ended.
+    all: Condvar,
+}
+
+impl Parts {
+    /// Takes parts until there are none. Who comes late finds none, and does not touch the task.
+    fn work(&self) {
+        loop {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            if part >= self.count {
+                return;
+            }
+            let panicked = catch_unwind(AssertUnwindSafe(|| (self.task)(part))).is_err();
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.0 += 1;
+            ended.1 |= panicked;
+            if ended.0 == self.count {
+                self.all.notify_all();
+            }
+        }
+    }
+
+    /// Waits until all parts have ended.
+    fn finish(&self) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        while ended.0 < self.count {
+            ended = self.all.wait(ended).unwrap_or_else(PoisonError::into_inner);
+        }
+        assert!(!ended.1, "a part of a computation panicked");
+    }
+}
+
 impl Drop for ThreadPool {
     fn drop(&mut self) {
         let shared = self.shared.here();
@@ -272,6 +340,26 @@ mod tests {
         }
         let got: Vec<i32> = (0..100).map(|_| receive.recv_timeout(LONG).unwrap()).collect();
         assert_eq!(got, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn parts_are_done_once_each_also_where_no_thread_is_free() {
+        let pool = ThreadPool::new(3);
+        for round in 0..200 {
+            let done: Vec<AtomicU32> = (0..round).map(|_| AtomicU32::new(0)).collect();
+            pool.each(round, &|i| _ = done[i].fetch_add(1, Ordering::Relaxed));
+            assert!(done.iter().all(|d| d.load(Ordering::Relaxed) == 1));
+        }
+        let (hold, held) = channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        for _ in 0..3 {
+            let held = Arc::clone(&held);
+            pool.spawn(move || _ = held.lock().unwrap().recv());
+        }
+        let done = AtomicU32::new(0);
+        pool.each(10, &|_| _ = done.fetch_add(1, Ordering::Relaxed));
+        assert_eq!(done.into_inner(), 10);
+        drop(hold);
     }
 
     #[test]

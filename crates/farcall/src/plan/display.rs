@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Base, Buffer, Plan, Reduce, Slice, Thunk, ThunkOp};
+use super::{Base, Buffer, Plan, Slice, Thunk, ThunkOp, types};
+use crate::kernels::short_name;
 use farcall_ir::eval::{Denormals, Semantics};
 
 impl fmt::Display for Slice {
@@ -68,18 +69,22 @@ fn number(s: farcall_ir::Scalar) -> String {
 
 fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: usize) -> fmt::Result {
     for thunk in thunks {
-        let outputs: Vec<String> = thunk.outputs.iter().map(Buffer::to_string).collect();
+        let outputs: Vec<String> = thunk.results().iter().map(Buffer::to_string).collect();
         let inputs: Vec<String> = thunk.inputs.iter().map(Buffer::to_string).collect();
         write!(f, "{:depth$}", "")?;
         if !outputs.is_empty() {
             write!(f, "{} = ", outputs.join(", "))?;
         }
         write!(f, "{}", thunk.op.kind())?;
-        let detail = detail(plan, &thunk.op);
+        let detail = detail(plan, thunk);
         if !detail.is_empty() {
             write!(f, " {detail}")?;
         }
-        writeln!(f, "({})", inputs.join(", "))?;
+        write!(f, "({})", inputs.join(", "))?;
+        for scratch in &thunk.outputs[thunk.results().len()..] {
+            write!(f, " scratch {}", scratch.slice)?;
+        }
+        writeln!(f)?;
         for (i, body) in thunk.bodies.iter().enumerate() {
             match (&thunk.op, i) {
                 (ThunkOp::While, 0) => writeln!(f, "{:depth$} condition:", "")?,
@@ -93,30 +98,15 @@ fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: us
 }
 
 /// What tells a thunk from others of its kind.
-fn detail(plan: &Plan, op: &ThunkOp) -> String {
-    match op {
-        ThunkOp::Unary(u) => short(u.name()).to_owned(),
-        ThunkOp::Binary(b) => short(b.name()).to_owned(),
-        ThunkOp::Compare(c) => format!("compare.{}", c.direction.name().to_lowercase()),
-        ThunkOp::Select => "select".to_owned(),
-        ThunkOp::Clamp => "clamp".to_owned(),
-        ThunkOp::Convert => "convert".to_owned(),
-        ThunkOp::Copy | ThunkOp::Move(_) | ThunkOp::While | ThunkOp::Case => String::new(),
-        ThunkOp::DynamicSlice(_) | ThunkOp::DynamicUpdateSlice(_) => String::new(),
-        ThunkOp::Iota { dim } => format!("dim {dim}"),
-        ThunkOp::Reduce(Reduce { op, dims }) => {
-            let mut text = format!("{op:?}").to_lowercase();
-            for (n, reduced) in dims {
-                let _ = write!(text, " {n}{}", if *reduced { "!" } else { "" });
-            }
-            text
+fn detail(plan: &Plan, thunk: &Thunk) -> String {
+    match &thunk.op {
+        ThunkOp::Compute(compute) => {
+            let (inputs, outputs) = (types(&thunk.inputs), types(thunk.results()));
+            compute.kernel.describe(&compute.request(&inputs, &outputs))
         }
-        ThunkOp::Dot(d) => {
-            let batch: usize = d.batch.iter().map(|b| b.0).product();
-            format!("{batch}x[{}x{}x{}]", d.m, d.k, d.n)
-        }
+        ThunkOp::Copy | ThunkOp::While | ThunkOp::Case => String::new(),
         ThunkOp::CustomCall(call) => {
-            let mut text = format!("@{}", plan.calls[call.id.index()].target().name());
+            let mut text = format!("@{}", plan.calls[call.id.index()].call.target);
             for (output, input) in &call.aliases {
                 let _ = write!(text, " out{output}=in{input}");
             }
@@ -124,15 +114,11 @@ fn detail(plan: &Plan, op: &ThunkOp) -> String {
         }
         ThunkOp::Reference(id) => {
             let site = &plan.references[id.index()];
-            let mut text = short(site.name()).to_owned();
+            let mut text = site.op().map_or("nothing", short_name).to_owned();
             for call in site.calls.iter().flat_map(|nested| &nested.plan.calls) {
-                let _ = write!(text, " @{}", call.target().name());
+                let _ = write!(text, " @{}", call.call.target);
             }
             text
         }
     }
-}
-
-fn short(name: &str) -> &str {
-    name.strip_prefix("stablehlo.").unwrap_or(name)
 }

@@ -1,29 +1,28 @@
 //! The plan: what the compiler makes of a program and what the runtime walks.
 //!
 //! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of
-//! one arena, of the constants, or of the inputs. It is plain data. The compiler and the runtime
+//! one arena, of the constants, or of the inputs. It is plain data: what a thunk computes is an operation with the
+//! types of its buffers and the name of a kernel, which makes of these what runs. The compiler and the runtime
 //! both know this module and never each other.
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
-//! every slice lies inside its base; nothing is written but the arena and inputs that are donated; the sizes and element types
-//! of a thunk's buffers are those that its operation needs, and no strided copy leaves its buffers.
+//! every slice lies inside its base; nothing is written but the arena and inputs that are donated; kernels serve
+//! the operations and types that they are named for, and buffers overlap only where they may.
 
 mod display;
-mod movement;
-pub mod support;
 mod validate;
 
 use std::fmt;
 use std::sync::Arc;
 
 use farcall_ir::eval::Numerics;
-use farcall_ir::op::{Binary, Compare, Unary};
-use farcall_ir::{Func, FuncId, InstId, Literal, Module, Source, Span, TensorType};
+use farcall_ir::op::CustomCall;
+use farcall_ir::{Func, FuncId, InstId, Literal, Module, Op, Source, Span, TensorType, Type};
 
-pub use movement::{Axis, Movement};
+pub use crate::kernels::{Body, BodyInst, KernelId};
 pub use validate::InvalidPlan;
 
-use crate::custom_call::CallSite;
+use crate::kernels::Request;
 
 /// Alignment of every buffer in the arena and among the constants, in bytes.
 pub const ALIGNMENT: usize = 64;
@@ -42,7 +41,7 @@ pub struct Plan {
     /// In order of execution.
     pub thunks: Vec<Thunk>,
     /// The custom calls.
-    pub calls: Vec<Arc<CallSite>>,
+    pub calls: Vec<CallSpec>,
     /// The instructions that have no kernel and are evaluated.
     pub references: Vec<ReferenceSite>,
     /// How a run computes.
@@ -58,6 +57,10 @@ pub struct Param {
     pub ty: TensorType,
     /// The program writes to its memory: a run has to own it.
     pub donated: bool,
+    /// Its name, if the program has one for it.
+    pub name: Option<String>,
+    /// The elements that it must have: those that the program was compiled for.
+    pub known: Option<Literal>,
 }
 
 /// An instruction that the evaluator runs.
@@ -70,15 +73,30 @@ pub struct ReferenceSite {
     pub calls: Vec<NestedCall>,
 }
 
+/// A custom call of a program: all that is needed to make a call site of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallSpec {
+    /// The target, and what it is passed besides buffers.
+    pub call: CustomCall,
+    /// Types of the operands as the program has them: with tokens and tuples.
+    pub operands: Vec<Type>,
+    /// Types of the results.
+    pub results: Vec<Type>,
+    /// `file:line:column`
+    pub place: Arc<str>,
+    /// The same as a part of the program's text.
+    pub span: Option<Span>,
+}
+
 impl ReferenceSite {
     /// The function that is evaluated.
     pub fn entry(&self) -> &Func {
         &self.program.funcs()[0]
     }
 
-    /// The name of the operation.
-    pub fn name(&self) -> &'static str {
-        self.entry().body().first().map_or("nothing", |inst| inst.op().name())
+    /// The operation.
+    pub fn op(&self) -> Option<&Op> {
+        self.entry().body().first().map(|inst| inst.op())
     }
 
     /// True if a call of it has a side effect.
@@ -182,7 +200,7 @@ pub struct Thunk<B = Buffer> {
     pub op: ThunkOp,
     /// What is read.
     pub inputs: Vec<B>,
-    /// What is written.
+    /// What is written. A kernel's scratch memory is the last of them.
     pub outputs: Vec<B>,
     /// Nested sequences: condition and body of a loop, branches.
     pub bodies: Vec<Vec<Thunk<B>>>,
@@ -193,35 +211,10 @@ pub struct Thunk<B = Buffer> {
 /// What a thunk does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ThunkOp {
-    /// One input, one output of the same dimensions.
-    Unary(Unary),
-    /// Two inputs of one type.
-    Binary(Binary),
-    /// Two inputs of one type to `pred`.
-    Compare(Compare),
-    /// Predicate (of one element, or as many as the others), value if true, value if false.
-    Select,
-    /// Lower bound, value, upper bound; bounds may have one element.
-    Clamp,
-    /// To the output's element type.
-    Convert,
+    /// An operation that a kernel computes.
+    Compute(Box<Compute>),
     /// The input's bytes.
     Copy,
-    /// Elements to other places; elements that are not named stay as they are.
-    Move(Movement),
-    /// Counts along a dimension of the output.
-    Iota {
-        /// Which.
-        dim: usize,
-    },
-    /// Operand, init.
-    Reduce(Reduce),
-    /// Left and right operand.
-    Dot(Dot),
-    /// Operand, then one start index per entry of the window.
-    DynamicSlice(Window),
-    /// Update, then one start index per entry of the window. The output holds the operand already.
-    DynamicUpdateSlice(Window),
     /// Bodies: condition, loop body. Input: the condition's result.
     While,
     /// Bodies: branches. Input: the index of one of them; the last one if it is out of range. A
@@ -233,44 +226,17 @@ pub enum ThunkOp {
     Reference(ReferenceId),
 }
 
-/// A reduction by one operation.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reduce {
-    /// What combines two elements.
-    pub op: ReduceOp,
-    /// The operand's dimensions from outer to inner, neighbours of the same kind joined: size, and
-    /// whether it is reduced.
-    pub dims: Vec<(usize, bool)>,
-}
-
-/// An operation that reductions have fast loops for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "each variant is the operation of the same name")]
-pub enum ReduceOp {
-    Add,
-    Multiply,
-    Maximum,
-    Minimum,
-    And,
-    Or,
-}
-
-/// A batch of matrix products. All strides are in elements; the output is row-major
-/// `[batch…, m, n]`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dot {
-    /// Sizes of the batching dimensions, with the strides of both operands.
-    pub batch: Vec<(usize, usize, usize)>,
-    /// Rows of the left operand.
-    pub m: usize,
-    /// Columns of the right operand.
-    pub n: usize,
-    /// Length of the sums.
-    pub k: usize,
-    /// Strides of the left operand along `m` and `k`.
-    pub lhs: (usize, usize),
-    /// Strides of the right operand along `k` and `n`.
-    pub rhs: (usize, usize),
+/// An operation and the kernel that computes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Compute {
+    /// Which kernel.
+    pub kernel: KernelId,
+    /// The operation with its attributes.
+    pub op: Op,
+    /// Its regions.
+    pub bodies: Vec<Body>,
+    /// The thunk's last output is scratch memory, of the size that the kernel asks for.
+    pub scratch: bool,
 }
 
 /// A custom call.
@@ -284,66 +250,46 @@ pub struct Call {
     pub side_effect: bool,
 }
 
-/// A movement whose one end is shifted by indices that are data.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Window {
-    /// The movement for indices that are all zero.
-    pub movement: Movement,
-    /// Per index: the largest value that keeps the window inside (others are clamped), and the
-    /// stride in elements.
-    pub steps: Vec<(usize, usize)>,
-}
-
 impl ThunkOp {
-    /// The kind, as dumps and statistics name it.
+    /// True if a kernel computes it.
+    pub fn is_computed(&self) -> bool {
+        matches!(self, ThunkOp::Compute(_))
+    }
+
+    /// The kind, as dumps and statistics name it: for a computation, the kernel.
     pub fn kind(&self) -> &'static str {
         match self {
-            ThunkOp::Unary(_)
-            | ThunkOp::Binary(_)
-            | ThunkOp::Compare(_)
-            | ThunkOp::Select
-            | ThunkOp::Clamp
-            | ThunkOp::Convert => "elementwise",
+            ThunkOp::Compute(compute) => compute.kernel.name(),
             ThunkOp::Copy => "copy",
-            ThunkOp::Move(m) => m.name,
-            ThunkOp::Iota { .. } => "iota",
-            ThunkOp::Reduce(_) => "reduce",
-            ThunkOp::Dot(_) => "dot",
-            ThunkOp::DynamicSlice(_) => "dynamic_slice",
-            ThunkOp::DynamicUpdateSlice(_) => "dynamic_update_slice",
             ThunkOp::While => "while",
             ThunkOp::Case => "case",
             ThunkOp::CustomCall(_) => "custom_call",
             ThunkOp::Reference(_) => "reference",
         }
     }
-
-    /// True if input number `input` may lie where output number 0 lies, in the same place: each
-    /// element of it is read before the same element of the output is written, and not later.
-    pub fn in_place(&self) -> bool {
-        match self {
-            ThunkOp::Unary(_)
-            | ThunkOp::Binary(_)
-            | ThunkOp::Compare(_)
-            | ThunkOp::Select
-            | ThunkOp::Clamp
-            | ThunkOp::Convert
-            | ThunkOp::Copy => true,
-            ThunkOp::Move(_)
-            | ThunkOp::Iota { .. }
-            | ThunkOp::Reduce(_)
-            | ThunkOp::Dot(_)
-            | ThunkOp::DynamicSlice(_)
-            | ThunkOp::DynamicUpdateSlice(_)
-            | ThunkOp::While
-            | ThunkOp::Case
-            | ThunkOp::CustomCall(_)
-            | ThunkOp::Reference(_) => false,
-        }
-    }
 }
 
 impl<B> Thunk<B> {
+    /// The outputs without scratch memory.
+    pub fn results(&self) -> &[B] {
+        match (&self.op, self.outputs.split_last()) {
+            (ThunkOp::Compute(compute), Some((_, results))) if compute.scratch => results,
+            _ => &self.outputs,
+        }
+    }
+
+    /// True if output number `output` may lie exactly where input number `input` lies, if elements of both are of
+    /// one size. (Custom calls that change an operand have one buffer for both.)
+    pub fn in_place(&self, output: usize, input: usize) -> bool {
+        match &self.op {
+            ThunkOp::Compute(compute) => {
+                output < self.results().len() && compute.kernel.in_place(output, input)
+            }
+            ThunkOp::Copy => true,
+            ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => false,
+        }
+    }
+
     /// Calls `visit` for this thunk and every one nested in it, in order of the text.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk<B>)) {
         // Nesting is bounded by the parser's limit times the verifier's limit on calls, so the walk
@@ -360,6 +306,22 @@ impl<B> Thunk<B> {
             }
         }
     }
+}
+
+impl Compute {
+    /// What the kernel is asked for, for buffers of these types; `outputs` without scratch memory.
+    pub(crate) fn request<'a>(
+        &'a self,
+        inputs: &'a [&'a TensorType],
+        outputs: &'a [&'a TensorType],
+    ) -> Request<'a> {
+        Request { op: &self.op, bodies: &self.bodies, inputs, outputs }
+    }
+}
+
+/// The types of buffers.
+fn types(buffers: &[Buffer]) -> Vec<&TensorType> {
+    buffers.iter().map(|b| &b.ty).collect()
 }
 
 impl Plan {

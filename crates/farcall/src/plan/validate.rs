@@ -1,8 +1,9 @@
 //! Checks once what the runtime relies on in every run.
 
-use farcall_ir::{DType, Literal};
+use farcall_ir::{DType, Literal, TensorType, Type};
 
-use super::{ALIGNMENT, Base, Buffer, Movement, Plan, Slice, Thunk, ThunkOp, support};
+use super::{ALIGNMENT, Base, Buffer, Compute, Plan, Slice, Thunk, ThunkOp, types};
+use crate::kernels::{Prepared, is_int};
 
 /// A plan that breaks a promise: a mistake of the compiler, never of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -22,6 +23,11 @@ impl Plan {
     /// # Errors
     /// Names the first thunk that breaks one.
     pub fn validate(&self) -> Result<(), InvalidPlan> {
+        self.prepare().map(drop)
+    }
+
+    /// The same; returns what the thunks that compute run, in the order of [`Plan::walk`].
+    pub(crate) fn prepare(&self) -> Result<Vec<Prepared>, InvalidPlan> {
         let whole = |message: String| InvalidPlan { place: "plan".to_owned(), kind: "plan", message };
         if self.arena_size > isize::MAX as usize / 2 {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
@@ -29,17 +35,19 @@ impl Plan {
         for buffer in &self.results {
             self.buffer(buffer).map_err(whole)?;
         }
-        let mut error = None;
+        let (mut prepared, mut error) = (Vec::new(), None);
         self.walk(&mut |thunk| {
             if error.is_none() {
-                error = self.thunk(thunk).err().map(|message| InvalidPlan {
-                    place: self.source.place(thunk.span),
-                    kind: thunk.op.kind(),
-                    message,
-                });
+                match self.thunk(thunk) {
+                    Ok(kernel) => prepared.extend(kernel),
+                    Err(message) => {
+                        let place = self.source.place(thunk.span);
+                        error = Some(InvalidPlan { place, kind: thunk.op.kind(), message });
+                    }
+                }
             }
         });
-        error.map_or(Ok(()), Err)
+        error.map_or(Ok(prepared), Err)
     }
 
     fn slice(&self, slice: &Slice) -> Result<(), String> {
@@ -75,7 +83,7 @@ impl Plan {
         Ok(())
     }
 
-    fn thunk(&self, t: &Thunk) -> Result<(), String> {
+    fn thunk(&self, t: &Thunk) -> Result<Option<Prepared>, String> {
         t.inputs.iter().chain(&t.outputs).try_for_each(|b| self.buffer(b))?;
         let owned = |b: &Buffer| match b.slice.base {
             Base::Arena => true,
@@ -86,120 +94,34 @@ impl Plan {
             return Err(format!("{} is written", o.slice));
         }
         self.overlaps(t)?;
+        if let ThunkOp::Compute(compute) = &t.op {
+            return kernel(t, compute).map(Some);
+        }
+        self.other(t).map(|()| None)
+    }
+
+    /// A thunk that no kernel computes.
+    fn other(&self, t: &Thunk) -> Result<(), String> {
         let (inputs, outputs) = (t.inputs.as_slice(), t.outputs.as_slice());
         match (&t.op, inputs, outputs) {
-            (ThunkOp::Unary(u), [x], [y]) => {
-                need(support::unary(*u, x.ty.dtype), "no kernel for the type")?;
-                need(y.ty.dtype == unary_result(*u, x.ty.dtype), "result of another type")?;
-                same_count(x, y)
-            }
-            (ThunkOp::Binary(b), [x, y], [z]) => {
-                need(support::binary(*b, x.ty.dtype), "no kernel for the type")?;
-                let result = match b {
-                    farcall_ir::op::Binary::Complex => x.ty.dtype.complex().unwrap_or(x.ty.dtype),
-                    _ => x.ty.dtype,
-                };
-                need(x.ty.dtype == y.ty.dtype && z.ty.dtype == result, "operands of different types")?;
-                same_count(x, z)?;
-                same_count(y, z)
-            }
-            (ThunkOp::Compare(_), [x, y], [z]) => {
-                need(support::ordered(x.ty.dtype), "no kernel for the type")?;
-                need(x.ty.dtype == y.ty.dtype && z.ty.dtype == DType::Pred, "operands of different types")?;
-                same_count(x, z)?;
-                same_count(y, z)
-            }
-            (ThunkOp::Select, [p, x, y], [z]) => {
-                need(p.ty.dtype == DType::Pred, "the predicate is not pred")?;
-                need(x.ty.dtype == z.ty.dtype && y.ty.dtype == z.ty.dtype, "operands of different types")?;
-                need(
-                    p.ty.elements() == Some(1) || p.ty.elements() == z.ty.elements(),
-                    "predicate of another size",
-                )?;
-                same_count(x, z)?;
-                same_count(y, z)
-            }
-            (ThunkOp::Clamp, [lo, x, hi], [z]) => {
-                need(support::ordered(z.ty.dtype), "no kernel for the type")?;
-                let types = [lo, x, hi].iter().all(|b| b.ty.dtype == z.ty.dtype);
-                need(types, "operands of different types")?;
-                let bound = |b: &Buffer| b.ty.elements() == Some(1) || b.ty.elements() == z.ty.elements();
-                need(bound(lo) && bound(hi), "bounds of another size")?;
-                same_count(x, z)
-            }
-            (ThunkOp::Convert, [x], [y]) => {
-                need(support::convert(x.ty.dtype, y.ty.dtype), "no kernel for the types")?;
-                same_count(x, y)
-            }
             (ThunkOp::Copy, [x], [y]) => need(x.slice.size == y.slice.size, "sizes differ"),
-            (ThunkOp::Move(m), [x], [y]) => movement(m, x, y),
-            (ThunkOp::Iota { dim }, [], [y]) => {
-                need(support::iota(y.ty.dtype), "no kernel for the type")?;
-                need(*dim < y.ty.rank(), "no such dimension")
-            }
-            (ThunkOp::Reduce(r), [x, init], [y]) => {
-                need(support::reduce(r.op, x.ty.dtype), "no kernel for the type")?;
-                let types = init.ty.dtype == x.ty.dtype && y.ty.dtype == x.ty.dtype;
-                need(types, "operands of different types")?;
-                need(init.ty.elements() == Some(1), "more than one initial value")?;
-                let product = |kept_only: bool| {
-                    let mut dims = r.dims.iter().filter(|d| !kept_only || !d.1);
-                    dims.try_fold(1usize, |n, d| n.checked_mul(d.0))
-                };
-                need(product(false) == x.ty.elements() && product(true) == y.ty.elements(), "sizes differ")?;
-                need(r.dims.windows(2).all(|w| w[0].1 != w[1].1), "neighbours are not joined")
-            }
-            (ThunkOp::Dot(d), [x, y], [z]) => {
-                need(support::dot(z.ty.dtype), "no kernel for the type")?;
-                need(x.ty.dtype == z.ty.dtype && y.ty.dtype == z.ty.dtype, "operands of different types")?;
-                let reach = |rows: (usize, usize),
-                             columns: (usize, usize),
-                             stride: fn(&(usize, usize, usize)) -> usize| {
-                    let mut dims = d.batch.iter().map(|b| (b.0, stride(b))).chain([rows, columns]);
-                    dims.try_fold(1usize, |n, (size, stride)| {
-                        n.checked_add(size.checked_sub(1)?.checked_mul(stride)?)
-                    })
-                };
-                let batch = d.batch.iter().try_fold(1usize, |n, b| n.checked_mul(b.0));
-                let out = batch.and_then(|n| n.checked_mul(d.m)?.checked_mul(d.n));
-                need(out == z.ty.elements(), "the result has another size")?;
-                // Where a size is 0 nothing is read.
-                let l = reach((d.m, d.lhs.0), (d.k, d.lhs.1), |b| b.1).unwrap_or(0);
-                let r = reach((d.k, d.rhs.0), (d.n, d.rhs.1), |b| b.2).unwrap_or(0);
-                let fits = |n: usize, b: &Buffer| b.ty.elements().is_some_and(|have| n <= have);
-                need(fits(l, x) && fits(r, y), "strides leave an operand")
-            }
-            (ThunkOp::DynamicSlice(w), [x, indices @ ..], [y]) => {
-                self.window(w.steps.len(), indices)?;
-                let mut far = w.movement.clone();
-                far.src = shifted(far.src, &w.steps)?;
-                movement(&w.movement, x, y)?;
-                movement(&far, x, y)
-            }
-            (ThunkOp::DynamicUpdateSlice(w), [x, indices @ ..], [y]) => {
-                self.window(w.steps.len(), indices)?;
-                let mut far = w.movement.clone();
-                far.dst = shifted(far.dst, &w.steps)?;
-                movement(&w.movement, x, y)?;
-                movement(&far, x, y)
-            }
             (ThunkOp::While, [pred], _) => {
                 need(pred.ty.dtype == DType::Pred && pred.slice.size == 1, "the condition is not a pred")?;
                 need(t.bodies.len() == 2, "a loop has condition and body")
             }
             (ThunkOp::Case, [index], _) => {
                 let d = index.ty.dtype;
-                need((d.is_bool() || support::is_int(d)) && index.ty.elements() == Some(1), "no index")?;
+                need((d.is_bool() || is_int(d)) && index.ty.elements() == Some(1), "no index")?;
                 need(!t.bodies.is_empty(), "no branches")
             }
             (ThunkOp::CustomCall(call), _, _) => {
-                let site = self.calls.get(call.id.index()).ok_or("no such call site")?;
-                let leaves = |leaves: &[crate::custom_call::Leaf], buffers: &[Buffer]| {
-                    let sizes = leaves.iter().filter(|l| !l.is_token()).map(|l| l.bytes);
-                    sizes.eq(buffers.iter().map(|b| b.slice.size))
+                let spec = self.calls.get(call.id.index()).ok_or("no such call")?;
+                let fit = |types: &[Type], buffers: &[Buffer]| {
+                    let sizes = tensors(types).into_iter().map(|t| t.bytes());
+                    sizes.eq(buffers.iter().map(|b| Some(b.slice.size)))
                 };
-                need(leaves(site.operands(), inputs), "operands differ from the call site's")?;
-                need(leaves(site.results(), outputs), "results differ from the call site's")?;
+                need(fit(&spec.operands, inputs), "operands differ from the call's")?;
+                need(fit(&spec.results, outputs), "results differ from the call's")?;
                 let shared = call.aliases.iter().all(|(o, i)| {
                     matches!((outputs.get(*o), inputs.get(*i)), (Some(o), Some(i)) if o.slice == i.slice)
                 });
@@ -208,34 +130,39 @@ impl Plan {
             (ThunkOp::Reference(id), _, _) => {
                 let site = self.references.get(id.index()).ok_or("no such instruction")?;
                 let entry = site.program.funcs().first().ok_or("an instruction without a program")?;
-                need(
-                    inputs.len() == entry.params().len() && outputs.len() == entry.results.len(),
-                    "wrong number of operands",
-                )
+                let params: Vec<Type> = entry.params().iter().map(|p| entry.ty(*p).clone()).collect();
+                let fit = |types: &[Type], buffers: &[Buffer]| {
+                    types.len() == buffers.len()
+                        && tensors(types).into_iter().eq(buffers.iter().map(|b| &b.ty))
+                };
+                need(fit(&params, inputs), "operands differ from the instruction's")?;
+                need(fit(&entry.results, outputs), "results differ from the instruction's")
             }
             _ => Err(format!("{} operands, {} results", inputs.len(), outputs.len())),
         }
     }
 
     /// An output may lie exactly where an input lies if the operation allows it, and nowhere else
-    /// where they meet.
+    /// where they meet. The outputs of a kernel are apart.
     fn overlaps(&self, t: &Thunk) -> Result<(), String> {
         if matches!(t.op, ThunkOp::While | ThunkOp::Case) {
             return Ok(());
         }
+        let apart = |a: &Slice, b: &Slice| !a.overlaps(b) || a.size == 0 || b.size == 0;
         for (o, output) in t.outputs.iter().enumerate() {
+            let others = || t.outputs[..o].iter().map(|b| &b.slice);
+            if matches!(t.op, ThunkOp::Compute(_))
+                && let Some(other) = others().find(|other| !apart(&output.slice, other))
+            {
+                return Err(format!("{} and {other} are both written", output.slice));
+            }
             for (i, input) in t.inputs.iter().enumerate() {
                 let (a, b) = (&output.slice, &input.slice);
-                let apart = a.base != b.base
-                    || a.offset + a.size <= b.offset
-                    || b.offset + b.size <= a.offset
-                    || a.size == 0
-                    || b.size == 0;
                 let shared = match &t.op {
                     ThunkOp::CustomCall(call) => call.aliases.contains(&(o, i)),
-                    op => op.in_place() && output.ty.dtype.size() == input.ty.dtype.size(),
+                    _ => t.in_place(o, i) && output.ty.dtype.size() == input.ty.dtype.size(),
                 };
-                let fine = apart || (a == b && shared);
+                let fine = apart(a, b) || (a == b && shared);
                 if !fine {
                     return Err(format!("{a} is written while {b} is read"));
                 }
@@ -243,41 +170,131 @@ impl Plan {
         }
         Ok(())
     }
-
-    fn window(&self, steps: usize, indices: &[Buffer]) -> Result<(), String> {
-        need(steps == indices.len(), "not one index per dimension")?;
-        let good = |b: &Buffer| support::index(b.ty.dtype) && b.ty.elements() == Some(1);
-        need(indices.iter().all(good), "an index is no integer")
-    }
 }
 
-/// Element type of the result of a unary kernel.
-pub(crate) fn unary_result(op: farcall_ir::op::Unary, d: DType) -> DType {
-    op.info().result.dtype(d).unwrap_or(d)
+/// What runs, if the kernel serves the operation and has the scratch memory that it asks for.
+fn kernel(t: &Thunk, compute: &Compute) -> Result<Prepared, String> {
+    let (inputs, outputs) = (types(&t.inputs), types(t.results()));
+    let prepared = compute.kernel.prepare(&compute.request(&inputs, &outputs));
+    let prepared = prepared.ok_or("the kernel does not serve the operation")?;
+    let scratch = t.outputs[outputs.len()..].iter().map(|b| b.slice.size).sum::<usize>();
+    need(prepared.scratch() == scratch, "scratch memory of another size")?;
+    Ok(prepared)
 }
 
 fn need(holds: bool, message: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message.to_owned()) }
 }
 
-fn same_count(a: &Buffer, b: &Buffer) -> Result<(), String> {
-    need(a.ty.elements() == b.ty.elements(), "numbers of elements differ")
+/// The tensors in values of these types, in order.
+fn tensors(types: &[Type]) -> Vec<&TensorType> {
+    let mut out = Vec::new();
+    let mut rest: Vec<&Type> = types.iter().rev().collect();
+    while let Some(ty) = rest.pop() {
+        match ty {
+            Type::Tensor(t) => out.push(t),
+            Type::Tuple(parts) => rest.extend(parts.iter().rev()),
+            _ => {}
+        }
+    }
+    out
 }
 
-fn movement(m: &Movement, from: &Buffer, to: &Buffer) -> Result<(), String> {
-    need(matches!(m.element, 1 | 2 | 4 | 8 | 16), "elements of no known size")?;
-    need(from.ty.dtype.size() == m.element && to.ty.dtype.size() == m.element, "element sizes differ")?;
-    if m.elements() == 0 {
-        return Ok(());
-    }
-    let inside = |(_, last): (usize, usize), b: &Buffer| b.ty.elements().is_some_and(|n| last < n);
-    match m.extent() {
-        Some([src, dst]) if inside(src, from) && inside(dst, to) => Ok(()),
-        _ => Err("elements outside of the buffers are moved".to_owned()),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use farcall_ir::op::Slice as SliceOp;
+    use farcall_ir::{Op, Source, text};
 
-fn shifted(start: usize, steps: &[(usize, usize)]) -> Result<usize, String> {
-    let far = steps.iter().try_fold(start, |n, (limit, stride)| n.checked_add(limit.checked_mul(*stride)?));
-    far.ok_or_else(|| "an index reaches beyond memory".to_owned())
+    use super::*;
+    use crate::{CompileOptions, Executable, Registry};
+
+    /// A program with a thunk that computes, changed by `change`; what is said of it.
+    fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
+        let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+        let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap();
+        let plan = executable.plan();
+        let mut plan = Plan {
+            arena_size: plan.arena_size,
+            params: plan.params.clone(),
+            constants: plan.constants.clone(),
+            results: plan.results.clone(),
+            thunks: plan.thunks.clone(),
+            calls: plan.calls.clone(),
+            references: plan.references.clone(),
+            numerics: plan.numerics,
+            source: plan.source.clone(),
+        };
+        assert_eq!(plan.validate(), Ok(()));
+        change(&mut plan);
+        plan.validate().unwrap_err().message
+    }
+
+    fn compute(plan: &mut Plan) -> &mut Compute {
+        match &mut plan.thunks[0].op {
+            ThunkOp::Compute(compute) => compute,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const SLICE: &str = "func.func @main(%x: tensor<8xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.slice %x [6:8] : (tensor<8xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}";
+
+    const SORT: &str = "func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %y = stablehlo.add %x, %x : tensor<4xi32>
+  %0 = \"stablehlo.sort\"(%y) ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) {dimension = 0 : i64} : (tensor<4xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}";
+
+    #[test]
+    fn an_operation_that_leaves_its_buffers_is_refused() {
+        let message = changed(SLICE, |plan| {
+            let far = SliceOp { start: vec![7], limit: vec![9], strides: vec![1] };
+            compute(plan).op = Op::Slice(far);
+        });
+        assert_eq!(message, "the kernel does not serve the operation");
+        let message = changed(SLICE, |plan| compute(plan).op = Op::Select);
+        assert_eq!(message, "the kernel does not serve the operation");
+        let message = changed(SLICE, |plan| {
+            let ty = plan.thunks[0].inputs[0].ty.with_dims([9]);
+            plan.thunks[0].inputs[0].ty = ty;
+        });
+        assert_eq!(message, "in0 does not hold a tensor<9xf32>");
+    }
+
+    #[test]
+    fn scratch_memory_is_apart_and_as_much_as_is_asked_for() {
+        let scratch = |plan: &mut Plan| plan.thunks[1].outputs.len() - 1;
+        let message = changed(SORT, |plan| {
+            let last = scratch(plan);
+            let less = &mut plan.thunks[1].outputs[last];
+            less.slice.size -= 64;
+            less.ty = less.ty.with_dims([less.slice.size]);
+        });
+        assert_eq!(message, "scratch memory of another size");
+        let message = changed(SORT, |plan| {
+            let last = scratch(plan);
+            plan.thunks[1].outputs[last].slice.offset = 0;
+        });
+        assert!(message.contains("are both written"), "{message}");
+        let message = changed(SORT, |plan| {
+            let last = scratch(plan);
+            plan.thunks[1].inputs[0].slice.offset = plan.thunks[1].outputs[last].slice.offset;
+        });
+        assert!(message.contains("is written while"), "{message}");
+    }
+
+    #[test]
+    fn regions_are_not_believed() {
+        let message = changed(SORT, |plan| {
+            let ThunkOp::Compute(compute) = &mut plan.thunks[1].op else { return };
+            compute.bodies[0].insts[0].operands = vec![2, 77];
+        });
+        assert_eq!(message, "the kernel does not serve the operation");
+    }
 }

@@ -1,9 +1,9 @@
 //! What one run needs for itself: memory, call frames.
 
 use crate::custom_call::{CallFrame, RunContext};
-use crate::plan::Plan;
 
 use super::RunError;
+use super::load::{Loaded, PARAMS};
 use super::memory::AlignedBytes;
 
 /// Scratch memory and frames, built once and used by one run at a time.
@@ -14,32 +14,33 @@ pub(super) struct Context {
     pub(super) frames: Vec<CallFrame>,
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
-    /// Where the inputs of the current run are.
-    pub(super) params: Vec<*mut u8>,
+    /// The addresses that places of the current run count from: arena, constants, inputs.
+    pub(super) bases: Vec<*mut u8>,
     /// What handlers see of a run that comes without one of its own; taken while it runs.
     pub(super) run: Option<RunContext>,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,
 }
 
-// SAFETY: the pointers in `params` are only used by the run that set them.
+// SAFETY: the pointers in `bases` are only used by the run that set them.
 unsafe impl Send for Context {}
 
 impl Context {
-    pub(super) fn new(plan: &Plan) -> Result<Context, RunError> {
+    pub(super) fn new(loaded: &Loaded) -> Result<Context, RunError> {
+        let plan = &loaded.plan;
         let arena = AlignedBytes::new(plan.arena_size)
             .map_err(|error| RunError::Memory { what: "the program's own values", error })?;
-        let staged = (0..plan.calls.len()).filter(|i| plan.calls[*i].has_run_stages()).collect();
-        let nested = plan.references.iter().map(|site| {
-            let calls = site.calls.iter().map(|call| Context::new(&call.plan));
+        let staged = (0..plan.calls.len()).filter(|i| loaded.calls[*i].has_run_stages()).collect();
+        let nested = loaded.nested.iter().map(|calls| {
+            let calls = calls.iter().map(Context::new);
             calls.collect::<Result<Vec<Context>, RunError>>()
         });
         Ok(Context {
             arena,
             nested: nested.collect::<Result<_, _>>()?,
-            frames: plan.calls.iter().map(CallFrame::new).collect(),
+            frames: loaded.calls.iter().map(CallFrame::new).collect(),
             staged,
-            params: Vec::with_capacity(plan.params.len()),
+            bases: Vec::with_capacity(PARAMS + plan.params.len()),
             run: None,
         })
     }

@@ -1,38 +1,39 @@
 //! Walks the thunks of a plan.
 
 use farcall_ir::iterations::Budget;
-use farcall_ir::{DType, Literal, TensorType};
+use farcall_ir::{Literal, TensorType};
 
 use super::context::Context;
 use super::denormals::Mode;
-use super::{Constants, RunError, kernels, reference};
+use super::load::{Loaded, Step};
+use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
-use crate::plan::{Base, Buffer, Call, Plan, Slice, Thunk, ThunkOp};
+use crate::kernels::{self, Args, Place, Prepared};
+use crate::plan::{Base, Buffer, Call, Plan, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`. The inputs have the types of its parameters.
 pub(super) fn run(
-    plan: &Plan,
-    constants: &Constants,
+    loaded: &Loaded,
     context: &mut Context,
     inputs: Inputs<'_>,
     run: &RunContext,
 ) -> Result<Vec<Literal>, RunError> {
-    let mode = Mode::enter(plan.numerics.denormals);
-    let ran = stages(context, run, &mode).and_then(|()| thunks(plan, constants, context, inputs, run, mode));
+    let mode = Mode::enter(loaded.plan.numerics.denormals);
+    let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode));
     end_stages(context);
     ran
 }
 
 /// Runs the thunks of a plan, for a run whose stages are over.
 pub(super) fn thunks(
-    plan: &Plan,
-    constants: &Constants,
+    loaded: &Loaded,
     context: &mut Context,
     inputs: Inputs<'_>,
     run: &RunContext,
     mode: Mode,
 ) -> Result<Vec<Literal>, RunError> {
+    let plan = &*loaded.plan;
     // Donated inputs have to be ours to be written to; a program without any can use the caller's.
     let lent;
     let mut own = Vec::new();
@@ -44,9 +45,10 @@ pub(super) fn thunks(
         Inputs::Borrowed(inputs) => lent = inputs,
     }
     let memory = |error| RunError::Memory { what: "an input", error };
-    context.params.clear();
+    context.bases.clear();
+    context.bases.extend([context.arena.as_ptr(), loaded.constants.as_ptr()]);
     lent.iter().chain(&own).try_for_each(Literal::expand).map_err(memory)?;
-    context.params.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
+    context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
     for (param, input) in plan.params.iter().zip(&mut own) {
         // What somebody else holds, too, is copied.
         let data = if param.donated {
@@ -55,18 +57,18 @@ pub(super) fn thunks(
         } else {
             input.bytes().as_ptr().cast_mut()
         };
-        context.params.push(data);
+        context.bases.push(data);
     }
     let (interrupt, iterations) = (run.interrupt(), Budget::new());
     let started = Vec::new();
-    let mut executor = Executor { plan, constants, context, run, interrupt, mode, started, iterations };
-    let ran = executor.sequence(&plan.thunks);
+    let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations };
+    let ran = executor.sequence(&plan.thunks, &loaded.steps);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
     ran?;
     finished?;
     let inputs = if own.is_empty() { lent } else { &own };
-    plan.results.iter().map(|r| executor.result(r, inputs)).collect()
+    plan.results.iter().zip(&loaded.results).map(|(r, at)| executor.result(r, *at, inputs)).collect()
 }
 
 /// The inputs of a run.
@@ -114,8 +116,7 @@ fn end_stages(context: &mut Context) {
 }
 
 struct Executor<'a> {
-    plan: &'a Plan,
-    constants: &'a Constants,
+    loaded: &'a Loaded,
     context: &'a mut Context,
     run: &'a RunContext,
     interrupt: Option<&'a Interrupt>,
@@ -151,34 +152,46 @@ impl Started<'_> {
 }
 
 impl<'a> Executor<'a> {
-    fn sequence(&mut self, thunks: &'a [Thunk]) -> Result<(), RunError> {
-        thunks.iter().try_for_each(|t| self.thunk(t))
+    fn sequence(&mut self, thunks: &'a [Thunk], steps: &'a [Step]) -> Result<(), RunError> {
+        thunks.iter().zip(steps).try_for_each(|(t, step)| self.thunk(t, step))
     }
 
-    fn thunk(&mut self, t: &'a Thunk) -> Result<(), RunError> {
+    fn thunk(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
         self.may_go_on()?;
         if !self.started.is_empty() {
-            let plan = self.plan;
+            let plan = &self.loaded.plan;
             self.finish(|s| s.blocks(plan, t))?;
         }
-        let known = match &t.op {
-            ThunkOp::While => return self.repeat(t),
-            ThunkOp::Case => return self.choose(t),
-            ThunkOp::CustomCall(call) => return self.custom_call(t, call),
-            ThunkOp::Reference(id) => {
-                self.look_soon();
-                return self.reference(t, id.index());
-            }
-            // SAFETY: the plan is validated: the places hold what the operation needs.
-            _ => unsafe { self.kernel(t) },
-        };
-        if matches!(t.op, ThunkOp::Dot(_)) {
-            self.look_soon();
-        }
-        if known {
+        if let Some(kernel) = &step.kernel {
+            self.compute(kernel, &step.places, t.inputs.len());
             return Ok(());
         }
-        Err(RunError::NoKernel { kind: t.op.kind(), place: self.plan.source.place(t.span) })
+        match &t.op {
+            ThunkOp::Copy => {
+                let [from, to] = [self.at(step.places[0]), self.at(step.places[1])];
+                // SAFETY: the plan is validated: both places have this size. Equal ones are possible.
+                unsafe { std::ptr::copy(from, to, step.places[1].size) };
+                Ok(())
+            }
+            ThunkOp::While => self.repeat(t, step),
+            ThunkOp::Case => self.choose(t, step),
+            ThunkOp::CustomCall(call) => self.custom_call(t, call, &step.places),
+            ThunkOp::Reference(id) => {
+                self.look_soon();
+                self.reference(t, id.index(), &step.places)
+            }
+            ThunkOp::Compute(_) => Ok(()),
+        }
+    }
+
+    fn compute(&self, kernel: &Prepared, places: &[Place], inputs: usize) {
+        let args = Args::new(places, inputs, &self.context.bases);
+        // SAFETY: the plan is validated: the places are those of the buffers that the kernel was prepared for, and
+        // overlap where it allows that.
+        unsafe { kernel.run(&args, self.run.pool().as_ref()) };
+        if kernel.is_slow() {
+            self.look_soon();
+        }
     }
 
     #[inline]
@@ -196,107 +209,43 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Runs a kernel; `false` if there is none.
-    ///
-    /// # Safety
-    /// The thunk is one of a validated plan.
-    unsafe fn kernel(&self, t: &Thunk) -> bool {
-        let input = |i: usize| self.at(&t.inputs[i].slice).cast_const();
-        let dtype = t.inputs.first().map_or(DType::Pred, |x| x.ty.dtype);
-        let Some(y) = t.outputs.first() else { return false };
-        let (out, n) = (self.at(&y.slice), count(&y.ty));
-        let many = |i: usize| t.inputs[i].slice.size != t.inputs[i].ty.dtype.size();
-        // SAFETY: the caller's promise, which is what each kernel asks for.
-        unsafe {
-            match &t.op {
-                ThunkOp::Unary(op) => kernels::elementwise::unary(*op, dtype, input(0), out, n),
-                ThunkOp::Binary(op) => kernels::elementwise::binary(*op, dtype, [input(0), input(1)], out, n),
-                ThunkOp::Compare(c) => kernels::elementwise::compare(*c, dtype, [input(0), input(1)], out, n),
-                ThunkOp::Select => {
-                    let xs = [input(0), input(1), input(2)];
-                    kernels::elementwise::select(y.ty.dtype.size(), xs, many(0), out, n)
-                }
-                ThunkOp::Clamp => {
-                    let xs = [input(0), input(1), input(2)];
-                    kernels::elementwise::clamp(dtype, xs, [many(0), many(1), many(2)], out, n)
-                }
-                ThunkOp::Convert => kernels::elementwise::convert(dtype, y.ty.dtype, input(0), out, n),
-                ThunkOp::Copy => {
-                    // Equal places are possible, others are apart.
-                    std::ptr::copy(input(0), out, y.slice.size);
-                    true
-                }
-                ThunkOp::Move(m) => kernels::movement::run(m, input(0), out, (0, 0)),
-                ThunkOp::Iota { dim } => {
-                    let dims = &y.ty.dims;
-                    let sizes = [dims[..*dim].iter().product(), dims[*dim], dims[dim + 1..].iter().product()];
-                    kernels::iota(y.ty.dtype, out, sizes)
-                }
-                ThunkOp::Reduce(r) => kernels::reduce::run(r, dtype, input(0), input(1), out),
-                ThunkOp::Dot(d) => kernels::dot::run(d, dtype, input(0), input(1), out),
-                ThunkOp::DynamicSlice(w) => {
-                    let shift = self.shift(&t.inputs[1..], &w.steps);
-                    kernels::movement::run(&w.movement, input(0), out, (shift, 0))
-                }
-                ThunkOp::DynamicUpdateSlice(w) => {
-                    let shift = self.shift(&t.inputs[1..], &w.steps);
-                    kernels::movement::run(&w.movement, input(0), out, (0, shift))
-                }
-                ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => false,
-            }
-        }
-    }
-
-    /// Elements by which clamped indices shift a window.
-    ///
-    /// # Safety
-    /// The indices are those of a thunk of a validated plan.
-    unsafe fn shift(&self, indices: &[Buffer], steps: &[(usize, usize)]) -> usize {
-        let each = indices.iter().zip(steps).map(|(index, (limit, stride))| {
-            // SAFETY: the caller's promise.
-            stride * unsafe { kernels::index(index.ty.dtype, self.at(&index.slice), *limit) }
-        });
-        each.sum()
-    }
-
-    fn repeat(&mut self, t: &'a Thunk) -> Result<(), RunError> {
-        let pred = self.at(&t.inputs[0].slice);
+    fn repeat(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
+        let pred = self.at(step.places[0]);
         loop {
             // Condition and body may hold no thunks.
             self.may_go_on()?;
-            self.sequence(&t.bodies[0])?;
+            self.sequence(&t.bodies[0], &step.bodies[0])?;
             // The predicate may come from a call that is not complete.
-            let plan = self.plan;
+            let plan = &self.loaded.plan;
             self.finish(|s| s.blocks(plan, t))?;
             // SAFETY: the plan is validated: a byte.
             if unsafe { pred.read() } == 0 {
                 return Ok(());
             }
             self.iterations.spend()?;
-            self.sequence(&t.bodies[1])?;
+            self.sequence(&t.bodies[1], &step.bodies[1])?;
         }
     }
 
-    fn choose(&mut self, t: &'a Thunk) -> Result<(), RunError> {
-        let index = &t.inputs[0];
+    fn choose(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
+        let dtype = t.inputs[0].ty.dtype;
         // SAFETY: the plan is validated: one integer or `pred`, and at least one branch.
-        let branch = unsafe { kernels::branch(index.ty.dtype, self.at(&index.slice), t.bodies.len()) };
-        t.bodies.get(branch).map_or(Ok(()), |body| self.sequence(body))
+        let branch = unsafe { kernels::branch(dtype, self.at(step.places[0]), t.bodies.len()) };
+        self.sequence(&t.bodies[branch], &step.bodies[branch])
     }
 
-    fn custom_call(&mut self, t: &'a Thunk, call: &'a Call) -> Result<(), RunError> {
+    fn custom_call(&mut self, t: &'a Thunk, call: &'a Call, places: &[Place]) -> Result<(), RunError> {
         let number = call.id.index();
-        let site = &self.plan.calls[number];
-        let mut inputs = t.inputs.iter();
+        let site = &self.loaded.calls[number];
+        let mut places = places.iter();
         for (i, leaf) in site.operands().iter().enumerate() {
-            let data = if leaf.is_token() { None } else { inputs.next() };
-            let data = data.map_or(std::ptr::null_mut(), |b| self.at(&b.slice));
+            let place = if leaf.is_token() { None } else { places.next() };
+            let data = place.map_or(std::ptr::null_mut(), |p| self.at(*p));
             self.context.frames[number].set_operand(i, data);
         }
-        let mut outputs = t.outputs.iter();
         for (i, leaf) in site.results().iter().enumerate() {
-            let data = if leaf.is_token() { None } else { outputs.next() };
-            let data = data.map_or(std::ptr::null_mut(), |b| self.at(&b.slice));
+            let place = if leaf.is_token() { None } else { places.next() };
+            let data = place.map_or(std::ptr::null_mut(), |p| self.at(*p));
             self.context.frames[number].set_result(i, data);
         }
         let context = &mut *self.context;
@@ -330,59 +279,48 @@ impl<'a> Executor<'a> {
         outcome
     }
 
-    fn reference(&mut self, t: &Thunk, number: usize) -> Result<(), RunError> {
-        let inputs: Result<Vec<Literal>, RunError> = t.inputs.iter().map(|b| self.literal(b)).collect();
-        let (site, constants) = (&self.plan.references[number], &self.constants.nested[number]);
+    fn reference(&mut self, t: &Thunk, number: usize, places: &[Place]) -> Result<(), RunError> {
+        let (from, to) = places.split_at(t.inputs.len());
+        let inputs: Result<Vec<Literal>, RunError> =
+            t.inputs.iter().zip(from).map(|(b, at)| self.literal(&b.ty, *at)).collect();
+        let (plan, nested) = (&self.loaded.plan, &self.loaded.nested[number]);
         let contexts = &mut self.context.nested[number];
-        let results = reference::run(self.plan, site, constants, contexts, self.run, inputs?);
+        let results = reference::run(plan, &plan.references[number], nested, contexts, self.run, inputs?);
         self.mode.restore();
         let results = results?;
-        for (literal, output) in results.iter().zip(&t.outputs) {
+        for (literal, to) in results.iter().zip(to) {
             let bytes = literal.bytes();
-            let n = bytes.len().min(output.slice.size);
+            let n = bytes.len().min(to.size);
             // SAFETY: the place holds that many bytes, and a literal is no part of the arena.
-            unsafe { self.at(&output.slice).copy_from_nonoverlapping(bytes.as_ptr(), n) };
+            unsafe { self.at(*to).copy_from_nonoverlapping(bytes.as_ptr(), n) };
         }
         Ok(())
     }
 
     /// What a buffer holds when all thunks have run. An input, or what has become of one, is not copied.
-    fn result(&self, b: &Buffer, inputs: &[Literal]) -> Result<Literal, RunError> {
+    fn result(&self, b: &Buffer, at: Place, inputs: &[Literal]) -> Result<Literal, RunError> {
         match b.slice.base {
             Base::Param(id) if inputs[id.index()].dtype() == b.ty.dtype => {
                 Ok(inputs[id.index()].reshape(b.ty.dims.clone()))
             }
-            _ => self.literal(b),
+            _ => self.literal(&b.ty, at),
         }
     }
 
-    /// A copy of what a buffer holds.
-    fn literal(&self, b: &Buffer) -> Result<Literal, RunError> {
+    /// A copy of what a place holds.
+    fn literal(&self, ty: &TensorType, at: Place) -> Result<Literal, RunError> {
         // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
-        let bytes = unsafe { std::slice::from_raw_parts(self.at(&b.slice).cast_const(), b.slice.size) };
-        let mut literal = Literal::try_zeros(b.ty.dtype, b.ty.dims.clone())
+        let bytes = unsafe { std::slice::from_raw_parts(self.at(at).cast_const(), at.size) };
+        let mut literal = Literal::try_zeros(ty.dtype, ty.dims.clone())
             .map_err(|error| RunError::Memory { what: "a result", error })?;
         literal.bytes_mut().copy_from_slice(bytes);
         Ok(literal)
     }
 
-    /// Where a slice is.
+    /// Where a place is.
     #[inline]
-    fn at(&self, slice: &Slice) -> *mut u8 {
-        let base = match slice.base {
-            Base::Arena => self.context.arena.as_ptr(),
-            Base::Constant(id) => {
-                // SAFETY: the offsets were made for this block.
-                unsafe { self.constants.block.as_ptr().add(self.constants.offsets[id.index()]) }
-            }
-            Base::Param(id) => self.context.params[id.index()],
-        };
-        // SAFETY: the plan is validated: the slice lies inside of its base.
-        unsafe { base.add(slice.offset) }
+    fn at(&self, place: Place) -> *mut u8 {
+        // SAFETY: the plan is validated: the place lies inside of its base.
+        unsafe { place.at(&self.context.bases) }
     }
-}
-
-/// Number of elements; types in a validated plan have one.
-fn count(ty: &TensorType) -> usize {
-    ty.elements().unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! Runs plans.
 //!
 //! ```text
-//! Program (plan, constants) ──▶ Context (arena, call frames), pooled ──▶ thunks, one by one ──▶ results
+//! Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled ──▶ steps, one by one ──▶ results
 //! ```
 //!
 //! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time; a
@@ -13,7 +13,7 @@
 mod context;
 mod denormals;
 mod executor;
-mod kernels;
+mod load;
 mod memory;
 mod reference;
 
@@ -26,9 +26,11 @@ use farcall_ir::{Diagnostic, Literal};
 
 use crate::custom_call::{CallError, RunContext};
 use crate::plan::Plan;
+use crate::registry::Registry;
 use context::Context;
 pub(crate) use executor::Inputs;
-use memory::AlignedBytes;
+pub(crate) use load::LoadError;
+use load::Loaded;
 pub(crate) use reference::values;
 
 /// Why a run failed. The executable can be run again.
@@ -84,14 +86,6 @@ pub enum RunError {
     /// The loops of the program went round too often.
     #[error(transparent)]
     Iterations(#[from] TooMany),
-    /// The plan asks for a kernel that there is not: a mistake of the engine.
-    #[error("no kernel for {kind} at {place}; this is a bug in farcall")]
-    NoKernel {
-        /// Kind of the thunk.
-        kind: &'static str,
-        /// Where in the program.
-        place: String,
-    },
 }
 
 impl RunError {
@@ -105,8 +99,7 @@ impl RunError {
             | RunError::KnownInput { .. }
             | RunError::Memory { .. }
             | RunError::Interrupted
-            | RunError::Iterations(_)
-            | RunError::NoKernel { .. } => None,
+            | RunError::Iterations(_) => None,
         }
     }
 }
@@ -114,35 +107,24 @@ impl RunError {
 /// A plan that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Program {
-    plan: Plan,
-    constants: Constants,
+    loaded: Loaded,
     pool: Mutex<Vec<Context>>,
-}
-
-/// The constants, aligned as custom calls may expect.
-#[derive(Debug)]
-struct Constants {
-    block: AlignedBytes,
-    offsets: Vec<usize>,
-    /// Those of nested calls: per reference site, per call.
-    nested: Vec<Vec<Constants>>,
 }
 
 /// Contexts that are kept for later runs.
 const POOL: usize = 64;
 
 impl Program {
-    /// Lays out the constants of a validated plan.
+    /// Checks a plan, prepares its kernels, lays out its constants, and instantiates the targets that it calls.
     ///
     /// # Errors
-    /// If the constants do not fit into memory.
-    pub(crate) fn new(plan: Plan) -> Result<Program, OutOfMemory> {
-        let constants = Constants::new(&plan)?;
-        Ok(Program { plan, constants, pool: Mutex::default() })
+    /// If the plan is invalid, the constants do not fit into memory, or a target is missing or refuses.
+    pub(crate) fn new(plan: Plan, registry: &Registry) -> Result<Program, LoadError> {
+        Ok(Program { loaded: Loaded::new(Arc::new(plan), registry)?, pool: Mutex::default() })
     }
 
     pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
+        &self.loaded.plan
     }
 
     /// Runs with inputs that have been checked, as part of `run`, or of a run of its own.
@@ -154,14 +136,14 @@ impl Program {
         let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = match taken {
             Some(context) => context,
-            None => Context::new(&self.plan)?,
+            None => Context::new(&self.loaded)?,
         };
         let results = match run {
-            Some(run) => executor::run(&self.plan, &self.constants, &mut context, inputs, run),
+            Some(run) => executor::run(&self.loaded, &mut context, inputs, run),
             None => {
                 let mut own = context.run.take().unwrap_or_default();
                 own.next_run();
-                let results = executor::run(&self.plan, &self.constants, &mut context, inputs, &own);
+                let results = executor::run(&self.loaded, &mut context, inputs, &own);
                 context.run = Some(own);
                 results
             }
@@ -171,26 +153,5 @@ impl Program {
             pool.push(context);
         }
         results
-    }
-}
-
-impl Constants {
-    fn new(plan: &Plan) -> Result<Constants, OutOfMemory> {
-        let mut size = 0usize;
-        let offsets = plan.constants.iter().map(|c| {
-            let at = size;
-            size = size.saturating_add(c.byte_len().next_multiple_of(crate::plan::ALIGNMENT));
-            at
-        });
-        let offsets: Vec<usize> = offsets.collect();
-        let mut block = AlignedBytes::new(size)?;
-        for (c, at) in plan.constants.iter().zip(&offsets) {
-            c.write_to(&mut block.as_mut_slice()[*at..at + c.byte_len()]);
-        }
-        let sites = plan.references.iter().map(|site| {
-            let calls = site.calls.iter().map(|call| Constants::new(&call.plan));
-            calls.collect::<Result<Vec<Constants>, OutOfMemory>>()
-        });
-        Ok(Constants { block, offsets, nested: sites.collect::<Result<_, _>>()? })
     }
 }

@@ -11,7 +11,8 @@ use farcall_ir::{Literal, Type};
 use super::context::Context;
 use super::denormals::Mode;
 use super::executor::Inputs;
-use super::{Constants, RunError, executor};
+use super::load::Loaded;
+use super::{RunError, executor};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
@@ -20,13 +21,13 @@ use crate::plan::{NestedCall, Plan, ReferenceSite};
 pub(super) fn run(
     plan: &Plan,
     site: &ReferenceSite,
-    constants: &[Constants],
+    loaded: &[Loaded],
     contexts: &mut [Context],
     run: &RunContext,
     inputs: Vec<Literal>,
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
-    let host = Nested { site, constants, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
+    let host = Nested { site, loaded, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
     match eval(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.
@@ -37,7 +38,7 @@ pub(super) fn run(
 /// Runs the custom calls in the regions of an instruction, and ends with the run.
 struct Nested<'a> {
     site: &'a ReferenceSite,
-    constants: &'a [Constants],
+    loaded: &'a [Loaded],
     contexts: RefCell<&'a mut [Context]>,
     run: &'a RunContext,
     failed: RefCell<Option<RunError>>,
@@ -50,12 +51,11 @@ impl Host for Nested<'_> {
         };
         let found = self.site.calls.iter().position(is_this);
         let number = found.ok_or("this call is not known to the plan; this is a bug in farcall")?;
-        let plan = &self.site.calls[number].plan;
-        let (constants, mut contexts) = (&self.constants[number], self.contexts.borrow_mut());
-        let mode = Mode::enter(plan.numerics.denormals);
+        let (loaded, mut contexts) = (&self.loaded[number], self.contexts.borrow_mut());
+        let mode = Mode::enter(loaded.plan.numerics.denormals);
         let inputs = Inputs::Owned(tensors(operands));
-        let outputs = executor::thunks(plan, constants, &mut contexts[number], inputs, self.run, mode)
-            .map_err(|e| {
+        let outputs =
+            executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode).map_err(|e| {
                 let message = e.to_string();
                 *self.failed.borrow_mut() = Some(e);
                 message

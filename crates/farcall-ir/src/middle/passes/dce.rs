@@ -1,12 +1,13 @@
 //! Dead code: instructions whose results nobody reads, and what loops carry and regions capture for nobody.
 //!
-//! Nobody reads a tensor without elements: a call all of whose other results are dead is not made for the
+//! A tensor without elements is a constant: a call all of whose other results are dead is not made for the
 //! sake of one (JAX's decompositions of empty matrices rely on that).
 
 use std::collections::HashSet;
 
 use super::{Context, Pass, is_pure};
-use crate::module::{Func, Inst, InstId, RegionId, ValueDef, ValueId};
+use crate::literal::Literal;
+use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
 use crate::op::Op;
 use crate::types::Type;
 
@@ -15,8 +16,36 @@ pub static PASS: Pass =
     Pass { name: "dce", about: "instructions, carried values and captures that nobody reads go", run };
 
 fn run(func: &mut Func, _: &Context) {
+    without_elements(func);
     let live = Live::of(func);
     sweep(func, Func::BODY, &live);
+}
+
+/// A result without elements is a constant, so that nothing is computed for its sake.
+fn without_elements(func: &mut Func) {
+    let empty = |func: &Func, v: ValueId| matches!(func.ty(v), Type::Tensor(t) if t.elements() == Some(0));
+    let mut found = Vec::new();
+    func.walk(&mut |inst| {
+        let control = matches!(inst.op(), Op::Constant(_) | Op::While);
+        if !control && inst.results().iter().any(|v| empty(func, *v)) {
+            found.push(inst.id());
+        }
+    });
+    if found.is_empty() {
+        return;
+    }
+    let mut r = Rewriter::new(func);
+    for inst in found {
+        let results = r.func().inst(inst).results().to_vec();
+        for result in results {
+            let Type::Tensor(ty) = r.func().ty(result).clone() else { continue };
+            if ty.elements() == Some(0) && ty.quant.is_none() && r.is_used(result) {
+                let literal = Literal::zeros(ty.dtype, ty.dims.clone());
+                let constant = r.value_before(inst, Op::Constant(literal), [], ty);
+                r.replace_uses(result, constant);
+            }
+        }
+    }
 }
 
 /// The values that something alive reads.
@@ -106,7 +135,7 @@ fn sweep(func: &mut Func, region: RegionId, live: &Live) {
         if *inst.op() == Op::Return {
             continue;
         }
-        if !live.insts.contains(&id) || is_for_nothing(func, inst, live) {
+        if !live.insts.contains(&id) {
             func.detach(id);
             continue;
         }
@@ -122,14 +151,6 @@ fn sweep(func: &mut Func, region: RegionId, live: &Live) {
         }
         regions.into_iter().for_each(|r| sweep(func, r, live));
     }
-}
-
-/// True for a call that is made only for tensors without elements.
-fn is_for_nothing(func: &Func, inst: Inst<'_>, live: &Live) -> bool {
-    let empty = |v: &ValueId| matches!(func.ty(*v), Type::Tensor(t) if t.elements() == Some(0));
-    matches!(inst.op(), Op::CustomCall(_))
-        && is_pure(inst)
-        && inst.results().iter().all(|v| empty(v) || !live.is_read(v))
 }
 
 /// Captures whose argument no region reads.

@@ -7,6 +7,7 @@ pub mod canonicalize;
 pub mod cse;
 pub mod dce;
 pub mod excess;
+pub mod expand;
 pub mod fold;
 pub mod licm;
 pub mod simplify;
@@ -43,8 +44,16 @@ impl Context {
 }
 
 /// Every pass.
-pub static ALL: &[&Pass] =
-    &[&canonicalize::PASS, &cse::PASS, &dce::PASS, &excess::PASS, &fold::PASS, &licm::PASS, &simplify::PASS];
+pub static ALL: &[&Pass] = &[
+    &canonicalize::PASS,
+    &cse::PASS,
+    &dce::PASS,
+    &excess::PASS,
+    &expand::PASS,
+    &fold::PASS,
+    &licm::PASS,
+    &simplify::PASS,
+];
 
 /// The pass with a name.
 pub fn named(name: &str) -> Option<&'static Pass> {

@@ -1,0 +1,13 @@
+//! Operations that simpler ones define become those ([`crate::expand`]).
+
+use super::{Context, Pass};
+use crate::expand;
+use crate::module::Func;
+
+/// Operations by what they are.
+pub static PASS: Pass =
+    Pass { name: "expand", about: "operations that simpler ones define become those", run };
+
+fn run(func: &mut Func, _: &Context) {
+    expand::run(func);
+}

@@ -1,0 +1,48 @@
+//! Regions as kernels see them.
+
+use std::collections::HashMap;
+
+use farcall_ir::{Inst, Region, ValueId};
+
+use crate::plan::{Body, BodyInst};
+
+/// Most instructions of a region that a kernel is shown: what has a name is short.
+const MAX_INSTS: usize = 64;
+
+/// The regions of an instruction; `None` if one is too long, holds regions, or captures values.
+pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
+    if !inst.captures().is_empty() {
+        return None;
+    }
+    inst.regions().map(body).collect()
+}
+
+fn body(region: Region<'_>) -> Option<Body> {
+    let func = region.func();
+    let last = region.terminator()?;
+    let insts: Vec<Inst<'_>> = region.insts().take(MAX_INSTS + 2).take_while(|i| *i != last).collect();
+    if insts.len() > MAX_INSTS {
+        return None;
+    }
+    let ty = |id: &ValueId| func.tensor(*id).cloned();
+    let mut numbers: HashMap<ValueId, usize> = region.args().iter().copied().zip(0..).collect();
+    let numbered = |ids: &[ValueId], numbers: &HashMap<ValueId, usize>| {
+        ids.iter().map(|id| numbers.get(id).copied()).collect::<Option<Vec<usize>>>()
+    };
+    let mut body = Body {
+        args: region.args().iter().map(ty).collect::<Option<_>>()?,
+        insts: Vec::with_capacity(insts.len()),
+        returned: Vec::new(),
+    };
+    for inst in insts {
+        let [result] = inst.results()[..] else { return None };
+        if !inst.region_ids().is_empty() {
+            return None;
+        }
+        let operands = numbered(inst.operands(), &numbers)?;
+        numbers.insert(result, body.args.len() + body.insts.len());
+        body.insts.push(BodyInst { op: inst.op().clone(), operands, ty: ty(&result)? });
+    }
+    body.returned = numbered(last.operands(), &numbers)?;
+    Some(body)
+}

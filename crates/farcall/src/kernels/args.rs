@@ -1,0 +1,252 @@
+//! What kernels are prepared to, and what they are given when they run.
+
+use std::fmt;
+
+/// The memory that one run of a kernel works on: inputs, outputs, scratch, as it was prepared for.
+///
+/// Only who promises that the memory is there can make one: see [`Prepared::run`].
+#[derive(Clone, Copy)]
+pub(crate) struct Args<'a> {
+    /// Inputs, outputs, then scratch memory, if the kernel asked for some.
+    places: &'a [Place],
+    inputs: usize,
+    bases: &'a [*mut u8],
+}
+
+// SAFETY: the pointers are used by a run of a kernel alone, and tasks of one run keep apart: see
+// `Prepared::in_tasks`.
+unsafe impl Sync for Args<'_> {}
+
+/// A range of bytes at a distance from one of a run's base addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// Which base.
+    pub(crate) base: usize,
+    /// First byte.
+    pub(crate) offset: usize,
+    /// Number of bytes.
+    pub(crate) size: usize,
+}
+
+impl Place {
+    /// The part of it from byte `offset` on.
+    pub(super) fn from(self, offset: usize) -> Place {
+        Place { base: self.base, offset: self.offset + offset, size: self.size - offset }
+    }
+
+    /// Where it is.
+    ///
+    /// # Safety
+    /// The place lies in the memory that its base address is the begin of.
+    #[inline]
+    pub(crate) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { bases[self.base].add(self.offset) }
+    }
+}
+
+impl<'a> Args<'a> {
+    /// The arguments at these places, inputs first.
+    #[inline]
+    pub(crate) fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
+        Args { places, inputs, bases }
+    }
+
+    /// The same for other places of the same memory.
+    pub(super) fn with<'b>(&self, places: &'b [Place], inputs: usize) -> Args<'b>
+    where
+        'a: 'b,
+    {
+        Args { places, inputs, bases: self.bases }
+    }
+
+    #[inline]
+    fn at<T>(&self, place: Place) -> *mut T {
+        // SAFETY: whoever runs the kernel promises that its places are there.
+        let at = unsafe { place.at(self.bases) }.cast::<T>();
+        debug_assert!(at.is_aligned(), "places are aligned for every element type");
+        at
+    }
+
+    /// Where an input is.
+    #[inline]
+    pub(super) fn input_place(&self, i: usize) -> Place {
+        self.places[i]
+    }
+
+    /// Where an output is.
+    #[inline]
+    pub(super) fn output_place(&self, i: usize) -> Place {
+        self.places[self.inputs + i]
+    }
+
+    /// Where the scratch memory is, if the kernel asked for some.
+    #[inline]
+    pub(super) fn scratch_place(&self) -> Place {
+        self.places[self.places.len() - 1]
+    }
+
+    /// The elements of an input; for kernels whose outputs may be in the same place.
+    #[inline]
+    pub(super) fn input_ptr<T>(&self, i: usize) -> *const T {
+        self.at(self.input_place(i))
+    }
+
+    /// The elements of an output; for kernels whose inputs may be in the same place, and for tasks, which share
+    /// their outputs.
+    #[inline]
+    pub(super) fn output_ptr<T>(&self, i: usize) -> *mut T {
+        self.at(self.output_place(i))
+    }
+
+    /// The address of a place.
+    #[inline]
+    pub(super) fn ptr<T>(&self, place: Place) -> *mut T {
+        self.at(place)
+    }
+
+    /// The elements of an input.
+    ///
+    /// # Safety
+    /// The kernel was prepared for elements of type `T`, and does not write to their memory meanwhile: no
+    /// output may be in their place.
+    #[inline]
+    pub(super) unsafe fn input<T: Copy>(&self, i: usize) -> &'a [T] {
+        let place = self.input_place(i);
+        // SAFETY: the memory is there, and the caller promises the rest.
+        unsafe { std::slice::from_raw_parts(self.at(place), place.size / size_of::<T>()) }
+    }
+
+    /// The elements of an output.
+    ///
+    /// # Safety
+    /// The kernel was prepared for elements of type `T`, and nothing else refers to their memory meanwhile: this
+    /// is called once for each output, no input may be in its place, and the kernel is not split into tasks.
+    #[inline]
+    pub(super) unsafe fn output<T: Copy>(&self, i: usize) -> &'a mut [T] {
+        let place = self.output_place(i);
+        // SAFETY: the memory is there, and the caller promises the rest.
+        unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
+    }
+
+    /// Elements in the scratch memory, as many as fit.
+    ///
+    /// # Safety
+    /// The kernel asked for scratch memory. `T` is a type of numbers, or an array of such, for which any bytes will
+    /// do, and nothing else refers to the memory meanwhile: this is called once, and the kernel is not split into
+    /// tasks.
+    #[inline]
+    pub(super) unsafe fn scratch<T: Copy>(&self) -> &'a mut [T] {
+        let place = self.scratch_place();
+        // SAFETY: the memory is there, and the caller promises the rest.
+        unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
+    }
+}
+
+/// Runs the parts of a kernel, maybe on several threads.
+pub(crate) trait Tasks {
+    /// Calls `task` with every number below `count`, in any order, and returns when all calls have.
+    fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
+}
+
+type Work = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
+
+/// What runs an operation on tensors of certain types.
+pub(crate) struct Prepared {
+    /// What comes before the tasks.
+    before: Option<Work>,
+    work: Work,
+    tasks: usize,
+    scratch: usize,
+    slow: bool,
+}
+
+impl Prepared {
+    /// A kernel that does everything at once.
+    ///
+    /// `work` is called with memory for the inputs, outputs and scratch bytes that the kernel was prepared for,
+    /// each aligned for all element types. They are apart, but for what the kernel's `in_place` allows.
+    pub(super) fn new(work: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+        Prepared::in_tasks(1, move |args, _| work(args))
+    }
+
+    /// A kernel in `count` parts, which run in any order and at once on several threads: each writes elements
+    /// that no other one reads or writes.
+    ///
+    /// How many there are depends on the types alone, and so does what each computes. A task should take longer
+    /// than it takes to wake a thread: a hundred microseconds.
+    pub(super) fn in_tasks(
+        count: usize,
+        work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
+    ) -> Prepared {
+        Prepared { before: None, work: Box::new(work), tasks: count, scratch: 0, slow: count > 1 }
+    }
+
+    /// The same, with something that is done before the tasks.
+    pub(super) fn after(self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+        Prepared { before: Some(Box::new(move |args, _| before(args))), ..self }
+    }
+
+    /// The same with this much scratch memory, as one place behind the outputs. What it holds at first is
+    /// anything.
+    pub(super) fn with_scratch(self, bytes: usize) -> Prepared {
+        Prepared { scratch: bytes, ..self }
+    }
+
+    /// The same, but it may take long: whoever interrupts the run is asked at once after it.
+    pub(super) fn slow(self) -> Prepared {
+        Prepared { slow: true, ..self }
+    }
+
+    /// Bytes of scratch memory.
+    pub(crate) fn scratch(&self) -> usize {
+        self.scratch
+    }
+
+    /// True if a run may take long.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.slow
+    }
+
+    /// Runs it.
+    ///
+    /// # Safety
+    /// The arguments are places of initialized memory that nobody else writes to, nor reads what is output, for
+    /// the inputs and outputs that this was prepared for, and for its scratch memory; they are aligned to the
+    /// largest element size, and apart, but for what the kernel's `in_place` allows.
+    #[inline]
+    pub(crate) unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
+        if let Some(before) = &self.before {
+            before(args, 0);
+        }
+        match self.tasks {
+            1 => (self.work)(args, 0),
+            count => tasks.each(count, &|i| (self.work)(args, i)),
+        }
+    }
+
+    /// Runs it on this thread.
+    ///
+    /// # Safety
+    /// As [`Prepared::run`].
+    pub(super) unsafe fn run_here(&self, args: &Args<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run(args, &Here) };
+    }
+}
+
+/// One task after the other.
+struct Here;
+
+impl Tasks for Here {
+    fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        (0..count).for_each(task);
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Prepared { tasks, scratch, .. } = self;
+        f.debug_struct("Prepared").field("tasks", tasks).field("scratch", scratch).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,41 @@
+//! Regions as data: what a kernel recognizes a reducer or a comparator by.
+
+use farcall_ir::{Op, TensorType};
+
+/// A region that takes and returns tensors, without regions and calls in it.
+///
+/// Its values are numbered: first the arguments, then the result of each instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Body {
+    /// Types of the arguments.
+    pub args: Vec<TensorType>,
+    /// Instructions of one result each, in order. An operand is a value before.
+    pub insts: Vec<BodyInst>,
+    /// The values that are returned.
+    pub returned: Vec<usize>,
+}
+
+/// An instruction of a [`Body`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BodyInst {
+    /// What it does.
+    pub op: Op,
+    /// Numbers of the values that it takes.
+    pub operands: Vec<usize>,
+    /// Type of its result.
+    pub ty: TensorType,
+}
+
+impl Body {
+    /// The instruction that makes a value; `None` for an argument.
+    pub fn inst(&self, value: usize) -> Option<&BodyInst> {
+        self.insts.get(value.checked_sub(self.args.len())?)
+    }
+
+    /// True if every number is that of a value, and operands come before what they are operands of.
+    pub(super) fn is_sound(&self) -> bool {
+        let before = |(i, inst): (usize, &BodyInst)| inst.operands.iter().all(|x| *x < self.args.len() + i);
+        let count = self.args.len() + self.insts.len();
+        self.insts.iter().enumerate().all(before) && self.returned.iter().all(|x| *x < count)
+    }
+}

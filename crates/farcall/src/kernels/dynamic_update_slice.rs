@@ -1,0 +1,40 @@
+//! `dynamic_update_slice`: the operand, with a window replaced whose place is data. Where the operand is not
+//! needed any more, the window alone is written.
+
+use farcall_ir::Op;
+
+use super::args::Prepared;
+use super::dynamic_slice::Start;
+use super::movement::{Movement, embed};
+use super::{Kernel, Request, nothing};
+
+pub(super) static KERNEL: Kernel =
+    Kernel { name: "dynamic_update_slice", prepare, in_place: |_, input| input == 0, describe: nothing };
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::DynamicUpdateSlice, [x, update, indices @ ..], [y]) =
+        (request.op, request.inputs, request.outputs)
+    else {
+        return None;
+    };
+    if x.dims != y.dims || x.dtype != y.dtype || update.rank() != y.rank() || update.dtype != y.dtype {
+        return None;
+    }
+    let bytes = y.bytes()?;
+    let start = Start::new(y, update, indices, 2)?;
+    let movement = Movement::new([update, y], embed(update, y), [0, 0])?;
+    if !movement.fits([update, y], [0, start.far()?]) {
+        return None;
+    }
+    Some(Prepared::new(move |args| {
+        let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
+        // SAFETY: tensors of these types; the output is apart from all inputs but, maybe, the operand, whose
+        // place is then its own. The shift is not above that which fits.
+        unsafe {
+            if !std::ptr::eq(x, out) {
+                std::ptr::copy_nonoverlapping(x, out, bytes);
+            }
+            movement.run_shifted(args.input_ptr(1), out, [0, start.shift(args)]);
+        }
+    }))
+}

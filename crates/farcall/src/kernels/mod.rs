@@ -1,0 +1,169 @@
+//! Kernels: loops over memory that compute an operation, one file a kernel or a family.
+//!
+//! ```text
+//! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, often──▶ elements
+//! ```
+//!
+//! An entry of [`TABLE`] is all that the rest of the engine knows of a kernel. Its `prepare` looks at an
+//! operation with the types of its operands and results, and says no, or makes what runs: the loop for these
+//! element types, with all strides. The compiler asks it to learn whether there is a kernel; loading a plan
+//! asks it again, so that a plan holds nothing that a loop has to trust.
+//!
+//! To add one: a file here with a `KERNEL`, an entry in [`TABLE`] before the more general ones, and a file in
+//! `filetests/`. `sort` is an example with several operands, scratch memory and a region; `iota` the smallest.
+//!
+//! **Invariants.** `prepare` believes nothing: whatever it is given, it returns `None` or code that stays within
+//! buffers of these types. What runs trusts its caller for sizes, types and places. It computes the same
+//! bits whatever the number of threads. Nothing here knows the compiler, the plan or the runtime.
+
+mod args;
+mod body;
+mod concatenate;
+mod dot;
+mod dynamic_slice;
+mod dynamic_update_slice;
+mod elementwise;
+mod gather;
+mod iota;
+mod map;
+mod movement;
+mod number;
+mod pad;
+mod reduce;
+mod reduce_precision;
+mod reorder;
+mod sort;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::fmt;
+
+use farcall_ir::{Op, TensorType};
+
+pub(crate) use args::{Args, Place, Prepared, Tasks};
+pub use body::{Body, BodyInst};
+pub(crate) use types::{branch, is_int};
+
+/// Every kernel. Of those that serve an operation, the first one is taken.
+static TABLE: &[&Kernel] = &[
+    &elementwise::KERNEL,
+    &iota::KERNEL,
+    &reorder::BROADCAST,
+    &reorder::TRANSPOSE,
+    &reorder::SLICE,
+    &reorder::REVERSE,
+    &concatenate::KERNEL,
+    &pad::KERNEL,
+    &dynamic_slice::KERNEL,
+    &dynamic_update_slice::KERNEL,
+    &gather::KERNEL,
+    &reduce::KERNEL,
+    &reduce_precision::KERNEL,
+    &dot::KERNEL,
+    &sort::KERNEL,
+];
+
+/// A kernel: what there is to know about it.
+struct Kernel {
+    /// As plans, dumps and statistics name it.
+    name: &'static str,
+    /// What runs, if the kernel serves the operation.
+    prepare: fn(&Request<'_>) -> Option<Prepared>,
+    /// True if this output may lie exactly where this input lies, if elements of both are of one size.
+    in_place: fn(output: usize, input: usize) -> bool,
+    /// What a dump says of the operation besides the kernel's name; may be nothing.
+    describe: fn(&Request<'_>) -> String,
+}
+
+/// For [`Kernel::in_place`]: outputs and inputs are always apart.
+fn apart(_output: usize, _input: usize) -> bool {
+    false
+}
+
+/// For [`Kernel::describe`]: the name says everything.
+fn nothing(_: &Request<'_>) -> String {
+    String::new()
+}
+
+/// The name of an operation without `stablehlo`.
+pub(crate) fn short_name(op: &Op) -> &'static str {
+    op.name().strip_prefix("stablehlo.").unwrap_or(op.name())
+}
+
+/// An operation that a kernel is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The operation with its attributes.
+    pub(crate) op: &'a Op,
+    /// Its regions.
+    pub(crate) bodies: &'a [Body],
+    /// Types of the operands.
+    pub(crate) inputs: &'a [&'a TensorType],
+    /// Types of the results.
+    pub(crate) outputs: &'a [&'a TensorType],
+}
+
+/// A kernel of the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KernelId(u16);
+
+impl KernelId {
+    /// The kernel of this name.
+    pub fn named(name: &str) -> Option<KernelId> {
+        TABLE.iter().position(|k| k.name == name).map(KernelId::at)
+    }
+
+    /// As dumps and statistics name it.
+    pub fn name(self) -> &'static str {
+        self.kernel().name
+    }
+
+    fn at(position: usize) -> KernelId {
+        KernelId(u16::try_from(position).unwrap_or(u16::MAX))
+    }
+
+    fn kernel(self) -> &'static Kernel {
+        // Ids are made from positions alone.
+        TABLE[usize::from(self.0)]
+    }
+
+    /// What runs, if this kernel serves the operation.
+    pub(crate) fn prepare(self, request: &Request<'_>) -> Option<Prepared> {
+        if request.is_sound() { (self.kernel().prepare)(request) } else { None }
+    }
+
+    /// What a dump says of the operation besides the kernel's name.
+    pub(crate) fn describe(self, request: &Request<'_>) -> String {
+        if request.is_sound() { (self.kernel().describe)(request) } else { String::new() }
+    }
+
+    /// True if the output may lie exactly where the input lies, if elements of both are of one size.
+    pub(crate) fn in_place(self, output: usize, input: usize) -> bool {
+        (self.kernel().in_place)(output, input)
+    }
+}
+
+impl fmt::Debug for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The kernel that serves an operation, and what it has prepared.
+pub(crate) fn find(request: &Request<'_>) -> Option<(KernelId, Prepared)> {
+    if !request.is_sound() {
+        return None;
+    }
+    let mut all = TABLE.iter().enumerate();
+    all.find_map(|(i, kernel)| Some((KernelId::at(i), (kernel.prepare)(request)?)))
+}
+
+impl Request<'_> {
+    /// True if every type has a size and plain elements, and the bodies refer to values that they have.
+    fn is_sound(&self) -> bool {
+        let plain =
+            |t: &&TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());
+        self.inputs.iter().chain(self.outputs).all(plain) && self.bodies.iter().all(Body::is_sound)
+    }
+}

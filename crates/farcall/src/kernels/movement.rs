@@ -1,0 +1,267 @@
+//! Strided copies: the one form in which broadcasts, transposes, slices, reversals, concatenations
+//! and paddings move elements.
+
+use farcall_ir::TensorType;
+
+use super::types::by_size;
+
+/// Elements of one side of the square that a transposition moves at once.
+const TILE: usize = 16;
+
+/// Copies the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below
+/// the sizes of the axes.
+#[derive(Clone, Debug)]
+pub(super) struct Movement {
+    /// From outer to inner. None of them has size 1, and neighbours that can be one axis are.
+    axes: Vec<Axis>,
+    /// First element of the source.
+    src: usize,
+    /// First element of the destination.
+    dst: usize,
+    /// The loop for elements of their size.
+    run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),
+}
+
+/// One axis of a movement; strides in elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Axis {
+    /// Number of steps.
+    pub(super) size: usize,
+    /// Distance of neighbours in the source.
+    pub(super) src: isize,
+    /// Distance of neighbours in the destination.
+    pub(super) dst: isize,
+}
+
+impl Movement {
+    /// A movement over these axes, from outer to inner, between tensors of these types; `None` if it would leave
+    /// them.
+    pub(super) fn new(
+        [from, to]: [&TensorType; 2],
+        axes: impl IntoIterator<Item = Axis>,
+        [src, dst]: [usize; 2],
+    ) -> Option<Movement> {
+        if from.dtype.size() != to.dtype.size() {
+            return None;
+        }
+        let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
+        let movement = Movement { axes: normal(axes), src, dst, run };
+        movement.fits([from, to], [0, 0]).then_some(movement)
+    }
+
+    /// True if it stays in tensors of these types, also if its first elements are shifted.
+    pub(super) fn fits(&self, [from, to]: [&TensorType; 2], [src, dst]: [usize; 2]) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let inside = |start: usize, shift: usize, stride: fn(&Axis) -> isize, ty: &TensorType| {
+            let start = start.checked_add(shift)?;
+            Some(self.last(start, stride)? < ty.elements()?)
+        };
+        inside(self.src, src, |a| a.src, from) == Some(true)
+            && inside(self.dst, dst, |a| a.dst, to) == Some(true)
+    }
+
+    /// True if no element is moved.
+    fn is_empty(&self) -> bool {
+        self.axes.iter().any(|a| a.size == 0)
+    }
+
+    /// The largest element number on one side; `None` if one is negative or overflows.
+    fn last(&self, start: usize, stride: fn(&Axis) -> isize) -> Option<usize> {
+        let start = isize::try_from(start).ok()?;
+        let (mut low, mut high) = (start, start);
+        for a in &self.axes {
+            let far = isize::try_from(a.size.checked_sub(1)?).ok()?.checked_mul(stride(a))?;
+            low = low.checked_add(far.min(0))?;
+            high = high.checked_add(far.max(0))?;
+        }
+        usize::try_from(low).ok()?;
+        usize::try_from(high).ok()
+    }
+
+    /// Moves elements.
+    ///
+    /// # Safety
+    /// `src` is valid for reads and `dst` for writes of tensors of the types that this was made for; both are
+    /// aligned for their elements, and apart.
+    pub(super) unsafe fn run(&self, src: *const u8, dst: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.run)(self, src, dst, [0, 0]) };
+    }
+
+    /// Moves elements; the shifts are added to the first elements of source and destination.
+    ///
+    /// # Safety
+    /// As [`Movement::run`]; the shifts are such that it [fits](Movement::fits), or smaller.
+    pub(super) unsafe fn run_shifted(&self, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.run)(self, src, dst, shift) };
+    }
+}
+
+/// Joins axes that can be walked as one.
+fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
+    let mut normal: Vec<Axis> = Vec::new();
+    for axis in axes {
+        if axis.size == 1 {
+            continue;
+        }
+        match normal.last_mut() {
+            Some(outer) if outer.joins(&axis) => {
+                *outer = Axis { size: outer.size.saturating_mul(axis.size), ..axis };
+            }
+            _ => normal.push(axis),
+        }
+    }
+    if normal.iter().any(|a| a.size == 0) {
+        normal = vec![Axis { size: 0, src: 1, dst: 1 }];
+    }
+    normal
+}
+
+impl Axis {
+    /// True if this axis and the one inside it can be walked as one.
+    fn joins(&self, inner: &Axis) -> bool {
+        let Ok(n) = isize::try_from(inner.size) else { return false };
+        inner.src.checked_mul(n) == Some(self.src) && inner.dst.checked_mul(n) == Some(self.dst)
+    }
+}
+
+/// Strides of a row-major tensor.
+pub(super) fn row_major(dims: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1isize; dims.len()];
+    for d in (1..dims.len()).rev() {
+        strides[d - 1] = strides[d].saturating_mul(isize::try_from(dims[d]).unwrap_or(isize::MAX));
+    }
+    strides
+}
+
+/// The axes that fill a row-major tensor, with these strides in the source.
+pub(super) fn fill(to: &TensorType, src: impl Fn(usize) -> isize) -> Vec<Axis> {
+    let strides = row_major(&to.dims);
+    (0..to.rank()).map(|d| Axis { size: to.dims[d], src: src(d), dst: strides[d] }).collect()
+}
+
+/// The axes that read a row-major tensor, with the strides of another one of the same rank that it becomes a
+/// part of.
+pub(super) fn embed(part: &TensorType, whole: &TensorType) -> Vec<Axis> {
+    let sizes = part.dims.iter().zip(row_major(&part.dims)).zip(row_major(&whole.dims));
+    sizes.map(|((size, src), dst)| Axis { size: *size, src, dst }).collect()
+}
+
+/// The movement to a row-major tensor whose dimension `i` is dimension `permutation[i]` of `from`.
+pub(super) fn transpose(from: &TensorType, to: &TensorType, permutation: &[usize]) -> Option<Movement> {
+    let strides = row_major(&from.dims);
+    let same = permutation.iter().map(|p| from.dims.get(*p)).eq(to.dims.iter().map(Some));
+    if !same {
+        return None;
+    }
+    Movement::new([from, to], fill(to, |d| strides[permutation[d]]), [0, 0])
+}
+
+/// # Safety
+/// As [`Movement::run_shifted`], for elements of the size of `T`, whose alignment is not greater.
+unsafe fn move_all<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
+    if !m.is_empty() {
+        let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
+        // SAFETY: the caller's promise.
+        unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1])) };
+    }
+}
+
+/// # Safety
+/// As [`Movement::run`].
+unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T) {
+    match all {
+        // SAFETY: one element, the caller's promise.
+        [] => unsafe { dst.write(src.read()) },
+        // SAFETY: the caller's promise.
+        [inner] => unsafe { line(*inner, src, dst) },
+        // SAFETY: the caller's promise.
+        [outer, inner] if outer.src == 1 && inner.src != 0 => unsafe { plane(*outer, *inner, src, dst) },
+        [outer, rest @ ..] => {
+            for i in 0..outer.size as isize {
+                // SAFETY: index `i` of the axis is one that the movement names.
+                unsafe { axes(rest, src.offset(i * outer.src), dst.offset(i * outer.dst)) };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`Movement::run`], for one axis.
+unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
+    match (a.src, a.dst) {
+        // SAFETY: the caller's promise: `size` neighbours on both sides, which are apart.
+        (1, 1) => unsafe { std::ptr::copy_nonoverlapping(src, dst, a.size) },
+        (0, 1) => {
+            // SAFETY: the caller's promise.
+            let value = unsafe { src.read() };
+            for i in 0..a.size {
+                // SAFETY: the caller's promise.
+                unsafe { dst.add(i).write(value) };
+            }
+        }
+        _ => {
+            for i in 0..a.size as isize {
+                // SAFETY: the caller's promise.
+                unsafe { dst.offset(i * a.dst).write(src.offset(i * a.src).read()) };
+            }
+        }
+    }
+}
+
+/// Two axes in tiles, for when neighbours of the source are not those of the destination.
+///
+/// # Safety
+/// As [`Movement::run`], for two axes.
+unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T) {
+    for i0 in (0..outer.size).step_by(TILE) {
+        for j0 in (0..inner.size).step_by(TILE) {
+            for i in i0..(i0 + TILE).min(outer.size) {
+                for j in j0..(j0 + TILE).min(inner.size) {
+                    let (i, j) = (i as isize, j as isize);
+                    // SAFETY: both indices are below the sizes.
+                    unsafe {
+                        let x = src.offset(i * outer.src + j * inner.src).read();
+                        dst.offset(i * outer.dst + j * inner.dst).write(x);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::DType;
+
+    use super::*;
+
+    fn moves(n: usize, axes: &[Axis], src: usize) -> Option<Movement> {
+        let ty = TensorType::new(DType::F32, [n]);
+        Movement::new([&ty, &ty], axes.iter().copied(), [src, 0])
+    }
+
+    #[test]
+    fn neighbours_join() {
+        let axes = [
+            Axis { size: 2, src: 12, dst: 12 },
+            Axis { size: 1, src: 7, dst: 99 },
+            Axis { size: 3, src: 4, dst: 4 },
+            Axis { size: 4, src: 1, dst: 1 },
+        ];
+        assert_eq!(moves(24, &axes, 0).unwrap().axes, [Axis { size: 24, src: 1, dst: 1 }]);
+        assert!(moves(23, &axes, 0).is_none());
+        assert!(moves(24, &axes, 1).is_none());
+    }
+
+    #[test]
+    fn a_reversal_reaches_down() {
+        let back = [Axis { size: 5, src: -1, dst: 1 }];
+        assert!(moves(5, &back, 4).is_some());
+        assert!(moves(5, &back, 3).is_none());
+        assert!(moves(5, &back, 5).is_none());
+    }
+}

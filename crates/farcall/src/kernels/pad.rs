@@ -1,0 +1,54 @@
+//! `pad`: elements around and between those of the operand.
+
+use farcall_ir::op::Pad;
+use farcall_ir::{Op, TensorType};
+
+use super::args::Prepared;
+use super::movement::{Axis, Movement, fill, row_major};
+use super::{Kernel, Request, apart, nothing};
+
+pub(super) static KERNEL: Kernel = Kernel { name: "pad", prepare, in_place: apart, describe: nothing };
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::Pad(p), [x, value], [y]) = (request.op, request.inputs, request.outputs) else { return None };
+    if x.dtype != y.dtype || value.dtype != y.dtype || value.elements() != Some(1) {
+        return None;
+    }
+    let filling = Movement::new([value, y], fill(y, |_| 0), [0, 0])?;
+    let inside = inside(x, y, p)?;
+    Some(Prepared::new(move |args| {
+        // SAFETY: tensors of these types; the output is apart from both inputs.
+        unsafe {
+            filling.run(args.input_ptr(1), args.output_ptr(0));
+            inside.run(args.input_ptr(0), args.output_ptr(0));
+        }
+    }))
+}
+
+/// The movement of the operand's elements to their places.
+fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
+    let rank = x.rank();
+    if [y.rank(), p.low.len(), p.interior.len()] != [rank; 3] || p.interior.iter().any(|i| *i < 0) {
+        return None;
+    }
+    let (src_strides, dst_strides) = (row_major(&x.dims), row_major(&y.dims));
+    let (mut axes, mut src, mut dst) = (Vec::new(), 0usize, 0usize);
+    for (d, size) in x.dims.iter().enumerate() {
+        // Element `i` goes to `low + i * step`; those that fall outside are cut off.
+        let step = i128::from(p.interior[d]) + 1;
+        let (low, end) = (i128::from(p.low[d]), y.dims[d] as i128);
+        let first = if low < 0 { (-low + step - 1) / step } else { 0 };
+        let last = ((end - 1 - low).div_euclid(step)).min(*size as i128 - 1);
+        let size = usize::try_from(last - first + 1).unwrap_or(0);
+        // Where nothing is left, no element of the operand is moved at all.
+        let at = |first: i128, stride: isize| match size {
+            0 => Some(0),
+            _ => usize::try_from(first).ok()?.checked_mul(stride.unsigned_abs()),
+        };
+        src = src.checked_add(at(first, src_strides[d])?)?;
+        dst = dst.checked_add(at(low + first * step, dst_strides[d])?)?;
+        let step = isize::try_from(step).unwrap_or(isize::MAX);
+        axes.push(Axis { size, src: src_strides[d], dst: dst_strides[d].saturating_mul(step) });
+    }
+    Movement::new([x, y], axes, [src, dst])
+}

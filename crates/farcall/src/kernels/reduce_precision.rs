@@ -1,0 +1,99 @@
+//! `reduce_precision`: rounds to fewer bits, on the bits of the element.
+
+use farcall_ir::{DType, Op};
+
+use super::args::Prepared;
+use super::map::map1;
+use super::{Kernel, Request};
+
+pub(super) static KERNEL: Kernel =
+    Kernel { name: "reduce_precision", prepare, in_place: |_, _| true, describe };
+
+fn describe(request: &Request<'_>) -> String {
+    match request.op {
+        Op::ReducePrecision { exponent_bits, mantissa_bits } => format!("e{exponent_bits}m{mantissa_bits}"),
+        _ => String::new(),
+    }
+}
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::ReducePrecision { exponent_bits, mantissa_bits }, [x], [y]) =
+        (request.op, request.inputs, request.outputs)
+    else {
+        return None;
+    };
+    let n = y.elements()?;
+    if x != y {
+        return None;
+    }
+    let format = |exponent, mantissa| Format::new(exponent, mantissa, *exponent_bits, *mantissa_bits);
+    Some(match y.dtype {
+        DType::BF16 => {
+            let format = format(8, 7);
+            map1::<u16, u16>(n, move |x| format.round(u64::from(x)) as u16)
+        }
+        DType::F16 => {
+            let format = format(5, 10);
+            map1::<u16, u16>(n, move |x| format.round(u64::from(x)) as u16)
+        }
+        DType::F32 => {
+            let format = format(8, 23);
+            map1::<u32, u32>(n, move |x| format.round(u64::from(x)) as u32)
+        }
+        DType::F64 => {
+            let format = format(11, 52);
+            map1::<u64, u64>(n, move |x| format.round(x))
+        }
+        _ => return None,
+    })
+}
+
+/// How the bits of a float become those of one with fewer.
+#[derive(Clone, Copy)]
+struct Format {
+    sign: u64,
+    /// The exponent, all ones: infinity, or, with bits below, a NaN.
+    infinity: u64,
+    /// The last bit of the mantissa that stays; 1 if all do.
+    last: u64,
+    /// What is below is zero, in all bits of the exponent and the mantissa.
+    least: u64,
+    /// What is not below is infinity; above infinity if the exponent keeps its bits.
+    most: u64,
+    /// A NaN has bits to say so.
+    nan: bool,
+}
+
+impl Format {
+    /// From floats with some bits of exponent and mantissa to fewer.
+    fn new(from_exponent: u32, from_mantissa: u32, exponent: u32, mantissa: u32) -> Format {
+        let sign = 1u64 << (from_exponent + from_mantissa);
+        let infinity = ((1u64 << from_exponent) - 1) << from_mantissa;
+        let (least, most) = if exponent < from_exponent {
+            let bias = (1u64 << (from_exponent - 1)) - 1;
+            let reduced = (1u64 << (exponent.max(1) - 1)) - 1;
+            ((bias - reduced + 1) << from_mantissa, (bias + reduced + 1) << from_mantissa)
+        } else {
+            (0, u64::MAX)
+        };
+        let last = 1u64 << from_mantissa.saturating_sub(mantissa);
+        Format { sign, infinity, last, least, most, nan: mantissa > 0 }
+    }
+
+    /// To nearest, even if in the middle; then what the exponent cannot hold becomes infinity or zero.
+    #[inline(always)]
+    fn round(self, bits: u64) -> u64 {
+        let (sign, size) = (bits & self.sign, bits & !self.sign);
+        if size > self.infinity {
+            return if self.nan { bits } else { self.infinity };
+        }
+        let size = if self.last > 1 {
+            let odd = u64::from(size & self.last != 0);
+            (size + odd + (self.last >> 1) - 1) & !(self.last - 1)
+        } else {
+            size
+        };
+        let size = if size >= self.most { self.infinity } else { size };
+        sign | if size < self.least { 0 } else { size }
+    }
+}

@@ -1,0 +1,258 @@
+//! Whatever a kernel is asked for: it refuses, or it stays within the buffers of the types that it was asked for.
+
+use std::collections::BTreeMap;
+
+use farcall_ir::op::{Binary, Compare, DotGeneral, Gather, Pad, Slice, Unary};
+use farcall_ir::op::{CompareKind, Direction};
+use farcall_ir::{DType, Op, TensorType};
+
+use super::*;
+
+/// A generator of small numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    /// Mostly small, now and then too large for any memory.
+    fn size(&mut self) -> usize {
+        if self.below(200) == 0 { usize::MAX >> self.below(60) } else { self.below(4) }
+    }
+
+    fn list(&mut self, n: usize, mut item: impl FnMut(&mut Random) -> usize) -> Vec<usize> {
+        // Sometimes one more or less than there should be.
+        let n = match self.below(30) {
+            0 => n + 1,
+            1 => n.saturating_sub(1),
+            _ => n,
+        };
+        (0..n).map(|_| item(self)).collect()
+    }
+
+    /// Some dimensions of a rank, or, rarely, others.
+    fn dims(&mut self, rank: usize) -> Vec<usize> {
+        let n = self.below(rank + 1);
+        let mut all: Vec<usize> = (0..rank).collect();
+        (0..n)
+            .map(|_| if self.below(40) == 0 { self.below(5) } else { all.remove(self.below(all.len())) })
+            .collect()
+    }
+
+    fn sign(&mut self) -> i64 {
+        self.below(5) as i64 - 2
+    }
+
+    fn dtype(&mut self) -> DType {
+        [DType::F32, DType::S32, DType::Pred, DType::BF16, DType::C128, DType::F64, DType::U8][self.below(7)]
+    }
+
+    fn ty(&mut self, dtype: DType, rank: usize) -> TensorType {
+        let dims: Vec<usize> = (0..rank).map(|_| self.size()).collect();
+        TensorType::new(dtype, dims)
+    }
+}
+
+fn body(dtype: DType, args: usize, op: Op, to: DType) -> Body {
+    Body {
+        args: vec![TensorType::scalar(dtype); args],
+        insts: vec![BodyInst { op, operands: vec![0, 1], ty: TensorType::scalar(to) }],
+        returned: vec![args],
+    }
+}
+
+/// An operation with types that may fit.
+fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>) {
+    let (dtype, rank) = (r.dtype(), r.below(4));
+    let x = r.ty(dtype, rank);
+    let mut y = x.clone();
+    if r.below(10) == 0 {
+        let rank = r.below(4);
+        y = r.ty(dtype, rank);
+    }
+    let sub = |r: &mut Random, of: &TensorType| {
+        of.with_dims(
+            of.dims
+                .iter()
+                .map(|d| if r.below(20) == 0 { d + 1 } else { d - d.min(&r.below(3)) })
+                .collect::<Vec<_>>(),
+        )
+    };
+    let scalars = |dtype: DType, n: usize| vec![TensorType::scalar(dtype); n];
+    match r.below(17) {
+        0 => (Op::Unary(Unary::Negate), vec![], vec![x], vec![y]),
+        1 => (Op::Binary([Binary::Add, Binary::Complex][r.below(2)]), vec![], vec![x, y.clone()], vec![y]),
+        2 => {
+            let p = if r.below(2) == 0 { TensorType::scalar(DType::Pred) } else { y.with_dtype(DType::Pred) };
+            (Op::Select, vec![], vec![p, x, y.clone()], vec![y])
+        }
+        3 => (Op::Convert, vec![], vec![x], vec![y.with_dtype(r.dtype())]),
+        4 => (Op::Iota { dim: r.below(3) }, vec![], vec![], vec![y]),
+        5 => {
+            let permutation = r.dims(rank);
+            let to: Vec<usize> = permutation.iter().map(|p| x.dims.get(*p).copied().unwrap_or(1)).collect();
+            (Op::Transpose { permutation }, vec![], vec![x.clone()], vec![x.with_dims(to)])
+        }
+        6 => {
+            let y = r.ty(dtype, rank + 1);
+            let dims = r.list(rank, |r| r.below(4));
+            (Op::BroadcastInDim { dims }, vec![], vec![x], vec![y])
+        }
+        7 => {
+            let y = sub(r, &x);
+            let [start, limit] = [0; 2].map(|_| r.list(rank, |r| r.below(3)));
+            let strides = r.list(rank, |r| r.below(3));
+            (Op::Slice(Slice { start, limit, strides }), vec![], vec![x], vec![y])
+        }
+        8 => (Op::Reverse { dims: r.dims(rank) }, vec![], vec![x], vec![y]),
+        9 => {
+            let (a, b) = (sub(r, &x), sub(r, &x));
+            (Op::Concatenate { dim: r.below(3) }, vec![], vec![a, b], vec![x])
+        }
+        10 => {
+            let [low, high, interior] = [0; 3].map(|_| r.list(rank, |r| r.below(5)));
+            let signed = |x: Vec<usize>| x.into_iter().map(|x| x as i64 - 2).collect::<Vec<i64>>();
+            let interior = interior.into_iter().map(|x| x as i64 - i64::from(r.sign() == 2)).collect();
+            let p = Pad { low: signed(low), high: signed(high), interior };
+            let y = r.ty(dtype, rank);
+            (Op::Pad(p), vec![], vec![x, TensorType::scalar(dtype)], vec![y])
+        }
+        11 => {
+            let part = sub(r, &x);
+            let mut inputs = vec![x.clone()];
+            inputs.extend(scalars(DType::S32, rank));
+            (Op::DynamicSlice { sizes: part.dims.to_vec() }, vec![], inputs, vec![part])
+        }
+        12 => {
+            let mut inputs = vec![x.clone(), sub(r, &x)];
+            inputs.extend(scalars(DType::U8, rank));
+            (Op::DynamicUpdateSlice, vec![], inputs, vec![y])
+        }
+        13 => {
+            let dims = r.dims(rank);
+            let kept: Vec<usize> = (0..rank).filter(|d| !dims.contains(d)).map(|d| x.dims[d]).collect();
+            let to = x.with_dims(kept);
+            let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Maximum][r.below(2)]), dtype);
+            (Op::Reduce { dims }, vec![body], vec![x, TensorType::scalar(dtype)], vec![to])
+        }
+        14 => {
+            let (lhs_batch, lhs_contract) = (r.dims(rank.min(1)), r.dims(rank));
+            let rhs = r.ty(dtype, rank);
+            let d = DotGeneral {
+                rhs_batch: lhs_batch.clone(),
+                lhs_batch,
+                rhs_contract: lhs_contract.clone(),
+                lhs_contract,
+                precision: Vec::new(),
+                algorithm: None,
+            };
+            let left = |t: &TensorType| -> Vec<usize> {
+                (0..rank)
+                    .filter(|i| !d.lhs_contract.contains(i) && !d.lhs_batch.contains(i))
+                    .map(|i| t.dims[i])
+                    .collect()
+            };
+            let batch: Vec<usize> = d.lhs_batch.iter().filter_map(|i| x.dims.get(*i)).copied().collect();
+            let y = x.with_dims([batch, left(&x), left(&rhs)].concat());
+            (Op::DotGeneral(d), vec![], vec![x, rhs], vec![y])
+        }
+        15 => {
+            let kind = [None, Some(CompareKind::TotalOrder)][r.below(2)];
+            let c = Op::Compare(Compare { direction: [Direction::Lt, Direction::Gt][r.below(2)], kind });
+            let types = vec![x, y.with_dtype(r.dtype())];
+            (
+                Op::Sort { dim: r.below(3), is_stable: true },
+                vec![body(dtype, 4, c, DType::Pred)],
+                types.clone(),
+                types,
+            )
+        }
+        _ => {
+            let indices = r.ty(DType::S32, 2);
+            let collapsed = r.dims(rank);
+            let slices: Vec<usize> = (0..rank).map(|_| r.below(3)).collect();
+            let kept: Vec<usize> = (0..rank).filter(|d| !collapsed.contains(d)).map(|d| slices[d]).collect();
+            let g = Gather {
+                offset_dims: (1..=kept.len()).collect(),
+                collapsed_slice_dims: collapsed,
+                start_index_map: r.dims(rank),
+                index_vector_dim: 1,
+                slice_sizes: slices,
+                ..Gather::default()
+            };
+            let y = x.with_dims([vec![indices.dims[0]], kept].concat());
+            (Op::Gather(g), vec![], vec![x, indices], vec![y])
+        }
+    }
+}
+
+/// Bytes before and behind each buffer.
+const MARGIN: usize = 512;
+
+/// Runs a kernel on buffers of these sizes with margins of a byte around them, and returns what all of them hold
+/// afterwards; `None` if it wrote to a margin.
+fn run(prepared: &Prepared, sizes: &[usize], inputs: usize, margin: u8, seed: u64) -> Option<Vec<u8>> {
+    let mut r = Random(seed);
+    let mut blocks: Vec<Vec<u128>> =
+        sizes.iter().map(|size| vec![0; (2 * MARGIN + size).div_ceil(16)]).collect();
+    for (block, size) in blocks.iter_mut().zip(sizes) {
+        let bytes = bytes_of(block);
+        bytes.fill(margin);
+        // `pred`s among them are 0 or 1.
+        bytes[MARGIN..MARGIN + size].iter_mut().for_each(|b| *b = r.below(2) as u8);
+    }
+    let bases: Vec<*mut u8> = blocks.iter_mut().map(|b| b.as_mut_ptr().cast()).collect();
+    let places: Vec<Place> =
+        sizes.iter().enumerate().map(|(base, size)| Place { base, offset: MARGIN, size: *size }).collect();
+    // SAFETY: buffers of these sizes, which are apart; if the kernel leaves them, the margins are there.
+    unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) };
+    let mut all = Vec::new();
+    for (block, size) in blocks.iter_mut().zip(sizes) {
+        let bytes = bytes_of(block);
+        let mut around = bytes[..MARGIN].iter().chain(&bytes[MARGIN + size..]);
+        if around.any(|b| *b != margin) {
+            return None;
+        }
+        all.extend(&bytes[MARGIN..MARGIN + size]);
+    }
+    Some(all)
+}
+
+fn bytes_of(words: &mut [u128]) -> &mut [u8] {
+    // SAFETY: the same memory, and any byte is one.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
+}
+
+#[test]
+fn whatever_is_asked_stays_within_its_buffers() {
+    let mut r = Random(7);
+    let mut served: BTreeMap<&str, usize> = BTreeMap::new();
+    for round in 0..20_000 {
+        let (op, bodies, inputs, outputs) = question(&mut r);
+        let (xs, ys): (Vec<&TensorType>, Vec<&TensorType>) =
+            (inputs.iter().collect(), outputs.iter().collect());
+        let request = Request { op: &op, bodies: &bodies, inputs: &xs, outputs: &ys };
+        let Some((kernel, prepared)) = find(&request) else { continue };
+        let scratch = (prepared.scratch() > 0).then(|| prepared.scratch());
+        let sizes = inputs.iter().chain(&outputs).map(|t| t.bytes().unwrap()).chain(scratch);
+        let sizes: Vec<usize> = sizes.collect();
+        let count = served.entry(kernel.name()).or_default();
+        *count += 1;
+        if sizes.iter().all(|size| *size < 1 << 12) {
+            // What lies around the buffers is neither written nor read.
+            let [a, b] = [0xa5, 0x01].map(|margin| run(&prepared, &sizes, inputs.len(), margin, round));
+            assert!(a.is_some() && a == b, "round {round}: {op:?} {inputs:?} {outputs:?}");
+        }
+    }
+    // Each question above is one that some kernel serves now and then.
+    assert!(served.len() >= 14 && served.values().all(|n| *n > 10), "{served:?}");
+}
+
+#[test]
+fn names_are_unique() {
+    for (i, kernel) in TABLE.iter().enumerate() {
+        assert_eq!(KernelId::named(kernel.name), Some(KernelId::at(i)), "{}", kernel.name);
+    }
+}

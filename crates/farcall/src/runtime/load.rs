@@ -1,0 +1,148 @@
+//! From a plan to what the executor walks: constants in memory, kernels prepared, places resolved.
+
+use std::sync::Arc;
+
+use farcall_ir::Diagnostic;
+use farcall_ir::memory::OutOfMemory;
+
+use super::memory::AlignedBytes;
+use crate::custom_call::{CallError, CallSite};
+use crate::kernels::{Place, Prepared};
+use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk};
+use crate::registry::{Platform, Registry};
+
+/// Why a plan cannot be run.
+#[derive(Clone, Debug)]
+pub(crate) enum LoadError {
+    /// It breaks a promise.
+    Plan(InvalidPlan),
+    /// Its constants do not fit into memory.
+    Memory(OutOfMemory),
+    /// Targets are missing.
+    Targets(Vec<Diagnostic>),
+    /// Targets refuse to be called so.
+    Calls(Vec<CallError>),
+}
+
+/// A plan that is ready to run.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) plan: Arc<Plan>,
+    /// A call site for each custom call of the plan.
+    pub(super) calls: Vec<Arc<CallSite>>,
+    /// One for each thunk of the plan.
+    pub(super) steps: Vec<Step>,
+    /// Where the results are.
+    pub(super) results: Vec<Place>,
+    /// The constants, aligned as custom calls may expect.
+    pub(super) constants: AlignedBytes,
+    /// The plans of nested calls: per reference site, per call.
+    pub(super) nested: Vec<Vec<Loaded>>,
+}
+
+/// A thunk that is ready to run.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// What computes it, if a kernel does.
+    pub(super) kernel: Option<Prepared>,
+    /// Inputs, then outputs. Their bases are the numbers below.
+    pub(super) places: Box<[Place]>,
+    /// As the thunk has them.
+    pub(super) bodies: Vec<Vec<Step>>,
+}
+
+/// Number of the arena among the base addresses of a run.
+pub(super) const ARENA: usize = 0;
+/// Number of the constants.
+pub(super) const CONSTANTS: usize = 1;
+/// Number of the first input.
+pub(super) const PARAMS: usize = 2;
+
+impl Loaded {
+    /// Checks a plan and those of nested calls, and makes them ready: the targets' instantiate stages run.
+    pub(super) fn new(plan: Arc<Plan>, registry: &Registry) -> Result<Loaded, LoadError> {
+        let prepared = plan.prepare().map_err(LoadError::Plan)?;
+        let (constants, offsets) = constants(&plan).map_err(LoadError::Memory)?;
+        let mut loader = Loader { offsets: &offsets, prepared: prepared.into_iter() };
+        let steps = loader.sequence(&plan.thunks);
+        let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
+        let calls = calls(&plan, registry)?;
+        let sites = plan.references.iter().map(|site| {
+            let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
+            calls.collect::<Result<Vec<Loaded>, LoadError>>()
+        });
+        let nested = sites.collect::<Result<_, _>>()?;
+        Ok(Loaded { calls, steps, results, constants, nested, plan })
+    }
+}
+
+/// Makes the call sites.
+fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadError> {
+    let mut missing = Vec::new();
+    let mut targets = Vec::with_capacity(plan.calls.len());
+    for spec in &plan.calls {
+        match registry.resolve(&spec.call, &Platform::Host) {
+            Ok(target) => targets.push(target),
+            Err(error) => missing.push(error.at(spec.span.unwrap_or_default())),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(LoadError::Targets(missing));
+    }
+    let (mut sites, mut refused) = (Vec::with_capacity(targets.len()), Vec::new());
+    for (spec, target) in plan.calls.iter().zip(targets) {
+        match CallSite::new(target, &spec.call, &spec.operands, &spec.results, Arc::clone(&spec.place)) {
+            Ok(site) => sites.push(Arc::new(match spec.span {
+                Some(span) => site.with_span(span),
+                None => site,
+            })),
+            Err(error) => refused.push(CallError { span: spec.span, ..error }),
+        }
+    }
+    if refused.is_empty() { Ok(sites) } else { Err(LoadError::Calls(refused)) }
+}
+
+/// Lays out the constants; returns where each begins.
+fn constants(plan: &Plan) -> Result<(AlignedBytes, Vec<usize>), OutOfMemory> {
+    let mut size = 0usize;
+    let offsets = plan.constants.iter().map(|c| {
+        let at = size;
+        size = size.saturating_add(c.byte_len().next_multiple_of(ALIGNMENT));
+        at
+    });
+    let offsets: Vec<usize> = offsets.collect();
+    let mut block = AlignedBytes::new(size)?;
+    for (c, at) in plan.constants.iter().zip(&offsets) {
+        c.write_to(&mut block.as_mut_slice()[*at..at + c.byte_len()]);
+    }
+    Ok((block, offsets))
+}
+
+struct Loader<'a> {
+    /// Where each constant begins.
+    offsets: &'a [usize],
+    /// What the thunks that compute run, in order of the text.
+    prepared: std::vec::IntoIter<Prepared>,
+}
+
+impl Loader<'_> {
+    fn sequence(&mut self, thunks: &[Thunk]) -> Vec<Step> {
+        thunks.iter().map(|t| self.step(t)).collect()
+    }
+
+    fn step(&mut self, t: &Thunk) -> Step {
+        let kernel = if t.op.is_computed() { self.prepared.next() } else { None };
+        let places = t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
+        let bodies = t.bodies.iter().map(|body| self.sequence(body)).collect();
+        Step { kernel, places, bodies }
+    }
+
+    fn place(&self, slice: &Slice) -> Place {
+        let Slice { base, offset, size } = *slice;
+        match base {
+            Base::Arena => Place { base: ARENA, offset, size },
+            Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
+            Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },
+        }
+    }
+}
