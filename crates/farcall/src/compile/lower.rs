@@ -3,9 +3,8 @@
 //! Calls and composites are inlined; reshapes, barriers, tuples and tokens leave nothing behind.
 //! The walk keeps its frames on the heap, so that deep call chains cannot overflow the stack.
 //!
-//! **Invariants of the result.** A value is written by one thunk, or by several that each fill a
-//! part of it before anyone reads it; or it is the copy of an operand that a custom call changes in
-//! place; or it is the carried value of a loop (written before the loop
+//! **Invariants of the result.** A value is written by one thunk; or it is the copy of an operand that a
+//! custom call changes in place; or it is the carried value of a loop (written before the loop
 //! and by the last thunks of its body) or a result of a branch (written by the last thunks of every
 //! branch).
 
