@@ -164,10 +164,12 @@ impl Tasks for ThreadPool {
         if helpers == 0 {
             return (0..count).for_each(task);
         }
-        // SAFETY: `Parts` calls it for numbers below `count` alone, each once, and `finish` returns, or unwinds,
-        // when all of these calls have ended: nobody uses it after this function.
-        let task =
-            unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task) };
+        // SAFETY: the two types differ in the lifetime alone. `Parts` calls the function for numbers below `count`
+        // only, each once, and `finish` returns, or unwinds, when all of these calls have ended: nobody uses it
+        // after this function, whose argument it is.
+        let task = unsafe {
+            std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(task)
+        };
         let parts = Arc::new(Parts {
             task,
             count,
@@ -186,7 +188,8 @@ impl Tasks for ThreadPool {
 
 /// Work in parts that several threads take one by one.
 struct Parts {
-    task: &'static (dyn Fn(usize) + Sync),
+    /// There until all parts have ended.
+    task: *const (dyn Fn(usize) + Sync),
     count: usize,
     /// The first part that nobody has taken.
     next: AtomicUsize,
@@ -196,6 +199,11 @@ struct Parts {
     all: Condvar,
 }
 
+// SAFETY: the function that `task` points to may be called by several threads at once.
+unsafe impl Send for Parts {}
+// SAFETY: as above.
+unsafe impl Sync for Parts {}
+
 impl Parts {
     /// Takes parts until there are none. Who comes late finds none, and does not touch the task.
     fn work(&self) {
@@ -204,7 +212,9 @@ impl Parts {
             if part >= self.count {
                 return;
             }
-            let panicked = catch_unwind(AssertUnwindSafe(|| (self.task)(part))).is_err();
+            // SAFETY: this part has not ended, so `finish` has not returned.
+            let task = unsafe { &*self.task };
+            let panicked = catch_unwind(AssertUnwindSafe(|| task(part))).is_err();
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
             ended.0 += 1;
             ended.1 |= panicked;

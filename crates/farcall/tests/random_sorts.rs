@@ -1,0 +1,113 @@
+//! The engine's sort gives the bits that the evaluator's gives, for every comparator that has a kernel, also where
+//! NaNs make it contradict itself.
+
+use farcall::eval_host::RegistryHost;
+use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::{DType, Literal, Scalar, Source, text};
+use farcall::{CompileOptions, Executable, Registry};
+
+const TYPES: [(&str, DType, &str); 4] = [
+    ("f32", DType::F32, "0x7FC00000"),
+    ("f64", DType::F64, "0x7FF8000000000000"),
+    ("bf16", DType::BF16, "0x7FC0"),
+    ("f16", DType::F16, "0x7E00"),
+];
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    /// Zeros, subnormal numbers, infinities, small numbers that repeat; NaNs of both signs if wanted.
+    fn float(&mut self, nans: bool) -> f64 {
+        match self.below(12) {
+            0 => 0.0,
+            1 => -0.0,
+            2 if nans => f64::NAN,
+            3 if nans => -f64::NAN,
+            4 => f64::INFINITY,
+            5 => -f64::INFINITY,
+            6 => 1e-40,
+            7 => -1e-310,
+            8 => -1e-40,
+            _ => self.below(9) as f64 - 4.0,
+        }
+    }
+}
+
+/// `%to`: a comparison of two values of type `TY`, or of `s32`.
+fn compare(to: &str, direction: &str, [x, y]: [&str; 2], kind: &str) -> String {
+    let ty = if kind == "SIGNED" { "tensor<i32>" } else { "tensor<TY>" };
+    format!("%{to} = stablehlo.compare {direction}, %{x}, %{y}, {kind} : ({ty}, {ty}) -> tensor<i1>\n")
+}
+
+/// `%jax_x`: `%x` as JAX sorts it.
+fn prepared(x: &str) -> String {
+    let zero = format!("%zero_{x} = stablehlo.constant dense<0.0> : tensor<TY>\n");
+    let nan = format!("%nan_{x} = stablehlo.constant dense<NAN> : tensor<TY>\n");
+    let is_zero = compare(&format!("z_{x}"), "EQ", [x, &format!("zero_{x}")], "FLOAT");
+    let is_nan = compare(&format!("n_{x}"), "NE", [x, x], "FLOAT");
+    format!(
+        "{zero}{nan}{is_zero}{is_nan}%s_{x} = stablehlo.select %z_{x}, %zero_{x}, %{x} : tensor<i1>, tensor<TY>
+%jax_{x} = stablehlo.select %n_{x}, %nan_{x}, %s_{x} : tensor<i1>, tensor<TY>\n"
+    )
+}
+
+/// What makes `%r` of `%a` and `%b`, which are floats, and `%c` and `%d`, which are `s32`.
+fn comparator(r: &mut Random) -> String {
+    let direction = ["LT", "GT"][r.below(2)];
+    let float = ["FLOAT", "TOTALORDER"][r.below(2)];
+    let both = |first: [&str; 2], kind: &str, then: String| {
+        let (less, same) = (compare("less", direction, first, kind), compare("same", "EQ", first, kind));
+        let rest =
+            "%and = stablehlo.and %same, %then : tensor<i1>\n%r = stablehlo.or %less, %and : tensor<i1>\n";
+        format!("{less}{same}{then}{rest}")
+    };
+    match r.below(4) {
+        0 => compare("r", direction, [["a", "b"], ["b", "a"]][r.below(2)], float),
+        1 => prepared("a") + &prepared("b") + &compare("r", direction, ["jax_a", "jax_b"], "TOTALORDER"),
+        2 => both(["c", "d"], "SIGNED", compare("then", "LT", ["a", "b"], float)),
+        _ => both(["a", "b"], float, compare("then", "GT", ["c", "d"], "SIGNED")),
+    }
+}
+
+#[test]
+fn sorts_are_the_evaluators() {
+    let (mut r, registry) = (Random(1), Registry::new());
+    for round in 0..400 {
+        let (name, dtype, nan) = TYPES[r.below(4)];
+        let dims = [1 + r.below(70), 1 + r.below(4)];
+        let (comparator, dim) = (comparator(&mut r), r.below(2));
+        let types = format!("tensor<{0}x{1}xTY>, tensor<{0}x{1}xi32>", dims[0], dims[1]);
+        let (x, y) = types.split_once(", ").unwrap();
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {y}) -> ({types}) {{
+%s:2 = \"stablehlo.sort\"(%x, %y) ({{
+^bb0(%a: tensor<TY>, %b: tensor<TY>, %c: tensor<i32>, %d: tensor<i32>):
+{comparator}stablehlo.return %r : tensor<i1>
+}}) {{dimension = {dim} : i64, is_stable = true}} : ({types}) -> ({types})
+return %s#0, %s#1 : {types} }}"
+        );
+        let module =
+            text::parse(&Source::new("sort", program.replace("TY", name).replace("NAN", nan))).unwrap();
+        let nans = r.below(2) == 0;
+        let inputs = [
+            Literal::from_fn(dtype, dims, |_| Scalar::Float(r.float(nans))),
+            Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(5) as i64 - 2)),
+        ];
+        let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
+        let options = CompileOptions { denormals, ..CompileOptions::default() };
+        let executable = Executable::compile(&module, &registry, &options).unwrap();
+        assert_eq!(executable.stats().thunks.get("sort"), Some(&1), "{}", executable.plan());
+        let found = executable.run(&inputs).unwrap();
+        let values = inputs.clone().map(Value::Tensor);
+        let host = RegistryHost::new(&registry, denormals);
+        let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
+        for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+            assert_eq!(found.bytes(), wanted.bytes(), "round {round}, {denormals:?}: {program}\n{inputs:?}");
+        }
+    }
+}
