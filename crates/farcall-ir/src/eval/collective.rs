@@ -28,8 +28,8 @@ pub(super) fn gathered(
     }
 }
 
-/// `collective_broadcast`
-pub(super) fn broadcast(
+/// `collective_broadcast` and `collective_reduce`
+pub(super) fn rooted(
     m: &Machine<'_>,
     inst: &Inst,
     xs: &[Value],

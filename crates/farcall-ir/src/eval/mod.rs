@@ -40,6 +40,7 @@ mod quantize;
 mod random;
 mod reduction;
 mod region;
+mod scan;
 mod scratch;
 mod sorting;
 mod space;
@@ -224,6 +225,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::DynamicPad => data::dynamic_pad(xs),
         Op::Reverse { dims } => data::reverse(xs, dims),
         Op::GetDimensionSize { dim } => data::get_dimension_size(xs, *dim),
+        Op::SetDimensionSize { dim } => data::set_dimension_size(m, inst, xs, *dim),
 
         Op::DynamicSlice { sizes } => indexing::dynamic_slice(xs, sizes),
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(xs),
@@ -236,6 +238,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::ReduceWindow(window) => reduction::reduce_window(m, inst, xs, window),
         Op::SelectAndScatter(window) => reduction::select_and_scatter(m, inst, xs, window),
         Op::Map { .. } => reduction::map(m, inst, xs),
+        Op::Scan(scan) => scan::scan(m, inst, xs, scan),
         Op::Sort { dim, .. } => reduction::sort(m, inst, xs, *dim),
         Op::TopK { k } => reduction::top_k(m, inst, xs, *k),
 
@@ -266,7 +269,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: &'m Inst, operands: Vec<Value>) -> Result
         Op::AllReduce(groups) => collective::gathered(m, inst, xs, groups),
         Op::ReduceScatter(op) => collective::gathered(m, inst, xs, &op.groups),
         Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
-        Op::CollectiveBroadcast(op) => collective::broadcast(m, inst, xs, op),
+        Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => collective::rooted(m, inst, xs, op),
         Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),
 
         Op::Derived(op) => derived::derived(m, inst, xs, op),

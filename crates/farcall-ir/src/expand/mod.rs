@@ -11,6 +11,7 @@ mod broadcasting;
 mod builder;
 mod einsum;
 mod ragged;
+mod scan;
 mod select;
 
 pub(crate) use broadcasting::result_dims as broadcast_dims;
@@ -40,14 +41,14 @@ pub(crate) fn function(
     Some(func)
 }
 
-/// A module in which simpler operations stand in the place of those that are defined by them. Operations on
-/// quantized tensors stay: they are done on the real numbers that these stand for.
+/// A module in which simpler operations stand in the place of those that are defined by them, and loops in
+/// that of `chlo.scan`. Operations on quantized tensors stay: they are done on the real numbers that these stand for.
 ///
 /// The module must have been verified, and be static.
 pub fn module(mut module: Module) -> Module {
     for func in &mut module.funcs {
         let mut any = false;
-        func.walk(&mut |inst| any |= matches!(inst.op, Op::Derived(_)));
+        func.walk(&mut |inst| any |= matches!(inst.op, Op::Derived(_) | Op::Scan(_)));
         if any {
             let body = std::mem::take(&mut func.body);
             func.body = region(func, body);
@@ -60,8 +61,14 @@ fn region(func: &mut Func, from: Region) -> Region {
     let mut insts = Vec::with_capacity(from.insts.len());
     for mut inst in from.insts {
         inst.regions = std::mem::take(&mut inst.regions).into_iter().map(|r| region(func, r)).collect();
-        if expanded(func, &inst, &mut insts).is_none() {
-            insts.push(inst);
+        match inst.op {
+            Op::Derived(_) if expanded(func, &inst, &mut insts).is_some() => {}
+            Op::Scan(_) => {
+                if let Err(inst) = scan::expand(func, inst, &mut insts) {
+                    insts.push(*inst);
+                }
+            }
+            _ => insts.push(inst),
         }
     }
     Region { args: from.args, insts }

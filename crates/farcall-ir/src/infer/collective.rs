@@ -216,41 +216,73 @@ pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<Vec<Type>> {
     Some(types)
 }
 
-pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
-    // collective_broadcast_i2, collective_broadcast_c1, collective_broadcast_c2
-    let codes = GroupCodes {
-        matrix: "collective_broadcast_i2",
-        unique: "collective_broadcast_c1",
-        range: "collective_broadcast_c2",
-    };
-    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::Some);
-    // collective_broadcast_c3, collective_broadcast_c4
+/// The specification's names for what must hold of operands that are sent to or from one process.
+struct SentCodes {
+    groups: GroupCodes,
+    /// What is sent.
+    operand: &'static str,
+    /// How many operands there are, with a fixed root and with a dynamic one.
+    count: [&'static str; 2],
+    /// Which processes the dynamic roots are.
+    roots: &'static str,
+}
+
+/// Checks the operands of an operation with a root. Gives those that are sent.
+fn sent<'a>(cx: &mut Cx<'a>, op: &CollectiveBroadcast, codes: &SentCodes) -> Option<Vec<&'a TensorType>> {
+    let columns = matrix(cx, &codes.groups, "replica_groups", &op.groups.ids, Numbers::Some);
     let count = cx.operand_count();
-    let (code, least) =
-        if op.dynamic_root { ("collective_broadcast_c4", 2) } else { ("collective_broadcast_c3", 1) };
+    let (code, least) = if op.dynamic_root { (codes.count[1], 2) } else { (codes.count[0], 1) };
     if !cx.check(count >= least, code, || format!("at least {least} operands are needed, found {count}")) {
         return None;
     }
     let sent = cx.tensors(0..count - usize::from(op.dynamic_root));
     for (i, operand) in sent.iter().enumerate() {
-        // collective_broadcast_i1
-        cx.class("collective_broadcast_i1", &format!("operand {i}"), operand, Class::TENSOR);
+        cx.class(codes.operand, &format!("operand {i}"), operand, Class::TENSOR);
     }
     if op.dynamic_root {
-        // collective_broadcast_c4
         let (found, expected) = (cx.t(count - 1), TensorType::new(DType::S32, [count - 1]));
-        cx.check(*found == expected, "collective_broadcast_c4", || {
-            format!("the last operand must be {expected}, which says who sends, found {found}")
+        cx.check(*found == expected, codes.count[1], || {
+            format!("the last operand must be {expected}, which says who the root is, found {found}")
         });
-        // collective_broadcast_c6
         if let (Some(roots), Some(columns)) = (cx.constant(count - 1), columns) {
             let fits = roots.iter().all(|r| usize::try_from(*r).is_ok_and(|r| r < columns));
-            cx.check(fits, "collective_broadcast_c6", || {
-                format!("who sends must be in [0, {columns}), found {roots:?}")
-            });
+            cx.check(fits, codes.roots, || format!("roots must be in [0, {columns}), found {roots:?}"));
         }
     }
-    Some(sent.into_iter().cloned().map(Type::from).collect())
+    Some(sent)
+}
+
+pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+    let codes = SentCodes {
+        groups: GroupCodes {
+            matrix: "collective_broadcast_i2",
+            unique: "collective_broadcast_c1",
+            range: "collective_broadcast_c2",
+        },
+        operand: "collective_broadcast_i1",
+        count: ["collective_broadcast_c3", "collective_broadcast_c4"],
+        roots: "collective_broadcast_c6",
+    };
+    Some(sent(cx, op, &codes)?.into_iter().cloned().map(Type::from).collect())
+}
+
+pub(super) fn collective_reduce(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+    let codes = SentCodes {
+        groups: GroupCodes {
+            matrix: "collective_reduce_i2",
+            unique: "collective_reduce_c1",
+            range: "collective_reduce_c2",
+        },
+        operand: "collective_reduce_i1",
+        count: ["collective_reduce_c3", "collective_reduce_c3"],
+        roots: "collective_reduce_c3",
+    };
+    let mut types = Vec::new();
+    for operand in sent(cx, op, &codes)? {
+        // collective_reduce_c4
+        types.push(reduced(cx, "collective_reduce_c4", operand)?.into());
+    }
+    Some(types)
 }
 
 pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Option<Vec<Type>> {

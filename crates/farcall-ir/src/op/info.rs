@@ -190,6 +190,7 @@ declare! {
     Op::DynamicPad => "stablehlo.dynamic_pad", simple(5), DYNAMIC;
     Op::Reverse { .. } => "stablehlo.reverse", simple(1), NONE;
     Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size", simple(1), NONE;
+    Op::SetDimensionSize { .. } => "stablehlo.set_dimension_size", simple(2), DYNAMIC;
     // indexing
     Op::DynamicSlice { .. } => "stablehlo.dynamic_slice", tensors(AtLeast(1), 0, Exactly(1)), NONE;
     Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice", tensors(AtLeast(2), 0, Exactly(1)), NONE;
@@ -202,6 +203,7 @@ declare! {
     Op::ReduceWindow(_) => "stablehlo.reduce_window", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::SelectAndScatter(_) => "stablehlo.select_and_scatter", tensors(Exactly(3), 2, Exactly(1)), NONE;
     Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), ELEMENTWISE;
+    Op::Scan(_) => "chlo.scan", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::Sort { .. } => "stablehlo.sort", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::TopK { .. } => "chlo.top_k", tensors(Exactly(1), 0, Exactly(2)), NONE;
     // contraction
@@ -237,6 +239,8 @@ declare! {
     Op::AllToAll(_) => "stablehlo.all_to_all", tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
     Op::CollectiveBroadcast(_) => "stablehlo.collective_broadcast",
         tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
+    Op::CollectiveReduce(_) =>
+        "stablehlo.collective_reduce", tensors(AtLeast(0), 1, AtLeast(0)), COLLECTIVE;
     Op::CollectivePermute(_) => "stablehlo.collective_permute", simple(1), COLLECTIVE;
     // derived
     Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NONE;

@@ -39,7 +39,7 @@ pub use indexing::{Gather, Scatter};
 pub use info::{Count, Kind, OpInfo, Traits};
 pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
-pub use reduction::{ReduceWindow, SelectAndScatter};
+pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
 
 use crate::literal::Literal;
 
@@ -128,6 +128,11 @@ pub enum Op {
         /// The dimension asked for.
         dim: usize,
     },
+    /// `set_dimension_size`: operand, size. The first elements along a dimension.
+    SetDimensionSize {
+        /// The dimension whose size changes.
+        dim: usize,
+    },
 
     // indexing
     /// `dynamic_slice`: operand, then one scalar start index per dimension.
@@ -161,6 +166,8 @@ pub enum Op {
         /// All dimensions, in order.
         dims: Vec<usize>,
     },
+    /// `chlo.scan`: inputs, then initial values of what is carried; a region applied to one slice after the other.
+    Scan(Scan),
     /// `sort`: any number of operands; a region that compares.
     Sort {
         /// Dimension along which is sorted.
@@ -249,6 +256,8 @@ pub enum Op {
     AllToAll(AllToAll),
     /// `collective_broadcast`: any number of operands, then, if the root is dynamic, who sends each.
     CollectiveBroadcast(CollectiveBroadcast),
+    /// `collective_reduce`: the same operands; who receives combines what all send, by a region.
+    CollectiveReduce(CollectiveBroadcast),
     /// `collective_permute`
     CollectivePermute(CollectivePermute),
 

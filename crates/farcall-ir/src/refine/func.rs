@@ -13,7 +13,7 @@ use crate::eval::{self, Denormals, NoHost, Value};
 use crate::infer;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
-use crate::op::{Binary, CustomCall, Op, Traits};
+use crate::op::{Binary, CustomCall, Op, Scan, Traits};
 use crate::scalar::Scalar;
 use crate::types::{DYNAMIC, TensorType, Type};
 
@@ -151,7 +151,10 @@ impl<'m> Walk<'_, 'm> {
     /// An instruction that neither calls nor decides what runs.
     fn simple(&mut self, inst: &'m Inst, mut new: Box<Inst>, out: &mut Vec<Inst>) -> Result<(), Failed> {
         for region in &inst.regions {
-            let types: Vec<Type> = region.args.iter().map(|a| self.from[*a].clone()).collect();
+            let types: Vec<Type> = match &inst.op {
+                Op::Scan(scan) => self.slices(scan, &new),
+                _ => region.args.iter().map(|a| self.from[*a].clone()).collect(),
+            };
             let region = self.nested(inst, region, &types, &[])?;
             new.regions.push(region);
         }
@@ -163,6 +166,18 @@ impl<'m> Walk<'_, 'm> {
         self.remember_sum(&new);
         out.push(*new);
         Ok(())
+    }
+
+    /// What the region of a scan takes.
+    fn slices(&self, scan: &Scan, new: &Inst) -> Vec<Type> {
+        let slice = |(i, value): (usize, &ValueId)| match self.to.tensor(*value) {
+            Some(ty) if i < scan.inputs => {
+                let dims = ty.dims.iter().enumerate().filter(|(d, _)| *d != scan.dim).map(|(_, size)| *size);
+                Type::Tensor(ty.with_dims(dims.collect::<Vec<_>>()))
+            }
+            _ => self.to[*value].clone(),
+        };
+        new.operands.iter().enumerate().map(slice).collect()
     }
 
     fn custom_call(

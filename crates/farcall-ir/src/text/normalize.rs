@@ -9,6 +9,7 @@
 //! | `mhlo.topk` of the largest | `chlo.top_k` |
 //! | `mhlo.erf`, … without attributes | `chlo.erf`, … |
 //! | the operation `chlo.constant` | `constant` |
+//! | `replica_groups` by axes of a mesh | the lists of numbers that they are ([`super::mesh`]) |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already |
 //! | the operation `sdy.sharding_group`, whose values are to be split alike | nothing |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer |

@@ -11,6 +11,7 @@ use farcall_sig::DType;
 use super::MAX_NESTING;
 use super::alias::Aliases;
 use super::lexer::{Tok, Token, next_token, unescape};
+use super::mesh::Mesh;
 use super::scope::Scope;
 use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::module::Func;
@@ -45,6 +46,8 @@ pub(super) struct Parser<'s> {
     pub(super) scope: Scope<'s>,
     /// Names of functions that must exist, and where they are used.
     pub(super) callees: Vec<(String, Span)>,
+    /// Meshes by name.
+    pub(super) meshes: HashMap<String, Mesh>,
 }
 
 impl<'s> Parser<'s> {
@@ -64,6 +67,7 @@ impl<'s> Parser<'s> {
             func: Func::new("", Span::default()),
             scope: Scope::default(),
             callees: Vec::new(),
+            meshes: HashMap::new(),
         }
     }
 

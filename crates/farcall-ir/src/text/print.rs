@@ -129,7 +129,7 @@ impl<'a> Printer<'a> {
     }
 
     /// `{`, a label with the arguments, instructions, `}`.
-    fn labelled(&mut self, region: &'a Region) {
+    pub(super) fn labelled(&mut self, region: &'a Region) {
         self.out.push('{');
         if !region.args.is_empty() {
             self.new_line();

@@ -142,6 +142,7 @@ fn instruction<'a>(
         Op::DynamicPad => data::dynamic_pad(cx, &types),
         Op::Reverse { .. } => data::reverse(cx, &types),
         Op::GetDimensionSize { .. } => data::get_dimension_size(cx, &types),
+        Op::SetDimensionSize { .. } => data::set_dimension_size(cx, &types),
 
         Op::DynamicSlice { .. } => indexing::dynamic_slice(cx, &types),
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(cx, &types),
@@ -154,6 +155,7 @@ fn instruction<'a>(
         Op::ReduceWindow(_) => reduction::reduce_window(cx, &types),
         Op::SelectAndScatter(_) => reduction::select_and_scatter(cx, &types),
         Op::Map { .. } => reduction::map(cx, &types),
+        Op::Scan(_) => reduction::scan(cx, &types),
         Op::Sort { .. } => reduction::sort(cx, &types),
         Op::TopK { .. } => reduction::top_k(cx, &types),
 
@@ -188,6 +190,7 @@ fn instruction<'a>(
         Op::ReduceScatter(_) => collective::reduce_scatter(cx, &types),
         Op::AllToAll(_) => collective::all_to_all(cx, &types),
         Op::CollectiveBroadcast(_) => collective::collective_broadcast(cx, &types),
+        Op::CollectiveReduce(_) => collective::collective_reduce(cx, &types),
         Op::CollectivePermute(_) => collective::collective_permute(cx, &types),
 
         Op::Derived(op) => derived::derived(cx, op, &types),

@@ -49,6 +49,11 @@ pub(in crate::text) fn read_collective_broadcast(f: &mut Fields<'_>) -> Result<O
     Ok(Op::CollectiveBroadcast(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
 }
 
+pub(in crate::text) fn read_collective_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    let dynamic_root = read_unit(f, "has_dynamic_root")?;
+    Ok(Op::CollectiveReduce(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
+}
+
 pub(in crate::text) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put<'_>) {
     write_groups(&op.groups, put);
     if op.dynamic_root {

@@ -67,7 +67,9 @@ pub(super) fn write(op: &Op) -> AttrDict {
         }
         Op::Transpose { permutation } => put("permutation", Attr::usize_array(permutation)),
         Op::Slice(op) => data::write_slice(op, &mut put),
-        Op::Concatenate { dim } | Op::GetDimensionSize { dim } => put("dimension", i64_attr(*dim)),
+        Op::Concatenate { dim } | Op::GetDimensionSize { dim } | Op::SetDimensionSize { dim } => {
+            put("dimension", i64_attr(*dim))
+        }
         Op::Pad(op) => data::write_pad(op, &mut put),
         Op::Reverse { dims } | Op::Reduce { dims } | Op::Map { dims } => {
             put("dimensions", Attr::usize_array(dims));
@@ -78,6 +80,7 @@ pub(super) fn write(op: &Op) -> AttrDict {
         Op::Scatter(op) => indexing::write_scatter(op, &mut put),
         Op::ReduceWindow(op) => reduction::write_reduce_window(op, &mut put),
         Op::SelectAndScatter(op) => reduction::write_select_and_scatter(op, &mut put),
+        Op::Scan(op) => reduction::write_scan(op, &mut put),
         Op::Sort { dim, is_stable } => {
             put("dimension", i64_attr(*dim));
             if *is_stable {
@@ -113,7 +116,9 @@ pub(super) fn write(op: &Op) -> AttrDict {
         Op::AllReduce(groups) => collective::write_groups(groups, &mut put),
         Op::ReduceScatter(op) => collective::write_reduce_scatter(op, &mut put),
         Op::AllToAll(op) => collective::write_all_to_all(op, &mut put),
-        Op::CollectiveBroadcast(op) => collective::write_collective_broadcast(op, &mut put),
+        Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => {
+            collective::write_collective_broadcast(op, &mut put)
+        }
         Op::CollectivePermute(op) => collective::write_collective_permute(op, &mut put),
         Op::Derived(op) => derived::write_derived(op, &mut put),
         Op::CustomCall(op) => call::write_custom_call(op, &mut put),
