@@ -988,3 +988,38 @@ fn groups_that_are_named_by_axes() {
             }"#]],
     );
 }
+
+#[test]
+fn futures_and_transfers() {
+    check(
+        r#"func.func @f(%x: tensor<4xf32>, %t: !stablehlo.token) -> !stablehlo.future<tensor<2xf32>> {
+            %0 = "stablehlo.async_start"(%x) ({
+              %8 = "stablehlo.slice"(%x) {start_indices = array<i64: 0>, limit_indices = array<i64: 2>, strides = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32>
+              "stablehlo.return"(%8) : (tensor<2xf32>) -> ()
+            }) : (tensor<4xf32>) -> !stablehlo.future<tensor<2xf32>>
+            %1 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+            %2:2 = "stablehlo.infeed"(%t) {infeed_config = "foobar", layout = [[0, 1]]} : (!stablehlo.token) -> (tensor<3x3xi32>, !stablehlo.token)
+            %3:1 = "stablehlo.infeed"(%t) : (!stablehlo.token) -> (!stablehlo.token)
+            %4 = "stablehlo.outfeed"(%x, %t) {outfeed_config = ""} : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+            %5 = "stablehlo.outfeed"(%t) {outfeed_config = "a"} : (!stablehlo.token) -> !stablehlo.token
+            %6 = "stablehlo.send"(%x, %t) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, is_host_transfer = false, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>} : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+            %7:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true} : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+            return %0 : !stablehlo.future<tensor<2xf32>>
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4xf32>, %arg1: !stablehlo.token) -> !stablehlo.future<tensor<2xf32>> {
+              %0 = "stablehlo.async_start"(%arg0) ({
+                %8 = stablehlo.slice %arg0 [0:2] : (tensor<4xf32>) -> tensor<2xf32>
+                stablehlo.return %8 : tensor<2xf32>
+              }) : (tensor<4xf32>) -> !stablehlo.future<tensor<2xf32>>
+              %1 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+              %2:2 = "stablehlo.infeed"(%arg1) <{infeed_config = "foobar", layout = [[0 : i64, 1 : i64]]}> : (!stablehlo.token) -> (tensor<3x3xi32>, !stablehlo.token)
+              %3 = "stablehlo.infeed"(%arg1) : (!stablehlo.token) -> !stablehlo.token
+              %4 = "stablehlo.outfeed"(%arg0, %arg1) : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+              %5 = "stablehlo.outfeed"(%arg1) <{outfeed_config = "a"}> : (!stablehlo.token) -> !stablehlo.token
+              %6 = "stablehlo.send"(%arg0, %arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+              %7:2 = "stablehlo.recv"(%arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+              return %0 : !stablehlo.future<tensor<2xf32>>
+            }"#]],
+    );
+}

@@ -81,6 +81,6 @@ fn converted(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> Result<Vec<Value>, E
         .collect()
 }
 
-fn several(n: usize) -> EvalError {
+pub(super) fn several(n: usize) -> EvalError {
     EvalError::new(format!("it takes {n} participants, but a program runs on one device here"))
 }

@@ -71,6 +71,9 @@ pub(super) fn bytes(m: &Machine<'_>, inst: &Inst, xs: &[Value]) -> usize {
         | Op::CreateToken
         | Op::Tuple
         | Op::GetTupleElement { .. }
+        | Op::AsyncStart
+        | Op::AsyncDone
+        | Op::Transfer(_)
         | Op::PartitionId
         | Op::ReplicaId
         | Op::AllGather(_)

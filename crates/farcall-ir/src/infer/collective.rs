@@ -289,34 +289,51 @@ pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Opt
     let operand = cx.t(0);
     // collective_permute_i1
     cx.class("collective_permute_i1", "operand", operand, Class::TENSOR);
-    // collective_permute_i2
-    let pairs = &op.pairs;
-    cx.check(pairs.dims().len() == 2 && pairs.dtype() == DType::S64, "collective_permute_i2", || {
-        format!("source_target_pairs must be a 2-dimensional tensor of i64, found {}", pairs.ty())
-    });
-    // collective_permute_c1
-    let width = pairs.dims().get(1).copied().unwrap_or(2);
-    if cx.check(width == 2 || pairs.is_empty(), "collective_permute_c1", || {
-        format!("source_target_pairs must have two columns, found {}", pairs.ty())
-    }) {
-        let ids: Vec<i64> = pairs.iter().map(|s| s.as_i64()).collect();
-        // collective_permute_c2, collective_permute_c3
-        let columns = [("sources", "collective_permute_c2"), ("targets", "collective_permute_c3")];
-        for (column, (name, code)) in columns.into_iter().enumerate() {
-            let mut sorted: Vec<i64> = ids.iter().skip(column).step_by(2).copied().collect();
-            sorted.sort_unstable();
-            let twice = sorted.windows(2).find(|w| w[0] == w[1]);
-            cx.check(twice.is_none(), code, || {
-                format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
-            });
-        }
-        // collective_permute_c4
-        let bad = ids.iter().find(|id| **id < 0);
-        cx.check(bad.is_none(), "collective_permute_c4", || {
-            let bad = bad.map_or_else(String::new, ToString::to_string);
-            format!("source_target_pairs must be at least 0, found {bad}")
-        });
-    }
+    let codes = PairCodes {
+        matrix: "collective_permute_i2",
+        width: "collective_permute_c1",
+        unique: ["collective_permute_c2", "collective_permute_c3"],
+        range: "collective_permute_c4",
+    };
+    pairs(cx, &op.pairs, &codes);
     // collective_permute_c5
     Some(vec![operand.clone().into()])
+}
+
+/// The specification's names for what must hold of senders and receivers.
+pub(super) struct PairCodes {
+    /// A matrix of 64-bit integers.
+    pub(super) matrix: &'static str,
+    /// It has two columns.
+    pub(super) width: &'static str,
+    /// Of the first column and the second.
+    pub(super) unique: [&'static str; 2],
+    pub(super) range: &'static str,
+}
+
+/// Checks senders and receivers.
+pub(super) fn pairs(cx: &mut Cx<'_>, pairs: &Literal, codes: &PairCodes) {
+    cx.check(pairs.dims().len() == 2 && pairs.dtype() == DType::S64, codes.matrix, || {
+        format!("source_target_pairs must be a 2-dimensional tensor of i64, found {}", pairs.ty())
+    });
+    let width = pairs.dims().get(1).copied().unwrap_or(2);
+    if !cx.check(width == 2 || pairs.is_empty(), codes.width, || {
+        format!("source_target_pairs must have two columns, found {}", pairs.ty())
+    }) {
+        return;
+    }
+    let ids: Vec<i64> = pairs.iter().map(|s| s.as_i64()).collect();
+    for (column, (name, code)) in ["sources", "targets"].into_iter().zip(codes.unique).enumerate() {
+        let mut sorted: Vec<i64> = ids.iter().skip(column).step_by(2).copied().collect();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).find(|w| w[0] == w[1]);
+        cx.check(twice.is_none(), code, || {
+            format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
+        });
+    }
+    let bad = ids.iter().find(|id| **id < 0);
+    cx.check(bad.is_none(), codes.range, || {
+        let bad = bad.map_or_else(String::new, ToString::to_string);
+        format!("source_target_pairs must be at least 0, found {bad}")
+    });
 }

@@ -34,6 +34,7 @@ mod linalg;
 mod random;
 mod reduction;
 mod shape;
+mod transfer;
 
 pub(crate) use arity::results as result_count;
 pub(crate) use cx::{Constants, Cx};
@@ -126,6 +127,9 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::AfterAll | Op::CreateToken => Some(vec![Type::Token]),
         Op::Tuple => control::tuple(cx),
         Op::GetTupleElement { index } => control::get_tuple_element(cx, *index),
+        Op::AsyncStart => control::async_start(cx),
+        Op::AsyncDone => control::async_done(cx),
+        Op::Transfer(op) => transfer::transfer(cx, op),
         Op::PartitionId | Op::ReplicaId => control::device_id(cx),
 
         Op::AllGather(op) => collective::all_gather(cx, op),

@@ -31,7 +31,7 @@ pub use collective::{
     AllGather, AllToAll, Channel, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter,
 };
 pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
-pub use control::Composite;
+pub use control::{Composite, Endpoint, Transfer};
 pub use data::{Pad, Slice};
 pub use derived::{BatchNorm, Broadcasted, Broadcasting, Derived, RaggedDot};
 pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
@@ -240,6 +240,12 @@ pub enum Op {
         /// Which element.
         index: usize,
     },
+    /// `async_start`: a region of one operation, which may go on beside others; its future.
+    AsyncStart,
+    /// `async_done`: what a future has become.
+    AsyncDone,
+    /// `infeed`, `outfeed`, `send`, `recv`: a token, for those that give tensors away behind them.
+    Transfer(Box<Transfer>),
     /// `partition_id`
     PartitionId,
     /// `replica_id`

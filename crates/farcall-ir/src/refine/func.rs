@@ -153,11 +153,13 @@ impl<'m> Walk<'_, 'm> {
         for region in &inst.regions {
             let types: Vec<Type> = match &inst.op {
                 Op::Scan(scan) => self.slices(scan, &new),
+                Op::AsyncStart => new.operands.iter().map(|v| self.to[*v].clone()).collect(),
                 _ => region.args.iter().map(|a| self.from[*a].clone()).collect(),
             };
             let region = self.nested(inst, region, &types, &[])?;
             new.regions.push(region);
         }
+        self.pure &= !inst.op.info().is(Traits::SIDE_EFFECT);
         dynamic::to_static(self, inst, &mut new, out)?;
         self.infer(inst, &mut new)?;
         if self.fold(inst, &new, out) || self.is_repeated(inst, &new) {
@@ -542,6 +544,10 @@ fn more_specific(declared: &Type, inferred: &Type) -> Option<Type> {
         (Type::Tuple(declared), Type::Tuple(inferred)) if declared.len() == inferred.len() => {
             let parts = declared.iter().zip(inferred.iter()).map(|(d, i)| more_specific(d, i));
             Some(Type::Tuple(parts.collect::<Option<Vec<Type>>>()?.into()))
+        }
+        (Type::Future(declared), Type::Future(inferred)) if declared.len() == inferred.len() => {
+            let parts = declared.iter().zip(inferred.iter()).map(|(d, i)| more_specific(d, i));
+            Some(Type::Future(parts.collect::<Option<Vec<Type>>>()?.into()))
         }
         _ => (declared == inferred).then(|| declared.clone()),
     }

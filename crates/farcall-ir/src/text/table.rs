@@ -384,6 +384,12 @@ static OPS: &[Syntax] = &[
         &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
         |f| Ok(Op::GetTupleElement { index: f.usize("index")? }),
     ),
+    op("stablehlo.async_start", GENERIC, |_| Ok(Op::AsyncStart)),
+    op("stablehlo.async_done", GENERIC, |_| Ok(Op::AsyncDone)),
+    op("stablehlo.infeed", GENERIC, convert::control::read_infeed),
+    op("stablehlo.outfeed", GENERIC, convert::control::read_outfeed),
+    op("stablehlo.send", GENERIC, convert::control::read_send),
+    op("stablehlo.recv", GENERIC, convert::control::read_recv),
     op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::PartitionId)),
     op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::ReplicaId)),
     op(

@@ -182,6 +182,9 @@ fn instruction<'a>(
         Op::CreateToken => control::token(cx, &types, "create_token_o1"),
         Op::Tuple => control::tuple(cx, &types),
         Op::GetTupleElement { .. } => control::get_tuple_element(cx, &types),
+        Op::AsyncStart => control::async_start(cx, &types),
+        Op::AsyncDone => control::async_done(cx, &types),
+        Op::Transfer(op) => control::transfer(cx, op, &types),
         Op::PartitionId => control::device_id(cx, &types, "partition_id_o1"),
         Op::ReplicaId => control::device_id(cx, &types, "replica_id_o1"),
 

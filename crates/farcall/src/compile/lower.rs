@@ -233,7 +233,7 @@ impl<'m> Lowering<'m> {
                 Ok(Lv::Tensor(Operand { id, ty: t.clone() }))
             }
             Type::Token => Ok(Lv::Token),
-            Type::Tuple(parts) => {
+            Type::Tuple(parts) | Type::Future(parts) => {
                 let parts: Result<Vec<Lv>, Diagnostic> =
                     parts.iter().map(|p| self.param(p, span, params)).collect();
                 Ok(Lv::Tuple(parts?))
@@ -285,11 +285,35 @@ impl<'m> Lowering<'m> {
                 }
                 _ => Err(internal(inst.span, "get_tuple_element of something else than such a tuple")),
             },
+            Op::AsyncStart => self.async_start(inst, operands),
+            Op::AsyncDone => match operands.as_slice() {
+                [Lv::Tuple(parts)] => self.bind(&inst.results, parts.clone(), inst.span),
+                _ => Err(internal(inst.span, "async_done of something else than a future")),
+            },
+            Op::Transfer(_) => {
+                let message = format!("{}: the engine has no queues to and from the host", inst.op.name());
+                Err(Diagnostic::new("unsupported", inst.span, message).note("the evaluator runs it"))
+            }
             _ => {
                 let results = self.op(inst, &operands)?;
                 self.bind(&inst.results, results, inst.span)
             }
         }
+    }
+
+    /// The operation in the region, at once: a future is what it will be.
+    fn async_start(&mut self, inst: &'m Inst, operands: Vec<Lv>) -> Result<(), Diagnostic> {
+        let [body] = inst.regions.as_slice() else {
+            return Err(internal(inst.span, "async_start without a region"));
+        };
+        if !body.args.is_empty() {
+            self.bind(&body.args, operands, inst.span)?;
+        }
+        for inner in body.insts.iter().filter(|i| i.op != Op::Return) {
+            self.inst(inner)?;
+        }
+        let values = self.get_all(body.returned(), inst.span)?;
+        self.bind(&inst.results, vec![Lv::Tuple(values)], inst.span)
     }
 
     fn call(&mut self, inst: &'m Inst, callee: &str, operands: Vec<Lv>) -> Result<(), Diagnostic> {
@@ -481,7 +505,7 @@ impl<'m> Lowering<'m> {
         match ty {
             Type::Tensor(t) => Ok(Lv::Tensor(self.fresh(t, span)?)),
             Type::Token => Ok(Lv::Token),
-            Type::Tuple(parts) => {
+            Type::Tuple(parts) | Type::Future(parts) => {
                 let parts: Result<Vec<Lv>, Diagnostic> =
                     parts.iter().map(|p| self.fresh_value(p, span)).collect();
                 Ok(Lv::Tuple(parts?))

@@ -53,6 +53,8 @@ pub(super) fn write(op: &Op) -> AttrDict {
         | Op::AfterAll
         | Op::CreateToken
         | Op::Tuple
+        | Op::AsyncStart
+        | Op::AsyncDone
         | Op::PartitionId
         | Op::ReplicaId => {}
         Op::Compare(op) => elementwise::write_compare(op, &mut put),
@@ -108,6 +110,7 @@ pub(super) fn write(op: &Op) -> AttrDict {
             put("rng_distribution", Attr::dialect("stablehlo.rng_distribution", distribution.name()));
         }
         Op::Call { callee } => put("callee", Attr::Symbol(callee.as_str().into())),
+        Op::Transfer(op) => control::write_transfer(op, &mut put),
         Op::Composite(op) => control::write_composite(op, &mut put),
         Op::GetTupleElement { index } => {
             put("index", i32_attr(i64::try_from(*index).unwrap_or(i64::MAX)));
