@@ -192,6 +192,9 @@ impl<'m> Walk<'_, 'm> {
         if custom_call::is_assertion(inst) {
             return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
         }
+        if disguised::approx_top_k(self, call, inst, &new, out)? {
+            return Ok(());
+        }
         if !disguised::to_op(self, call, inst, &mut new)? {
             self.pure = false;
             custom_call::refine(self, call, inst, &mut new)?;
@@ -265,6 +268,16 @@ impl<'m> Walk<'_, 'm> {
             self.to.set_ty(*result, ty);
         }
         self.values.extend(inst.results.iter().copied().zip(new.results.iter().copied()));
+        Ok(())
+    }
+
+    /// A value of the new function in the place of a result, whose declared type it must fit.
+    pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &Inst) -> Result<(), Failed> {
+        let (declared, found) = (&self.from[result], &self.to[value]);
+        if more_specific(declared, found).is_none() {
+            return Err(contradiction(&name_of(new), found, declared, new));
+        }
+        self.values.insert(result, value);
         Ok(())
     }
 
