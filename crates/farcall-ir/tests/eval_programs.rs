@@ -524,3 +524,18 @@ fn what_is_received_is_checked() {
     let device = "type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>";
     assert_eq!(recv(7, device), "it takes 3 participants, but a program runs on one device here");
 }
+
+#[test]
+fn diagonals_of_large_tensors_without_elements() {
+    let n = 1u64 << 40;
+    let program = format!(
+        "func.func @main(%x: tensor<0x{n}x{n}xf32>) -> tensor<0x{n}xf32> {{\n  %0 = stablehlo.unary_einsum %x, config = \
+         \"baa->ba\" : (tensor<0x{n}x{n}xf32>) -> tensor<0x{n}xf32>\n  return %0 : tensor<0x{n}xf32>\n}}"
+    );
+    let module = parse(&program);
+    farcall_ir::verify::verify(&module).unwrap();
+    let entry = module.entry().unwrap();
+    let input = Literal::zeros(DType::F32, vec![0, n as usize, n as usize]);
+    let values = eval(&module, entry, &[input.into()], &NoHost, Denormals::Ieee).unwrap();
+    assert_eq!(show(&values), format!("tensor<0x{n}xf32>: \n"));
+}

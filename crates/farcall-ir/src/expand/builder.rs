@@ -120,7 +120,7 @@ impl<'a> Builder<'a> {
         let mut dims = ty.dims.to_vec();
         let mut pads = vec![0; dims.len()];
         if let (Some(size), Some(pad)) = (dims.last_mut(), pads.last_mut()) {
-            *size += high;
+            *size = size.saturating_add(high);
             *pad = i64::try_from(high).unwrap_or(i64::MAX);
         }
         let none = vec![0; dims.len()];
