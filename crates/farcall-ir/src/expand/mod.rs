@@ -1,6 +1,6 @@
 //! What the operations of [`crate::op::derived`] are in simpler ones.
 //!
-//! Each is a few lines on a [`Builder`], which makes instructions as a program would have them. The evaluator
+//! Each is a few lines on a `Builder`, which makes instructions as a program would have them. The evaluator
 //! runs them in the place of the operation, and [`module`] puts them there, for whoever knows only the
 //! simpler operations.
 //!
