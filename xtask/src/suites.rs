@@ -1,18 +1,45 @@
 //! The suites in a folder `shared` beside the checkout: programs with known answers. They are not
 //! part of the project; where they are absent, the task says so.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::shell::{must, output, program, show, target};
 
-/// Passed and failed files of one suite, and the fewest that have to pass.
+/// What a suite came to.
 pub(crate) struct Outcome {
+    /// How many programs passed.
     pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) floor: u64,
+    /// The names of those that failed.
+    pub(crate) failed: BTreeSet<String>,
 }
+
+/// Programs of the corpus that do not pass: their calls of LAPACK have no handlers here.
+pub(crate) const CORPUS_FAILS: &[&str] = &[
+    "la_eig_schur_f64",
+    "la_expm_sqrtm_misc",
+    "la_hessenberg_tridiag",
+    "la_lstsq_pinv",
+    "la_lu_solve_det_inv",
+    "la_svd_f64",
+    "la_triangular_solve_variants",
+    "rnd_normal",
+    "sc_gp_loglik_grad",
+    "sc_kmeans_pca",
+];
+
+/// Programs of StableHLO's test data that do not pass: their answers were made with roundings in `f32` that
+/// cancellation shows, or with sums in another order.
+pub(crate) const STABLEHLO_FAILS: &[&str] = &[
+    "cumprod_complex64_8_9.mlir",
+    "fft_float32_14_15_16_17.mlir",
+    "fft_float64_14_15_16_17.mlir",
+    "pow_complex64_20_30_complex64_20_30.mlir",
+    "sin_complex64_20_20.mlir",
+    "triangular_solve_float32_2_8_8_float32_2_10_8.mlir",
+];
 
 /// Builds the corpus' C++ handlers as a library that registers itself.
 pub(crate) fn corpus_handlers(shared: &Path, include: &Path) -> Result<PathBuf> {
@@ -26,7 +53,7 @@ pub(crate) fn corpus_handlers(shared: &Path, include: &Path) -> Result<PathBuf> 
 }
 
 /// Runs `farcall test` over a folder.
-pub(crate) fn farcall_test(path: &Path, library: Option<&Path>, floor: u64) -> Result<Outcome> {
+pub(crate) fn farcall_test(path: &Path, library: Option<&Path>) -> Result<Outcome> {
     let json = target().join("suite.json");
     let mut run = program(target().join("release/farcall"), &["test"]);
     run.arg(path).arg("--json").arg(&json);
@@ -40,6 +67,12 @@ pub(crate) fn farcall_test(path: &Path, library: Option<&Path>, floor: u64) -> R
     let report: serde_json::Value = serde_json::from_slice(
         &std::fs::read(&json).with_context(|| format!("no report from {}", show(&run)))?,
     )?;
-    let count = |key: &str| report[key].as_u64().with_context(|| format!("the report has no `{key}`"));
-    Ok(Outcome { passed: count("passed")?, failed: count("failed")?, floor })
+    let passed = report["passed"].as_u64().context("the report has no `passed`")?;
+    let tests = report["tests"].as_array().context("the report has no `tests`")?;
+    let failed = tests.iter().filter(|test| test["status"] == "failed");
+    let name = |test: &serde_json::Value| {
+        let name = test["name"].as_str().unwrap_or_default();
+        name.rsplit('/').next().unwrap_or(name).to_owned()
+    };
+    Ok(Outcome { passed, failed: failed.map(name).collect() })
 }

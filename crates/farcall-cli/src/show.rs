@@ -27,7 +27,7 @@ pub(crate) fn short(ty: &Type) -> String {
     match ty {
         Type::Tensor(t) => short_type(t),
         Type::Token => "token".to_owned(),
-        Type::Tuple(parts) => {
+        Type::Tuple(parts) | Type::Future(parts) => {
             let parts: Vec<String> = parts.iter().map(short).collect();
             format!("({})", parts.join(", "))
         }

@@ -1,4 +1,4 @@
-//! Types of values: tensors, tokens, tuples.
+//! Types of values: tensors, tokens, tuples, futures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub enum Type {
     Token,
     /// `tuple<…>`
     Tuple(Arc<[Type]>),
+    /// `!stablehlo.future<…>`: tensors that are being computed.
+    Future(Arc<[Type]>),
     /// `(…) -> …`, only as an attribute.
     Function(Arc<FuncType>),
     /// A scalar outside of a tensor (`i32`, `f32`), only as an attribute.
@@ -206,6 +208,11 @@ impl fmt::Display for Type {
             Type::Token => f.write_str("!stablehlo.token"),
             Type::Tuple(parts) => {
                 f.write_str("tuple<")?;
+                write_list(f, parts)?;
+                f.write_str(">")
+            }
+            Type::Future(parts) => {
+                f.write_str("!stablehlo.future<")?;
                 write_list(f, parts)?;
                 f.write_str(">")
             }

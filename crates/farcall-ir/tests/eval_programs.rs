@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use expect_test::{Expect, expect};
 use farcall_ir::eval::{CallSite, Denormals, Host, NoHost, Value, eval, eval_inst};
-use farcall_ir::{DType, Literal, Module, Scalar, Source};
+use farcall_ir::{DType, Literal, Module, Scalar, Source, TensorType};
 
 fn parse(text: &str) -> Module {
     farcall_ir::text::parse(&Source::new("test.mlir", text)).unwrap()
@@ -433,4 +433,109 @@ fn nested_applications_end_in_a_result_or_an_error() {
     };
     assert_eq!(nested(50), "tensor<f32>: -2.0\n");
     assert!(nested(200).contains("apply regions within each other's regions"), "{}", nested(200));
+}
+
+/// A host that feeds numbers from 1 on and notes what goes out.
+#[derive(Default)]
+struct Queues {
+    next: RefCell<i64>,
+    log: RefCell<String>,
+}
+
+impl Queues {
+    fn note(&self, what: &str, values: &[Literal]) {
+        let values: Vec<Value> = values.iter().cloned().map(Value::Tensor).collect();
+        write!(self.log.borrow_mut(), "{what}: {}", show(&values)).unwrap();
+    }
+}
+
+impl Host for Queues {
+    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, String> {
+        Err("no custom calls".to_owned())
+    }
+
+    fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+        assert_eq!(config, "numbers");
+        let mut next = self.next.borrow_mut();
+        let mut number = || {
+            *next += 1;
+            Scalar::Signed(*next)
+        };
+        Ok(types.iter().map(|t| Literal::from_fn(t.dtype, t.dims.clone(), |_| number())).collect())
+    }
+
+    fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), String> {
+        self.note(&format!("outfeed {config:?}"), &values);
+        Ok(())
+    }
+
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
+        self.note(&format!("send {channel}"), &values);
+        Ok(())
+    }
+
+    fn recv(&self, channel: i64, _: &[TensorType]) -> Result<Vec<Literal>, String> {
+        if channel == 7 { Ok(vec![Literal::scalar(DType::S64, Scalar::Bool(true))]) } else { Ok(Vec::new()) }
+    }
+}
+
+const TRANSFERS: &str = r#"func.func @main() -> (tensor<2xi64>, tensor<i64>) {
+    %t = stablehlo.create_token : !stablehlo.token
+    %in:3 = "stablehlo.infeed"(%t) <{infeed_config = "numbers", layout = [[0], []]}> : (!stablehlo.token) -> (tensor<2xi64>, tensor<i64>, !stablehlo.token)
+    %out = "stablehlo.outfeed"(%in#1, %in#0, %in#2) <{outfeed_config = "log"}> : (tensor<i64>, tensor<2xi64>, !stablehlo.token) -> !stablehlo.token
+    %again:2 = "stablehlo.infeed"(%out) <{infeed_config = "numbers"}> : (!stablehlo.token) -> (tensor<i64>, !stablehlo.token)
+    %sent = "stablehlo.send"(%again#0, %again#1) <{channel_handle = #stablehlo.channel_handle<handle = 5, type = 2>, is_host_transfer = true}> : (tensor<i64>, !stablehlo.token) -> !stablehlo.token
+    return %in#0, %again#0 : tensor<2xi64>, tensor<i64>
+}"#;
+
+#[test]
+fn values_come_and_go_while_the_program_runs() {
+    let module = parse(TRANSFERS);
+    farcall_ir::verify::verify(&module).unwrap();
+    let host = Queues::default();
+    let values = eval(&module, module.entry().unwrap(), &[], &host, Denormals::Ieee).unwrap();
+    assert_eq!(show(&values), "tensor<2xi64>: 1 2\ntensor<i64>: 4\n");
+    let expected = "outfeed \"log\": tensor<i64>: 3\ntensor<2xi64>: 1 2\nsend 5: tensor<i64>: 4\n";
+    assert_eq!(*host.log.borrow(), expected);
+}
+
+#[test]
+fn a_host_without_queues_says_so() {
+    let error = run(TRANSFERS, &[], Denormals::Ieee);
+    assert_eq!(error, "test.mlir:3:13: stablehlo.infeed: nothing feeds the program here");
+}
+
+#[test]
+fn what_is_received_is_checked() {
+    let recv = |channel: i64, attrs: &str| {
+        let module = parse(&format!(
+            "func.func @main(%t: !stablehlo.token) -> tensor<i32> {{\n  %r:2 = \"stablehlo.recv\"(%t) <{{channel_handle = \
+             #stablehlo.channel_handle<handle = {channel}, {attrs}}}> : (!stablehlo.token) -> (tensor<i32>, \
+             !stablehlo.token)\n  return %r#0 : tensor<i32>\n}}"
+        ));
+        farcall_ir::verify::verify(&module).unwrap();
+        let inputs = [Value::Token];
+        let result = eval(&module, module.entry().unwrap(), &inputs, &Queues::default(), Denormals::Ieee);
+        result.unwrap_err().message
+    };
+    let host = "type = 3>, is_host_transfer = true";
+    assert_eq!(recv(7, host), "result 0 is tensor<i32>, but a tensor<i64> was given");
+    assert_eq!(recv(8, host), "2 results expected, 1 given");
+    let device = "type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>";
+    assert_eq!(recv(7, device), "it takes 3 participants, but a program runs on one device here");
+}
+
+#[test]
+fn diagonals_of_large_tensors_without_elements() {
+    let n = 1u64 << 40;
+    let program = format!(
+        "func.func @main(%x: tensor<0x{n}x{n}xf32>) -> tensor<0x{n}xf32> {{\n  %0 = stablehlo.unary_einsum %x, config = \
+         \"baa->ba\" : (tensor<0x{n}x{n}xf32>) -> tensor<0x{n}xf32>\n  return %0 : tensor<0x{n}xf32>\n}}"
+    );
+    let module = parse(&program);
+    farcall_ir::verify::verify(&module).unwrap();
+    let entry = module.entry().unwrap();
+    let input = Literal::zeros(DType::F32, vec![0, n as usize, n as usize]);
+    let values = eval(&module, entry, &[input.into()], &NoHost, Denormals::Ieee).unwrap();
+    assert_eq!(show(&values), format!("tensor<0x{n}xf32>: \n"));
 }

@@ -13,22 +13,41 @@ use farcall_ir::op::CallConfig;
 use farcall_ir::{Attr, DType, Literal, Scalar, Source};
 
 /// Programs lowered from JAX. Those that do not pass were made with roundings in `f32` that
-/// cancellation shows; StableHLO's own interpreter does not run most of them either.
+/// cancellation shows, or with sums in another order; StableHLO's own interpreter does not run most of them either.
 #[test]
 fn testdata_passes() {
-    sweep("stablehlo-suite/testdata", 99);
+    let other_roundings = [
+        "cumprod_complex64_8_9.mlir",
+        "fft_float32_14_15_16_17.mlir",
+        "fft_float64_14_15_16_17.mlir",
+        "pow_complex64_20_30_complex64_20_30.mlir",
+        "sin_complex64_20_20.mlir",
+        "triangular_solve_float32_2_8_8_float32_2_10_8.mlir",
+    ];
+    sweep("stablehlo-suite/testdata", &other_roundings);
 }
 
-/// Tests of StableHLO's interpreter. Collectives, infeed and printing are not programs of one device.
+/// Tests of StableHLO's interpreter.
 #[test]
 fn interpreter_tests_pass() {
-    sweep("stablehlo-suite/tests/interpret", 80);
+    let not_programs_of_one_device = [
+        // An operation of the interpreter starts several processes, or prints.
+        "all_gather.mlir",
+        "collective_broadcast.mlir",
+        "collective_permute.mlir",
+        "collective_reduce.mlir",
+        "infeed.mlir",
+        "partition_id.mlir",
+        "printing.mlir",
+        "reduce_scatter.mlir",
+    ];
+    sweep("stablehlo-suite/tests/interpret", &not_programs_of_one_device);
 }
 
-/// Runs every file of a folder, of which at least `percent` have to pass; prints why others do not.
+/// Runs every file of a folder, of which all but those named have to pass; prints why others do not.
 ///
 /// `FARCALL_SUITE_FILTER` in the environment restricts it to files whose path contains that text.
-fn sweep(folder: &str, percent: usize) {
+fn sweep(folder: &str, exceptions: &[&str]) {
     let Some(folder) = shared(folder) else {
         eprintln!("skipped: there is no shared/{folder} above {}", env!("CARGO_MANIFEST_DIR"));
         return;
@@ -72,7 +91,8 @@ fn sweep(folder: &str, percent: usize) {
     let passed = files.len() - failures.len();
     eprintln!("{passed} of {} files pass", files.len());
     if std::env::var_os("FARCALL_SUITE_FILTER").is_none() {
-        assert!(passed * 100 >= percent * files.len(), "{passed} of {} files pass", files.len());
+        let failing: Vec<String> = failures.iter().map(|(file, _)| file.display().to_string()).collect();
+        assert_eq!(failing, exceptions, "files that do not pass, and those that are known not to");
     }
 }
 
@@ -100,11 +120,15 @@ fn run_file(file: &Path) -> Result<(), String> {
 fn run_program(file: &Path, text: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let module = farcall_ir::text::parse(&Source::new(name, text)).map_err(|e| e.to_string())?;
-    let entry = module.entry().ok_or("no entry function")?;
-    if !entry.params().is_empty() && !text.contains("check.") {
-        return Ok(()); // It checks nothing, and has no inputs: it only has to be read.
+    // Without an entry, every function is a program of its own.
+    let entries = module.entry().map_or_else(|| module.funcs().iter().collect(), |entry| vec![entry]);
+    for entry in entries {
+        if !entry.params().is_empty() && !text.contains("check.") {
+            continue; // It checks nothing, and has no inputs: it only has to be read.
+        }
+        eval(&module, entry, &[], &Checks, Denormals::Ieee).map_err(|e| e.to_string())?;
     }
-    eval(&module, entry, &[], &Checks, Denormals::Ieee).map_err(|e| e.to_string()).map(drop)
+    Ok(())
 }
 
 /// The nearest `shared/<path>` in this folder or one above.

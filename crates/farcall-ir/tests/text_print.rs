@@ -931,3 +931,95 @@ fn batch_norm_and_ragged_dot() {
             }"#]],
     );
 }
+
+#[test]
+fn scans() {
+    check(
+        r#"func.func @f(%x: tensor<2x3xf32>, %i: tensor<3xf32>, %n: tensor<i32>) {
+            %0:2 = chlo.scan (%x) inits (%i) dimension=0 attributes {is_reverse = true} {
+            ^bb0(%slice: tensor<3xf32>, %carry: tensor<3xf32>):
+              %3 = stablehlo.add %slice, %carry : tensor<3xf32>
+              stablehlo.return %3, %3 : tensor<3xf32>, tensor<3xf32>
+            } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+            %1 = "chlo.scan"(%i) <{dimension = 0 : i64, is_associative = false, operandSegmentSizes = array<i32: 0, 1>, resultSegmentSizes = array<i32: 0, 1>, scan_dim_size = 2 : i64}> ({
+            ^bb0(%carry: tensor<3xf32>):
+              stablehlo.return %carry : tensor<3xf32>
+            }) : (tensor<3xf32>) -> tensor<3xf32>
+            %2 = "stablehlo.set_dimension_size"(%x, %n) {dimension = 1 : i64} : (tensor<2x3xf32>, tensor<i32>) -> tensor<2x?xf32, #stablehlo.bounds<?, 3>>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<i32>) {
+              %0:2 = chlo.scan(%arg0) inits (%arg1) dimension = 0 attributes {is_reverse = true} {
+              ^bb0(%arg3: tensor<3xf32>, %arg4: tensor<3xf32>):
+                %3 = stablehlo.add %arg3, %arg4 : tensor<3xf32>
+                stablehlo.return %3, %3 : tensor<3xf32>, tensor<3xf32>
+              } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+              %1 = chlo.scan() inits (%arg1) dimension = 0 attributes {is_associative = false, scan_dim_size = 2 : i64} {
+              ^bb0(%arg3: tensor<3xf32>):
+                stablehlo.return %arg3 : tensor<3xf32>
+              } : (tensor<3xf32>) -> tensor<3xf32>
+              %2 = stablehlo.set_dimension_size %arg0, %arg2, dim = 1 : (tensor<2x3xf32>, tensor<i32>) -> tensor<2x?xf32, #stablehlo.bounds<?, 3>>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn groups_that_are_named_by_axes() {
+    check(
+        r#"sdy.mesh @mesh = <["x"=2, "y"=2]>
+        func.func @f(%x: tensor<2xf32>) {
+            %0 = "stablehlo.collective_reduce"(%x) <{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %2 = stablehlo.add %a, %b : tensor<f32>
+              stablehlo.return %2 : tensor<f32>
+            }) : (tensor<2xf32>) -> tensor<2xf32>
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2xf32>) {
+              %0 = "stablehlo.collective_reduce"(%arg0) <{replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> ({
+              ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+                %1 = stablehlo.add %arg1, %arg2 : tensor<f32>
+                stablehlo.return %1 : tensor<f32>
+              }) : (tensor<2xf32>) -> tensor<2xf32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn futures_and_transfers() {
+    check(
+        r#"func.func @f(%x: tensor<4xf32>, %t: !stablehlo.token) -> !stablehlo.future<tensor<2xf32>> {
+            %0 = "stablehlo.async_start"(%x) ({
+              %8 = "stablehlo.slice"(%x) {start_indices = array<i64: 0>, limit_indices = array<i64: 2>, strides = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32>
+              "stablehlo.return"(%8) : (tensor<2xf32>) -> ()
+            }) : (tensor<4xf32>) -> !stablehlo.future<tensor<2xf32>>
+            %1 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+            %2:2 = "stablehlo.infeed"(%t) {infeed_config = "foobar", layout = [[0, 1]]} : (!stablehlo.token) -> (tensor<3x3xi32>, !stablehlo.token)
+            %3:1 = "stablehlo.infeed"(%t) : (!stablehlo.token) -> (!stablehlo.token)
+            %4 = "stablehlo.outfeed"(%x, %t) {outfeed_config = ""} : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+            %5 = "stablehlo.outfeed"(%t) {outfeed_config = "a"} : (!stablehlo.token) -> !stablehlo.token
+            %6 = "stablehlo.send"(%x, %t) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, is_host_transfer = false, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>} : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+            %7:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true} : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+            return %0 : !stablehlo.future<tensor<2xf32>>
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<4xf32>, %arg1: !stablehlo.token) -> !stablehlo.future<tensor<2xf32>> {
+              %0 = "stablehlo.async_start"(%arg0) ({
+                %8 = stablehlo.slice %arg0 [0:2] : (tensor<4xf32>) -> tensor<2xf32>
+                stablehlo.return %8 : tensor<2xf32>
+              }) : (tensor<4xf32>) -> !stablehlo.future<tensor<2xf32>>
+              %1 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+              %2:2 = "stablehlo.infeed"(%arg1) <{infeed_config = "foobar", layout = [[0 : i64, 1 : i64]]}> : (!stablehlo.token) -> (tensor<3x3xi32>, !stablehlo.token)
+              %3 = "stablehlo.infeed"(%arg1) : (!stablehlo.token) -> !stablehlo.token
+              %4 = "stablehlo.outfeed"(%arg0, %arg1) : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+              %5 = "stablehlo.outfeed"(%arg1) <{outfeed_config = "a"}> : (!stablehlo.token) -> !stablehlo.token
+              %6 = "stablehlo.send"(%arg0, %arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+              %7:2 = "stablehlo.recv"(%arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+              return %0 : !stablehlo.future<tensor<2xf32>>
+            }"#]],
+    );
+}

@@ -28,8 +28,8 @@ pub(super) fn gathered(
     }
 }
 
-/// `collective_broadcast`
-pub(super) fn broadcast(
+/// `collective_broadcast` and `collective_reduce`
+pub(super) fn rooted(
     m: &Machine<'_>,
     inst: Inst<'_>,
     xs: &[Value],
@@ -81,6 +81,6 @@ fn converted(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>
         .collect()
 }
 
-fn several(n: usize) -> EvalError {
+pub(super) fn several(n: usize) -> EvalError {
     EvalError::new(format!("it takes {n} participants, but a program runs on one device here"))
 }

@@ -51,6 +51,25 @@ pub(super) fn get_tuple_element(xs: &[Value], index: usize) -> Result<Vec<Value>
     }
 }
 
+/// `async_start`: what its region does, at once. The values are what the future will be.
+pub(super) fn async_start<'m>(
+    m: &mut Machine<'m>,
+    inst: Inst<'m>,
+    operands: Vec<Value>,
+) -> Result<Vec<Value>, EvalError> {
+    let body = region(inst, 0)?;
+    let args = if body.args().is_empty() { Vec::new() } else { operands };
+    Ok(vec![Value::Tuple(m.call_region(body, args)?)])
+}
+
+/// `async_done`
+pub(super) fn async_done(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
+    match xs {
+        [Value::Tuple(values)] => Ok(values.clone()),
+        _ => Err(EvalError::new("the operand is no future")),
+    }
+}
+
 /// `partition_id` and `replica_id`: there is one device, number 0.
 pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;

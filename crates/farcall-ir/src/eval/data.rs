@@ -7,6 +7,7 @@ use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Pad, Slice};
 use crate::scalar::Scalar;
+use crate::types::DYNAMIC;
 use farcall_sig::DType;
 
 /// `constant`
@@ -255,4 +256,31 @@ pub(super) fn get_dimension_size(xs: &[Value], dim: usize) -> Result<Vec<Value>,
 pub(super) fn shape_operand(xs: &[Value], i: usize) -> Result<Vec<usize>, EvalError> {
     let sizes = tensor(xs, i)?.iter().map(|s| usize::try_from(s.as_i64()));
     sizes.collect::<Result<_, _>>().map_err(|_| EvalError::new("a size is negative"))
+}
+/// `set_dimension_size`: the first elements along a dimension.
+pub(super) fn set_dimension_size(
+    m: &Machine<'_>,
+    inst: Inst<'_>,
+    xs: &[Value],
+    dim: usize,
+) -> Result<Vec<Value>, EvalError> {
+    let x = tensor(xs, 0)?;
+    let size = tensor(xs, 1)?.iter().next().map_or(-1, |s| s.as_i64());
+    let mut limit = x.dims().to_vec();
+    let found = limit.get(dim).copied().unwrap_or(0);
+    let declared = m.result_type(inst, 0)?.dims.get(dim).copied().unwrap_or(found);
+    let fits = usize::try_from(size).ok().filter(|n| *n <= found && (declared == DYNAMIC || declared == *n));
+    let Some(size) = fits else {
+        let most = if declared == DYNAMIC {
+            format!("at most {found}")
+        } else {
+            format!("{declared}, as is declared")
+        };
+        return Err(EvalError::new(format!(
+            "the size of dimension {dim} can be {most}, but it is set to {size}"
+        )));
+    };
+    limit[dim] = size;
+    let (start, strides) = (vec![0; limit.len()], vec![1; limit.len()]);
+    slice(xs, &Slice { start, limit, strides })
 }

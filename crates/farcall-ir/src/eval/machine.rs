@@ -137,6 +137,11 @@ impl<'m> Machine<'m> {
         values
     }
 
+    /// One iteration more of a loop that an operation is.
+    pub(super) fn iterate(&mut self) -> Result<(), EvalError> {
+        self.iterations.spend().map_err(|e| EvalError::new(e.to_string()))
+    }
+
     fn may_go_on(&self) -> Result<(), EvalError> {
         if self.host.is_interrupted() {
             return Err(EvalError::new("the run was interrupted"));

@@ -40,10 +40,12 @@ mod quantize;
 mod random;
 mod reduction;
 mod region;
+mod scan;
 mod scratch;
 mod sorting;
 mod space;
 mod special;
+mod transfer;
 mod values;
 mod windows;
 
@@ -52,7 +54,7 @@ use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
 use crate::op::{CustomCall, Op};
-use crate::types::Type;
+use crate::types::{TensorType, Type};
 use machine::{Machine, Step};
 pub use numerics::{Denormals, Numerics, Semantics};
 pub use values::{tensors, values};
@@ -64,7 +66,7 @@ pub enum Value {
     Tensor(Literal),
     /// A token.
     Token,
-    /// A tuple.
+    /// A tuple, or what a future will be.
     Tuple(Vec<Value>),
 }
 
@@ -73,6 +75,31 @@ pub trait Host {
     /// Runs one custom call: one value per result, of the result's type. The error is a sentence
     /// for the user; the evaluator adds target and place.
     fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String>;
+
+    /// The next values that the program is fed with: `infeed`, one tensor of each type. The error is a sentence
+    /// for the user, here and below; the evaluator adds operation and place.
+    fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+        let _ = (config, types);
+        Err("nothing feeds the program here".to_owned())
+    }
+
+    /// Takes the values that the program puts out: `outfeed`.
+    fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), String> {
+        let _ = (config, values);
+        Err("nothing reads what the program puts out here".to_owned())
+    }
+
+    /// Takes the values that the program sends to the host on a channel: `send`.
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
+        let _ = values;
+        Err(format!("nothing receives on channel {channel} here"))
+    }
+
+    /// The next values that the host sends to the program on a channel: `recv`, one tensor of each type.
+    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+        let _ = types;
+        Err(format!("nothing sends on channel {channel} here"))
+    }
 
     /// True if the evaluation has to end. Asked before each iteration of a loop, and each time a region is
     /// applied, but for regions of elementwise operations.
@@ -224,6 +251,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::DynamicPad => data::dynamic_pad(xs),
         Op::Reverse { dims } => data::reverse(xs, dims),
         Op::GetDimensionSize { dim } => data::get_dimension_size(xs, *dim),
+        Op::SetDimensionSize { dim } => data::set_dimension_size(m, inst, xs, *dim),
 
         Op::DynamicSlice { sizes } => indexing::dynamic_slice(xs, sizes),
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(xs),
@@ -236,6 +264,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::ReduceWindow(window) => reduction::reduce_window(m, inst, xs, window),
         Op::SelectAndScatter(window) => reduction::select_and_scatter(m, inst, xs, window),
         Op::Map { .. } => reduction::map(m, inst, xs),
+        Op::Scan(scan) => scan::scan(m, inst, xs, scan),
         Op::Sort { dim, .. } => reduction::sort(m, inst, xs, *dim),
         Op::TopK { k } => reduction::top_k(m, inst, xs, *k),
 
@@ -260,13 +289,16 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::AfterAll | Op::CreateToken => Ok(vec![Value::Token]),
         Op::Tuple => Ok(vec![Value::Tuple(operands)]),
         Op::GetTupleElement { index } => control::get_tuple_element(xs, *index),
+        Op::AsyncStart => control::async_start(m, inst, operands),
+        Op::AsyncDone => control::async_done(xs),
+        Op::Transfer(transfer) => transfer::transfer(m, inst, xs, transfer),
         Op::PartitionId | Op::ReplicaId => control::only_device(m, inst),
 
         Op::AllGather(op) => collective::gathered(m, inst, xs, &op.groups),
         Op::AllReduce(groups) => collective::gathered(m, inst, xs, groups),
         Op::ReduceScatter(op) => collective::gathered(m, inst, xs, &op.groups),
         Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
-        Op::CollectiveBroadcast(op) => collective::broadcast(m, inst, xs, op),
+        Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => collective::rooted(m, inst, xs, op),
         Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),
 
         Op::Derived(op) => derived::derived(m, inst, xs, op),
@@ -294,7 +326,7 @@ impl Value {
                     && l.dims().iter().zip(t.dims.iter()).all(|(a, b)| a == b || *b == crate::types::DYNAMIC)
             }
             (Value::Token, Type::Token) => true,
-            (Value::Tuple(values), Type::Tuple(types)) => {
+            (Value::Tuple(values), Type::Tuple(types) | Type::Future(types)) => {
                 values.len() == types.len() && values.iter().zip(types.iter()).all(|(v, t)| v.is_of(t))
             }
             _ => false,

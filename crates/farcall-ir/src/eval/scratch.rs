@@ -52,6 +52,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::Pad(_)
         | Op::Reverse { .. }
         | Op::GetDimensionSize { .. }
+        | Op::SetDimensionSize { .. }
         | Op::DynamicSlice { .. }
         | Op::DynamicUpdateSlice
         | Op::Gather(_)
@@ -70,6 +71,9 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::CreateToken
         | Op::Tuple
         | Op::GetTupleElement { .. }
+        | Op::AsyncStart
+        | Op::AsyncDone
+        | Op::Transfer(_)
         | Op::PartitionId
         | Op::ReplicaId
         | Op::AllGather(_)
@@ -77,6 +81,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::ReduceScatter(_)
         | Op::AllToAll(_)
         | Op::CollectiveBroadcast(_)
+        | Op::CollectiveReduce(_)
         | Op::CollectivePermute(_)
         | Op::Derived(_)
         | Op::CustomCall(_) => 0,
@@ -85,6 +90,8 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         // The tuples before and after a dimension is folded, and what lies under each window.
         Op::ReduceWindow(_) => sum([results(), operands()]).saturating_mul(2),
         Op::SelectAndScatter(_) => sum([results(), operand(1).saturating_mul(2)]),
+        // One slice at a time.
+        Op::Scan(_) => 0,
         Op::Sort { dim, .. } => {
             let first = xs.first().and_then(Value::tensor);
             let line = first.and_then(|l| l.dims().get(*dim).copied()).unwrap_or(1).max(1);

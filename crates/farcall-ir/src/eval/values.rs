@@ -25,7 +25,7 @@ pub fn values<'t>(types: impl IntoIterator<Item = &'t Type>, tensors: Vec<Litera
     fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Option<Value> {
         match ty {
             Type::Token => Some(Value::Token),
-            Type::Tuple(parts) => {
+            Type::Tuple(parts) | Type::Future(parts) => {
                 let parts: Option<Vec<Value>> = parts.iter().map(|p| value(p, tensors)).collect();
                 parts.map(Value::Tuple)
             }

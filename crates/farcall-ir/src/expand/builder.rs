@@ -31,6 +31,11 @@ impl<'a> Builder<'a> {
         Builder { func, place: Place::End(Func::BODY), span: at.span(), loc: at.loc().cloned() }
     }
 
+    /// At the end of a region, for an instruction of the same function.
+    pub(super) fn inside(func: &'a mut Func, region: RegionId, inst: InstId) -> Builder<'a> {
+        Builder { place: Place::End(region), ..Builder::before(func, inst) }
+    }
+
     /// Before an instruction, for that instruction.
     pub(super) fn before(func: &'a mut Func, inst: InstId) -> Builder<'a> {
         let (span, loc) = (func.inst(inst).span(), func.inst(inst).loc().cloned());
@@ -143,7 +148,7 @@ impl<'a> Builder<'a> {
         let mut dims = ty.dims.to_vec();
         let mut pads = vec![0; dims.len()];
         if let (Some(size), Some(pad)) = (dims.last_mut(), pads.last_mut()) {
-            *size += high;
+            *size = size.saturating_add(high);
             *pad = i64::try_from(high).unwrap_or(i64::MAX);
         }
         let none = vec![0; dims.len()];

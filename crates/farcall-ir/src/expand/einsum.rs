@@ -141,9 +141,11 @@ impl Builder<'_> {
             let n = self.ty(x).dims[first];
             let with = |tail: &[usize]| [rest.as_slice(), tail].concat();
             x = self.transpose(x, [others.clone(), vec![first, second]].concat());
-            x = self.reshape(x, &with(&[n * n]));
+            // A tensor without elements may be larger than can be counted along its other dimensions.
+            let square = n.checked_mul(n).unwrap_or(0);
+            x = self.reshape(x, &with(&[square]));
             x = self.pad_last(x, n);
-            x = self.reshape(x, &with(&[n, n + 1]));
+            x = self.reshape(x, &with(&[n, n.saturating_add(1).min(usize::MAX - 1)]));
             x = self.first_of_last(x);
             let letter = letters[first];
             letters = others.iter().map(|d| letters[*d]).chain([letter]).collect();

@@ -1,6 +1,6 @@
 //! What the operations of [`crate::op::derived`] are in simpler ones.
 //!
-//! Each is a few lines on a [`Builder`], which makes instructions as a program would have them. The evaluator
+//! Each is a few lines on a `Builder`, which makes instructions as a program would have them. The evaluator
 //! runs them in the place of the operation, and [`run`] puts them there, for whoever knows only the
 //! simpler operations.
 //!
@@ -11,6 +11,7 @@ mod broadcasting;
 mod builder;
 mod einsum;
 mod ragged;
+mod scan;
 mod select;
 
 pub(crate) use broadcasting::result_dims as broadcast_dims;
@@ -39,20 +40,26 @@ pub(crate) fn function(
     Some(func)
 }
 
-/// Puts simpler operations in the place of those that are defined by them. Operations on quantized tensors
-/// stay: they are done on the real numbers that these stand for.
+/// Puts simpler operations in the place of those that are defined by them, and loops in that of `chlo.scan`.
+/// Operations on quantized tensors stay: they are done on the real numbers that these stand for.
+///
+/// Regions must be closed, as those of the [middle form](crate::middle) are.
 ///
 /// The function must have been verified, and be static.
 pub fn run(func: &mut Func) {
     let mut derived = Vec::new();
     func.walk(&mut |inst| {
-        if matches!(inst.op(), Op::Derived(_)) {
+        if matches!(inst.op(), Op::Derived(_) | Op::Scan(_)) {
             derived.push(inst.id());
         }
     });
     let mut replaced = ValueMap::new();
     for inst in derived {
-        if let Some(values) = expanded(func, inst) {
+        let values = match func.inst(inst).op() {
+            Op::Scan(_) => scan::expand(func, inst, &mut replaced),
+            _ => expanded(func, inst),
+        };
+        if let Some(values) = values {
             replaced.extend(func.inst(inst).results().iter().copied().zip(values));
             func.detach(inst);
         }

@@ -39,6 +39,7 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
             Kind::Tensors => (matches!(ty, Type::Tensor(_)), "a tensor"),
             Kind::Tokens => (matches!(ty, Type::Token), "a token"),
             Kind::Tuples => (matches!(ty, Type::Tuple(_)), "a tuple"),
+            Kind::Futures => (matches!(ty, Type::Future(_)), "a future"),
             Kind::Anything => (true, ""),
         };
         ok &= cx.check(fits, "operand-kind", || format!("operand {i} of {name} must be {what}, found {ty}"));

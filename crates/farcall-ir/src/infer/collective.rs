@@ -216,75 +216,124 @@ pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<Vec<Type>> {
     Some(types)
 }
 
-pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
-    // collective_broadcast_i2, collective_broadcast_c1, collective_broadcast_c2
-    let codes = GroupCodes {
-        matrix: "collective_broadcast_i2",
-        unique: "collective_broadcast_c1",
-        range: "collective_broadcast_c2",
-    };
-    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::Some);
-    // collective_broadcast_c3, collective_broadcast_c4
+/// The specification's names for what must hold of operands that are sent to or from one process.
+struct SentCodes {
+    groups: GroupCodes,
+    /// What is sent.
+    operand: &'static str,
+    /// How many operands there are, with a fixed root and with a dynamic one.
+    count: [&'static str; 2],
+    /// Which processes the dynamic roots are.
+    roots: &'static str,
+}
+
+/// Checks the operands of an operation with a root. Gives those that are sent.
+fn sent<'a>(cx: &mut Cx<'a>, op: &CollectiveBroadcast, codes: &SentCodes) -> Option<Vec<&'a TensorType>> {
+    let columns = matrix(cx, &codes.groups, "replica_groups", &op.groups.ids, Numbers::Some);
     let count = cx.operand_count();
-    let (code, least) =
-        if op.dynamic_root { ("collective_broadcast_c4", 2) } else { ("collective_broadcast_c3", 1) };
+    let (code, least) = if op.dynamic_root { (codes.count[1], 2) } else { (codes.count[0], 1) };
     if !cx.check(count >= least, code, || format!("at least {least} operands are needed, found {count}")) {
         return None;
     }
     let sent = cx.tensors(0..count - usize::from(op.dynamic_root));
     for (i, operand) in sent.iter().enumerate() {
-        // collective_broadcast_i1
-        cx.class("collective_broadcast_i1", &format!("operand {i}"), operand, Class::TENSOR);
+        cx.class(codes.operand, &format!("operand {i}"), operand, Class::TENSOR);
     }
     if op.dynamic_root {
-        // collective_broadcast_c4
         let (found, expected) = (cx.t(count - 1), TensorType::new(DType::S32, [count - 1]));
-        cx.check(*found == expected, "collective_broadcast_c4", || {
-            format!("the last operand must be {expected}, which says who sends, found {found}")
+        cx.check(*found == expected, codes.count[1], || {
+            format!("the last operand must be {expected}, which says who the root is, found {found}")
         });
-        // collective_broadcast_c6
         if let (Some(roots), Some(columns)) = (cx.constant(count - 1), columns) {
             let fits = roots.iter().all(|r| usize::try_from(*r).is_ok_and(|r| r < columns));
-            cx.check(fits, "collective_broadcast_c6", || {
-                format!("who sends must be in [0, {columns}), found {roots:?}")
-            });
+            cx.check(fits, codes.roots, || format!("roots must be in [0, {columns}), found {roots:?}"));
         }
     }
-    Some(sent.into_iter().cloned().map(Type::from).collect())
+    Some(sent)
+}
+
+pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+    let codes = SentCodes {
+        groups: GroupCodes {
+            matrix: "collective_broadcast_i2",
+            unique: "collective_broadcast_c1",
+            range: "collective_broadcast_c2",
+        },
+        operand: "collective_broadcast_i1",
+        count: ["collective_broadcast_c3", "collective_broadcast_c4"],
+        roots: "collective_broadcast_c6",
+    };
+    Some(sent(cx, op, &codes)?.into_iter().cloned().map(Type::from).collect())
+}
+
+pub(super) fn collective_reduce(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+    let codes = SentCodes {
+        groups: GroupCodes {
+            matrix: "collective_reduce_i2",
+            unique: "collective_reduce_c1",
+            range: "collective_reduce_c2",
+        },
+        operand: "collective_reduce_i1",
+        count: ["collective_reduce_c3", "collective_reduce_c3"],
+        roots: "collective_reduce_c3",
+    };
+    let mut types = Vec::new();
+    for operand in sent(cx, op, &codes)? {
+        // collective_reduce_c4
+        types.push(reduced(cx, "collective_reduce_c4", operand)?.into());
+    }
+    Some(types)
 }
 
 pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Option<Vec<Type>> {
     let operand = cx.t(0);
     // collective_permute_i1
     cx.class("collective_permute_i1", "operand", operand, Class::TENSOR);
-    // collective_permute_i2
-    let pairs = &op.pairs;
-    cx.check(pairs.dims().len() == 2 && pairs.dtype() == DType::S64, "collective_permute_i2", || {
-        format!("source_target_pairs must be a 2-dimensional tensor of i64, found {}", pairs.ty())
-    });
-    // collective_permute_c1
-    let width = pairs.dims().get(1).copied().unwrap_or(2);
-    if cx.check(width == 2 || pairs.is_empty(), "collective_permute_c1", || {
-        format!("source_target_pairs must have two columns, found {}", pairs.ty())
-    }) {
-        let ids: Vec<i64> = pairs.iter().map(|s| s.as_i64()).collect();
-        // collective_permute_c2, collective_permute_c3
-        let columns = [("sources", "collective_permute_c2"), ("targets", "collective_permute_c3")];
-        for (column, (name, code)) in columns.into_iter().enumerate() {
-            let mut sorted: Vec<i64> = ids.iter().skip(column).step_by(2).copied().collect();
-            sorted.sort_unstable();
-            let twice = sorted.windows(2).find(|w| w[0] == w[1]);
-            cx.check(twice.is_none(), code, || {
-                format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
-            });
-        }
-        // collective_permute_c4
-        let bad = ids.iter().find(|id| **id < 0);
-        cx.check(bad.is_none(), "collective_permute_c4", || {
-            let bad = bad.map_or_else(String::new, ToString::to_string);
-            format!("source_target_pairs must be at least 0, found {bad}")
-        });
-    }
+    let codes = PairCodes {
+        matrix: "collective_permute_i2",
+        width: "collective_permute_c1",
+        unique: ["collective_permute_c2", "collective_permute_c3"],
+        range: "collective_permute_c4",
+    };
+    pairs(cx, &op.pairs, &codes);
     // collective_permute_c5
     Some(vec![operand.clone().into()])
+}
+
+/// The specification's names for what must hold of senders and receivers.
+pub(super) struct PairCodes {
+    /// A matrix of 64-bit integers.
+    pub(super) matrix: &'static str,
+    /// It has two columns.
+    pub(super) width: &'static str,
+    /// Of the first column and the second.
+    pub(super) unique: [&'static str; 2],
+    pub(super) range: &'static str,
+}
+
+/// Checks senders and receivers.
+pub(super) fn pairs(cx: &mut Cx<'_>, pairs: &Literal, codes: &PairCodes) {
+    cx.check(pairs.dims().len() == 2 && pairs.dtype() == DType::S64, codes.matrix, || {
+        format!("source_target_pairs must be a 2-dimensional tensor of i64, found {}", pairs.ty())
+    });
+    let width = pairs.dims().get(1).copied().unwrap_or(2);
+    if !cx.check(width == 2 || pairs.is_empty(), codes.width, || {
+        format!("source_target_pairs must have two columns, found {}", pairs.ty())
+    }) {
+        return;
+    }
+    let ids: Vec<i64> = pairs.iter().map(|s| s.as_i64()).collect();
+    for (column, (name, code)) in ["sources", "targets"].into_iter().zip(codes.unique).enumerate() {
+        let mut sorted: Vec<i64> = ids.iter().skip(column).step_by(2).copied().collect();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).find(|w| w[0] == w[1]);
+        cx.check(twice.is_none(), code, || {
+            format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
+        });
+    }
+    let bad = ids.iter().find(|id| **id < 0);
+    cx.check(bad.is_none(), codes.range, || {
+        let bad = bad.map_or_else(String::new, ToString::to_string);
+        format!("source_target_pairs must be at least 0, found {bad}")
+    });
 }

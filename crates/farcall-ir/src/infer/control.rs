@@ -6,6 +6,7 @@ use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible, is_scalar};
+use crate::op::{Op, Traits};
 use crate::types::{TensorType, Type};
 
 /// `if` or `case`: regions without arguments, one of which is run.
@@ -111,4 +112,35 @@ pub(super) fn device_id(_: &mut Cx<'_>) -> Option<Vec<Type>> {
 fn list(types: &[Type]) -> String {
     let types: Vec<String> = types.iter().map(ToString::to_string).collect();
     format!("({})", types.join(", "))
+}
+
+pub(super) fn async_start(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let body = cx.region(0);
+    // async_start_c1
+    let single = body.exactly().and_then(|[inst, end]| (end.operands() == inst.results()).then_some(inst));
+    let Some(inst) = single else {
+        cx.fail("async_start_c1", "the region must hold one operation and return its results");
+        return None;
+    };
+    // async_start_c2
+    let moves = matches!(inst.op(), Op::Slice(_) | Op::DynamicSlice { .. } | Op::DynamicUpdateSlice);
+    cx.check(moves || inst.op().info().is(Traits::COLLECTIVE), "async_start_c2", || {
+        format!("the operation of the region must be a collective or a slice, found {}", inst.op().name())
+    });
+    // async_start_c3
+    let same = match body.own_args() {
+        [] => inst.operands() == cx.inst.own_operands(),
+        args => inst.operands() == args && cx.types(args) == cx.types(cx.inst.own_operands()),
+    };
+    cx.check(same, "async_start_c3", || {
+        "the operation of the region must take the operands of async_start, in the same order".to_owned()
+    });
+    // async_start_c4
+    Some(vec![Type::Future(cx.types(inst.results()).into())])
+}
+
+pub(super) fn async_done(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    // async_done_c1
+    let Type::Future(parts) = cx.func.ty(cx.inst.own_operands()[0]) else { return None };
+    Some(parts.to_vec())
 }

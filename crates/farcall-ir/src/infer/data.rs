@@ -334,3 +334,31 @@ pub(super) fn get_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type
     cx.in_range("get_dimension_size_c1", "dimension", &[dim], operand.rank());
     Some(vec![TensorType::scalar(DType::S32).into()])
 }
+
+pub(super) fn set_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+    let (operand, size) = (cx.t(0), cx.t(1));
+    // set_dimension_size_c1
+    if !cx.in_range("set_dimension_size_c1", "dimension", &[dim], operand.rank()) {
+        return None;
+    }
+    // set_dimension_size_c2
+    cx.check(*size == TensorType::scalar(DType::S32), "set_dimension_size_c2", || {
+        format!("size must be tensor<i32>, found {size}")
+    });
+    let mut dims = operand.dims.to_vec();
+    let mut bounds = operand.bounds.as_deref().map_or_else(|| vec![DYNAMIC; dims.len()], <[usize]>::to_vec);
+    let known = cx.constant(1).and_then(|size| size.first().copied());
+    let limit = if dims[dim] == DYNAMIC { bounds[dim] } else { dims[dim] };
+    // set_dimension_size_c3
+    cx.check(
+        known.is_none_or(|n| n >= 0 && (limit == DYNAMIC || wide(limit) >= i128::from(n))),
+        "set_dimension_size_c3",
+        || format!("size must be in [0, {limit}], found {}", known.unwrap_or_default()),
+    );
+    (dims[dim], bounds[dim]) = match known {
+        Some(size) => (narrow(i128::from(size)), DYNAMIC),
+        None => (DYNAMIC, limit),
+    };
+    let bounds = bounds.iter().any(|b| *b != DYNAMIC).then(|| bounds.into());
+    Some(vec![TensorType { dims: dims.into(), bounds, ..operand.clone() }.into()])
+}

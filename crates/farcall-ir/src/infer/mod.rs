@@ -34,6 +34,7 @@ mod linalg;
 mod random;
 mod reduction;
 mod shape;
+mod transfer;
 
 pub(crate) use arity::results as result_count;
 pub(crate) use cx::{Constants, Cx};
@@ -87,6 +88,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::DynamicPad => data::dynamic_pad(cx),
         Op::Reverse { dims } => data::reverse(cx, dims),
         Op::GetDimensionSize { dim } => data::get_dimension_size(cx, *dim),
+        Op::SetDimensionSize { dim } => data::set_dimension_size(cx, *dim),
 
         Op::DynamicSlice { sizes } => indexing::dynamic_slice(cx, sizes),
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(cx),
@@ -99,6 +101,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::ReduceWindow(op) => reduction::reduce_window(cx, op),
         Op::SelectAndScatter(op) => reduction::select_and_scatter(cx, op),
         Op::Map { dims } => reduction::map(cx, dims),
+        Op::Scan(op) => reduction::scan(cx, op),
         Op::Sort { dim, .. } => reduction::sort(cx, *dim),
         Op::TopK { k } => reduction::top_k(cx, *k),
 
@@ -122,6 +125,9 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::AfterAll | Op::CreateToken => Some(vec![Type::Token]),
         Op::Tuple => control::tuple(cx),
         Op::GetTupleElement { index } => control::get_tuple_element(cx, *index),
+        Op::AsyncStart => control::async_start(cx),
+        Op::AsyncDone => control::async_done(cx),
+        Op::Transfer(op) => transfer::transfer(cx, op),
         Op::PartitionId | Op::ReplicaId => control::device_id(cx),
 
         Op::AllGather(op) => collective::all_gather(cx, op),
@@ -129,6 +135,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::ReduceScatter(op) => collective::reduce_scatter(cx, op),
         Op::AllToAll(op) => collective::all_to_all(cx, op),
         Op::CollectiveBroadcast(op) => collective::collective_broadcast(cx, op),
+        Op::CollectiveReduce(op) => collective::collective_reduce(cx, op),
         Op::CollectivePermute(op) => collective::collective_permute(cx, op),
 
         Op::Derived(op) => derived::derived(cx, op),

@@ -4,10 +4,11 @@ use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{
-    WindowDim, compatible_elements, equal_up_to_precision, is_scalar, promotable, same_dims,
+    WindowDim, compatible, compatible_elements, equal_up_to_precision, is_scalar, promotable, same_dim,
+    same_dims,
 };
 use crate::op::Class;
-use crate::op::{ReduceWindow, SelectAndScatter};
+use crate::op::{ReduceWindow, Scan, SelectAndScatter};
 use crate::types::{DYNAMIC, TensorType, Type};
 
 /// Region `region` must combine an accumulator and an element of each of N inputs: it takes
@@ -248,6 +249,80 @@ pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
         )
     });
     Some(vec![element?.with_dims(first.dims.clone()).into()])
+}
+
+pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
+    // chlo_scan_c1
+    let (operands, results) = (cx.operand_count(), cx.inst.results().len());
+    let counted = op.inputs.checked_add(op.carries) == Some(operands)
+        && op.outputs.checked_add(op.carries) == Some(results);
+    if !cx.check(counted, "chlo_scan_c1", || {
+        format!(
+            "{} inputs and {} initial values, {} outputs and as many carried values are declared, found {operands} \
+             operands and {results} results",
+            op.inputs, op.carries, op.outputs
+        )
+    }) {
+        return None;
+    }
+    let (inputs, inits) = (cx.tensors(0..op.inputs), cx.tensors(op.inputs..operands));
+    let mut size = op.size.unwrap_or(DYNAMIC);
+    for (i, input) in inputs.iter().enumerate() {
+        // chlo_scan_c2
+        if !cx.in_range("chlo_scan_c2", &format!("dimension of input {i}"), &[op.dim], input.rank()) {
+            return None;
+        }
+        // chlo_scan_c3
+        cx.check(same_dim(size, input.dims[op.dim]), "chlo_scan_c3", || {
+            format!("dimension {} of input {i} must have size {size}, found {input}", op.dim)
+        });
+        size = if size == DYNAMIC { input.dims[op.dim] } else { size };
+    }
+    // chlo_scan_c4
+    cx.check(!inputs.is_empty() || op.size.is_some(), "chlo_scan_c4", || {
+        "scan_dim_size is needed where there is no input".to_owned()
+    });
+    let without = |t: &TensorType| -> TensorType {
+        let dims = t.dims.iter().enumerate().filter(|(d, _)| *d != op.dim).map(|(_, size)| *size);
+        t.with_dims(dims.collect::<Vec<_>>())
+    };
+    let body = cx.region(0);
+    let (args, returned) = (cx.types(body.args()), cx.types(body.returned()));
+    // chlo_scan_c5
+    let slices = inputs.iter().map(|t| without(t)).chain(inits.iter().map(|t| (*t).clone()));
+    let expected: Vec<Type> = slices.map(Type::from).collect();
+    let takes = args.len() == expected.len() && args.iter().zip(&expected).all(|(a, b)| compatible(a, b));
+    cx.check(takes, "chlo_scan_c5", || {
+        format!(
+            "the region must take {}, a slice of each input and what is carried, found {}",
+            list(&expected),
+            list(&args)
+        )
+    });
+    // chlo_scan_c6
+    let carried: Vec<Type> = inits.iter().map(|t| Type::Tensor((*t).clone())).collect();
+    let (outputs, carries) = returned.split_at_checked(op.outputs).unwrap_or((&[], &[]));
+    let gives = outputs.iter().all(|t| t.tensor().is_some_and(|t| op.dim <= t.rank()))
+        && outputs.len() == op.outputs
+        && carries.len() == carried.len()
+        && carries.iter().zip(&carried).all(|(a, b)| compatible(a, b));
+    if !cx.check(gives, "chlo_scan_c6", || {
+        format!(
+            "the region must return {} slices of outputs and then {}, found {}",
+            op.outputs,
+            list(&carried),
+            list(&returned)
+        )
+    }) {
+        return None;
+    }
+    // chlo_scan_c7
+    let whole = outputs.iter().filter_map(Type::tensor).map(|t| {
+        let mut dims = t.dims.to_vec();
+        dims.insert(op.dim, size);
+        Type::Tensor(t.with_dims(dims))
+    });
+    Some(whole.chain(carried).collect())
 }
 
 pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {

@@ -46,6 +46,9 @@ pub(crate) fn compatible_elements(a: &TensorType, b: &TensorType) -> bool {
 pub(crate) fn compatible(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Tensor(a), Type::Tensor(b)) => compatible_dims(a, b) && compatible_elements(a, b),
+        (Type::Future(a), Type::Future(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| compatible(a, b))
+        }
         _ => a == b,
     }
 }

@@ -33,7 +33,7 @@ const MAX_CALL_DEPTH: usize = 1_100;
 /// is called like it.
 ///
 /// # Errors
-/// `compile`: a parameter that cannot be passed. `compile-size`, `compile-depth`: the program is too large,
+/// `compile`: a parameter that cannot be passed. `unsupported`: a transfer to or from the host. `compile-size`, `compile-depth`: the program is too large,
 /// or nested too deep, once its calls are inlined.
 pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     let mut b = Build {
@@ -86,7 +86,7 @@ impl Part {
     fn of(ty: &Type, tensors: &mut impl Iterator<Item = ValueId>) -> Option<Part> {
         Some(match ty {
             Type::Tensor(_) => Part::Tensor(tensors.next()?),
-            Type::Tuple(parts) => {
+            Type::Tuple(parts) | Type::Future(parts) => {
                 Part::Tuple(parts.iter().map(|p| Part::of(p, tensors)).collect::<Option<_>>()?)
             }
             _ => Part::Token,
@@ -98,7 +98,7 @@ impl Part {
 fn leaves(ty: &Type, out: &mut Vec<Type>) {
     match ty {
         Type::Tensor(_) => out.push(ty.clone()),
-        Type::Tuple(parts) => parts.iter().for_each(|p| leaves(p, out)),
+        Type::Tuple(parts) | Type::Future(parts) => parts.iter().for_each(|p| leaves(p, out)),
         _ => {}
     }
 }
@@ -128,6 +128,8 @@ enum Exit<'m> {
     Call(Inst<'m>),
     /// It stands in the place of this choice, whose results its values are.
     OnlyBranch(Inst<'m>),
+    /// Its values are what this instruction promises.
+    Future(Inst<'m>),
     /// It is a region of this instruction, behind those that are done.
     Region {
         inst: Inst<'m>,
@@ -196,6 +198,18 @@ impl<'m> Build<'m> {
                     ));
                 }
             },
+            // Without tokens, nothing would be left to say when it happens.
+            Op::Transfer(_) => {
+                let message = format!("{}: the engine has no queues to and from the host", inst.op().name());
+                return Err(
+                    Diagnostic::new("unsupported", inst.span(), message).note("the evaluator runs it")
+                );
+            }
+            Op::AsyncStart => return self.async_start(inst, operands),
+            Op::AsyncDone => match operands.as_slice() {
+                [Part::Tuple(parts)] => parts.clone(),
+                _ => return Err(internal(inst.span(), "async_done of something else than a future")),
+            },
             Op::GetDimensionSize { dim } => {
                 let ty = inst.operands().first().and_then(|v| self.program().tensor(*v));
                 let size = ty.and_then(|t| t.dims.get(*dim)).copied().unwrap_or(0);
@@ -238,6 +252,18 @@ impl<'m> Build<'m> {
         self.activations.push(Activation::new(func));
         self.bind(func.params(), operands, inst.span())?;
         self.frames.push(Frame { next: func.body().first(), exit: Exit::Call(inst) });
+        Ok(())
+    }
+
+    /// The operation in the region, at once: a future is what it will be.
+    fn async_start(&mut self, inst: Inst<'m>, operands: Vec<Part>) -> Result<(), Diagnostic> {
+        let Some(body) = inst.region(0) else {
+            return Err(internal(inst.span(), "async_start without a region"));
+        };
+        if !body.args().is_empty() {
+            self.bind(body.args(), operands, inst.span())?;
+        }
+        self.frames.push(Frame { next: body.first(), exit: Exit::Future(inst) });
         Ok(())
     }
 
@@ -287,6 +313,7 @@ impl<'m> Build<'m> {
                 self.bind(inst.results(), values, inst.span())
             }
             Exit::OnlyBranch(inst) => self.bind(inst.results(), values, inst.span()),
+            Exit::Future(inst) => self.bind(inst.results(), vec![Part::Tuple(values)], inst.span()),
             Exit::Region { inst, operands, mut done } => {
                 self.push_return(&values, span)?;
                 done.extend(self.open.pop());
@@ -416,7 +443,7 @@ impl<'m> Build<'m> {
         match ty {
             Type::Tensor(_) => Ok(Part::Tensor(self.func.add_arg(region, ty.clone()))),
             Type::Token => Ok(Part::Token),
-            Type::Tuple(parts) => {
+            Type::Tuple(parts) | Type::Future(parts) => {
                 let parts: Result<Vec<Part>, Diagnostic> =
                     parts.iter().map(|p| self.arg(region, p, span)).collect();
                 Ok(Part::Tuple(parts?))

@@ -81,6 +81,9 @@ pub(super) fn is_primitive(op: &Op) -> bool {
             | Op::Composite(_)
             | Op::OptimizationBarrier
             | Op::AfterAll
+            | Op::AsyncStart
+            | Op::AsyncDone
+            | Op::Transfer(_)
             | Op::CreateToken
             | Op::Tuple
             | Op::GetTupleElement { .. }

@@ -4,7 +4,7 @@
 //! Parser, printer, checks of arity, evaluator and tests take it from [`Op::info`]. The rows of functions of
 //! one and of two variables are in [`super::elementwise`], with what is said of their elements.
 
-use super::{Broadcasted, Broadcasting, Derived, Op};
+use super::{Broadcasted, Broadcasting, Derived, Op, Transfer};
 
 /// A number of operands, results or regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub enum Kind {
     Tokens,
     /// All are tuples.
     Tuples,
+    /// All are futures.
+    Futures,
     /// Values of any type; what operations of this kind take is checked by each of them.
     Anything,
 }
@@ -121,7 +123,7 @@ const fn any() -> OpInfo {
 }
 
 use Count::{AtLeast, Exactly};
-use Kind::{Anything, Tensors, Tokens, Tuples};
+use Kind::{Anything, Futures, Tensors, Tokens, Tuples};
 
 /// Makes [`Op::info`] and [`OPS`] of rows: which operations, name, arity, traits.
 macro_rules! declare {
@@ -135,6 +137,12 @@ macro_rules! declare {
                     Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Binary(op), .. })) => {
                         &op.info().broadcasting
                     }
+                    Op::Transfer(transfer) => match **transfer {
+                        Transfer::Infeed { .. } => &INFEED,
+                        Transfer::Outfeed { .. } => &OUTFEED,
+                        Transfer::Send(_) => &SEND,
+                        Transfer::Recv(_) => &RECV,
+                    },
                     $($pattern => {
                         static INFO: OpInfo = $arity.named($name, $traits);
                         &INFO
@@ -144,7 +152,7 @@ macro_rules! declare {
         }
 
         /// The declarations of all operations but those of unary and binary functions.
-        static OPS: &[OpInfo] = &[$($arity.named($name, $traits)),*];
+        static OPS: &[OpInfo] = &[INFEED, OUTFEED, SEND, RECV, $($arity.named($name, $traits)),*];
     };
 }
 
@@ -164,6 +172,14 @@ const DYNAMIC: Traits = Traits::DYNAMIC;
 const COLLECTIVE: Traits = Traits::COLLECTIVE;
 /// On corresponding elements, those of quantized tensors as what they stand for.
 const FUNCTION: Traits = ELEMENTWISE.and(ARITHMETIC);
+
+const TRANSFER: Traits = Traits::SIDE_EFFECT.and(OPAQUE);
+const INTO: OpInfo = other(Exactly(1), Tokens, Exactly(0), AtLeast(0));
+const OUT_OF: OpInfo = other(AtLeast(1), Anything, Exactly(0), Exactly(1));
+static INFEED: OpInfo = INTO.named("stablehlo.infeed", TRANSFER);
+static OUTFEED: OpInfo = OUT_OF.named("stablehlo.outfeed", TRANSFER);
+static SEND: OpInfo = OUT_OF.named("stablehlo.send", TRANSFER);
+static RECV: OpInfo = INTO.named("stablehlo.recv", TRANSFER);
 
 declare! {
     // elementwise
@@ -190,6 +206,7 @@ declare! {
     Op::DynamicPad => "stablehlo.dynamic_pad", simple(5), DYNAMIC;
     Op::Reverse { .. } => "stablehlo.reverse", simple(1), NONE;
     Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size", simple(1), NONE;
+    Op::SetDimensionSize { .. } => "stablehlo.set_dimension_size", simple(2), DYNAMIC;
     // indexing
     Op::DynamicSlice { .. } => "stablehlo.dynamic_slice", tensors(AtLeast(1), 0, Exactly(1)), NONE;
     Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice", tensors(AtLeast(2), 0, Exactly(1)), NONE;
@@ -202,6 +219,7 @@ declare! {
     Op::ReduceWindow(_) => "stablehlo.reduce_window", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::SelectAndScatter(_) => "stablehlo.select_and_scatter", tensors(Exactly(3), 2, Exactly(1)), NONE;
     Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), ELEMENTWISE;
+    Op::Scan(_) => "chlo.scan", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::Sort { .. } => "stablehlo.sort", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::TopK { .. } => "chlo.top_k", tensors(Exactly(1), 0, Exactly(2)), NONE;
     // contraction
@@ -228,6 +246,8 @@ declare! {
     Op::Tuple => "stablehlo.tuple", other(AtLeast(0), Anything, Exactly(0), Exactly(1)), NONE;
     Op::GetTupleElement { .. } => "stablehlo.get_tuple_element",
         other(Exactly(1), Tuples, Exactly(0), Exactly(1)), NONE;
+    Op::AsyncStart => "stablehlo.async_start", tensors(AtLeast(0), 1, Exactly(1)), NONE;
+    Op::AsyncDone => "stablehlo.async_done", other(Exactly(1), Futures, Exactly(0), AtLeast(0)), NONE;
     Op::PartitionId => "stablehlo.partition_id", simple(0), OPAQUE;
     Op::ReplicaId => "stablehlo.replica_id", simple(0), OPAQUE;
     // collective
@@ -237,6 +257,8 @@ declare! {
     Op::AllToAll(_) => "stablehlo.all_to_all", tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
     Op::CollectiveBroadcast(_) => "stablehlo.collective_broadcast",
         tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
+    Op::CollectiveReduce(_) =>
+        "stablehlo.collective_reduce", tensors(AtLeast(0), 1, AtLeast(0)), COLLECTIVE;
     Op::CollectivePermute(_) => "stablehlo.collective_permute", simple(1), COLLECTIVE;
     // derived
     Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NONE;

@@ -31,7 +31,7 @@ pub use collective::{
     AllGather, AllToAll, Channel, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter,
 };
 pub use contraction::{Convolution, ConvolutionDims, DotGeneral, Precision};
-pub use control::Composite;
+pub use control::{Composite, Endpoint, Transfer};
 pub use data::{Pad, Slice};
 pub use derived::{BatchNorm, Broadcasted, Broadcasting, Derived, RaggedDot};
 pub use elementwise::{Binary, Compare, CompareKind, Direction, Unary};
@@ -39,7 +39,7 @@ pub use indexing::{Gather, Scatter};
 pub use info::{Count, Kind, OpInfo, Traits};
 pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
-pub use reduction::{ReduceWindow, SelectAndScatter};
+pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
 
 use crate::literal::Literal;
 use crate::module::FuncId;
@@ -129,6 +129,11 @@ pub enum Op {
         /// The dimension asked for.
         dim: usize,
     },
+    /// `set_dimension_size`: operand, size. The first elements along a dimension.
+    SetDimensionSize {
+        /// The dimension whose size changes.
+        dim: usize,
+    },
 
     // indexing
     /// `dynamic_slice`: operand, then one scalar start index per dimension.
@@ -162,6 +167,8 @@ pub enum Op {
         /// All dimensions, in order.
         dims: Vec<usize>,
     },
+    /// `chlo.scan`: inputs, then initial values of what is carried; a region applied to one slice after the other.
+    Scan(Scan),
     /// `sort`: any number of operands; a region that compares.
     Sort {
         /// Dimension along which is sorted.
@@ -234,6 +241,12 @@ pub enum Op {
         /// Which element.
         index: usize,
     },
+    /// `async_start`: a region of one operation, which may go on beside others; its future.
+    AsyncStart,
+    /// `async_done`: what a future has become.
+    AsyncDone,
+    /// `infeed`, `outfeed`, `send`, `recv`: a token, for those that give tensors away behind them.
+    Transfer(Box<Transfer>),
     /// `partition_id`
     PartitionId,
     /// `replica_id`
@@ -250,6 +263,8 @@ pub enum Op {
     AllToAll(AllToAll),
     /// `collective_broadcast`: any number of operands, then, if the root is dynamic, who sends each.
     CollectiveBroadcast(CollectiveBroadcast),
+    /// `collective_reduce`: the same operands; who receives combines what all send, by a region.
+    CollectiveReduce(CollectiveBroadcast),
     /// `collective_permute`
     CollectivePermute(CollectivePermute),
 

@@ -6,12 +6,15 @@
 //! | `stablehlo.dynamic_reduce_window` | N inputs, N initial values, window, strides, two dilations, padding | `reduce_window` by the called computation |
 //! | `stablehlo.dynamic_rng_bit_generator` | state, shape | `rng_bit_generator` |
 //! | `stablehlo.dynamic_top_k` | operand, k | `chlo.top_k` |
+//! | `stablehlo.dynamic_approx_top_k` | N tensors, N initial values, k | a sort by the called computation, of which the first are taken |
+//! | `ApproxTopK` | N tensors, N initial values, shapes of the results | the same |
 
 use super::Failed;
 use super::func::Walk;
 use crate::attr::Attr;
-use crate::module::{Inst, NewInst};
-use crate::op::{CustomCall, Op, ReduceWindow, RngAlgorithm};
+use crate::module::{Inst, NewInst, RegionId, ValueId};
+use crate::op::{CallConfig, CustomCall, Op, ReduceWindow, RngAlgorithm, Slice};
+use crate::types::TensorType;
 
 /// Rewrites a call to what it stands for. False if it stands for nothing else, or an operand is not known.
 pub(super) fn to_op<'m>(
@@ -34,6 +37,51 @@ pub(super) fn to_op<'m>(
     }
     new.op = op;
     new.operands.truncate(operands);
+    Ok(true)
+}
+
+/// Tensors that are sorted together, of which the first elements are taken. False if the call is no such.
+pub(super) fn approx_top_k<'m>(
+    walk: &mut Walk<'_, 'm>,
+    call: &CustomCall,
+    inst: Inst<'m>,
+    new: &NewInst,
+    out: RegionId,
+) -> Result<bool, Failed> {
+    let (CallConfig::Dict(config), [comparator]) = (&call.config, call.called_computations.as_slice()) else {
+        return Ok(false);
+    };
+    let number = |key: &str| config.get(key).and_then(Attr::as_i64).and_then(|n| usize::try_from(n).ok());
+    let n = inst.results().len();
+    let k = match call.target.as_str() {
+        "ApproxTopK" => number("top_k"),
+        "stablehlo.dynamic_approx_top_k" => {
+            let k = new.operands.get(2 * n).and_then(|k| walk.integers(*k));
+            k.and_then(|k| usize::try_from(*k.first()?).ok())
+        }
+        _ => return Ok(false),
+    };
+    let (Some(dim), Some(k)) = (number("reduction_dim"), k) else { return Ok(false) };
+    let sorted: Vec<ValueId> = new.operands.iter().take(n).copied().collect();
+    let types: Option<Vec<TensorType>> = sorted.iter().map(|v| walk.to.tensor(*v).cloned()).collect();
+    let fits = |t: &TensorType| t.dims.get(dim).is_some_and(|size| k <= *size);
+    let Some(types) = types.filter(|types| types.len() == n && n > 0 && types.iter().all(fits)) else {
+        return Ok(false);
+    };
+    let region = walk.inlined(*comparator, inst)?;
+    let here = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(new.span, new.loc.clone());
+    let sort = here(Op::Sort { dim, is_stable: true }, sorted).with_regions([region]);
+    let sort = walk.to.push(out, sort, types.iter().cloned().map(Into::into));
+    let results = walk.to.inst(sort).results().to_vec();
+    for ((value, ty), result) in results.into_iter().zip(types).zip(inst.results()) {
+        let mut limit = ty.dims.to_vec();
+        limit[dim] = k;
+        let ty = ty.with_dims(limit.clone());
+        let slice = Slice { start: vec![0; limit.len()], strides: vec![1; limit.len()], limit };
+        let taken = walk.to.push(out, here(Op::Slice(slice), vec![value]), [ty.into()]);
+        let taken = walk.to.inst(taken).results()[0];
+        walk.bind(*result, taken, new)?;
+    }
     Ok(true)
 }
 

@@ -37,6 +37,20 @@ pub(super) fn to_static(
             Ok(())
         }
         Op::RealDynamicSlice => slice(walk, new, out),
+        Op::SetDimensionSize { dim } => {
+            let dim = *dim;
+            let size = walk.integers(new.operands[1]).and_then(|size| size.first().copied());
+            if let (Some(size), Some(ty)) = (size, walk.to.tensor(new.operands[0])) {
+                let mut limit = ty.dims.to_vec();
+                if let (Some(along), [size]) = (limit.get_mut(dim), sizes_of(new, vec![size])?.as_slice()) {
+                    *along = *size;
+                }
+                let (start, strides) = (vec![0; limit.len()], vec![1; limit.len()]);
+                new.op = Op::Slice(Slice { start, limit, strides });
+                new.operands.truncate(1);
+            }
+            Ok(())
+        }
         Op::DynamicGather(gather) => {
             if let Some(sizes) = walk.integers(new.operands[2]) {
                 let slice_sizes = sizes_of(new, sizes)?;

@@ -13,7 +13,7 @@ use crate::eval::{self, Denormals, NoHost, Value};
 use crate::infer;
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, InstId, NewInst, Region, RegionId, ValueId};
-use crate::op::{Binary, CustomCall, Op, Traits};
+use crate::op::{Binary, CustomCall, Op, Scan, Traits};
 use crate::scalar::Scalar;
 use crate::types::{DYNAMIC, TensorType, Type};
 
@@ -140,10 +140,15 @@ impl<'m> Walk<'_, 'm> {
     /// An instruction that neither calls nor decides what runs.
     fn simple(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
         for region in inst.regions() {
-            let types: Vec<Type> = region.args().iter().map(|a| self.from[*a].clone()).collect();
+            let types: Vec<Type> = match inst.op() {
+                Op::Scan(scan) => self.slices(scan, &new),
+                Op::AsyncStart => new.operands.iter().map(|v| self.to[*v].clone()).collect(),
+                _ => region.args().iter().map(|a| self.from[*a].clone()).collect(),
+            };
             let region = self.nested(inst, region, &types, &[])?;
             new.regions.push(region);
         }
+        self.pure &= !inst.op().info().is(Traits::SIDE_EFFECT);
         dynamic::to_static(self, inst, &mut new, out)?;
         let new = self.infer(inst, new)?;
         if self.fold(inst, new, out) || self.is_repeated(inst, new) {
@@ -152,6 +157,18 @@ impl<'m> Walk<'_, 'm> {
         self.remember_sum(new);
         self.to.append(out, new);
         Ok(())
+    }
+
+    /// What the region of a scan takes.
+    fn slices(&self, scan: &Scan, new: &NewInst) -> Vec<Type> {
+        let slice = |(i, value): (usize, &ValueId)| match self.to.tensor(*value) {
+            Some(ty) if i < scan.inputs => {
+                let dims = ty.dims.iter().enumerate().filter(|(d, _)| *d != scan.dim).map(|(_, size)| *size);
+                Type::Tensor(ty.with_dims(dims.collect::<Vec<_>>()))
+            }
+            _ => self.to[*value].clone(),
+        };
+        new.operands.iter().enumerate().map(slice).collect()
     }
 
     fn custom_call(
@@ -163,6 +180,9 @@ impl<'m> Walk<'_, 'm> {
     ) -> Result<(), Failed> {
         if custom_call::is_assertion(inst) {
             return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
+        }
+        if disguised::approx_top_k(self, call, inst, &new, out)? {
+            return Ok(());
         }
         if !disguised::to_op(self, call, inst, &mut new)? {
             self.pure = false;
@@ -245,6 +265,16 @@ impl<'m> Walk<'_, 'm> {
         results.iter().zip(types).for_each(|(result, ty)| self.to.set_ty(*result, ty));
         self.values.extend(inst.results().iter().copied().zip(results));
         Ok(id)
+    }
+
+    /// A value of the new function in the place of a result, whose declared type it must fit.
+    pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &NewInst) -> Result<(), Failed> {
+        let (declared, found) = (&self.from[result], &self.to[value]);
+        if more_specific(declared, found).is_none() {
+            return Err(contradiction(&name_of(&new.op), found, declared, new.span));
+        }
+        self.values.insert(result, value);
+        Ok(())
     }
 
     /// The declared type of a result.
@@ -515,6 +545,10 @@ fn more_specific(declared: &Type, inferred: &Type) -> Option<Type> {
         (Type::Tuple(declared), Type::Tuple(inferred)) if declared.len() == inferred.len() => {
             let parts = declared.iter().zip(inferred.iter()).map(|(d, i)| more_specific(d, i));
             Some(Type::Tuple(parts.collect::<Option<Vec<Type>>>()?.into()))
+        }
+        (Type::Future(declared), Type::Future(inferred)) if declared.len() == inferred.len() => {
+            let parts = declared.iter().zip(inferred.iter()).map(|(d, i)| more_specific(d, i));
+            Some(Type::Future(parts.collect::<Option<Vec<Type>>>()?.into()))
         }
         _ => (declared == inferred).then(|| declared.clone()),
     }

@@ -112,7 +112,7 @@ fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Litera
 fn tensors(ty: &Type) -> usize {
     match ty {
         Type::Tensor(_) => 1,
-        Type::Tuple(parts) => parts.iter().map(tensors).sum(),
+        Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
         _ => 0,
     }
 }
@@ -157,6 +157,10 @@ fn replace<E>(ty: &Type, tensor: &mut dyn FnMut(&TensorType) -> Result<TensorTyp
             let parts: Result<Vec<Type>, E> = parts.iter().map(|p| replace(p, tensor)).collect();
             Type::Tuple(parts?.into())
         }
+        Type::Future(parts) => {
+            let parts: Result<Vec<Type>, E> = parts.iter().map(|p| replace(p, tensor)).collect();
+            Type::Future(parts?.into())
+        }
         other => other.clone(),
     })
 }
@@ -165,7 +169,7 @@ fn replace<E>(ty: &Type, tensor: &mut dyn FnMut(&TensorType) -> Result<TensorTyp
 fn is_static(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.is_static(),
-        Type::Tuple(parts) => parts.iter().all(is_static),
+        Type::Tuple(parts) | Type::Future(parts) => parts.iter().all(is_static),
         _ => true,
     }
 }

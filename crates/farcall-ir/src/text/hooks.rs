@@ -1,6 +1,7 @@
 //! Pieces of pretty forms that the syntax table cannot spell: each is a function that reads it and one
 //! that prints it.
 
+use super::convert::reduction::segments;
 use super::inst::Draft;
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
@@ -418,6 +419,82 @@ fn print_while<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPr
     p.braces(body);
     view.regions_done = true;
     Ok(())
+}
+
+// --- scan
+
+/// `(%0, %1) inits (%2) dimension = 0 attributes {…} { ^bb0(…): … } : (t, t, t) -> (t, t)`
+pub(super) static SCAN: Hook = Hook { parse: parse_scan, print: print_scan, tight: true };
+
+fn parse_scan(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
+    if p.at_literal("()") {
+        p.literal("()")?;
+    } else {
+        p.expect(b'(')?;
+        draft.operands = p.operands()?;
+        p.expect(b')')?;
+    }
+    let inputs = draft.operands.len();
+    p.expect_word("inits")?;
+    if p.at_literal("()") {
+        p.literal("()")?;
+    } else {
+        p.expect(b'(')?;
+        let inits = p.operands()?;
+        draft.operands.extend(inits);
+        p.expect(b')')?;
+    }
+    p.literal("dimension =")?;
+    let at = p.peek();
+    let dim = Attr::i64(p.integer64()?);
+    p.insert(&mut draft.attrs, "dimension".to_owned(), dim, span(at));
+    if p.eat_word("attributes") {
+        p.optional_dict(&mut draft.attrs)?;
+    }
+    let body = p.region(&[])?;
+    draft.regions.push(body);
+    p.expect(b':')?;
+    p.function_types(draft)?;
+    let carries = draft.operands.len() - inputs;
+    let outputs = draft.results.len().saturating_sub(carries);
+    let sizes = [
+        ("operandSegmentSizes", segments(inputs, carries)),
+        ("resultSegmentSizes", segments(outputs, carries)),
+    ];
+    for (key, value) in sizes {
+        p.insert(&mut draft.attrs, key.to_owned(), value, span(at));
+    }
+    Ok(())
+}
+
+fn print_scan<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
+    let inst: Inst<'a> = view.inst;
+    let (Op::Scan(scan), Some(body), 1) = (inst.op(), inst.region(0), inst.regions().len()) else {
+        return Err(NotPretty);
+    };
+    let counts = scan.inputs.checked_add(scan.carries) == Some(inst.operands().len())
+        && scan.outputs.checked_add(scan.carries) == Some(inst.results().len());
+    if !counts {
+        return Err(NotPretty);
+    }
+    let (inputs, inits) = inst.operands().split_at(scan.inputs);
+    for (before, values) in [("(", inputs), (") inits (", inits)] {
+        p.out.push_str(before);
+        p.values(values);
+    }
+    p.put(format_args!(") dimension = {}", scan.dim));
+    view.operands = &[];
+    for key in ["dimension", "operandSegmentSizes", "resultSegmentSizes"] {
+        view.attrs.remove(key);
+    }
+    if !view.attrs.is_empty() {
+        p.out.push_str(" attributes");
+        p.rest_dict(view);
+    }
+    p.out.push(' ');
+    p.labelled(body);
+    view.regions_done = true;
+    p.types(Types::Function, view)
 }
 
 // --- reduce

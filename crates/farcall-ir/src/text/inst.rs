@@ -5,6 +5,7 @@
 
 use super::convert::Fields;
 use super::lexer::{Tok, next_token};
+use super::mesh;
 use super::normalize::{self, Meaning};
 use super::parser::{Parsed, Parser, or_list, span};
 use super::print::CAPTURES;
@@ -459,6 +460,11 @@ impl<'s> Parser<'s> {
             Read::Check(_) | Read::Nothing => return None,
             Read::Op(_) | Read::Broadcasting(_) => &syntax.read,
         };
+        if let Err(message) = mesh::resolve(&mut draft.attrs, |name| self.meshes.get(name).cloned()) {
+            let message = format!("{}: {message}", syntax.name);
+            self.report(Diagnostic::new("attribute", draft.span, message));
+            return None;
+        }
         let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();
         let mut fields = Fields { attrs: &mut draft.attrs, operand_types, symbols: &mut self.symbols };
         let op = match read {

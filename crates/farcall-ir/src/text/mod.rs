@@ -27,6 +27,7 @@ mod dense;
 mod hooks;
 mod inst;
 mod lexer;
+mod mesh;
 mod names;
 mod normalize;
 mod parser;

@@ -5,10 +5,13 @@
 //!
 //! | call | is read as |
 //! | --- | --- |
-//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, and the operation `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose |
+//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, and the operation `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose |
 //! | `mhlo.topk` of the largest | `chlo.top_k` |
 //! | `mhlo.erf`, … without attributes | `chlo.erf`, … |
 //! | the operation `chlo.constant` | `constant` |
+//! | `replica_groups` by axes of a mesh | the lists of numbers that they are ([`super::mesh`]) |
+//! | `AllocateBuffer`, elements of which nothing is said | a constant of zeros |
+//! | `stablehlo.shape_refinement_operand_wrapper` of a value and its shape | the value |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already |
 //! | the operation `sdy.sharding_group`, whose values are to be split alike | nothing |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer |
@@ -28,8 +31,10 @@ use super::scope::ResultName;
 use super::table::{CHECK, CHECK_CLOSE, CHECK_CONST, Part, Read, Syntax, Types};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::Diagnostic;
+use crate::literal::Literal;
 use crate::module::{Func, FuncId, NewInst, RegionId, ValueId};
 use crate::op::{CallConfig, CustomCall, Op, Slice, Unary};
+use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
 /// Calls whose result is their operand, as far as one device is concerned.
@@ -41,6 +46,9 @@ const IDENTITIES: [&str; 6] = [
     "annotate_device_placement",
     "xla.sdy.FuncResultSharding",
 ];
+
+/// Calls between what all devices have together and what one has: the same, if there is one.
+const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
 
 /// What a custom call is in truth.
 pub(super) enum Meaning {
@@ -65,7 +73,19 @@ pub(super) fn meaning(func: &Func, call: &CustomCall, draft: &mut Draft) -> Opti
     let target = call.target.as_str();
     match (operands.as_slice(), draft.results.as_slice()) {
         ([from], [to]) if IDENTITIES.contains(&target) && *from == to => Some(Meaning::Op(identity(to))),
+        (from, to) if SHAPES.contains(&target) && from.iter().copied().eq(to) => {
+            Some(Meaning::Op(Op::OptimizationBarrier))
+        }
         ([_, _], []) if target == "control_dep" => Some(Meaning::Nothing),
+        ([], [Type::Tensor(t)]) if target == "AllocateBuffer" && t.is_static() && t.quant.is_none() => {
+            let zeros = Literal::splat(t.dtype, t.dims.clone(), Scalar::zero(t.dtype));
+            Some(Meaning::Op(Op::Constant(zeros)))
+        }
+        ([from, ..], [to]) if target == "stablehlo.shape_refinement_operand_wrapper" && *from == to => {
+            let op = identity(to);
+            draft.operands.truncate(1);
+            Some(Meaning::Op(op))
+        }
         (_, results) if target == "ApproxTopK" => first(call, &operands, results).map(Meaning::First),
         ([_], results) => {
             let name = target.strip_prefix("mhlo.")?;

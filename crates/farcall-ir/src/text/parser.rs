@@ -11,6 +11,7 @@ use farcall_sig::DType;
 use super::MAX_NESTING;
 use super::alias::Aliases;
 use super::lexer::{Tok, Token, next_token, unescape};
+use super::mesh::Mesh;
 use super::scope::Scope;
 use super::symbols::Symbols;
 use crate::diag::{Diagnostic, Diagnostics, Span};
@@ -45,6 +46,8 @@ pub(super) struct Parser<'s> {
     pub(super) func: Func,
     pub(super) scope: Scope<'s>,
     pub(super) symbols: Symbols,
+    /// Meshes by name.
+    pub(super) meshes: HashMap<String, Mesh>,
 }
 
 impl<'s> Parser<'s> {
@@ -64,6 +67,7 @@ impl<'s> Parser<'s> {
             func: Func::new("", Span::default()),
             scope: Scope::default(),
             symbols: Symbols::default(),
+            meshes: HashMap::new(),
         }
     }
 

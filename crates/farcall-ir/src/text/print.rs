@@ -133,7 +133,7 @@ impl<'a> Printer<'a> {
     }
 
     /// `{`, a label with the arguments, instructions, `}`.
-    fn labelled(&mut self, region: Region<'a>) {
+    pub(super) fn labelled(&mut self, region: Region<'a>) {
         self.out.push('{');
         if !region.args().is_empty() {
             self.new_line();

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::lexer::Tok;
+use super::mesh::Mesh;
 use super::parser::{Parsed, Parser, or_list, span};
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
@@ -150,6 +151,9 @@ impl<'s> Parser<'s> {
             }
             Tok::Word | Tok::Str if INERT.iter().any(|d| text.trim_start_matches('"').starts_with(d)) => {
                 self.skip_item();
+                if text.trim_matches('"') == "sdy.mesh" {
+                    self.meshes.extend(Mesh::define(self.slice(t.start, self.pos())));
+                }
                 Ok(())
             }
             Tok::Word | Tok::Str if matches!(text.trim_matches('"'), "module" | "builtin.module") => {

@@ -263,6 +263,11 @@ static OPS: &[Syntax] = &[
         &[Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
         |f| Ok(Op::GetDimensionSize { dim: f.usize("dimension")? }),
     ),
+    op(
+        "stablehlo.set_dimension_size",
+        &[Operand, Lit(", "), Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
+        |f| Ok(Op::SetDimensionSize { dim: f.usize("dimension")? }),
+    ),
     // indexing
     op(
         "stablehlo.dynamic_slice",
@@ -280,6 +285,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.reduce_window", GENERIC, convert::reduction::read_reduce_window),
     op("stablehlo.select_and_scatter", GENERIC, convert::reduction::read_select_and_scatter),
     op("stablehlo.map", GENERIC, |f| Ok(Op::Map { dims: f.usizes("dimensions")? })),
+    op("chlo.scan", &[H(&hooks::SCAN)], convert::reduction::read_scan),
     op("stablehlo.sort", GENERIC, convert::reduction::read_sort),
     op(
         "chlo.top_k",
@@ -378,6 +384,12 @@ static OPS: &[Syntax] = &[
         &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
         |f| Ok(Op::GetTupleElement { index: f.usize("index")? }),
     ),
+    op("stablehlo.async_start", GENERIC, |_| Ok(Op::AsyncStart)),
+    op("stablehlo.async_done", GENERIC, |_| Ok(Op::AsyncDone)),
+    op("stablehlo.infeed", GENERIC, convert::control::read_infeed),
+    op("stablehlo.outfeed", GENERIC, convert::control::read_outfeed),
+    op("stablehlo.send", GENERIC, convert::control::read_send),
+    op("stablehlo.recv", GENERIC, convert::control::read_recv),
     op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::PartitionId)),
     op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::ReplicaId)),
     op(
@@ -391,6 +403,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.reduce_scatter", GENERIC, convert::collective::read_reduce_scatter),
     op("stablehlo.all_to_all", GENERIC, convert::collective::read_all_to_all),
     op("stablehlo.collective_broadcast", GENERIC, convert::collective::read_collective_broadcast),
+    op("stablehlo.collective_reduce", GENERIC, convert::collective::read_collective_reduce),
     op("stablehlo.collective_permute", GENERIC, convert::collective::read_collective_permute),
     // derived
     op(

@@ -321,6 +321,9 @@ impl<'s> Parser<'s> {
         if name == "!stablehlo.token" || name == "!mhlo.token" {
             return Ok(Type::Token);
         }
+        if name == "!stablehlo.future" {
+            return self.future(t);
+        }
         if !name.contains('.') && !self.at(b'<') {
             return self.type_alias(t);
         }
@@ -332,6 +335,22 @@ impl<'s> Parser<'s> {
             return Ok(Type::Opaque(format!("{name}<{body}>").into()));
         }
         Ok(Type::Opaque(name.into()))
+    }
+
+    /// `<tensor<f32>, tensor<i32>>`, behind the name.
+    fn future(&mut self, t: super::lexer::Token) -> Parsed<Type> {
+        let mut parts = Vec::new();
+        self.expect(b'<')?;
+        self.list_until(b'>', |p| {
+            parts.push(p.value_type()?);
+            Ok(())
+        })?;
+        match parts.iter().find(|ty| ty.tensor().is_none()) {
+            Some(other) => {
+                self.fail("type", span(t), format!("a future is of tensors, never of type {other}"))
+            }
+            None => Ok(Type::Future(parts.into())),
+        }
     }
 
     /// The text between `<` and the `>` that closes it, both taken, without outer white space.
@@ -373,10 +392,10 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// A tensor, a token, or a tuple of such.
+/// A tensor, a token, a future, or a tuple of such.
 pub(super) fn is_value_type(ty: &Type) -> bool {
     match ty {
-        Type::Tensor(_) | Type::Token => true,
+        Type::Tensor(_) | Type::Token | Type::Future(_) => true,
         Type::Tuple(parts) => parts.iter().all(is_value_type),
         _ => false,
     }

@@ -38,3 +38,16 @@ pub(super) fn collective_permute(cx: &mut Cx<'_>, types: &[Type]) {
     // collective_permute_c5
     check(cx, types, Codes::one("collective_permute_c5"));
 }
+
+pub(super) fn collective_reduce(cx: &mut Cx<'_>, types: &[Type]) {
+    // collective_reduce_c3, collective_reduce_c4
+    check(
+        cx,
+        types,
+        Codes {
+            count: "collective_reduce_c3",
+            shape: "collective_reduce_c3",
+            element: "collective_reduce_c4",
+        },
+    );
+}

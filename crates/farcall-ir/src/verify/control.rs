@@ -3,7 +3,7 @@
 use super::results::{Codes, check};
 use crate::infer::Cx;
 use crate::module::{Func, FuncId, Module};
-use crate::op::Composite;
+use crate::op::{Composite, Transfer};
 use crate::types::Type;
 
 pub(super) fn conditional(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
@@ -33,6 +33,27 @@ pub(super) fn tuple(cx: &mut Cx<'_>, types: &[Type]) {
 pub(super) fn get_tuple_element(cx: &mut Cx<'_>, types: &[Type]) {
     // get_tuple_element_c2
     check(cx, types, Codes::one("get_tuple_element_c2"));
+}
+
+pub(super) fn async_start(cx: &mut Cx<'_>, types: &[Type]) {
+    // async_start_c4
+    check(cx, types, Codes::one("async_start_c4"));
+}
+
+pub(super) fn async_done(cx: &mut Cx<'_>, types: &[Type]) {
+    // async_done_c1
+    check(cx, types, Codes::one("async_done_c1"));
+}
+
+pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer, types: &[Type]) {
+    match op {
+        // What comes in is of the types that are declared.
+        Transfer::Infeed { .. } | Transfer::Recv(_) => {}
+        // outfeed_o1
+        Transfer::Outfeed { .. } => token(cx, types, "outfeed_o1"),
+        // send_o1
+        Transfer::Send(_) => token(cx, types, "send_o1"),
+    }
 }
 
 pub(super) fn device_id(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {

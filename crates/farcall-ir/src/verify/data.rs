@@ -96,3 +96,8 @@ pub(super) fn reverse(cx: &mut Cx<'_>, types: &[Type]) {
 pub(super) fn get_dimension_size(cx: &mut Cx<'_>, types: &[Type]) {
     check(cx, types, Codes::one("get_dimension_size_o1"));
 }
+
+pub(super) fn set_dimension_size(cx: &mut Cx<'_>, types: &[Type]) {
+    // set_dimension_size_c4
+    check(cx, types, Codes::one("set_dimension_size_c4"));
+}

@@ -145,6 +145,7 @@ fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>
         Op::DynamicPad => data::dynamic_pad(cx, &types),
         Op::Reverse { .. } => data::reverse(cx, &types),
         Op::GetDimensionSize { .. } => data::get_dimension_size(cx, &types),
+        Op::SetDimensionSize { .. } => data::set_dimension_size(cx, &types),
 
         Op::DynamicSlice { .. } => indexing::dynamic_slice(cx, &types),
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(cx, &types),
@@ -157,6 +158,7 @@ fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>
         Op::ReduceWindow(_) => reduction::reduce_window(cx, &types),
         Op::SelectAndScatter(_) => reduction::select_and_scatter(cx, &types),
         Op::Map { .. } => reduction::map(cx, &types),
+        Op::Scan(_) => reduction::scan(cx, &types),
         Op::Sort { .. } => reduction::sort(cx, &types),
         Op::TopK { .. } => reduction::top_k(cx, &types),
 
@@ -183,6 +185,9 @@ fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>
         Op::CreateToken => control::token(cx, &types, "create_token_o1"),
         Op::Tuple => control::tuple(cx, &types),
         Op::GetTupleElement { .. } => control::get_tuple_element(cx, &types),
+        Op::AsyncStart => control::async_start(cx, &types),
+        Op::AsyncDone => control::async_done(cx, &types),
+        Op::Transfer(op) => control::transfer(cx, op, &types),
         Op::PartitionId => control::device_id(cx, &types, "partition_id_o1"),
         Op::ReplicaId => control::device_id(cx, &types, "replica_id_o1"),
 
@@ -191,6 +196,7 @@ fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>
         Op::ReduceScatter(_) => collective::reduce_scatter(cx, &types),
         Op::AllToAll(_) => collective::all_to_all(cx, &types),
         Op::CollectiveBroadcast(_) => collective::collective_broadcast(cx, &types),
+        Op::CollectiveReduce(_) => collective::collective_reduce(cx, &types),
         Op::CollectivePermute(_) => collective::collective_permute(cx, &types),
 
         Op::Derived(op) => derived::derived(cx, op, &types),

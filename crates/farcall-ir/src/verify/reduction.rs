@@ -34,3 +34,8 @@ pub(super) fn top_k(cx: &mut Cx<'_>, types: &[Type]) {
     // chlo_top_k_c3
     check(cx, types, Codes::one("chlo_top_k_c3"));
 }
+
+pub(super) fn scan(cx: &mut Cx<'_>, types: &[Type]) {
+    // chlo_scan_c7
+    check(cx, types, Codes::one("chlo_scan_c7"));
+}

@@ -70,7 +70,9 @@ pub fn require_static(module: &Module) -> Result<(), ProgramError> {
 fn value(ty: &Type, span: Span, what: impl Fn() -> String + Copy, diagnostics: &mut Diagnostics) {
     match ty {
         Type::Tensor(t) => diagnostics.extend(tensor(t, span, what)),
-        Type::Tuple(parts) => parts.iter().for_each(|p| value(p, span, what, diagnostics)),
+        Type::Tuple(parts) | Type::Future(parts) => {
+            parts.iter().for_each(|p| value(p, span, what, diagnostics))
+        }
         Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {}
     }
 }

@@ -137,7 +137,7 @@ impl Walk<'_> {
         match ty {
             Type::Tensor(t) => self.tensor(t, span),
             Type::Token => {}
-            Type::Tuple(parts) => parts.iter().for_each(|p| self.ty(p, span)),
+            Type::Tuple(parts) | Type::Future(parts) => parts.iter().for_each(|p| self.ty(p, span)),
             Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {
                 self.fail(
                     "value-type",

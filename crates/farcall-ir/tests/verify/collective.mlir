@@ -410,7 +410,7 @@ func.func @f(%a: tensor<2x4xf32>) {
   return
 }
 // -----
-// [collective_broadcast_c4] 2:8: the last operand must be tensor<1xi32>, which says who sends, found tensor<1xi64>
+// [collective_broadcast_c4] 2:8: the last operand must be tensor<1xi32>, which says who the root is, found tensor<1xi64>
 func.func @f(%a: tensor<2x4xf32>, %b: tensor<1xi64>) {
   %r = "stablehlo.collective_broadcast"(%a, %b) <{replica_groups = dense<0> : tensor<1x1xi64>, has_dynamic_root}> : (tensor<2x4xf32>, tensor<1xi64>) -> tensor<2x4xf32>
   return
@@ -422,7 +422,7 @@ func.func @f(%a: tensor<2x4xf32>) {
   return
 }
 // -----
-// [collective_broadcast_c6] 3:8: who sends must be in [0, 1), found [1]
+// [collective_broadcast_c6] 3:8: roots must be in [0, 1), found [1]
 func.func @f(%a: tensor<2x4xf32>) {
   %b = stablehlo.constant dense<1> : tensor<1xi32>
   %r = "stablehlo.collective_broadcast"(%a, %b) <{replica_groups = dense<0> : tensor<1x1xi64>, has_dynamic_root}> : (tensor<2x4xf32>, tensor<1xi32>) -> tensor<2x4xf32>
@@ -478,5 +478,74 @@ func.func @f(%a: tensor<2x4xf32>) {
 // [collective_permute_c5] 2:8: result must be tensor<2x4xf32>, found tensor<2x3xf32>
 func.func @f(%a: tensor<2x4xf32>) {
   %r = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<0> : tensor<1x2xi64>}> : (tensor<2x4xf32>) -> tensor<2x3xf32>
+  return
+}
+// -----
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+// -----
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x, %i) <{has_dynamic_root, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>, tensor<1xi32>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_i1] 2:8: operand 0 must be a tensor of boolean, integer, floating-point, complex or per-tensor quantized type, found tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>
+// [collective_reduce_c4] 2:8: elements of tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>> cannot be promoted to argument 1, tensor<f32>
+// [collective_reduce_c4] 2:8: initial value 0 must have rank 0 and a type that tensor<f32> can hold, found tensor<!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>
+// [collective_reduce_c4] 2:8: result must be tensor<4xf32>, found tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%q) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): "stablehlo.return"(%a) : (tensor<f32>) -> () }) : (tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>) -> tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>
+  return
+}
+// -----
+// [collective_reduce_i2] 2:8: replica_groups must be a 2-dimensional tensor of i64, found tensor<2xi64>
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[0, 1]> : tensor<2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_c1] 2:8: replica_groups must be unique, found 0 twice
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_c2] 2:8: replica_groups must be at least 0, found -1
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[-1, 0]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_c3] 2:8: at least 2 operands are needed, found 1
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{has_dynamic_root, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_c3] 2:8: the last operand must be tensor<1xi32>, which says who the root is, found tensor<2xi32>
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x, %w) <{has_dynamic_root, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>, tensor<2xi32>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_c3] 2:8: result must be tensor<4xi64>, found tensor<5xi64>
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<5xi64>
+  return
+}
+// -----
+// [collective_reduce_c4] 2:8: elements of tensor<4xi64> cannot be promoted to argument 1, tensor<i32>
+// [collective_reduce_c4] 2:8: initial value 0 must have rank 0 and a type that tensor<i32> can hold, found tensor<i64>
+// [collective_reduce_c4] 2:8: result must be tensor<4xi32>, found tensor<4xi64>
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i32>, %b: tensor<i32>): "stablehlo.return"(%a) : (tensor<i32>) -> () }) : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+// -----
+// [collective_reduce_c4] 2:8: result must be tensor<4xi64>, found tensor<4xi32>
+func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
+  %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi32>
   return
 }

@@ -547,3 +547,69 @@ func.func @f(%a: tensor<2xf32>) {
   %r = "stablehlo.get_dimension_size"(%a) <{dimension = 0 : i64}> : (tensor<2xf32>) -> tensor<i64>
   return
 }
+// -----
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<4x2xf32>
+  return
+}
+// -----
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<?x2xf32, #stablehlo.bounds<4, ?>>
+  return
+}
+// -----
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %k = stablehlo.constant dense<3> : tensor<i32>
+  %r = stablehlo.set_dimension_size %x, %k, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<3x2xf32>
+  return
+}
+// -----
+func.func @f(%x: tensor<?x?xf32, #stablehlo.bounds<3, ?>>, %n: tensor<i32>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 1 : (tensor<?x?xf32, #stablehlo.bounds<3, ?>>, tensor<i32>) -> tensor<?x?xf32>
+  return
+}
+// -----
+// [set_dimension_size_c1] 2:8: dimension must be in [0, 2), found 2
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 2 : (tensor<4x2xf32>, tensor<i32>) -> tensor<4x2xf32>
+  return
+}
+// -----
+// [set_dimension_size_c2] 2:8: size must be tensor<i32>, found tensor<1xi32>
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<1xi32>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x2xf32>, tensor<1xi32>) -> tensor<4x2xf32>
+  return
+}
+// -----
+// [set_dimension_size_c2] 2:8: size must be tensor<i32>, found tensor<i64>
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i64>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x2xf32>, tensor<i64>) -> tensor<4x2xf32>
+  return
+}
+// -----
+// [set_dimension_size_c3] 3:8: size must be in [0, 4], found 5
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %k = stablehlo.constant dense<5> : tensor<i32>
+  %r = stablehlo.set_dimension_size %x, %k, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<5x2xf32>
+  return
+}
+// -----
+// [set_dimension_size_c3] 3:8: size must be in [0, 4], found -1
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %k = stablehlo.constant dense<-1> : tensor<i32>
+  %r = stablehlo.set_dimension_size %x, %k, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<?x2xf32>
+  return
+}
+// -----
+// [set_dimension_size_c4] 3:8: result must be tensor<3x2xf32>, found tensor<4x2xf32>
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %k = stablehlo.constant dense<3> : tensor<i32>
+  %r = stablehlo.set_dimension_size %x, %k, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<4x2xf32>
+  return
+}
+// -----
+// [set_dimension_size_c4] 2:8: result must be tensor<?x2xf32, #stablehlo.bounds<4, ?>>, found tensor<5x2xf32>
+func.func @f(%x: tensor<4x2xf32>, %n: tensor<i32>) {
+  %r = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<4x2xf32>, tensor<i32>) -> tensor<5x2xf32>
+  return
+}

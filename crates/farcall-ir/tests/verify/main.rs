@@ -79,5 +79,5 @@ macro_rules! file_tests {
 
 file_tests! {
     structure calls operations data indexing reduction contraction linalg random control custom_call
-    quantization dynamic collective derived
+    quantization dynamic collective derived transfer
 }

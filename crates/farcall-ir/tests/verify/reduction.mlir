@@ -451,3 +451,121 @@ func.func @f(%a: tensor<2xf32>) {
   %r = "stablehlo.sort"(%a) <{dimension = 0 : i64, is_stable = true}> ({ ^bb0(%x0: tensor<f32>, %x1: tensor<f32>): "stablehlo.return"(%x0) : (tensor<f32>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
+// -----
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%i) dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%i) dimension = 0 attributes {is_reverse = true, is_associative = false, scan_dim_size = 2 : i64} {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c1] 2:10: 2 inputs and 1 initial values, 1 outputs and as many carried values are declared, found 2 operands and 2 results
+func.func @f(%x: tensor<2x3xf32>, %i: tensor<3xf32>) {
+  %r:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 2, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  }) : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [attribute] 2:10: chlo.scan: there are 1 initial values, but 2 results for what is carried
+func.func @f(%x: tensor<2x3xf32>, %i: tensor<3xf32>) {
+  %r:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 2>}> ({
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  }) : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c2] 2:10: dimension of input 0 must be in [0, 2), found 2
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%i) dimension = 2 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c3] 2:10: dimension 0 of input 0 must have size 3, found tensor<2x3xf32>
+// [chlo_scan_c7] 2:10: result 0 must be tensor<3x3xf32>, found tensor<2x3xf32>
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%i) dimension = 0 attributes {scan_dim_size = 3 : i64} {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c3] 2:10: dimension 0 of input 1 must have size 2, found tensor<4x3xf32>
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x, %y) inits (%i) dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %b: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c4] 2:10: scan_dim_size is needed where there is no input
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan() inits (%i) dimension = 0 {
+  ^bb0(%c: tensor<3xf32>):
+    stablehlo.return %c, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<3xf32>) -> (tensor<?x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>), a slice of each input and what is carried, found (tensor<3xf32>, tensor<3xf32>)
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:1 = chlo.scan(%x) inits () dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a : tensor<3xf32>
+  } : (tensor<2x3xf32>) -> (tensor<2x3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>, tensor<3xi32>), a slice of each input and what is carried, found (tensor<3xf32>, tensor<3xf32>)
+// [chlo_scan_c6] 2:10: the region must return 1 slices of outputs and then (tensor<3xi32>), found (tensor<3xf32>, tensor<3xf32>)
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%j) dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xi32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>, tensor<2x3xf32>), a slice of each input and what is carried, found (tensor<3xf32>, tensor<3xf32>)
+// [chlo_scan_c6] 2:10: the region must return 1 slices of outputs and then (tensor<2x3xf32>), found (tensor<3xf32>, tensor<3xf32>)
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%k) dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c6] 2:10: the region must return 1 slices of outputs and then (tensor<3xf32>), found (tensor<3xf32>)
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%i) dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a : tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+// -----
+// [chlo_scan_c7] 2:10: result 0 must be tensor<2x3xf32>, found tensor<3x2xf32>
+func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
+  %r:2 = chlo.scan(%x) inits (%i) dimension = 0 {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
+    stablehlo.return %a, %c : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<3x2xf32>, tensor<3xf32>)
+  return
+}

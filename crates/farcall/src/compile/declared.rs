@@ -115,7 +115,7 @@ fn tensors(types: &[Type]) -> Vec<&TensorType> {
     fn visit<'t>(ty: &'t Type, out: &mut Vec<&'t TensorType>) {
         match ty {
             Type::Tensor(t) => out.push(t),
-            Type::Tuple(parts) => parts.iter().for_each(|p| visit(p, out)),
+            Type::Tuple(parts) | Type::Future(parts) => parts.iter().for_each(|p| visit(p, out)),
             Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {}
         }
     }

@@ -70,7 +70,7 @@ fn positions(types: &[Type]) -> Vec<usize> {
     fn tensors(ty: &Type) -> usize {
         match ty {
             Type::Tensor(_) => 1,
-            Type::Tuple(parts) => parts.iter().map(tensors).sum(),
+            Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
             Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => 0,
         }
     }

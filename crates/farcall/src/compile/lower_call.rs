@@ -146,7 +146,7 @@ fn position(types: &[Type], path: &[usize]) -> Option<usize> {
     fn tensors(ty: &Type) -> usize {
         match ty {
             Type::Tensor(_) => 1,
-            Type::Tuple(parts) => parts.iter().map(tensors).sum(),
+            Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
             Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => 0,
         }
     }

@@ -138,7 +138,7 @@ fn role(op: &Op, grid: Grid) -> Option<Role> {
         Op::AllReduce(groups) => groups.role(grid),
         Op::ReduceScatter(op) => op.groups.role(grid),
         Op::AllToAll(op) => op.groups.exchange_role(grid),
-        Op::CollectiveBroadcast(op) => op.groups.exchange_role(grid),
+        Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => op.groups.exchange_role(grid),
         Op::CollectivePermute(op) => op.role(),
         _ => return None,
     })

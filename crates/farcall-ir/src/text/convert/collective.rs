@@ -49,6 +49,11 @@ pub(in crate::text) fn read_collective_broadcast(f: &mut Fields<'_>) -> Result<O
     Ok(Op::CollectiveBroadcast(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
 }
 
+pub(in crate::text) fn read_collective_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    let dynamic_root = read_unit(f, "has_dynamic_root")?;
+    Ok(Op::CollectiveReduce(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
+}
+
 pub(in crate::text) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put<'_>) {
     write_groups(&op.groups, put);
     if op.dynamic_root {
@@ -83,7 +88,7 @@ pub(in crate::text) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
 }
 
 /// A constant of integers.
-fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> {
+pub(super) fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> {
     match f.required(key)? {
         Attr::Dense(ids) if ids.dtype().is_integer() && is_list(&ids) => Ok(ids),
         other => Err(format!("attribute `{key}` is dense<…> of a tensor of integers, not {other}")),
@@ -99,7 +104,7 @@ fn read_unit(f: &mut Fields<'_>, key: &str) -> Result<bool, Bad> {
     f.flag(key)
 }
 
-fn read_channel(f: &mut Fields<'_>) -> Result<Option<Channel>, Bad> {
+pub(super) fn read_channel(f: &mut Fields<'_>) -> Result<Option<Channel>, Bad> {
     let key = "channel_handle";
     if !f.attrs.contains_key(key) {
         return Ok(None);
@@ -112,7 +117,7 @@ fn read_channel(f: &mut Fields<'_>) -> Result<Option<Channel>, Bad> {
     Ok(Some(Channel { handle: number("handle")?, kind: number("type")? }))
 }
 
-fn write_channel(channel: Option<Channel>, put: &mut Put<'_>) {
+pub(super) fn write_channel(channel: Option<Channel>, put: &mut Put<'_>) {
     if let Some(Channel { handle, kind }) = channel {
         let text = format!("handle = {handle}, type = {kind}");
         put("channel_handle", Attr::dialect("stablehlo.channel_handle", text));

@@ -55,6 +55,8 @@ pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
         | Op::AfterAll
         | Op::CreateToken
         | Op::Tuple
+        | Op::AsyncStart
+        | Op::AsyncDone
         | Op::PartitionId
         | Op::ReplicaId => {}
         Op::Compare(op) => elementwise::write_compare(op, &mut put),
@@ -69,7 +71,9 @@ pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
         }
         Op::Transpose { permutation } => put("permutation", Attr::usize_array(permutation)),
         Op::Slice(op) => data::write_slice(op, &mut put),
-        Op::Concatenate { dim } | Op::GetDimensionSize { dim } => put("dimension", i64_attr(*dim)),
+        Op::Concatenate { dim } | Op::GetDimensionSize { dim } | Op::SetDimensionSize { dim } => {
+            put("dimension", i64_attr(*dim))
+        }
         Op::Pad(op) => data::write_pad(op, &mut put),
         Op::Reverse { dims } | Op::Reduce { dims } | Op::Map { dims } => {
             put("dimensions", Attr::usize_array(dims));
@@ -80,6 +84,7 @@ pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
         Op::Scatter(op) => indexing::write_scatter(op, &mut put),
         Op::ReduceWindow(op) => reduction::write_reduce_window(op, &mut put),
         Op::SelectAndScatter(op) => reduction::write_select_and_scatter(op, &mut put),
+        Op::Scan(op) => reduction::write_scan(op, &mut put),
         Op::Sort { dim, is_stable } => {
             put("dimension", i64_attr(*dim));
             if *is_stable {
@@ -108,6 +113,7 @@ pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
         }
         Op::Call { callee } => put("callee", symbol(*callee)),
         Op::Composite(op) => control::write_composite(op, &symbol, &mut put),
+        Op::Transfer(op) => control::write_transfer(op, &mut put),
         Op::GetTupleElement { index } => {
             put("index", i32_attr(i64::try_from(*index).unwrap_or(i64::MAX)));
         }
@@ -115,7 +121,9 @@ pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
         Op::AllReduce(groups) => collective::write_groups(groups, &mut put),
         Op::ReduceScatter(op) => collective::write_reduce_scatter(op, &mut put),
         Op::AllToAll(op) => collective::write_all_to_all(op, &mut put),
-        Op::CollectiveBroadcast(op) => collective::write_collective_broadcast(op, &mut put),
+        Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => {
+            collective::write_collective_broadcast(op, &mut put)
+        }
         Op::CollectivePermute(op) => collective::write_collective_permute(op, &mut put),
         Op::Derived(op) => derived::write_derived(op, &mut put),
         Op::CustomCall(op) => call::write_custom_call(op, &symbol, &mut put),

@@ -2,10 +2,10 @@
 
 use farcall_sig::DType;
 
-use super::{Bad, Fields, Put};
+use super::{Bad, Fields, Put, i64_attr};
 use crate::attr::Attr;
 use crate::literal::Literal;
-use crate::op::{Op, ReduceWindow, SelectAndScatter};
+use crate::op::{Op, ReduceWindow, Scan, SelectAndScatter};
 
 pub(in crate::text) fn read_reduce_window(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let window = f.usizes("window_dimensions")?;
@@ -68,4 +68,52 @@ pub(super) fn put_padding(put: &mut Put<'_>, padding: &[(i64, i64)], rank: usize
     }
     let flat: Vec<i64> = padding.iter().flat_map(|(l, h)| [*l, *h]).collect();
     put("padding", Attr::Dense(Literal::from_slice(DType::S64, [padding.len(), 2], &flat)));
+}
+
+pub(in crate::text) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
+    let mut pair = |key: &str| match f.usizes(key)?.as_slice() {
+        [a, b] => Ok([*a, *b]),
+        other => Err(format!("attribute `{key}` has two numbers, not {}", other.len())),
+    };
+    let ([inputs, carries], [outputs, results]) = (pair("operandSegmentSizes")?, pair("resultSegmentSizes")?);
+    if carries != results {
+        return Err(format!("there are {carries} initial values, but {results} results for what is carried"));
+    }
+    let size = f.take("scan_dim_size").map(|a| {
+        let size = a.as_i64().and_then(|n| usize::try_from(n).ok());
+        size.ok_or_else(|| format!("attribute `scan_dim_size` is an integer that is not negative, not {a}"))
+    });
+    let is_associative = f
+        .take("is_associative")
+        .map(|a| a.as_bool().ok_or_else(|| format!("attribute `is_associative` is true or false, not {a}")));
+    Ok(Op::Scan(Scan {
+        dim: f.usize("dimension")?,
+        size: size.transpose()?,
+        is_reverse: f.flag("is_reverse")?,
+        is_associative: is_associative.transpose()?,
+        inputs,
+        carries,
+        outputs,
+    }))
+}
+
+pub(in crate::text) fn write_scan(op: &Scan, put: &mut Put<'_>) {
+    put("dimension", i64_attr(op.dim));
+    if let Some(size) = op.size {
+        put("scan_dim_size", i64_attr(size));
+    }
+    if op.is_reverse {
+        put("is_reverse", Attr::Bool(true));
+    }
+    if let Some(is_associative) = op.is_associative {
+        put("is_associative", Attr::Bool(is_associative));
+    }
+    put("operandSegmentSizes", segments(op.inputs, op.carries));
+    put("resultSegmentSizes", segments(op.outputs, op.carries));
+}
+
+/// How many values belong to which list.
+pub(in crate::text) fn segments(first: usize, second: usize) -> Attr {
+    let sizes = [first, second].map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    Attr::DenseArray(Literal::from_slice(DType::S32, [2], &sizes))
 }

@@ -1,0 +1,31 @@
+//! Values that come from outside of the program while it runs, and go there: the host has them.
+
+use super::machine::Machine;
+use super::{EvalError, Value, collective};
+use crate::literal::Literal;
+use crate::module::Inst;
+use crate::op::Transfer;
+use crate::types::TensorType;
+
+pub(super) fn transfer(
+    m: &Machine<'_>,
+    inst: Inst<'_>,
+    xs: &[Value],
+    transfer: &Transfer,
+) -> Result<Vec<Value>, EvalError> {
+    let values = || -> Vec<Literal> { xs.iter().filter_map(Value::tensor).cloned().collect() };
+    let types: Vec<TensorType> = inst.results().iter().filter_map(|r| m.func.tensor(*r).cloned()).collect();
+    if let Transfer::Send(end) | Transfer::Recv(end) = transfer
+        && !end.is_host
+    {
+        return Err(collective::several(end.participants()));
+    }
+    let received = match transfer {
+        Transfer::Infeed { config, .. } => m.host.infeed(config, &types),
+        Transfer::Outfeed { config } => m.host.outfeed(config, values()).map(|()| Vec::new()),
+        Transfer::Send(end) => m.host.send(end.channel.handle, values()).map(|()| Vec::new()),
+        Transfer::Recv(end) => m.host.recv(end.channel.handle, &types),
+    };
+    let received = received.map_err(EvalError::new)?;
+    Ok(received.into_iter().map(Value::Tensor).chain([Value::Token]).collect())
+}

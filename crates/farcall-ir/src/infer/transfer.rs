@@ -1,0 +1,92 @@
+//! Values that come from outside of the program while it runs, and go there.
+
+use crate::infer::collective::{PairCodes, pairs};
+use crate::infer::cx::Cx;
+use crate::op::{Endpoint, Transfer};
+use crate::types::Type;
+
+/// `channel_type`: both ends are devices.
+const DEVICE_TO_DEVICE: i64 = 1;
+/// The other end is the host.
+const DEVICE_TO_HOST: i64 = 2;
+/// The same in the other direction.
+const HOST_TO_DEVICE: i64 = 3;
+
+pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<Vec<Type>> {
+    match op {
+        Transfer::Infeed { .. } => {
+            // infeed_c1
+            if !cx.check(!cx.inst.results().is_empty(), "infeed_c1", || {
+                "at least one result is needed".to_owned()
+            }) {
+                return None;
+            }
+            // infeed_c2, infeed_c3
+            received(cx, "infeed_c2", "infeed_c3")
+        }
+        Transfer::Outfeed { .. } => given(cx, "outfeed_i1", "outfeed_i2"),
+        Transfer::Send(end) => {
+            let codes = PairCodes {
+                matrix: "send_i6",
+                width: "send_c1",
+                unique: ["send_c2", "send_c3"],
+                range: "send_c4",
+            };
+            // send_c5
+            endpoint(cx, end, &codes, "send_c5", &[DEVICE_TO_HOST]);
+            given(cx, "send_i1", "send_i2")
+        }
+        Transfer::Recv(end) => {
+            let codes = PairCodes {
+                matrix: "recv_i5",
+                width: "recv_c1",
+                unique: ["recv_c2", "recv_c3"],
+                range: "recv_c4",
+            };
+            // recv_c5. The specification has one name for both directions, its verifier has two.
+            endpoint(cx, end, &codes, "recv_c5", &[DEVICE_TO_HOST, HOST_TO_DEVICE]);
+            // recv_o1
+            received(cx, "recv_o1", "recv_o1")
+        }
+    }
+}
+
+/// The pairs of devices, and what the channel is said to join.
+fn endpoint(cx: &mut Cx<'_>, end: &Endpoint, codes: &PairCodes, kind: &'static str, host: &[i64]) {
+    if let Some(list) = &end.pairs {
+        pairs(cx, list, codes);
+    }
+    let fits =
+        if end.is_host { host.contains(&end.channel.kind) } else { end.channel.kind == DEVICE_TO_DEVICE };
+    cx.check(fits, kind, || {
+        let expected: Vec<String> =
+            if end.is_host { host } else { &[DEVICE_TO_DEVICE] }.iter().map(ToString::to_string).collect();
+        let to = if end.is_host { "the host" } else { "a device" };
+        format!("a channel to {to} must be of type {}, found {}", expected.join(" or "), end.channel.kind)
+    });
+}
+
+/// Results that are tensors, and then a token. They are what the program declares.
+fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<Vec<Type>> {
+    let types = cx.types(cx.inst.results());
+    let Some((last, first)) = types.split_last() else {
+        cx.fail(token, "the last result must be a token, found none");
+        return None;
+    };
+    cx.check(*last == Type::Token, token, || format!("the last result must be a token, found {last}"));
+    for (i, ty) in first.iter().enumerate() {
+        cx.check(ty.tensor().is_some(), tensors, || format!("result {i} must be a tensor, found {ty}"));
+    }
+    Some(types)
+}
+
+/// Operands that are tensors, and then a token.
+fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<Vec<Type>> {
+    let types = cx.types(cx.inst.operands());
+    let (last, first) = types.split_last()?;
+    cx.check(*last == Type::Token, token, || format!("the last operand must be a token, found {last}"));
+    for (i, ty) in first.iter().enumerate() {
+        cx.check(ty.tensor().is_some(), tensors, || format!("operand {i} must be a tensor, found {ty}"));
+    }
+    Some(vec![Type::Token])
+}
