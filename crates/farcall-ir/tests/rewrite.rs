@@ -151,7 +151,7 @@ fn a_copy_of_a_region_stands_on_its_own() {
     let main = module.func_mut(FuncId::new(0));
     let while_ = main.body().first().unwrap();
     let (id, body) = (while_.id(), while_.region_ids()[1]);
-    let copy = main.clone_region(body, &mut ValueMap::new());
+    let copy = main.clone_region(body, &mut ValueMap::default());
     let args = main.region(copy).args().to_vec();
     assert_eq!(args.len(), 1);
     assert!(args.iter().all(|a| main.def(*a) == ValueDef::Arg(copy, 0)));

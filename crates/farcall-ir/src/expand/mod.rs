@@ -53,7 +53,7 @@ pub fn run(func: &mut Func) {
             derived.push(inst.id());
         }
     });
-    let mut replaced = ValueMap::new();
+    let mut replaced = ValueMap::default();
     for inst in derived {
         let values = match func.inst(inst).op() {
             Op::Scan(_) => scan::expand(func, inst, &mut replaced),

@@ -5,7 +5,7 @@
 //! region uses from around it becomes an argument of it. The walk keeps its frames on the heap, so that deep
 //! chains of calls cannot overflow the stack.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use farcall_sig::DType;
 
@@ -142,14 +142,14 @@ enum Exit<'m> {
 struct Open {
     region: RegionId,
     /// Values from outside by what they are in here.
-    inside: HashMap<ValueId, ValueId>,
+    inside: FxHashMap<ValueId, ValueId>,
     /// Those that are arguments, in the order of their first use.
     captured: Vec<ValueId>,
 }
 
 impl Open {
     fn new(region: RegionId) -> Open {
-        Open { region, inside: HashMap::new(), captured: Vec::new() }
+        Open { region, inside: FxHashMap::default(), captured: Vec::new() }
     }
 }
 
@@ -377,7 +377,7 @@ impl<'m> Build<'m> {
         let mut types = Vec::new();
         inst.results().iter().for_each(|r| leaves(program.ty(*r), &mut types));
         // Every region gets what any of them captures.
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let captured: Vec<ValueId> =
             done.iter().flat_map(|d| &d.captured).copied().filter(|v| seen.insert(*v)).collect();
         for d in &done {

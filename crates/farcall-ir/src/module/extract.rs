@@ -70,7 +70,7 @@ impl Module {
 fn main_of(inst: Inst<'_>) -> Func {
     let from = inst.func();
     let mut main = Func::new("main", inst.span());
-    let mut map = ValueMap::new();
+    let mut map = ValueMap::default();
     let operands: Vec<ValueId> =
         inst.operands().iter().map(|v| main.add_arg(Func::BODY, from.ty(*v).clone())).collect();
     for value in inst.free_values() {

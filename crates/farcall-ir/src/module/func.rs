@@ -1,10 +1,9 @@
 //! Functions: flat tables of values, instructions and regions.
 
-use std::collections::HashMap;
 use std::ops::Index;
 use std::sync::Arc;
 
-use super::{Inst, InstId, Loc, Region, RegionId, ValueId};
+use super::{Inst, InstId, Loc, Region, RegionId, ValueId, ValueMap};
 use crate::attr::AttrDict;
 use crate::diag::Span;
 use crate::op::Op;
@@ -399,7 +398,7 @@ impl Func {
     }
 
     /// Puts other values in the place of operands, wherever they are used.
-    pub(crate) fn replace_operands(&mut self, by: &HashMap<ValueId, ValueId>) {
+    pub(crate) fn replace_operands(&mut self, by: &ValueMap) {
         let last = |mut value: ValueId| {
             while let Some(next) = by.get(&value) {
                 value = *next;

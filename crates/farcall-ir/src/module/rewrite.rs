@@ -1,6 +1,7 @@
 //! Changing functions: copies of regions and calls, and changes that have to know who uses a value.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::func::{InstData, RegionData};
 use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId};
@@ -8,7 +9,7 @@ use crate::op::Op;
 use crate::types::Type;
 
 /// What values of one region are in a copy of it.
-pub type ValueMap = HashMap<ValueId, ValueId>;
+pub type ValueMap = FxHashMap<ValueId, ValueId>;
 
 /// Where a copy is made from.
 #[derive(Clone, Copy)]
@@ -124,6 +125,9 @@ impl<'a> From<'a> {
     }
 }
 
+/// The users of a value. Most have one or two.
+type Users = SmallVec<[InstId; 4]>;
+
 /// A function that is being rewritten: knows the users of every value, and keeps knowing them through
 /// every change.
 ///
@@ -134,13 +138,13 @@ impl<'a> From<'a> {
 pub struct Rewriter<'f> {
     func: &'f mut Func,
     /// Per value, the instructions that take it: one entry per operand.
-    users: Vec<Vec<InstId>>,
+    users: Vec<Users>,
 }
 
 impl<'f> Rewriter<'f> {
     /// Looks at who uses what.
     pub fn new(func: &'f mut Func) -> Rewriter<'f> {
-        let mut users: Vec<Vec<InstId>> = vec![Vec::new(); func.value_count()];
+        let mut users: Vec<Users> = vec![Users::new(); func.value_count()];
         func.walk(&mut |inst| {
             for operand in inst.operands() {
                 users[operand.index()].push(inst.id());
@@ -157,7 +161,7 @@ impl<'f> Rewriter<'f> {
     /// The instructions that take a value, those in nested regions included; one that takes it twice is
     /// there twice.
     pub fn users(&self, value: ValueId) -> &[InstId] {
-        self.users.get(value.index()).map_or(&[], Vec::as_slice)
+        self.users.get(value.index()).map_or(&[], |users| users.as_slice())
     }
 
     /// True if an instruction takes the value.
@@ -338,9 +342,9 @@ impl<'f> Rewriter<'f> {
         self.replace(inst, &returned);
     }
 
-    fn users_mut(&mut self, value: ValueId) -> &mut Vec<InstId> {
+    fn users_mut(&mut self, value: ValueId) -> &mut Users {
         if self.users.len() <= value.index() {
-            self.users.resize(self.func.value_count(), Vec::new());
+            self.users.resize(self.func.value_count(), Users::new());
         }
         &mut self.users[value.index()]
     }

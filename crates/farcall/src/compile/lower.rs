@@ -8,7 +8,7 @@
 //! custom call changes in place; or it is the carried value of a loop (written before the loop and by the
 //! last thunks of its body) or a result of a branch (written by the last thunks of every branch).
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::{Diagnostic, Func, Inst, Literal, Module, Op, Region, Span, TensorType, ValueId};
@@ -71,7 +71,7 @@ pub(super) fn lower(
         options,
         values: Vec::new(),
         constants: Vec::new(),
-        pool: HashMap::new(),
+        pool: FxHashMap::default(),
         env: vec![None; func.value_count()],
         calls: Vec::new(),
         references: Vec::new(),
@@ -90,7 +90,7 @@ pub(super) struct Lowering<'m> {
     pub(super) options: &'m Options<'m>,
     values: Vec<(Home, usize)>,
     constants: Vec<Literal>,
-    pool: HashMap<Literal, VirtualId>,
+    pool: FxHashMap<Literal, VirtualId>,
     /// What the values of the program are.
     env: Vec<Option<Operand>>,
     pub(super) calls: Vec<CallSpec>,
@@ -263,7 +263,7 @@ impl<'m> Lowering<'m> {
             return Err(internal(span, "a region that returns another number of values than expected"));
         }
         let mut copies = Vec::new();
-        let written: HashSet<VirtualId> = to.iter().map(|d| d.id).collect();
+        let written: FxHashSet<VirtualId> = to.iter().map(|d| d.id).collect();
         for (src, dst) in from.iter().zip(to).filter(|(src, dst)| src.id != dst.id) {
             let src = if written.contains(&src.id) {
                 let saved = self.fresh(&src.ty, span)?;

@@ -3,8 +3,6 @@
 //! A tensor without elements is a constant: a call all of whose other results are dead is not made for the
 //! sake of one (JAX's decompositions of empty matrices rely on that).
 
-use std::collections::HashSet;
-
 use super::{Context, Pass, is_pure};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
@@ -50,14 +48,15 @@ fn without_elements(func: &mut Func) {
 
 /// The values that something alive reads.
 struct Live {
-    values: HashSet<ValueId>,
+    values: Vec<bool>,
     /// Instructions that stay for what they do, and those around them.
-    insts: HashSet<InstId>,
+    insts: Vec<bool>,
 }
 
 impl Live {
     fn of(func: &Func) -> Live {
-        let mut live = Live { values: HashSet::new(), insts: HashSet::new() };
+        let mut live =
+            Live { values: vec![false; func.value_count()], insts: vec![false; func.inst_count()] };
         let mut todo: Vec<ValueId> = func.body().returned().to_vec();
         func.walk(&mut |inst| {
             if *inst.op() != Op::Return && !is_pure(inst) {
@@ -65,7 +64,7 @@ impl Live {
             }
         });
         while let Some(value) = todo.pop() {
-            if live.values.insert(value) {
+            if !std::mem::replace(&mut live.values[value.index()], true) {
                 live.reads_of(func, value, &mut todo);
             }
         }
@@ -74,7 +73,7 @@ impl Live {
 
     /// An instruction stays: what it needs in any case is read.
     fn keep(&mut self, inst: Inst<'_>, todo: &mut Vec<ValueId>) {
-        if !self.insts.insert(inst.id()) {
+        if std::mem::replace(&mut self.insts[inst.id().index()], true) {
             return;
         }
         match inst.op() {
@@ -124,7 +123,7 @@ impl Live {
     }
 
     fn is_read(&self, value: &ValueId) -> bool {
-        self.values.contains(value)
+        self.values[value.index()]
     }
 }
 
@@ -135,7 +134,7 @@ fn sweep(func: &mut Func, region: RegionId, live: &Live) {
         if *inst.op() == Op::Return {
             continue;
         }
-        if !live.insts.contains(&id) {
+        if !live.insts[id.index()] {
             func.detach(id);
             continue;
         }

@@ -32,7 +32,9 @@ fn run(func: &mut Func, cx: &Context) {
 /// What an instruction gives, if that is known and small.
 fn folded(nothing: &Module, inst: Inst<'_>, cx: &Context) -> Option<Vec<Literal>> {
     let func = inst.func();
-    if !is_exact(inst) || !inst.region_ids().is_empty() || !is_pure(inst) {
+    let is_constant = |v: &ValueId| matches!(func.defining_inst(*v).map(Inst::op), Some(Op::Constant(_)));
+    let known = inst.operands().iter().all(is_constant);
+    if !known || !is_exact(inst) || !inst.region_ids().is_empty() || !is_pure(inst) {
         return None;
     }
     let small = |v: &ValueId| match func.ty(*v) {
