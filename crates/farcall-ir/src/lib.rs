@@ -7,6 +7,7 @@
 //! ```
 //!
 //! - [`module`]: modules, functions, regions, instructions, values.
+//! - [`builder`]: instructions whose types follow.
 //! - [`op`]: the closed set of operations, one file a family. The folders `infer`, `verify` and `eval`
 //!   match it exhaustively, and the same family has the same file name in each.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
@@ -24,9 +25,11 @@
 #![forbid(unsafe_code)]
 
 pub mod attr;
+pub mod builder;
 pub mod diag;
 pub mod eval;
 pub mod expand;
+pub mod ids;
 pub mod infer;
 pub mod iterations;
 pub mod literal;

@@ -1,7 +1,8 @@
 //! The vocabulary of rewriting: what each word does to a function, and to who uses what.
 
 use expect_test::expect;
-use farcall_ir::module::{Builder, Rewriter, ValueDef, ValueMap};
+use farcall_ir::builder::Builder;
+use farcall_ir::module::{Rewriter, ValueDef, ValueMap};
 use farcall_ir::op::{Binary, Unary};
 use farcall_ir::{
     DType, Diagnostic, Func, FuncId, InstId, Module, NewInst, Op, Source, Span, TensorType, text, verify,

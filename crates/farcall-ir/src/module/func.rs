@@ -445,8 +445,9 @@ impl Func {
         &mut self.insts[inst.index()]
     }
 
-    pub(super) fn region_data_mut(&mut self, region: RegionId) -> &mut RegionData {
-        &mut self.regions[region.index()]
+    /// Lets a region belong to nothing.
+    pub(crate) fn disown(&mut self, region: RegionId) {
+        self.regions[region.index()].owner = None;
     }
 
     pub(super) fn set_def(&mut self, value: ValueId, def: ValueDef) {

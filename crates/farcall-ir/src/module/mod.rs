@@ -11,14 +11,13 @@
 //! are a linked list, so that a pass inserts and removes in constant time. What is read goes through the
 //! views [`Inst`] and [`Region`]; what is changed, through the methods of [`Func`] and, where uses have to
 //! be known, of [`Rewriter`]. New instructions whose types follow from their operands come from a
-//! [`Builder`].
+//! [`Builder`](crate::builder::Builder).
 //!
 //! Regions form a tree, no deeper than the parser's limit, so that walking it recursively is safe.
 //!
 //! Two modules are equal (`==`) if they are the same program: numbers of values and instructions, places
 //! in the source, locations and the module's name do not count.
 
-mod builder;
 mod extract;
 mod func;
 mod loc;
@@ -32,45 +31,11 @@ use std::sync::Arc;
 use crate::attr::AttrDict;
 use crate::diag::Source;
 
-pub use builder::Builder;
+pub use crate::ids::{FuncId, InstId, RegionId, ValueId};
 pub use func::{Func, NewInst, ValueDef};
 pub use loc::Loc;
 pub use rewrite::{Rewriter, ValueMap};
 pub use view::{Inst, Insts, Region};
-
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub struct $name(u32);
-
-        impl $name {
-            /// The id of number `index`.
-            ///
-            /// # Panics
-            /// At 2³² and more.
-            pub fn new(index: usize) -> $name {
-                $name(u32::try_from(index).expect("fewer than 2^32 of a kind"))
-            }
-
-            /// Position in its table.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
-
-ids! {
-    /// A function of a module.
-    FuncId;
-    /// A value of a function: a parameter, an argument of a region, or a result.
-    ValueId;
-    /// An instruction of a function.
-    InstId;
-    /// A region of a function: its body, or one that belongs to an instruction.
-    RegionId;
-}
 
 /// A program: functions that call each other.
 #[derive(Clone, Debug)]

@@ -74,7 +74,7 @@ impl Func {
     }
 
     /// Gives an instruction results of these types. Those that it has keep their numbers.
-    pub(super) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
+    pub(crate) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
         let mut results = std::mem::take(&mut self.inst_data_mut(inst).results);
         for extra in results.drain(types.len().min(results.len())..) {
             self.set_def(extra, ValueDef::Nowhere);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::attr::AttrDict;
-use crate::module::FuncId;
+use crate::ids::FuncId;
 use crate::types::FuncType;
 
 /// `custom_call`

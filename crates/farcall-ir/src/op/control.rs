@@ -1,8 +1,8 @@
 //! Control flow; values that come and go while the program runs.
 
 use crate::attr::{Attr, AttrDict};
+use crate::ids::FuncId;
 use crate::literal::Literal;
-use crate::module::FuncId;
 use crate::op::collective::Channel;
 
 /// `composite`: an operation of some name that is defined by a function.

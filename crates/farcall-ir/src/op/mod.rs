@@ -41,8 +41,8 @@ pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
 
+use crate::ids::FuncId;
 use crate::literal::Literal;
-use crate::module::FuncId;
 
 /// An operation with its attributes.
 ///

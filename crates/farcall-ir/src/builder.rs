@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Func, InstId, Loc, NewInst, RegionId, ValueId};
 use crate::diag::{Diagnostic, Span};
 use crate::infer;
+use crate::module::{Func, InstId, Loc, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::Type;
 
 /// Puts instructions into a function, one behind the other.
 ///
 /// ```
-/// use farcall_ir::module::{Builder, Func};
+/// use farcall_ir::builder::Builder;
+/// use farcall_ir::module::Func;
 /// use farcall_ir::op::{Binary, Op};
 /// use farcall_ir::{DType, Span, TensorType};
 ///
@@ -110,7 +111,7 @@ impl<'f> Builder<'f> {
         let types = match infer::result_types(self.func.inst(id)) {
             Ok(types) => types,
             Err(diagnostics) => {
-                regions.iter().for_each(|r| self.func.region_data_mut(*r).owner = None);
+                regions.iter().for_each(|r| self.func.disown(*r));
                 return Err(diagnostics);
             }
         };
