@@ -278,15 +278,19 @@ fn select_same(at: &At<'_>) -> Option<Simpler> {
     (a == b).then_some(Simpler::Value(*a))
 }
 
-/// The instruction that makes the first operand, if it does the same kind of thing.
+/// The instruction that makes the first operand, if it does the same kind of thing. Nothing is quantized.
 fn inner<'f>(at: &At<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
     let made = at.made(at.first()?)?;
-    (same(at.op()) && same(made.op())).then(|| Some((made, *made.operands().first()?)))?
+    if !same(at.op()) || !same(made.op()) {
+        return None;
+    }
+    let x = *made.operands().first()?;
+    at.ty(x).and(at.ty(at.first()?)).and(at.result())?;
+    Some((made, x))
 }
 
 fn reshape_of_reshape(at: &At<'_>) -> Option<Simpler> {
     let (_, x) = inner(at, |op| *op == Op::Reshape)?;
-    at.ty(x)?;
     Some(if at.ty(x) == at.result() { Simpler::Value(x) } else { Simpler::Op(Op::Reshape, vec![x]) })
 }
 
