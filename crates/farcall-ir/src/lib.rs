@@ -13,6 +13,7 @@
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
 //! - [`expand`]: what operations that are defined by simpler ones are.
+//! - [`normalize`]: calls that are operations in disguise, as what they mean.
 //! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
@@ -34,6 +35,7 @@ pub mod memory;
 pub mod middle;
 pub mod minifloat;
 pub mod module;
+pub mod normalize;
 pub mod op;
 pub mod reducer;
 pub mod refine;

@@ -3,7 +3,6 @@
 
 use super::convert::reduction::segments;
 use super::inst::Draft;
-use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
@@ -27,21 +26,24 @@ pub(super) struct Hook {
 
 // --- sharding
 
-/// `<@mesh, [{"axis"}, {}]>`, which says nothing of what is computed.
-pub(super) static SHARDING: Hook = Hook { parse: skip_sharding, print: |_, _| Err(NotPretty), tight: false };
+/// `<@mesh, [{"axis"}, {}]>`: attribute `#sdy.sharding<…>`.
+pub(super) static SHARDING: Hook = Hook { parse: parse_sharding, print: print_sharding, tight: false };
 
-fn skip_sharding(p: &mut Parser<'_>, _: &mut Draft) -> Parsed<()> {
-    p.expect(b'<')?;
-    let mut depth = 1u32;
-    while depth > 0 {
-        match p.bump().tok {
-            Tok::Punct(b'<' | b'[' | b'{' | b'(') => depth += 1,
-            Tok::Punct(b'>' | b']' | b'}' | b')') => depth -= 1,
-            Tok::Eof => return p.expected("`>`"),
-            _ => {}
-        }
-    }
+fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
+    let at = p.peek();
+    let body = p.balanced()?;
+    p.insert(&mut draft.attrs, "sharding".to_owned(), Attr::dialect("sdy.sharding", body), span(at));
     Ok(())
+}
+
+fn print_sharding<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
+    match view.take("sharding")? {
+        Attr::Dialect(d) if d.name == "sdy.sharding" && d.params.is_empty() => {
+            p.put(format_args!("<{}>", d.text));
+            Ok(())
+        }
+        _ => Err(NotPretty),
+    }
 }
 
 // --- constant

@@ -6,7 +6,6 @@
 use super::convert::Fields;
 use super::lexer::{Tok, next_token};
 use super::mesh;
-use super::normalize::{self, Meaning};
 use super::parser::{Parsed, Parser, or_list, span};
 use super::print::CAPTURES;
 use super::scope::{Operand, ResultName};
@@ -381,23 +380,7 @@ impl<'s> Parser<'s> {
                 "nothing can follow the return of a region",
             ));
         }
-        if let Read::Check(check) = &syntax.read {
-            return normalize::finish_check(self, check, &mut draft, names, out);
-        }
-        if matches!(syntax.read, Read::Nothing) {
-            return self.finish_nothing(&draft, names);
-        }
-        let mut op = self.op_of(syntax, &mut draft);
-        if let Some(Op::CustomCall(call)) = &op {
-            match normalize::meaning(&self.func, call, &mut draft) {
-                None => {}
-                Some(Meaning::Op(meant)) => op = Some(meant),
-                Some(Meaning::First(first)) => {
-                    return normalize::finish_first(self, first, &mut draft, names, out);
-                }
-                Some(Meaning::Nothing) => return self.finish_nothing(&draft, names),
-            }
-        }
+        let op = self.op_of(syntax, &mut draft);
         let results = self.define_results(&draft.results, names, draft.span);
         let loc = self.trailing_loc()?;
         // A mistake has been reported if there is no operation: the module will not be used.
@@ -437,13 +420,6 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Leaves out what means nothing.
-    fn finish_nothing(&mut self, draft: &Draft, names: &[ResultName<'s>]) -> Parsed<()> {
-        self.define_results(&draft.results, names, draft.span);
-        self.trailing_loc()?;
-        Ok(())
-    }
-
     /// The operation that a draft's attributes make. They are taken out of it.
     fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
         let read = match &syntax.read {
@@ -457,7 +433,7 @@ impl<'s> Parser<'s> {
                 return Some(Op::Unary(*op));
             }
             Read::Binary(op) => return Some(Op::Binary(*op)),
-            Read::Check(_) | Read::Nothing => return None,
+            Read::Call { .. } => return syntax.call().map(|call| Op::CustomCall(Box::new(call))),
             Read::Op(_) | Read::Broadcasting(_) => &syntax.read,
         };
         if let Err(message) = mesh::resolve(&mut draft.attrs, |name| self.meshes.get(name).cloned()) {

@@ -9,7 +9,6 @@
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
 //! - `convert`: operations from attribute dictionaries and back.
-//! - `normalize`: operations that become custom calls.
 //!
 //! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
 //! `convert::write`.
@@ -29,7 +28,6 @@ mod inst;
 mod lexer;
 mod mesh;
 mod names;
-mod normalize;
 mod parser;
 mod print;
 mod program;

@@ -12,8 +12,7 @@ use farcall_sig::DType;
 
 use super::convert::{self, Bad, Fields};
 use super::hooks::{self, Hook};
-use super::normalize::{self, Check};
-use crate::op::{Binary, Broadcasted, Derived, Op, Unary};
+use crate::op::{Binary, Broadcasted, CustomCall, Derived, Op, Unary};
 
 /// How an operation is written and read.
 pub(super) struct Syntax {
@@ -32,10 +31,10 @@ pub(super) enum Read {
     Binary(Binary),
     /// The same with operands of different shapes.
     Broadcasting(Binary),
-    /// An operation of the `check` dialect, which becomes a custom call.
-    Check(Check),
-    /// An operation that means nothing here.
-    Nothing,
+    /// An operation of another dialect: a custom call of that name, whose attributes are the instruction's.
+    Call {
+        has_side_effect: bool,
+    },
 }
 
 /// A piece of a pretty form.
@@ -133,13 +132,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
         });
         unary.chain(binary).chain(broadcasting).collect()
     });
-    ELEMENTWISE
-        .iter()
-        .chain(OPS)
-        .chain(normalize::CHECKS)
-        .chain(normalize::NOTHINGS)
-        .map(|s| (s.name, s))
-        .collect()
+    ELEMENTWISE.iter().chain(OPS).chain(CALLS).map(|s| (s.name, s)).collect()
 });
 
 use Part::{
@@ -392,11 +385,6 @@ static OPS: &[Syntax] = &[
     op("stablehlo.recv", GENERIC, convert::control::read_recv),
     op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::PartitionId)),
     op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::ReplicaId)),
-    op(
-        "sdy.sharding_constraint",
-        &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME],
-        normalize::read_sharding_constraint,
-    ),
     // collective
     op("stablehlo.all_gather", GENERIC, convert::collective::read_all_gather),
     op("stablehlo.all_reduce", GENERIC, convert::collective::read_all_reduce),
@@ -452,8 +440,29 @@ static OPS: &[Syntax] = &[
     ),
 ];
 
+/// Operations of dialects that are none of ours, which say something about a program rather than compute.
+/// [`crate::normalize`] knows what they mean.
+static CALLS: &[Syntax] = &[
+    call("check.expect_eq", CHECK, true),
+    call("check.expect_eq_const", CHECK_CONST, true),
+    call("check.expect_almost_eq", CHECK, true),
+    call("check.expect_almost_eq_const", CHECK_CONST, true),
+    call("check.expect_close", CHECK_CLOSE, true),
+    call("check.expect_close_const", CHECK_CONST, true),
+    call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
+    call(
+        "sdy.sharding_group",
+        &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],
+        true,
+    ),
+];
+
+const fn call(name: &'static str, form: &'static [Part], has_side_effect: bool) -> Syntax {
+    Syntax { name, form, read: Read::Call { has_side_effect } }
+}
+
 /// The forms of the `check` dialect.
-pub(super) const CHECK: &[Part] = &[
+const CHECK: &[Part] = &[
     Operand,
     Lit(", "),
     Operand,
@@ -461,9 +470,9 @@ pub(super) const CHECK: &[Part] = &[
     Dict,
     Part::Types(Types::SameOperands),
 ];
-pub(super) const CHECK_CONST: &[Part] =
+const CHECK_CONST: &[Part] =
     &[Operand, Lit(", "), Value("value"), Optional(&[Lit(", tolerance = "), Float("tolerance")]), Dict];
-pub(super) const CHECK_CLOSE: &[Part] = &[
+const CHECK_CLOSE: &[Part] = &[
     Operand,
     Lit(", "),
     Operand,
@@ -473,6 +482,23 @@ pub(super) const CHECK_CLOSE: &[Part] = &[
     Part::Types(Types::Operands),
 ];
 
+impl Syntax {
+    /// The call that an operation of another dialect is read as.
+    pub(super) fn call(&self) -> Option<CustomCall> {
+        match self.read {
+            Read::Call { has_side_effect } => {
+                Some(CustomCall { has_side_effect, ..CustomCall::new(self.name) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The entry of the operation that a call is read from, if it has an own one.
+    pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
+        lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -481,7 +507,7 @@ mod tests {
     use crate::op::info;
 
     /// What is read as another operation than its name says.
-    const OTHER_NAMES: [&str; 3] = ["func.return", "sdy.sharding_constraint", "chlo.constant"];
+    const OTHER_NAMES: [&str; 2] = ["func.return", "chlo.constant"];
 
     #[test]
     fn every_operation_is_declared_once_and_has_a_form() {
@@ -489,14 +515,11 @@ mod tests {
         let once: BTreeSet<&str> = declared.iter().copied().collect();
         assert_eq!(declared.len(), once.len(), "an operation is declared twice");
         let written: BTreeSet<&str> = names()
-            .filter(|name| !matches!(TABLE[name].read, Read::Check(_) | Read::Nothing))
+            .filter(|name| TABLE[name].call().is_none())
             .filter(|name| !OTHER_NAMES.contains(name))
             .collect();
         assert_eq!(once, written);
-        assert_eq!(
-            TABLE.len(),
-            ELEMENTWISE_COUNT + OPS.len() + normalize::CHECKS.len() + normalize::NOTHINGS.len()
-        );
+        assert_eq!(TABLE.len(), ELEMENTWISE_COUNT + OPS.len() + CALLS.len());
     }
 
     /// Unary and binary functions; all but one of these have a form that broadcasts.
