@@ -10,6 +10,7 @@
 //! - [`op`]: the closed set of operations, one file a family. The folders `infer`, `verify` and `eval`
 //!   match it exhaustively, and the same family has the same file name in each.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
+//! - [`sharding`]: how values are split among devices, as programs say it.
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
 //! - [`expand`]: what operations that are defined by simpler ones are.
@@ -40,6 +41,7 @@ pub mod op;
 pub mod reducer;
 pub mod refine;
 pub mod scalar;
+pub mod sharding;
 pub mod text;
 pub mod types;
 pub mod verify;

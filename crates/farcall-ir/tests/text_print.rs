@@ -542,6 +542,7 @@ fn calls_that_stand_for_operations() {
             return
         }"#,
         expect![[r#"
+            sdy.mesh @mesh = <["i"=1]> {stablehlo.mesh = {axes = [{name = "i", size = 1 : i64}]}}
             func.func public @more(%arg0: tensor<f32>, %arg1: tensor<f32>, %arg2: tensor<i32>, %arg3: tensor<i32>) -> tensor<i1> {
               %0 = stablehlo.compare GT, %arg0, %arg1 : (tensor<f32>, tensor<f32>) -> tensor<i1>
               return %0 : tensor<i1>
@@ -710,6 +711,8 @@ fn modules_and_attributes() {
     assert!(parse(&printed) == module, "{printed}");
     expect![[r#"
         module @"jit f" attributes {am = affine_map<(d0) -> (d0)>, b = array<i1: true, false>, bb = true, d = #stablehlo<precision HIGH>, e = #sdy.sharding<@m, [{"x"}, {}]>, empty = array<i64>, f = 0xFF800000 : f32, i = -5 : index, m = {y = @a::@"b c", z = [1 : i64, 2.500000e+00 : f64, "s\0A\C3\A9\22"]}, mhlo.num_partitions = 1 : i32, n = array<f32: 1.000000e+00, 0x7F800000>, o = #foo.bar, q = i37, "quoted key", tok = !stablehlo.token, ty = (tensor<2xi1>) -> (), u, x = dense<[[1], [2]]> : tensor<2x1xindex>} {
+          sdy.mesh @mesh = <["x"=2, "y"=4]>
+          sdy.mesh @m2 = <["x"=2]>
           func.func public @"a b"(%arg0: tensor<?x3xf32, #stablehlo.bounds<8, ?>> {jax.buffer_donor = true}, %arg1: tensor<2xcomplex<f64>>) -> (tensor<?x3xf32, #stablehlo.bounds<8, ?>> {jax.result_info = "out"}) attributes {k} {
             return %arg0 : tensor<?x3xf32, #stablehlo.bounds<8, ?>>
           }
@@ -971,6 +974,7 @@ fn groups_that_are_named_by_axes() {
             return
         }"#,
         expect![[r#"
+            sdy.mesh @mesh = <["x"=2, "y"=2]>
             func.func public @f(%arg0: tensor<2xf32>) {
               %0 = "stablehlo.collective_reduce"(%arg0) <{replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> ({
               ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):

@@ -64,6 +64,7 @@ pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
     form.name.clone_from(&module.name);
     form.attrs.clone_from(&module.attrs);
+    form.meshes.clone_from(&module.meshes);
     form.add_func(func);
     Ok(form)
 }

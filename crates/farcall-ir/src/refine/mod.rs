@@ -90,6 +90,7 @@ pub fn refine(
     let mut refined = Module::new(Arc::clone(&module.source));
     refined.name.clone_from(&module.name);
     refined.attrs.clone_from(&module.attrs);
+    refined.meshes.clone_from(&module.meshes);
     refined.add_func(walked.func);
     for func in refiner.funcs {
         refined.add_func(func);

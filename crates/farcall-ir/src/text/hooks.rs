@@ -13,6 +13,7 @@ use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, NewInst, Region};
 use crate::op::{Derived, Op, Precision};
 use crate::reducer::{self, Reducer};
+use crate::sharding;
 use crate::types::Type;
 use farcall_sig::DType;
 
@@ -32,12 +33,17 @@ pub(super) static SHARDING: Hook = Hook { parse: parse_sharding, print: print_sh
 fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let at = p.peek();
     let body = p.balanced()?;
-    p.insert(&mut draft.attrs, "sharding".to_owned(), Attr::dialect("sdy.sharding", body), span(at));
+    let attr = sharding::attr("sdy.sharding", body).unwrap_or_else(|| Attr::dialect("sdy.sharding", body));
+    p.insert(&mut draft.attrs, "sharding".to_owned(), attr, span(at));
     Ok(())
 }
 
 fn print_sharding<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
     match view.take("sharding")? {
+        Attr::Sharding(sharding) => {
+            p.put(format_args!("<{sharding}>"));
+            Ok(())
+        }
         Attr::Dialect(d) if d.name == "sdy.sharding" && d.params.is_empty() => {
             p.put(format_args!("<{}>", d.text));
             Ok(())

@@ -18,6 +18,18 @@ use crate::op::Op;
 use crate::types::{FuncType, TensorType, Type};
 use farcall_sig::DType;
 
+/// Operations that are about one device among several.
+const PER_DEVICE: [&str; 8] = [
+    "sdy.manual_computation",
+    "sdy.return",
+    "sdy.all_gather",
+    "sdy.all_slice",
+    "sdy.all_to_all",
+    "sdy.all_reduce",
+    "sdy.reduce_scatter",
+    "sdy.collective_permute",
+];
+
 /// An instruction that is being read.
 #[derive(Default)]
 pub(super) struct Draft {
@@ -88,6 +100,13 @@ impl<'s> Parser<'s> {
 
     fn unknown_op(&mut self, name: &str, at: Span) {
         if self.is_full() {
+            return;
+        }
+        if PER_DEVICE.contains(&name) {
+            let d = Diagnostic::new("unsupported", at, format!("{name} is not supported"));
+            self.report(
+                d.note("a computation that each device of a mesh does with its part needs several devices"),
+            );
             return;
         }
         let mut d = Diagnostic::new("unknown-op", at, format!("unknown operation {name}"));

@@ -129,6 +129,8 @@ pub fn show_dict(attrs: &AttrDict) -> String {
     show::Dict(attrs).to_string()
 }
 
+pub(crate) use show::Name as SymbolName;
+
 fn whole<T>(name: &str, text: &str, read: impl Fn(&mut Parser<'_>) -> Parsed<T>) -> Result<T, ProgramError> {
     let mut p = Parser::new(text);
     let out = match read(&mut p) {

@@ -28,6 +28,9 @@ pub(super) fn module(m: &Module) -> String {
         put(&mut out, format_args!(" attributes {}", Dict(&m.attrs)));
     }
     out.push_str(" {\n");
+    for mesh in &m.meshes {
+        put(&mut out, format_args!("  {mesh}\n"));
+    }
     for func in m.funcs() {
         let mut p = Printer { out, module: m, func, names: number(func), indent: 1 };
         p.func();
