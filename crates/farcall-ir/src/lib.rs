@@ -11,6 +11,7 @@
 //!   match it exhaustively, and the same family has the same file name in each.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`sharding`]: how values are split among devices, as programs say it.
+//! - [`attributes`]: operations from attribute dictionaries, and back, for any format.
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
 //! - [`expand`]: what operations that are defined by simpler ones are.
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attr;
+pub mod attributes;
 pub mod diag;
 pub mod eval;
 pub mod expand;

@@ -1,17 +1,17 @@
 //! Pieces of pretty forms that the syntax table cannot spell: each is a function that reads it and one
 //! that prints it.
 
-use super::convert::reduction::segments;
 use super::inst::Draft;
 use super::parser::{Parsed, Parser, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
 use super::scope::Operand;
-use super::table::{self, Read, Types};
+use super::table::Types;
 use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attributes::reduction::segments;
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, NewInst, Region};
-use crate::op::{Derived, Op, Precision};
+use crate::op::{Binary, Derived, Op, Precision};
 use crate::reducer::{self, Reducer};
 use crate::sharding;
 use crate::types::Type;
@@ -536,9 +536,9 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.function_types(draft)?;
     let Some(applies) = applies else { return parse_reducer(p, draft) };
     let name = p.str_of(applies);
-    let op = match table::lookup(name).map(|s| &s.read) {
-        Some(Read::Binary(op)) => Op::Binary(*op),
-        _ => {
+    let op = match Binary::ALL.into_iter().find(|op| op.name() == name) {
+        Some(op) => Op::Binary(op),
+        None => {
             let message = format!("{name} is not an operation of two operands");
             p.report(Diagnostic::new("unknown-op", span(applies), message));
             return Ok(());

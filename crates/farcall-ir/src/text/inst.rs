@@ -3,15 +3,15 @@
 //! Both forms fill in a [`Draft`], from which one place makes the instruction. An operation that is
 //! not in the table is reported, and read on behind it.
 
-use super::convert::Fields;
 use super::lexer::{Tok, next_token};
 use super::mesh;
 use super::parser::{Parsed, Parser, or_list, span};
 use super::print::CAPTURES;
 use super::scope::{Operand, ResultName};
-use super::table::{self, Part, Read, Syntax, Types};
+use super::table::{self, Part, Syntax, Types};
 use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{NewInst, RegionId, ValueId};
 use crate::op::Op;
@@ -441,33 +441,17 @@ impl<'s> Parser<'s> {
 
     /// The operation that a draft's attributes make. They are taken out of it.
     fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
-        let read = match &syntax.read {
-            Read::Unary(op) => {
-                if draft.attrs.is_empty() {
-                    return Some(Op::Unary(*op));
-                }
-                let mut fields =
-                    Fields { attrs: &mut draft.attrs, operand_types: Vec::new(), symbols: &mut self.symbols };
-                super::convert::elementwise::drop_default_accuracy(&mut fields);
-                return Some(Op::Unary(*op));
-            }
-            Read::Binary(op) => return Some(Op::Binary(*op)),
-            Read::Call { .. } => return syntax.call().map(|call| Op::CustomCall(Box::new(call))),
-            Read::Op(_) | Read::Broadcasting(_) => &syntax.read,
-        };
+        if let Some(call) = syntax.call() {
+            return Some(Op::CustomCall(Box::new(call)));
+        }
         if let Err(message) = mesh::resolve(&mut draft.attrs, |name| self.meshes.get(name).cloned()) {
             let message = format!("{}: {message}", syntax.name);
             self.report(Diagnostic::new("attribute", draft.span, message));
             return None;
         }
-        let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();
-        let mut fields = Fields { attrs: &mut draft.attrs, operand_types, symbols: &mut self.symbols };
-        let op = match read {
-            Read::Op(read) => read(&mut fields),
-            Read::Broadcasting(op) => super::convert::derived::read_broadcasting(&mut fields, *op),
-            _ => return None,
-        };
-        match op {
+        let operand = |i: usize| draft.operands.get(i).and_then(|o| self.func.tensor(o.id));
+        let mut fields = Fields { attrs: &mut draft.attrs, operand: &operand, symbols: &mut self.symbols };
+        match attributes::read(syntax.name, &mut fields)? {
             Ok(op) => Some(op),
             Err(message) => {
                 let message = format!("{}: {message}", syntax.name);

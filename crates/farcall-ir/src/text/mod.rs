@@ -1,17 +1,17 @@
 //! StableHLO text, in and out.
 //!
 //! ```text
-//! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ convert ─▶ Module
+//! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ attributes ─▶ Module
 //!                                                            table ──┤
-//! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ convert ◀────── Module
+//! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ attributes ◀────── Module
 //! ```
 //!
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
-//! - `convert`: operations from attribute dictionaries and back.
+//! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
 //!
 //! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
-//! `convert::write`.
+//! `attributes::write` and a row of `attributes::names`.
 //!
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
 //! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
@@ -21,7 +21,6 @@
 
 mod alias;
 mod attr;
-mod convert;
 mod dense;
 mod hooks;
 mod inst;

@@ -6,11 +6,11 @@ use std::fmt::Write;
 
 use farcall_sig::DType;
 
-use super::convert;
 use super::names::{Names, number};
 use super::show::{Dict, Name, Quoted};
 use super::table::{self, Part, Syntax, Types};
 use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attributes;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
@@ -187,7 +187,7 @@ impl<'a> Printer<'a> {
 
     /// The attributes that are part of the operation.
     fn attrs_of(&self, inst: Inst<'_>) -> AttrDict {
-        if own_syntax(inst).is_some() { AttrDict::new() } else { convert::write(inst.op(), self.module) }
+        if own_syntax(inst).is_some() { AttrDict::new() } else { attributes::write(inst.op(), self.module) }
     }
 
     fn pretty(&mut self, inst: Inst<'a>) -> Printed {
