@@ -10,7 +10,7 @@ use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::{self, EvalError, Numerics};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
-use farcall_ir::{Op, ProgramError, Source, verify};
+use farcall_ir::{Op, ProgramError, Source, normalize, verify};
 
 /// A function of a verified program, ready to run any number of times.
 pub(crate) enum Ready<'m> {
@@ -31,7 +31,7 @@ impl<'m> Ready<'m> {
     ) -> Result<Ready<'m>> {
         if evaluator {
             verify::require_static(module)?;
-            require_targets(module, registry)?;
+            require_targets(&normalize::normalized(module), registry)?;
             return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
         let Numerics { denormals, semantics } = numerics;

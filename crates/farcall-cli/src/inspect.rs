@@ -11,7 +11,7 @@ use farcall_ir::attr::AttrDict;
 use farcall_ir::module::{Func, Inst, Loc, Module};
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::types::Type;
-use farcall_ir::{Op, verify};
+use farcall_ir::{Op, normalize, verify};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
@@ -22,7 +22,9 @@ use crate::{load, program, targets};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
-    let module = program::load(&args.program)?;
+    let mut module = program::load(&args.program)?;
+    // Calls that are operations in disguise need no target.
+    normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
     let calls = calls(&module, &registry);

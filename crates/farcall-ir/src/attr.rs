@@ -6,6 +6,7 @@ use std::sync::Arc;
 use farcall_sig::DType;
 
 use crate::literal::Literal;
+use crate::sharding::Sharding;
 use crate::types::Type;
 
 /// Attributes by name, in the order of their names.
@@ -40,6 +41,10 @@ pub enum Attr {
     Type(Type),
     /// `#dialect.name<…>`
     Dialect(Arc<DialectAttr>),
+    /// `#sdy.sharding<@mesh, [{"x"}, {}]>`
+    Sharding(Arc<Sharding>),
+    /// `#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>`: one of each result.
+    ShardingPerValue(Arc<[Sharding]>),
 }
 
 /// The type of an integer attribute.

@@ -11,9 +11,12 @@
 //! - [`op`]: the closed set of operations, one file a family. The folders `infer`, `verify` and `eval`
 //!   match it exhaustively, and the same family has the same file name in each.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
+//! - [`sharding`]: how values are split among devices, as programs say it.
+//! - [`attributes`]: operations from attribute dictionaries, and back, for any format.
 //! - [`text`]: StableHLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
 //! - [`expand`]: what operations that are defined by simpler ones are.
+//! - [`normalize`]: calls that are operations in disguise, as what they mean.
 //! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
@@ -25,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attr;
+pub mod attributes;
 pub mod builder;
 pub mod diag;
 pub mod eval;
@@ -37,10 +41,12 @@ pub mod memory;
 pub mod middle;
 pub mod minifloat;
 pub mod module;
+pub mod normalize;
 pub mod op;
 pub mod reducer;
 pub mod refine;
 pub mod scalar;
+pub mod sharding;
 pub mod text;
 pub mod types;
 pub mod verify;

@@ -516,7 +516,7 @@ fn custom_calls() {
 }
 
 #[test]
-fn operations_in_disguise() {
+fn calls_that_stand_for_operations() {
     check(
         r#"sdy.mesh @mesh = <["i"=1]> {stablehlo.mesh = {axes = [{name = "i", size = 1 : i64}]}}
         func.func @more(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
@@ -542,36 +542,34 @@ fn operations_in_disguise() {
             return
         }"#,
         expect![[r#"
+            sdy.mesh @mesh = <["i"=1]> {stablehlo.mesh = {axes = [{name = "i", size = 1 : i64}]}}
             func.func public @more(%arg0: tensor<f32>, %arg1: tensor<f32>, %arg2: tensor<i32>, %arg3: tensor<i32>) -> tensor<i1> {
               %0 = stablehlo.compare GT, %arg0, %arg1 : (tensor<f32>, tensor<f32>) -> tensor<i1>
               return %0 : tensor<i1>
             }
             func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
-              %0 = stablehlo.reshape %arg0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %1 = stablehlo.reshape %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %2 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %3 = stablehlo.reshape %2 {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %0 = sdy.sharding_constraint %arg0 <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
+              %1 = sdy.sharding_constraint %0 <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
+              sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
+              sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
+              %2 = stablehlo.custom_call @Sharding(%1) {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %3 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %4 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
-              %5:2 = chlo.top_k(%3, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %5:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
               %6:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %7 = chlo.erf %3 : tensor<4x8xf32> -> tensor<4x8xf32>
+              %7 = stablehlo.custom_call @mhlo.erf(%3) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              stablehlo.custom_call @control_dep(%7, %3) {has_side_effect = true, mhlo.backend_config = {}} : (tensor<4x8xf32>, tensor<4x8xf32>) -> ()
               %8 = stablehlo.iota dim = 1 : tensor<4x8xi32>
               %c = stablehlo.constant dense<-1> : tensor<i32>
               %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
-              %9:2 = "stablehlo.sort"(%3, %8) <{dimension = 1 : i64, is_stable = true}> ({
-              ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
-                %12 = func.call @more(%arg1, %arg2, %arg3, %arg4) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>
-                stablehlo.return %12 : tensor<i1>
-              }) : (tensor<4x8xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>)
-              %10 = stablehlo.slice %9#0 [0:4, 0:3] : (tensor<4x8xf32>) -> tensor<4x3xf32>
-              %11 = stablehlo.slice %9#1 [0:4, 0:3] : (tensor<4x8xi32>) -> tensor<4x3xi32>
+              %9:2 = stablehlo.custom_call @ApproxTopK(%3, %8, %cst, %c) {called_computations = [@more], mhlo.backend_config = {aggregate_to_topk = true, is_fallback = true, recall_target = 9.500000e-01 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64, top_k = 3 : i64}} : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
               return
             }"#]],
     );
 }
 
 #[test]
-fn checks_become_custom_calls() {
+fn checks() {
     check(
         r#"func.func @f(%x: tensor<2xf32>) {
             check.expect_eq %x, %x : tensor<2xf32>
@@ -587,19 +585,15 @@ fn checks_become_custom_calls() {
         }"#,
         expect![[r#"
             func.func public @f(%arg0: tensor<2xf32>) {
-              stablehlo.custom_call @check.expect_eq(%arg0, %arg0) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              %cst = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
-              stablehlo.custom_call @check.expect_eq(%arg0, %cst) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              %cst_0 = stablehlo.constant dense<2.000000e+00> : tensor<2xf32>
-              stablehlo.custom_call @check.expect_eq(%arg0, %cst_0) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              stablehlo.custom_call @check.expect_almost_eq(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {tolerance = 1.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              stablehlo.custom_call @check.expect_almost_eq(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {tolerance = 1.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              %cst_1 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
-              stablehlo.custom_call @check.expect_almost_eq(%arg0, %cst_1) {has_side_effect = true, mhlo.backend_config = {tolerance = 5.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              stablehlo.custom_call @check.expect_close(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              stablehlo.custom_call @check.expect_close(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64, min_ulp_difference = 1 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
-              %cst_2 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
-              stablehlo.custom_call @check.expect_close(%arg0, %cst_2) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              check.expect_eq %arg0, %arg0 : tensor<2xf32>
+              check.expect_eq_const %arg0, dense<1.000000e+00> : tensor<2xf32>
+              check.expect_eq_const %arg0, dense<2.000000e+00> : tensor<2xf32>
+              check.expect_almost_eq %arg0, %arg0, tolerance = 1.000000e-01 : tensor<2xf32>
+              check.expect_almost_eq %arg0, %arg0, tolerance = 1.000000e-01 : tensor<2xf32>
+              check.expect_almost_eq_const %arg0, dense<1.000000e+00> : tensor<2xf32>, tolerance = 5.000000e-01
+              check.expect_close %arg0, %arg0, max_ulp_difference = 3 : tensor<2xf32>, tensor<2xf32>
+              check.expect_close %arg0, %arg0, max_ulp_difference = 3, min_ulp_difference = 1 : tensor<2xf32>, tensor<2xf32>
+              check.expect_close_const %arg0, dense<1.000000e+00> : tensor<2xf32> {max_ulp_difference = 3 : i64}
               return
             }"#]],
     );
@@ -717,6 +711,8 @@ fn modules_and_attributes() {
     assert!(parse(&printed) == module, "{printed}");
     expect![[r#"
         module @"jit f" attributes {am = affine_map<(d0) -> (d0)>, b = array<i1: true, false>, bb = true, d = #stablehlo<precision HIGH>, e = #sdy.sharding<@m, [{"x"}, {}]>, empty = array<i64>, f = 0xFF800000 : f32, i = -5 : index, m = {y = @a::@"b c", z = [1 : i64, 2.500000e+00 : f64, "s\0A\C3\A9\22"]}, mhlo.num_partitions = 1 : i32, n = array<f32: 1.000000e+00, 0x7F800000>, o = #foo.bar, q = i37, "quoted key", tok = !stablehlo.token, ty = (tensor<2xi1>) -> (), u, x = dense<[[1], [2]]> : tensor<2x1xindex>} {
+          sdy.mesh @mesh = <["x"=2, "y"=4]>
+          sdy.mesh @m2 = <["x"=2]>
           func.func public @"a b"(%arg0: tensor<?x3xf32, #stablehlo.bounds<8, ?>> {jax.buffer_donor = true}, %arg1: tensor<2xcomplex<f64>>) -> (tensor<?x3xf32, #stablehlo.bounds<8, ?>> {jax.result_info = "out"}) attributes {k} {
             return %arg0 : tensor<?x3xf32, #stablehlo.bounds<8, ?>>
           }
@@ -978,6 +974,7 @@ fn groups_that_are_named_by_axes() {
             return
         }"#,
         expect![[r#"
+            sdy.mesh @mesh = <["x"=2, "y"=2]>
             func.func public @f(%arg0: tensor<2xf32>) {
               %0 = "stablehlo.collective_reduce"(%arg0) <{replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> ({
               ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):

@@ -35,7 +35,12 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
             let entries = dict.iter().map(|(name, attr)| Some((name.clone(), value(attr)?)));
             Some(AttrValue::Dict(entries.collect::<Option<_>>()?))
         }
-        Attr::Unit | Attr::Symbol(_) | Attr::Type(_) | Attr::Dialect(_) => None,
+        Attr::Unit
+        | Attr::Symbol(_)
+        | Attr::Type(_)
+        | Attr::Dialect(_)
+        | Attr::Sharding(_)
+        | Attr::ShardingPerValue(_) => None,
     }
 }
 

@@ -14,7 +14,7 @@ use farcall::Registry;
 use farcall_ir::diag::Source;
 use farcall_ir::eval::{Numerics, Semantics};
 use farcall_ir::module::{Func, Module};
-use farcall_ir::{Op, ProgramError, Type, text, verify};
+use farcall_ir::{Op, ProgramError, Type, normalize, text, verify};
 
 use super::pool::MARK;
 use super::{Outcome, Reply, Task};
@@ -185,9 +185,11 @@ fn is_place(text: &str) -> bool {
 
 /// Reads, verifies, prints and reads again; runs if it checks anything. Gives the reason if it cannot.
 fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
-    let module = text::parse(source)?;
+    let mut module = text::parse(source)?;
     verify::verify(&module)?;
     round_trip(&module)?;
+    // Checks are then calls of the targets that check.
+    normalize::run(&mut module);
     if !checks(&module) {
         return Ok(None);
     }

@@ -53,6 +53,7 @@ use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
+use crate::normalize;
 use crate::op::{CustomCall, Op};
 use crate::types::{TensorType, Type};
 use machine::{Machine, Step};
@@ -182,7 +183,8 @@ impl From<OutOfMemory> for EvalError {
     }
 }
 
-/// Runs a function: one value per result.
+/// Runs a function: one value per result. Calls that are operations in disguise are these
+/// ([`normalize`](crate::normalize)): the host does not see them.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
 pub fn eval(
@@ -192,6 +194,9 @@ pub fn eval(
     host: &dyn Host,
     numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
+    let normal = normalize::normalized(module);
+    let func = normalize::counterpart(module, func, &normal);
+    let module = &*normal;
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
     inputs.iter().try_for_each(expand)?;

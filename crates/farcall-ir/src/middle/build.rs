@@ -12,6 +12,7 @@ use farcall_sig::DType;
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module, NewInst, Region, RegionId, ValueDef, ValueId};
+use crate::normalize;
 use crate::op::{CustomCall, Op};
 use crate::scalar::Scalar;
 use crate::types::{FuncType, Type};
@@ -36,6 +37,9 @@ const MAX_CALL_DEPTH: usize = 1_100;
 /// `compile`: a parameter that cannot be passed. `unsupported`: a transfer to or from the host. `compile-size`, `compile-depth`: the program is too large,
 /// or nested too deep, once its calls are inlined.
 pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
+    let normal = normalize::normalized(module);
+    let entry = normalize::counterpart(module, entry, &normal);
+    let module = &*normal;
     let mut b = Build {
         module,
         func: Func::with_header_of(entry),
@@ -60,6 +64,7 @@ pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
     form.name.clone_from(&module.name);
     form.attrs.clone_from(&module.attrs);
+    form.meshes.clone_from(&module.meshes);
     form.add_func(func);
     Ok(form)
 }

@@ -7,6 +7,7 @@
 //! It is a [`Module`](crate::Module) of one function, in the same tables and with the same operations, of
 //! which it allows those that are left when
 //!
+//! - calls that are operations in disguise are these ([`normalize`](crate::normalize));
 //! - calls and composites are inlined, and every shape is static;
 //! - values are tensors: tuples are taken apart, tokens are gone (what has a side effect runs in the order in
 //!   which it stands), and a custom call that had either remembers the types of its operands and results

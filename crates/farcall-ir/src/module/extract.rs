@@ -38,6 +38,7 @@ impl Module {
     pub fn extract(&self, inst: Inst<'_>) -> Module {
         let mut program = Module::new(Arc::clone(&self.source));
         program.attrs = self.attrs.clone();
+        program.meshes.clone_from(&self.meshes);
         program.add_func(main_of(inst));
         // Each function that is called comes once; calls get their new numbers as they come.
         let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();

@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 use crate::attr::AttrDict;
 use crate::diag::Source;
+use crate::sharding::NamedMesh;
 
 pub use crate::ids::{FuncId, InstId, RegionId, ValueId};
 pub use func::{Func, NewInst, ValueDef};
@@ -46,13 +47,15 @@ pub struct Module {
     pub attrs: AttrDict,
     /// The text it was read from.
     pub source: Arc<Source>,
+    /// Grids of devices that shardings name.
+    pub meshes: Vec<NamedMesh>,
     funcs: Vec<Func>,
 }
 
 impl Module {
     /// An empty module.
     pub fn new(source: Arc<Source>) -> Module {
-        Module { name: None, attrs: AttrDict::new(), source, funcs: Vec::new() }
+        Module { name: None, attrs: AttrDict::new(), source, meshes: Vec::new(), funcs: Vec::new() }
     }
 
     /// Adds a function, behind the others.
@@ -149,6 +152,6 @@ impl Index<FuncId> for Module {
 
 impl PartialEq for Module {
     fn eq(&self, other: &Module) -> bool {
-        self.attrs == other.attrs && self.funcs == other.funcs
+        self.attrs == other.attrs && self.meshes == other.meshes && self.funcs == other.funcs
     }
 }

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::func::{InstData, RegionData};
 use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId};
+use crate::attr::AttrDict;
 use crate::op::Op;
 use crate::types::Type;
 
@@ -254,6 +255,11 @@ impl<'f> Rewriter<'f> {
     /// Gives an instruction another operation.
     pub fn set_op(&mut self, inst: InstId, op: Op) {
         self.func.set_op(inst, op);
+    }
+
+    /// The attributes of an instruction that are not part of its operation.
+    pub fn attrs_mut(&mut self, inst: InstId) -> &mut AttrDict {
+        self.func.attrs_mut(inst)
     }
 
     /// Gives an instruction other operands.

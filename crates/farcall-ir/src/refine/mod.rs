@@ -28,6 +28,7 @@ use std::sync::Arc;
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module};
+use crate::normalize;
 use crate::op::Op;
 use crate::types::{DYNAMIC, TensorType, Type};
 
@@ -55,7 +56,7 @@ pub fn is_needed(module: &Module) -> bool {
 /// tensors of integers count. The program that comes back is for these alone: it takes the inputs, but
 /// need not look at them. A parameter that is a tuple has none.
 ///
-/// The module that comes back holds what the entry calls. Operations still have to be checked against
+/// The module that comes back holds what the entry calls, [normalized](crate::normalize). Operations still have to be checked against
 /// each other by [`crate::verify`]: with sizes that are known, they may break constraints.
 ///
 /// # Errors
@@ -72,6 +73,9 @@ pub fn refine(
     let error = |diagnostics: Vec<Diagnostic>| {
         diagnostics.into_iter().collect::<Diagnostics>().into_error(&module.source)
     };
+    let normal = normalize::normalized(module);
+    let entry = normalize::counterpart(module, entry, &normal);
+    let module = &*normal;
     let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
     let known = known_params(&params, known);
     let mut refiner = Refiner {
@@ -86,6 +90,7 @@ pub fn refine(
     let mut refined = Module::new(Arc::clone(&module.source));
     refined.name.clone_from(&module.name);
     refined.attrs.clone_from(&module.attrs);
+    refined.meshes.clone_from(&module.meshes);
     refined.add_func(walked.func);
     for func in refiner.funcs {
         refined.add_func(func);

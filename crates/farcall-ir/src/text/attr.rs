@@ -10,6 +10,7 @@ use super::parser::{Parsed, Parser, span};
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::diag::{Diagnostic, Span};
 use crate::scalar::Scalar;
+use crate::sharding;
 
 impl<'s> Parser<'s> {
     pub(super) fn attr(&mut self) -> Parsed<Attr> {
@@ -213,6 +214,9 @@ impl<'s> Parser<'s> {
                     body = unwrapped.trim();
                 }
             }
+        }
+        if let Some(attr) = sharding::attr(&name, body) {
+            return Ok(attr);
         }
         let params = self.params(body);
         Ok(Attr::Dialect(Arc::new(DialectAttr { name, text: body.to_owned(), params })))

@@ -1,19 +1,19 @@
 //! Pieces of pretty forms that the syntax table cannot spell: each is a function that reads it and one
 //! that prints it.
 
-use super::convert::reduction::segments;
 use super::inst::Draft;
-use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
 use super::scope::Operand;
-use super::table::{self, Read, Types};
+use super::table::Types;
 use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attributes::reduction::segments;
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, NewInst, Region};
-use crate::op::{Derived, Op, Precision};
+use crate::op::{Binary, Derived, Op, Precision};
 use crate::reducer::{self, Reducer};
+use crate::sharding;
 use crate::types::Type;
 use farcall_sig::DType;
 
@@ -27,21 +27,29 @@ pub(super) struct Hook {
 
 // --- sharding
 
-/// `<@mesh, [{"axis"}, {}]>`, which says nothing of what is computed.
-pub(super) static SHARDING: Hook = Hook { parse: skip_sharding, print: |_, _| Err(NotPretty), tight: false };
+/// `<@mesh, [{"axis"}, {}]>`: attribute `#sdy.sharding<…>`.
+pub(super) static SHARDING: Hook = Hook { parse: parse_sharding, print: print_sharding, tight: false };
 
-fn skip_sharding(p: &mut Parser<'_>, _: &mut Draft) -> Parsed<()> {
-    p.expect(b'<')?;
-    let mut depth = 1u32;
-    while depth > 0 {
-        match p.bump().tok {
-            Tok::Punct(b'<' | b'[' | b'{' | b'(') => depth += 1,
-            Tok::Punct(b'>' | b']' | b'}' | b')') => depth -= 1,
-            Tok::Eof => return p.expected("`>`"),
-            _ => {}
-        }
-    }
+fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
+    let at = p.peek();
+    let body = p.balanced()?;
+    let attr = sharding::attr("sdy.sharding", body).unwrap_or_else(|| Attr::dialect("sdy.sharding", body));
+    p.insert(&mut draft.attrs, "sharding".to_owned(), attr, span(at));
     Ok(())
+}
+
+fn print_sharding<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
+    match view.take("sharding")? {
+        Attr::Sharding(sharding) => {
+            p.put(format_args!("<{sharding}>"));
+            Ok(())
+        }
+        Attr::Dialect(d) if d.name == "sdy.sharding" && d.params.is_empty() => {
+            p.put(format_args!("<{}>", d.text));
+            Ok(())
+        }
+        _ => Err(NotPretty),
+    }
 }
 
 // --- constant
@@ -528,9 +536,9 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.function_types(draft)?;
     let Some(applies) = applies else { return parse_reducer(p, draft) };
     let name = p.str_of(applies);
-    let op = match table::lookup(name).map(|s| &s.read) {
-        Some(Read::Binary(op)) => Op::Binary(*op),
-        _ => {
+    let op = match Binary::ALL.into_iter().find(|op| op.name() == name) {
+        Some(op) => Op::Binary(op),
+        None => {
             let message = format!("{name} is not an operation of two operands");
             p.report(Diagnostic::new("unknown-op", span(applies), message));
             return Ok(());

@@ -3,21 +3,32 @@
 //! Both forms fill in a [`Draft`], from which one place makes the instruction. An operation that is
 //! not in the table is reported, and read on behind it.
 
-use super::convert::Fields;
 use super::lexer::{Tok, next_token};
 use super::mesh;
-use super::normalize::{self, Meaning};
 use super::parser::{Parsed, Parser, or_list, span};
 use super::print::CAPTURES;
 use super::scope::{Operand, ResultName};
-use super::table::{self, Part, Read, Syntax, Types};
+use super::table::{self, Part, Syntax, Types};
 use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::{FuncType, TensorType, Type};
 use farcall_sig::DType;
+
+/// Operations that are about one device among several.
+const PER_DEVICE: [&str; 8] = [
+    "sdy.manual_computation",
+    "sdy.return",
+    "sdy.all_gather",
+    "sdy.all_slice",
+    "sdy.all_to_all",
+    "sdy.all_reduce",
+    "sdy.reduce_scatter",
+    "sdy.collective_permute",
+];
 
 /// An instruction that is being read.
 #[derive(Default)]
@@ -89,6 +100,13 @@ impl<'s> Parser<'s> {
 
     fn unknown_op(&mut self, name: &str, at: Span) {
         if self.is_full() {
+            return;
+        }
+        if PER_DEVICE.contains(&name) {
+            let d = Diagnostic::new("unsupported", at, format!("{name} is not supported"));
+            self.report(
+                d.note("a computation that each device of a mesh does with its part needs several devices"),
+            );
             return;
         }
         let mut d = Diagnostic::new("unknown-op", at, format!("unknown operation {name}"));
@@ -381,23 +399,7 @@ impl<'s> Parser<'s> {
                 "nothing can follow the return of a region",
             ));
         }
-        if let Read::Check(check) = &syntax.read {
-            return normalize::finish_check(self, check, &mut draft, names, out);
-        }
-        if matches!(syntax.read, Read::Nothing) {
-            return self.finish_nothing(&draft, names);
-        }
-        let mut op = self.op_of(syntax, &mut draft);
-        if let Some(Op::CustomCall(call)) = &op {
-            match normalize::meaning(&self.func, call, &mut draft) {
-                None => {}
-                Some(Meaning::Op(meant)) => op = Some(meant),
-                Some(Meaning::First(first)) => {
-                    return normalize::finish_first(self, first, &mut draft, names, out);
-                }
-                Some(Meaning::Nothing) => return self.finish_nothing(&draft, names),
-            }
-        }
+        let op = self.op_of(syntax, &mut draft);
         let results = self.define_results(&draft.results, names, draft.span);
         let loc = self.trailing_loc()?;
         // A mistake has been reported if there is no operation: the module will not be used.
@@ -437,42 +439,19 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Leaves out what means nothing.
-    fn finish_nothing(&mut self, draft: &Draft, names: &[ResultName<'s>]) -> Parsed<()> {
-        self.define_results(&draft.results, names, draft.span);
-        self.trailing_loc()?;
-        Ok(())
-    }
-
     /// The operation that a draft's attributes make. They are taken out of it.
     fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
-        let read = match &syntax.read {
-            Read::Unary(op) => {
-                if draft.attrs.is_empty() {
-                    return Some(Op::Unary(*op));
-                }
-                let mut fields =
-                    Fields { attrs: &mut draft.attrs, operand_types: Vec::new(), symbols: &mut self.symbols };
-                super::convert::elementwise::drop_default_accuracy(&mut fields);
-                return Some(Op::Unary(*op));
-            }
-            Read::Binary(op) => return Some(Op::Binary(*op)),
-            Read::Check(_) | Read::Nothing => return None,
-            Read::Op(_) | Read::Broadcasting(_) => &syntax.read,
-        };
+        if let Some(call) = syntax.call() {
+            return Some(Op::CustomCall(Box::new(call)));
+        }
         if let Err(message) = mesh::resolve(&mut draft.attrs, |name| self.meshes.get(name).cloned()) {
             let message = format!("{}: {message}", syntax.name);
             self.report(Diagnostic::new("attribute", draft.span, message));
             return None;
         }
-        let operand_types = draft.operands.iter().map(|o| &self.func[o.id]).collect();
-        let mut fields = Fields { attrs: &mut draft.attrs, operand_types, symbols: &mut self.symbols };
-        let op = match read {
-            Read::Op(read) => read(&mut fields),
-            Read::Broadcasting(op) => super::convert::derived::read_broadcasting(&mut fields, *op),
-            _ => return None,
-        };
-        match op {
+        let operand = |i: usize| draft.operands.get(i).and_then(|o| self.func.tensor(o.id));
+        let mut fields = Fields { attrs: &mut draft.attrs, operand: &operand, symbols: &mut self.symbols };
+        match attributes::read(syntax.name, &mut fields)? {
             Ok(op) => Some(op),
             Err(message) => {
                 let message = format!("{}: {message}", syntax.name);

@@ -8,18 +8,10 @@ use farcall_sig::DType;
 
 use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
+use crate::sharding::{AxisRef, Mesh};
 
 /// Most devices that a mesh may have.
 const MAX_DEVICES: usize = 1 << 20;
-
-/// A grid of devices.
-#[derive(Clone, Debug)]
-pub(super) struct Mesh {
-    /// Name and size of each axis, the first of which changes slowest.
-    axes: Vec<(String, usize)>,
-    /// The numbers of the devices in that order; their places, if there are none.
-    ids: Vec<i64>,
-}
 
 /// Replaces groups that are named by axes. `mesh` knows the meshes of the module by name.
 ///
@@ -43,128 +35,106 @@ pub(super) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>)
             mesh(name)
                 .ok_or_else(|| format!("attribute `{KEY}`: there is no mesh @{name} before this function"))?
         }
-        None => Mesh::read(of).ok_or_else(|| format!("attribute `{KEY}`: {of} is no mesh"))?,
+        None => read(of).ok_or_else(|| format!("attribute `{KEY}`: {of} is no mesh"))?,
     };
     let refs = inner(axes).map(parts_of_list).unwrap_or_default();
-    let refs: Option<Vec<AxisRef>> = refs.into_iter().map(AxisRef::read).collect();
+    let refs: Option<Vec<AxisRef>> = refs.into_iter().map(axis).collect();
     let refs = refs.ok_or_else(|| format!("attribute `{KEY}`: {axes} are no axes of a mesh"))?;
-    let groups = mesh.groups(&refs).map_err(|message| format!("attribute `{KEY}`: {message}"))?;
-    attrs.insert(KEY.to_owned(), Attr::Dense(groups));
+    let ids = groups_of(&mesh, &refs).map_err(|message| format!("attribute `{KEY}`: {message}"))?;
+    attrs.insert(KEY.to_owned(), Attr::Dense(ids));
     Ok(())
 }
 
-/// An axis, or a part of one.
-struct AxisRef {
-    name: String,
-    /// The product of the parts before, and the size.
-    part: Option<(usize, usize)>,
+/// The axis of `#stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>`.
+fn axis(text: &str) -> Option<AxisRef> {
+    let name = quoted(text, "name")?;
+    let part = match text.split_once("sub_axis_info") {
+        None => None,
+        Some((_, info)) => match numbers(info).as_slice() {
+            [before, size] => Some((usize::try_from(*before).ok()?, usize::try_from(*size).ok()?)),
+            _ => return None,
+        },
+    };
+    Some(AxisRef { name, part })
 }
 
-impl AxisRef {
-    fn read(text: &str) -> Option<AxisRef> {
-        let name = quoted(text, "name")?;
-        let part = match text.split_once("sub_axis_info") {
-            None => None,
-            Some((_, info)) => match numbers(info).as_slice() {
-                [before, size] => Some((usize::try_from(*before).ok()?, usize::try_from(*size).ok()?)),
-                _ => return None,
-            },
+/// The mesh of `axes = [… name = "x", size = 2 …]`, and `device_ids` behind.
+fn read(text: &str) -> Option<Mesh> {
+    let start = text.find('[')?;
+    let list = inner(&text[start..])?;
+    let mut axes = Vec::new();
+    for axis in parts_of_list(list) {
+        let (name, size) = match axis.strip_prefix('"') {
+            Some(rest) => {
+                let (name, size) = rest.split_once('"')?;
+                (name.to_owned(), *numbers(size).first()?)
+            }
+            None => (quoted(axis, "name")?, *numbers(axis.split_once("size")?.1).first()?),
         };
-        Some(AxisRef { name, part })
+        axes.push((name, usize::try_from(size).ok()?));
     }
+    let ids = match text[start + 1 + list.len()..].split_once("device_ids") {
+        Some((_, ids)) => numbers(ids.split(" : ").next().unwrap_or(ids)),
+        None => Vec::new(),
+    };
+    Some(Mesh { axes, device_ids: ids })
 }
 
-impl Mesh {
-    /// The mesh that an operation `sdy.mesh` defines, with its name.
-    pub(super) fn define(text: &str) -> Option<(String, Mesh)> {
-        let name = match text.split_once('@') {
-            Some((_, rest)) => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_.$-".contains(c)));
-                rest[..end.unwrap_or(rest.len())].to_owned()
+/// Groups of devices that differ only along these axes, each in the order of the list.
+fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
+    let count = mesh.axes.iter().try_fold(1usize, |n, (_, size)| n.checked_mul(*size));
+    let count = count.filter(|n| (1..=MAX_DEVICES).contains(n));
+    let count = count.ok_or_else(|| format!("a mesh has 1 to {MAX_DEVICES} devices"))?;
+    if !mesh.device_ids.is_empty() && mesh.device_ids.len() != count {
+        return Err(format!(
+            "the mesh has {count} devices, but {} numbers of devices",
+            mesh.device_ids.len()
+        ));
+    }
+    // Every axis as a product of the parts that are referred to.
+    let mut factors: Vec<(usize, usize)> = Vec::new(); // size, distance of neighbours
+    let mut named: Vec<Vec<usize>> = vec![Vec::new(); refs.len()];
+    let mut distance = count;
+    for (name, size) in &mesh.axes {
+        distance /= size;
+        let mine = || refs.iter().enumerate().filter(|(_, r)| r.name == *name);
+        let range = |r: &AxisRef| r.part.map_or((1, *size), |(before, n)| (before, before.saturating_mul(n)));
+        let mut cuts: Vec<usize> =
+            mine().flat_map(|(_, r)| [range(r).0, range(r).1]).chain([1, *size]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        for pair in cuts.windows(2) {
+            let (from, to) = (pair[0], pair[1]);
+            if from == 0 || to % from != 0 || size % to != 0 {
+                return Err(format!("axis {name:?} of size {size} cannot be divided so"));
             }
-            None => quoted(text, "sym_name")?,
-        };
-        Some((name, Mesh::read(text)?))
-    }
-
-    /// `["x"=2, "y"=4]` or `axes = [… name = "x", size = 2 …]`, and `device_ids` behind.
-    fn read(text: &str) -> Option<Mesh> {
-        let start = text.find('[')?;
-        let list = inner(&text[start..])?;
-        let mut axes = Vec::new();
-        for axis in parts_of_list(list) {
-            let (name, size) = match axis.strip_prefix('"') {
-                Some(rest) => {
-                    let (name, size) = rest.split_once('"')?;
-                    (name.to_owned(), *numbers(size).first()?)
-                }
-                None => (quoted(axis, "name")?, *numbers(axis.split_once("size")?.1).first()?),
-            };
-            axes.push((name, usize::try_from(size).ok()?));
-        }
-        let ids = match text[start + 1 + list.len()..].split_once("device_ids") {
-            Some((_, ids)) => numbers(ids.split(" : ").next().unwrap_or(ids)),
-            None => Vec::new(),
-        };
-        Some(Mesh { axes, ids })
-    }
-
-    /// Groups of devices that differ only along these axes, each in the order of the list.
-    fn groups(&self, refs: &[AxisRef]) -> Result<Literal, String> {
-        let count = self.axes.iter().try_fold(1usize, |n, (_, size)| n.checked_mul(*size));
-        let count = count.filter(|n| (1..=MAX_DEVICES).contains(n));
-        let count = count.ok_or_else(|| format!("a mesh has 1 to {MAX_DEVICES} devices"))?;
-        if !self.ids.is_empty() && self.ids.len() != count {
-            return Err(format!("the mesh has {count} devices, but {} numbers of devices", self.ids.len()));
-        }
-        // Every axis as a product of the parts that are referred to.
-        let mut factors: Vec<(usize, usize)> = Vec::new(); // size, distance of neighbours
-        let mut named: Vec<Vec<usize>> = vec![Vec::new(); refs.len()];
-        let mut distance = count;
-        for (name, size) in &self.axes {
-            distance /= size;
-            let mine = || refs.iter().enumerate().filter(|(_, r)| r.name == *name);
-            let range =
-                |r: &AxisRef| r.part.map_or((1, *size), |(before, n)| (before, before.saturating_mul(n)));
-            let mut cuts: Vec<usize> =
-                mine().flat_map(|(_, r)| [range(r).0, range(r).1]).chain([1, *size]).collect();
-            cuts.sort_unstable();
-            cuts.dedup();
-            for pair in cuts.windows(2) {
-                let (from, to) = (pair[0], pair[1]);
-                if from == 0 || to % from != 0 || size % to != 0 {
-                    return Err(format!("axis {name:?} of size {size} cannot be divided so"));
-                }
-                for (i, _) in mine().filter(|(_, r)| (range(r).0..range(r).1).contains(&from)) {
-                    named[i].push(factors.len());
-                }
-                factors.push((to / from, distance * (size / to)));
+            for (i, _) in mine().filter(|(_, r)| (range(r).0..range(r).1).contains(&from)) {
+                named[i].push(factors.len());
             }
+            factors.push((to / from, distance * (size / to)));
         }
-        if let Some((_, r)) =
-            named.iter().zip(refs).find(|(_, r)| !self.axes.iter().any(|(n, _)| *n == r.name))
-        {
-            return Err(format!("the mesh has no axis {:?}", r.name));
-        }
-        let inside: Vec<usize> = named.concat();
-        let mut once = inside.clone();
-        once.sort_unstable();
-        once.dedup();
-        if once.len() != inside.len() {
-            return Err("an axis is named twice".to_owned());
-        }
-        let outside = (0..factors.len()).filter(|f| !inside.contains(f));
-        let places = |list: &mut dyn Iterator<Item = usize>| {
-            list.fold(vec![0], |from: Vec<usize>, f| {
-                let (size, distance) = factors[f];
-                from.iter().flat_map(|at| (0..size).map(move |i| at + i * distance)).collect()
-            })
-        };
-        let (rows, columns) = (places(&mut outside.into_iter()), places(&mut inside.into_iter()));
-        let id = |at: usize| self.ids.get(at).copied().unwrap_or(i64::try_from(at).unwrap_or(i64::MAX));
-        let ids: Vec<i64> = rows.iter().flat_map(|r| columns.iter().map(move |c| id(*r + *c))).collect();
-        Ok(Literal::from_slice(DType::S64, [rows.len(), columns.len()], &ids))
     }
+    if let Some((_, r)) = named.iter().zip(refs).find(|(_, r)| !mesh.axes.iter().any(|(n, _)| *n == r.name)) {
+        return Err(format!("the mesh has no axis {:?}", r.name));
+    }
+    let inside: Vec<usize> = named.concat();
+    let mut once = inside.clone();
+    once.sort_unstable();
+    once.dedup();
+    if once.len() != inside.len() {
+        return Err("an axis is named twice".to_owned());
+    }
+    let outside = (0..factors.len()).filter(|f| !inside.contains(f));
+    let places = |list: &mut dyn Iterator<Item = usize>| {
+        list.fold(vec![0], |from: Vec<usize>, f| {
+            let (size, distance) = factors[f];
+            from.iter().flat_map(|at| (0..size).map(move |i| at + i * distance)).collect()
+        })
+    };
+    let (rows, columns) = (places(&mut outside.into_iter()), places(&mut inside.into_iter()));
+    let id = |at: usize| mesh.device_ids.get(at).copied().unwrap_or(i64::try_from(at).unwrap_or(i64::MAX));
+    let ids: Vec<i64> = rows.iter().flat_map(|r| columns.iter().map(move |c| id(*r + *c))).collect();
+    Ok(Literal::from_slice(DType::S64, [rows.len(), columns.len()], &ids))
 }
 
 /// `key = value` pairs that are not inside of brackets.
@@ -230,8 +200,8 @@ mod tests {
         let text = format!("#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = {axes}>");
         let mut attrs = AttrDict::new();
         attrs.insert("replica_groups".to_owned(), crate::text::parse_attr(&text).unwrap());
-        let defined = r#"sdy.mesh @m = <["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>"#;
-        resolve(&mut attrs, |name| Mesh::define(defined).filter(|(n, _)| n == name).map(|(_, mesh)| mesh))?;
+        let defined = Mesh::read(r#"["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]"#);
+        resolve(&mut attrs, |name| defined.clone().filter(|_| name == "m"))?;
         let Some(Attr::Dense(ids)) = attrs.get("replica_groups") else { panic!("{attrs:?}") };
         let ids: (usize, Vec<i64>) = (ids.dims()[1], ids.iter().map(|s| s.as_i64()).collect());
         Ok(ids.1.chunks(ids.0).map(<[i64]>::to_vec).collect())
@@ -269,15 +239,5 @@ mod tests {
         let twice = x.replace(']', ", #stablehlo.axis_ref<name = \"x\">]");
         assert!(error(XY, &twice).contains("twice"));
         assert!(error(XY, r#"[#stablehlo.axis_ref<name = "y", sub_axis_info = (3)2>]"#).contains("divided"));
-    }
-
-    #[test]
-    fn meshes_are_read_in_every_form() {
-        let generic = r#""sdy.mesh"() {sym_name = "m", stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}, {name = "y", size = 3 : i64}], device_ids = dense<[0, 2, 1, 3, 4, 5]> : tensor<6xi64>}} : () -> ()"#;
-        let (name, mesh) = Mesh::define(generic).unwrap();
-        assert_eq!((name.as_str(), mesh.axes.len(), mesh.ids.len()), ("m", 2, 6));
-        let attribute = r#""sdy.mesh"() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "m"}> : () -> ()"#;
-        assert_eq!(Mesh::define(attribute).unwrap().1.axes, [("x".to_owned(), 2)]);
-        assert_eq!(Mesh::define("sdy.mesh @one = <[], device_ids=[5]>").unwrap().1.ids, [5]);
     }
 }

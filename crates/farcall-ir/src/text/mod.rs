@@ -1,18 +1,17 @@
 //! StableHLO text, in and out.
 //!
 //! ```text
-//! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ convert ─▶ Module
+//! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ attributes ─▶ Module
 //!                                                            table ──┤
-//! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ convert ◀────── Module
+//! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ attributes ◀────── Module
 //! ```
 //!
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
-//! - `convert`: operations from attribute dictionaries and back.
-//! - `normalize`: operations that become custom calls.
+//! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
 //!
 //! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
-//! `convert::write`.
+//! `attributes::write` and a row of `attributes::names`.
 //!
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
 //! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
@@ -22,14 +21,12 @@
 
 mod alias;
 mod attr;
-mod convert;
 mod dense;
 mod hooks;
 mod inst;
 mod lexer;
 mod mesh;
 mod names;
-mod normalize;
 mod parser;
 mod print;
 mod program;
@@ -130,6 +127,8 @@ pub fn op_names() -> Vec<&'static str> {
 pub fn show_dict(attrs: &AttrDict) -> String {
     show::Dict(attrs).to_string()
 }
+
+pub(crate) use show::Name as SymbolName;
 
 fn whole<T>(name: &str, text: &str, read: impl Fn(&mut Parser<'_>) -> Parsed<T>) -> Result<T, ProgramError> {
     let mut p = Parser::new(text);

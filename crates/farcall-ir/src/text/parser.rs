@@ -11,11 +11,11 @@ use farcall_sig::DType;
 use super::MAX_NESTING;
 use super::alias::Aliases;
 use super::lexer::{Tok, Token, next_token, unescape};
-use super::mesh::Mesh;
 use super::scope::Scope;
 use super::symbols::Symbols;
 use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::module::Func;
+use crate::sharding::Mesh;
 use crate::types::TensorType;
 
 /// Reading cannot go on from here; a diagnostic says why.

@@ -4,11 +4,13 @@
 
 use std::fmt::Write;
 
-use super::convert;
+use farcall_sig::DType;
+
 use super::names::{Names, number};
 use super::show::{Dict, Name, Quoted};
-use super::table::{self, Part, Types};
-use crate::attr::{Attr, AttrDict};
+use super::table::{self, Part, Syntax, Types};
+use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attributes;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
@@ -26,6 +28,9 @@ pub(super) fn module(m: &Module) -> String {
         put(&mut out, format_args!(" attributes {}", Dict(&m.attrs)));
     }
     out.push_str(" {\n");
+    for mesh in &m.meshes {
+        put(&mut out, format_args!("  {mesh}\n"));
+    }
     for func in m.funcs() {
         let mut p = Printer { out, module: m, func, names: number(func), indent: 1 };
         p.func();
@@ -33,6 +38,14 @@ pub(super) fn module(m: &Module) -> String {
     }
     out.push_str("}\n");
     out
+}
+
+/// The entry of the operation that a custom call was read from, if that has another name.
+fn own_syntax(inst: Inst<'_>) -> Option<&'static Syntax> {
+    match inst.op() {
+        Op::CustomCall(call) => Syntax::of_call(call),
+        _ => None,
+    }
 }
 
 /// Writing to a string does not fail.
@@ -168,24 +181,31 @@ impl<'a> Printer<'a> {
             (Op::Return, 2, true) => "return",
             (Op::Return, 2, false) => "func.return",
             (Op::Call { .. }, 2, true) => "call",
-            (op, _, _) => op.name(),
+            (op, _, _) => own_syntax(inst).map_or(op.name(), |own| own.name),
         }
+    }
+
+    /// The attributes that are part of the operation.
+    fn attrs_of(&self, inst: Inst<'_>) -> AttrDict {
+        if own_syntax(inst).is_some() { AttrDict::new() } else { attributes::write(inst.op(), self.module) }
     }
 
     fn pretty(&mut self, inst: Inst<'a>) -> Printed {
         if !inst.captures().is_empty() {
             return Err(NotPretty);
         }
+        let name = self.name_of(inst, true);
         let form = table::lookup(inst.op().name()).map_or(&[][..], |s| s.form);
-        if form.is_empty() {
+        let form = if let Some(own) = own_syntax(inst) { own.form } else { form };
+        let silent = !form.iter().any(|part| matches!(part, Part::Types(_) | Part::Hook(_)));
+        if form.is_empty() || (silent && !inst.results().is_empty()) {
             return Err(NotPretty);
         }
-        let mut attrs = convert::write(inst.op(), self.module);
+        let mut attrs = self.attrs_of(inst);
         for (key, value) in inst.attrs() {
             attrs.entry(key.clone()).or_insert_with(|| value.clone());
         }
         let mut view = View { inst, operands: inst.operands(), attrs, regions_done: false };
-        let name = self.name_of(inst, true);
         self.out.push_str(name);
         let tight = match form.first() {
             Some(Part::Lit(l)) => l.starts_with('('),
@@ -230,16 +250,21 @@ impl<'a> Printer<'a> {
                 let ints = view.take(key)?.as_i64_list().ok_or(NotPretty)?;
                 self.put(format_args!("{ints:?}"));
             }
-            Part::Int(key, _) => {
-                let v = view.take(key)?.as_i64().ok_or(NotPretty)?;
-                self.put(format_args!("{v}"));
-            }
+            Part::Int(key, dtype) => match view.take(key)? {
+                Attr::Int(v, IntKind::Typed(of)) if of == *dtype => self.put(format_args!("{v}")),
+                _ => return Err(NotPretty),
+            },
             Part::Flag(key) => {
                 let v = view.take(key)?.as_bool().ok_or(NotPretty)?;
                 self.put(format_args!("{v}"));
             }
             Part::Float(key) => {
-                let text = view.take(key)?.to_string();
+                let attr = view.take(key)?;
+                let finite = attr.as_f64().is_some_and(f64::is_finite);
+                if !finite || !matches!(attr, Attr::Float(_, DType::F64)) {
+                    return Err(NotPretty);
+                }
+                let text = attr.to_string();
                 self.out.push_str(text.split(" : ").next().unwrap_or(&text));
             }
             Part::Keyword(key, _) => match view.take(key)? {
@@ -314,6 +339,7 @@ impl<'a> Printer<'a> {
             (Types::Tuple, [Type::Tuple(parts)]) => parts.iter().eq(operands.iter().copied()),
             (Types::Pairs, _) => operands == results,
             (Types::Operands, []) => true,
+            (Types::SameOperands, []) => !operands.is_empty() && operands.iter().all(|o| *o == operands[0]),
             (Types::Bare, _) => !operands.is_empty(),
             _ => false,
         };
@@ -321,6 +347,7 @@ impl<'a> Printer<'a> {
             Types::Same | Types::Result | Types::Complex | Types::Tuple if short => {
                 self.put(format_args!(" : {}", results[0]));
             }
+            Types::SameOperands if short => self.put(format_args!(" : {}", operands[0])),
             Types::Select if short => self.put(format_args!(" : {}, {}", operands[0], results[0])),
             Types::Function | Types::Same | Types::Select | Types::Complex => {
                 self.function(&operands, &results)
@@ -364,7 +391,7 @@ impl<'a> Printer<'a> {
         self.put(format_args!("\"{}\"(", self.name_of(inst, false)));
         self.values(inst.operands());
         self.out.push(')');
-        let attrs = convert::write(inst.op(), self.module);
+        let attrs = self.attrs_of(inst);
         if !attrs.is_empty() {
             self.put(format_args!(" <{}>", Dict(&attrs)));
         }

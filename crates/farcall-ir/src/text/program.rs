@@ -4,16 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::lexer::Tok;
-use super::mesh::Mesh;
 use super::parser::{Parsed, Parser, or_list, span};
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};
 use crate::module::{Func, FuncId, Module};
+use crate::sharding::{Mesh, NamedMesh};
 use crate::types::Type;
-
-/// Dialects whose top-level operations describe devices and change nothing about values.
-const INERT: [&str; 1] = ["sdy."];
 
 impl<'s> Parser<'s> {
     /// A whole text: a module, or functions without one.
@@ -149,12 +146,13 @@ impl<'s> Parser<'s> {
                 module.add_func(func);
                 Ok(())
             }
-            Tok::Word | Tok::Str if INERT.iter().any(|d| text.trim_start_matches('"').starts_with(d)) => {
-                self.skip_item();
-                if text.trim_matches('"') == "sdy.mesh" {
-                    self.meshes.extend(Mesh::define(self.slice(t.start, self.pos())));
-                }
-                Ok(())
+            Tok::Word if text == "sdy.mesh" => {
+                self.bump();
+                self.pretty_mesh(module)
+            }
+            Tok::Str if text == "\"sdy.mesh\"" => {
+                self.bump();
+                self.generic_mesh(module)
             }
             Tok::Word | Tok::Str if matches!(text.trim_matches('"'), "module" | "builtin.module") => {
                 self.fail("parse", span(t), "modules inside of modules are not supported")
@@ -182,6 +180,58 @@ impl<'s> Parser<'s> {
             }
             _ => self.expected("`func.func` or `module`"),
         }
+    }
+
+    /// `@name = <["x"=2]> {…}`
+    fn pretty_mesh(&mut self, module: &mut Module) -> Parsed<()> {
+        let at = self.peek();
+        let name = self.symbol()?;
+        self.expect(b'=')?;
+        let mesh = Mesh::read(self.balanced()?);
+        let mut attrs = AttrDict::new();
+        self.optional_dict(&mut attrs)?;
+        self.trailing_loc()?;
+        self.define_mesh(module, name, mesh, attrs, span(at))
+    }
+
+    /// `() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "name"}> {…} : () -> ()`; older programs have the axes in an
+    /// attribute `stablehlo.mesh`.
+    fn generic_mesh(&mut self, module: &mut Module) -> Parsed<()> {
+        let at = self.peek();
+        let mut attrs = AttrDict::new();
+        self.literal("()")?;
+        self.properties(&mut attrs)?;
+        self.optional_dict(&mut attrs)?;
+        self.literal(": () -> ()")?;
+        self.trailing_loc()?;
+        let Some(name) = self.take_name(&mut attrs, "sym_name") else {
+            return self.fail("attribute", span(at), "sdy.mesh: attribute `sym_name` is missing");
+        };
+        let mesh = match attrs.remove("mesh") {
+            Some(Attr::Dialect(d)) if d.name == "sdy.mesh" => Mesh::read(&d.text),
+            Some(_) => None,
+            None => attrs.get("stablehlo.mesh").and_then(Mesh::of_dict),
+        };
+        self.define_mesh(module, name, mesh, attrs, span(at))
+    }
+
+    fn define_mesh(
+        &mut self,
+        module: &mut Module,
+        name: String,
+        mesh: Option<Mesh>,
+        attrs: AttrDict,
+        at: Span,
+    ) -> Parsed<()> {
+        let Some(mesh) = mesh else {
+            let message = format!("a mesh is written <[\"axis\"=2, …]>, and so is not that of @{name}");
+            return self.fail("attribute", at, message);
+        };
+        if self.meshes.insert(name.clone(), mesh.clone()).is_some() {
+            self.report(Diagnostic::new("redefinition", at, format!("mesh @{name} is already defined")));
+        }
+        module.meshes.push(NamedMesh { name, mesh, attrs });
+        Ok(())
     }
 
     /// Goes on behind an item: where a line begins with another one, or at the `}` that closes the

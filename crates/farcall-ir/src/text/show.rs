@@ -69,6 +69,8 @@ impl Display for Attr {
             }
             Attr::Type(ty) => write!(f, "{ty}"),
             Attr::Dialect(d) => write_dialect(f, d),
+            Attr::Sharding(sharding) => write!(f, "#sdy.sharding<{sharding}>"),
+            Attr::ShardingPerValue(shardings) => crate::sharding::write_per_value(f, shardings),
         }
     }
 }
@@ -109,7 +111,7 @@ impl Display for Dict<'_> {
 }
 
 /// A name, in quotes where it needs them.
-pub(super) struct Name<'a>(pub(super) &'a str);
+pub(crate) struct Name<'a>(pub(crate) &'a str);
 
 impl Display for Name<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::attributes;
 use crate::diag::Span;
 use crate::module::FuncId;
 
@@ -13,6 +14,12 @@ pub(super) struct Symbols {
     names: Vec<String>,
     /// Uses of names that must exist, and where they are.
     uses: Vec<(FuncId, Span)>,
+}
+
+impl attributes::Symbols for Symbols {
+    fn func(&mut self, name: &str) -> FuncId {
+        self.id(name)
+    }
 }
 
 impl Symbols {

@@ -1,7 +1,7 @@
 //! The syntax table: one entry for each operation.
 //!
-//! An entry gives the operation's name, its pretty form as a list of [`Part`]s, and how its attributes
-//! make the operation. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret
+//! An entry gives the operation's name and its pretty form as a list of [`Part`]s; how its attributes make the
+//! operation is in [`crate::attributes`]. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret
 //! the list, so that what one writes the other reads. An entry without parts has only MLIR's generic
 //! form. What a list cannot say is a [`Hook`]: a pair of functions, in [`super::hooks`].
 
@@ -10,10 +10,8 @@ use std::sync::LazyLock;
 
 use farcall_sig::DType;
 
-use super::convert::{self, Bad, Fields};
 use super::hooks::{self, Hook};
-use super::normalize::{self, Check};
-use crate::op::{Binary, Broadcasted, Derived, Op, Unary};
+use crate::op::{Binary, Broadcasted, CustomCall, Unary};
 
 /// How an operation is written and read.
 pub(super) struct Syntax {
@@ -21,21 +19,16 @@ pub(super) struct Syntax {
     pub(super) name: &'static str,
     /// What stands behind the name in the pretty form.
     pub(super) form: &'static [Part],
-    /// What its attributes mean.
+    /// What is read.
     pub(super) read: Read,
 }
 
-/// How attributes become an operation.
+/// What is read.
 pub(super) enum Read {
-    Op(fn(&mut Fields<'_>) -> Result<Op, Bad>),
-    Unary(Unary),
-    Binary(Binary),
-    /// The same with operands of different shapes.
-    Broadcasting(Binary),
-    /// An operation of the `check` dialect, which becomes a custom call.
-    Check(Check),
-    /// An operation that means nothing here.
-    Nothing,
+    /// The operation that [`crate::attributes`] makes of its attributes.
+    Op,
+    /// An operation of another dialect: a custom call of that name, whose attributes are the instruction's.
+    Call { has_side_effect: bool },
 }
 
 /// A piece of a pretty form.
@@ -115,7 +108,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
         let unary = Unary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),
             form: if op.is_chlo() { CHLO_UNARY } else { UNARY },
-            read: Read::Unary(op),
+            read: Read::Op,
         });
         let binary = Binary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),
@@ -124,22 +117,16 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|
                 _ if op.is_chlo() => CHLO_BINARY,
                 _ => BINARY,
             },
-            read: Read::Binary(op),
+            read: Read::Op,
         });
         let broadcasting = Broadcasted::binary().map(|op| Syntax {
             name: op.info().broadcasting.name,
             form: BROADCASTING,
-            read: Read::Broadcasting(op),
+            read: Read::Op,
         });
         unary.chain(binary).chain(broadcasting).collect()
     });
-    ELEMENTWISE
-        .iter()
-        .chain(OPS)
-        .chain(normalize::CHECKS)
-        .chain(normalize::NOTHINGS)
-        .map(|s| (s.name, s))
-        .collect()
+    ELEMENTWISE.iter().chain(OPS).chain(CALLS).map(|s| (s.name, s)).collect()
 });
 
 use Part::{
@@ -164,12 +151,8 @@ const ONE: &[Part] = &[Operand, Dict, FUNCTION];
 /// Only the generic form.
 const GENERIC: &[Part] = &[];
 
-const fn op(
-    name: &'static str,
-    form: &'static [Part],
-    read: fn(&mut Fields<'_>) -> Result<Op, Bad>,
-) -> Syntax {
-    Syntax { name, form, read: Read::Op(read) }
+const fn op(name: &'static str, form: &'static [Part]) -> Syntax {
+    Syntax { name, form, read: Read::Op }
 }
 
 static OPS: &[Syntax] = &[
@@ -186,57 +169,35 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-        convert::elementwise::read_compare,
     ),
-    op(
-        "stablehlo.select",
-        &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Part::Types(Select)],
-        |_| Ok(Op::Select),
-    ),
-    op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME], |_| Ok(Op::Clamp)),
-    op("stablehlo.convert", UNARY, |_| Ok(Op::Convert)),
-    op("stablehlo.bitcast_convert", ONE, |_| Ok(Op::BitcastConvert)),
-    op(
-        "stablehlo.reduce_precision",
-        &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME],
-        convert::elementwise::read_reduce_precision,
-    ),
-    op("stablehlo.uniform_quantize", ONE, |_| Ok(Op::UniformQuantize)),
-    op("stablehlo.uniform_dequantize", ONE, |_| Ok(Op::UniformDequantize)),
+    op("stablehlo.select", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Part::Types(Select)]),
+    op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME]),
+    op("stablehlo.convert", UNARY),
+    op("stablehlo.bitcast_convert", ONE),
+    op("stablehlo.reduce_precision", &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME]),
+    op("stablehlo.uniform_quantize", ONE),
+    op("stablehlo.uniform_dequantize", ONE),
     // data
-    op("stablehlo.constant", &[H(&hooks::CONSTANT)], convert::data::read_constant),
-    op("chlo.constant", &[H(&hooks::CONSTANT)], convert::data::read_constant),
-    op(
-        "stablehlo.iota",
-        &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Part::Types(ResultType)],
-        |f| Ok(Op::Iota { dim: f.usize("iota_dimension")? }),
-    ),
+    op("stablehlo.constant", &[H(&hooks::CONSTANT)]),
+    op("chlo.constant", &[H(&hooks::CONSTANT)]),
+    op("stablehlo.iota", &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Part::Types(ResultType)]),
     op(
         "stablehlo.dynamic_iota",
         &[Operand, Lit(", dim = "), Int("iota_dimension", DType::S64), Dict, FUNCTION],
-        |f| Ok(Op::DynamicIota { dim: f.usize("iota_dimension")? }),
     ),
     op(
         "stablehlo.broadcast_in_dim",
         &[Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
-        |f| Ok(Op::BroadcastInDim { dims: f.usizes("broadcast_dimensions")? }),
     ),
     op(
         "stablehlo.dynamic_broadcast_in_dim",
         &[Operand, Lit(", "), Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
-        |f| Ok(Op::DynamicBroadcastInDim { dims: f.usizes("broadcast_dimensions")? }),
     ),
-    op("stablehlo.reshape", ONE, |_| Ok(Op::Reshape)),
-    op("stablehlo.dynamic_reshape", CALL_LIKE, |_| Ok(Op::DynamicReshape)),
-    op("stablehlo.transpose", &[Operand, Lit(", dims = "), Ints("permutation"), Dict, FUNCTION], |f| {
-        Ok(Op::Transpose { permutation: f.usizes("permutation")? })
-    }),
-    op("stablehlo.slice", &[Operand, Lit(" "), H(&hooks::SLICE), Dict, FUNCTION], convert::data::read_slice),
-    op(
-        "stablehlo.concatenate",
-        &[Operands, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
-        |f| Ok(Op::Concatenate { dim: f.usize("dimension")? }),
-    ),
+    op("stablehlo.reshape", ONE),
+    op("stablehlo.dynamic_reshape", CALL_LIKE),
+    op("stablehlo.transpose", &[Operand, Lit(", dims = "), Ints("permutation"), Dict, FUNCTION]),
+    op("stablehlo.slice", &[Operand, Lit(" "), H(&hooks::SLICE), Dict, FUNCTION]),
+    op("stablehlo.concatenate", &[Operands, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION]),
     op(
         "stablehlo.pad",
         &[
@@ -252,41 +213,34 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-        convert::data::read_pad,
     ),
-    op("stablehlo.dynamic_pad", CALL_LIKE, |_| Ok(Op::DynamicPad)),
-    op("stablehlo.reverse", &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME], |f| {
-        Ok(Op::Reverse { dims: f.usizes("dimensions")? })
-    }),
+    op("stablehlo.dynamic_pad", CALL_LIKE),
+    op("stablehlo.reverse", &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME]),
     op(
         "stablehlo.get_dimension_size",
         &[Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
-        |f| Ok(Op::GetDimensionSize { dim: f.usize("dimension")? }),
     ),
     op(
         "stablehlo.set_dimension_size",
         &[Operand, Lit(", "), Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
-        |f| Ok(Op::SetDimensionSize { dim: f.usize("dimension")? }),
     ),
     // indexing
     op(
-        "stablehlo.dynamic_slice",
-        // A tensor of rank 0 has no start indices, but still both commas.
+        "stablehlo.dynamic_slice", // A tensor of rank 0 has no start indices, but still both commas.
         &[Operand, Lit(", "), Operands, Lit(", sizes = "), Ints("slice_sizes"), Dict, FUNCTION],
-        |f| Ok(Op::DynamicSlice { sizes: f.usizes("slice_sizes")? }),
     ),
-    op("stablehlo.dynamic_update_slice", CALL_LIKE, |_| Ok(Op::DynamicUpdateSlice)),
-    op("stablehlo.real_dynamic_slice", CALL_LIKE, |_| Ok(Op::RealDynamicSlice)),
-    op("stablehlo.gather", GENERIC, convert::indexing::read_gather),
-    op("stablehlo.dynamic_gather", GENERIC, convert::indexing::read_dynamic_gather),
-    op("stablehlo.scatter", GENERIC, convert::indexing::read_scatter),
+    op("stablehlo.dynamic_update_slice", CALL_LIKE),
+    op("stablehlo.real_dynamic_slice", CALL_LIKE),
+    op("stablehlo.gather", GENERIC),
+    op("stablehlo.dynamic_gather", GENERIC),
+    op("stablehlo.scatter", GENERIC),
     // reduction
-    op("stablehlo.reduce", &[H(&hooks::REDUCE)], |f| Ok(Op::Reduce { dims: f.usizes("dimensions")? })),
-    op("stablehlo.reduce_window", GENERIC, convert::reduction::read_reduce_window),
-    op("stablehlo.select_and_scatter", GENERIC, convert::reduction::read_select_and_scatter),
-    op("stablehlo.map", GENERIC, |f| Ok(Op::Map { dims: f.usizes("dimensions")? })),
-    op("chlo.scan", &[H(&hooks::SCAN)], convert::reduction::read_scan),
-    op("stablehlo.sort", GENERIC, convert::reduction::read_sort),
+    op("stablehlo.reduce", &[H(&hooks::REDUCE)]),
+    op("stablehlo.reduce_window", GENERIC),
+    op("stablehlo.select_and_scatter", GENERIC),
+    op("stablehlo.map", GENERIC),
+    op("chlo.scan", &[H(&hooks::SCAN)]),
+    op("stablehlo.sort", GENERIC),
     op(
         "chlo.top_k",
         &[
@@ -300,13 +254,11 @@ static OPS: &[Syntax] = &[
             Dict,
             Part::Types(Bare),
         ],
-        |f| Ok(Op::TopK { k: f.usize("k")? }),
     ),
     // contraction
     op(
         "stablehlo.dot_general",
         &[Operand, Lit(", "), Operand, Lit(", "), H(&hooks::DOT_DIMS), Dict, FUNCTION],
-        convert::contraction::read_dot_general,
     ),
     op(
         "stablehlo.convolution",
@@ -321,14 +273,11 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-        convert::contraction::read_convolution,
     ),
-    op("stablehlo.dynamic_conv", GENERIC, convert::contraction::read_dynamic_convolution),
+    op("stablehlo.dynamic_conv", GENERIC),
     // linalg
-    op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME], |f| {
-        Ok(Op::Cholesky { lower: f.flag("lower")? })
-    }),
-    op("stablehlo.triangular_solve", GENERIC, convert::linalg::read_triangular_solve),
+    op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME]),
+    op("stablehlo.triangular_solve", GENERIC),
     op(
         "stablehlo.fft",
         &[
@@ -340,13 +289,11 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-        convert::linalg::read_fft,
     ),
     // random
     op(
         "stablehlo.rng_bit_generator",
         &[Operand, Lit(", algorithm = "), Keyword("rng_algorithm", "rng_algorithm"), Dict, FUNCTION],
-        convert::random::read_rng_bit_generator,
     ),
     op(
         "stablehlo.rng",
@@ -357,103 +304,82 @@ static OPS: &[Syntax] = &[
             Dict,
             FUNCTION,
         ],
-        convert::random::read_rng,
     ),
     // control
-    op("stablehlo.if", GENERIC, |_| Ok(Op::If)),
-    op("stablehlo.case", GENERIC, |_| Ok(Op::Case)),
-    op("stablehlo.while", &[H(&hooks::WHILE)], |_| Ok(Op::While)),
-    op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION], |f| {
-        Ok(Op::Call { callee: f.func("callee")? })
-    }),
-    op(
-        "stablehlo.composite",
-        &[Text("name"), Lit(" "), Operands, Dict, FUNCTION],
-        convert::control::read_composite,
-    ),
-    op("stablehlo.return", &[Operands, Dict, Part::Types(Types::Operands)], |_| Ok(Op::Return)),
-    op("func.return", &[Operands, Dict, Part::Types(Types::Operands)], |_| Ok(Op::Return)),
-    op("stablehlo.optimization_barrier", &[Operands, Dict, Part::Types(Pairs)], |_| {
-        Ok(Op::OptimizationBarrier)
-    }),
-    op("stablehlo.after_all", &[Operands, Dict, SAME], |_| Ok(Op::AfterAll)),
-    op("stablehlo.create_token", &[Dict, Part::Types(ResultType)], |_| Ok(Op::CreateToken)),
-    op("stablehlo.tuple", &[Operands, Dict, Part::Types(Tuple)], |_| Ok(Op::Tuple)),
+    op("stablehlo.if", GENERIC),
+    op("stablehlo.case", GENERIC),
+    op("stablehlo.while", &[H(&hooks::WHILE)]),
+    op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
+    op("stablehlo.composite", &[Text("name"), Lit(" "), Operands, Dict, FUNCTION]),
+    op("stablehlo.return", &[Operands, Dict, Part::Types(Types::Operands)]),
+    op("func.return", &[Operands, Dict, Part::Types(Types::Operands)]),
+    op("stablehlo.optimization_barrier", &[Operands, Dict, Part::Types(Pairs)]),
+    op("stablehlo.after_all", &[Operands, Dict, SAME]),
+    op("stablehlo.create_token", &[Dict, Part::Types(ResultType)]),
+    op("stablehlo.tuple", &[Operands, Dict, Part::Types(Tuple)]),
     op(
         "stablehlo.get_tuple_element",
         &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
-        |f| Ok(Op::GetTupleElement { index: f.usize("index")? }),
     ),
-    op("stablehlo.async_start", GENERIC, |_| Ok(Op::AsyncStart)),
-    op("stablehlo.async_done", GENERIC, |_| Ok(Op::AsyncDone)),
-    op("stablehlo.infeed", GENERIC, convert::control::read_infeed),
-    op("stablehlo.outfeed", GENERIC, convert::control::read_outfeed),
-    op("stablehlo.send", GENERIC, convert::control::read_send),
-    op("stablehlo.recv", GENERIC, convert::control::read_recv),
-    op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::PartitionId)),
-    op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)], |_| Ok(Op::ReplicaId)),
-    op(
-        "sdy.sharding_constraint",
-        &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME],
-        normalize::read_sharding_constraint,
-    ),
+    op("stablehlo.async_start", GENERIC),
+    op("stablehlo.async_done", GENERIC),
+    op("stablehlo.infeed", GENERIC),
+    op("stablehlo.outfeed", GENERIC),
+    op("stablehlo.send", GENERIC),
+    op("stablehlo.recv", GENERIC),
+    op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)]),
+    op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)]),
     // collective
-    op("stablehlo.all_gather", GENERIC, convert::collective::read_all_gather),
-    op("stablehlo.all_reduce", GENERIC, convert::collective::read_all_reduce),
-    op("stablehlo.reduce_scatter", GENERIC, convert::collective::read_reduce_scatter),
-    op("stablehlo.all_to_all", GENERIC, convert::collective::read_all_to_all),
-    op("stablehlo.collective_broadcast", GENERIC, convert::collective::read_collective_broadcast),
-    op("stablehlo.collective_reduce", GENERIC, convert::collective::read_collective_reduce),
-    op("stablehlo.collective_permute", GENERIC, convert::collective::read_collective_permute),
+    op("stablehlo.all_gather", GENERIC),
+    op("stablehlo.all_reduce", GENERIC),
+    op("stablehlo.reduce_scatter", GENERIC),
+    op("stablehlo.all_to_all", GENERIC),
+    op("stablehlo.collective_broadcast", GENERIC),
+    op("stablehlo.collective_reduce", GENERIC),
+    op("stablehlo.collective_permute", GENERIC),
     // derived
-    op(
-        "stablehlo.broadcast",
-        &[Operand, Lit(", sizes = "), Ints("broadcast_sizes"), Dict, FUNCTION],
-        convert::derived::read_broadcast,
-    ),
-    op("chlo.broadcast_compare", BROADCASTING, convert::derived::read_broadcast_compare),
-    op(
-        "chlo.broadcast_select",
-        &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, FUNCTION],
-        convert::derived::read_broadcast_select,
-    ),
-    op("chlo.constant_like", GENERIC, convert::derived::read_constant_like),
-    op(
-        "stablehlo.dot",
-        &[Operand, Lit(", "), Operand, H(&hooks::PRECISION), Dict, FUNCTION],
-        convert::derived::read_dot,
-    ),
+    op("stablehlo.broadcast", &[Operand, Lit(", sizes = "), Ints("broadcast_sizes"), Dict, FUNCTION]),
+    op("chlo.broadcast_compare", BROADCASTING),
+    op("chlo.broadcast_select", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, FUNCTION]),
+    op("chlo.constant_like", GENERIC),
+    op("stablehlo.dot", &[Operand, Lit(", "), Operand, H(&hooks::PRECISION), Dict, FUNCTION]),
     op(
         "stablehlo.einsum",
         &[Operand, Lit(", "), Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION],
-        convert::derived::read_einsum,
     ),
-    op(
-        "stablehlo.unary_einsum",
-        &[Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION],
-        convert::derived::read_unary_einsum,
-    ),
-    op("stablehlo.torch_index_select", GENERIC, convert::derived::read_index_select),
-    op("stablehlo.batch_norm_inference", GENERIC, |f| {
-        Ok(Op::Derived(Derived::BatchNormInference(convert::derived::read_batch_norm(f)?)))
-    }),
-    op("stablehlo.batch_norm_training", GENERIC, |f| {
-        Ok(Op::Derived(Derived::BatchNormTraining(convert::derived::read_batch_norm(f)?)))
-    }),
-    op("stablehlo.batch_norm_grad", GENERIC, |f| {
-        Ok(Op::Derived(Derived::BatchNormGrad(convert::derived::read_batch_norm(f)?)))
-    }),
-    op("chlo.ragged_dot", GENERIC, convert::derived::read_ragged_dot),
+    op("stablehlo.unary_einsum", &[Operand, Lit(", config = "), Text("einsum_config"), Dict, FUNCTION]),
+    op("stablehlo.torch_index_select", GENERIC),
+    op("stablehlo.batch_norm_inference", GENERIC),
+    op("stablehlo.batch_norm_training", GENERIC),
+    op("stablehlo.batch_norm_grad", GENERIC),
+    op("chlo.ragged_dot", GENERIC),
     // call
-    op(
-        "stablehlo.custom_call",
-        &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION],
-        convert::call::read_custom_call,
+    op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
+];
+
+/// Operations of dialects that are none of ours, which say something about a program rather than compute.
+/// [`crate::normalize`] knows what they mean.
+static CALLS: &[Syntax] = &[
+    call("check.expect_eq", CHECK, true),
+    call("check.expect_eq_const", CHECK_CONST, true),
+    call("check.expect_almost_eq", CHECK, true),
+    call("check.expect_almost_eq_const", CHECK_CONST, true),
+    call("check.expect_close", CHECK_CLOSE, true),
+    call("check.expect_close_const", CHECK_CONST, true),
+    call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
+    call(
+        "sdy.sharding_group",
+        &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],
+        true,
     ),
 ];
 
+const fn call(name: &'static str, form: &'static [Part], has_side_effect: bool) -> Syntax {
+    Syntax { name, form, read: Read::Call { has_side_effect } }
+}
+
 /// The forms of the `check` dialect.
-pub(super) const CHECK: &[Part] = &[
+const CHECK: &[Part] = &[
     Operand,
     Lit(", "),
     Operand,
@@ -461,9 +387,9 @@ pub(super) const CHECK: &[Part] = &[
     Dict,
     Part::Types(Types::SameOperands),
 ];
-pub(super) const CHECK_CONST: &[Part] =
+const CHECK_CONST: &[Part] =
     &[Operand, Lit(", "), Value("value"), Optional(&[Lit(", tolerance = "), Float("tolerance")]), Dict];
-pub(super) const CHECK_CLOSE: &[Part] = &[
+const CHECK_CLOSE: &[Part] = &[
     Operand,
     Lit(", "),
     Operand,
@@ -473,15 +399,33 @@ pub(super) const CHECK_CLOSE: &[Part] = &[
     Part::Types(Types::Operands),
 ];
 
+impl Syntax {
+    /// The call that an operation of another dialect is read as.
+    pub(super) fn call(&self) -> Option<CustomCall> {
+        match self.read {
+            Read::Call { has_side_effect } => {
+                Some(CustomCall { has_side_effect, ..CustomCall::new(self.name) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The entry of the operation that a call is read from, if it has an own one.
+    pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
+        lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::attributes;
     use crate::op::info;
 
     /// What is read as another operation than its name says.
-    const OTHER_NAMES: [&str; 3] = ["func.return", "sdy.sharding_constraint", "chlo.constant"];
+    const OTHER_NAMES: [&str; 2] = ["func.return", "chlo.constant"];
 
     #[test]
     fn every_operation_is_declared_once_and_has_a_form() {
@@ -489,14 +433,13 @@ mod tests {
         let once: BTreeSet<&str> = declared.iter().copied().collect();
         assert_eq!(declared.len(), once.len(), "an operation is declared twice");
         let written: BTreeSet<&str> = names()
-            .filter(|name| !matches!(TABLE[name].read, Read::Check(_) | Read::Nothing))
+            .filter(|name| TABLE[name].call().is_none())
             .filter(|name| !OTHER_NAMES.contains(name))
             .collect();
         assert_eq!(once, written);
-        assert_eq!(
-            TABLE.len(),
-            ELEMENTWISE_COUNT + OPS.len() + normalize::CHECKS.len() + normalize::NOTHINGS.len()
-        );
+        assert_eq!(TABLE.len(), ELEMENTWISE_COUNT + OPS.len() + CALLS.len());
+        let read = names().filter(|name| TABLE[name].call().is_none());
+        assert_eq!(read.collect::<BTreeSet<&str>>(), attributes::names().collect());
     }
 
     /// Unary and binary functions; all but one of these have a form that broadcasts.

@@ -3,6 +3,7 @@
 //! The specification numbers no constraints for them, so the codes are our own.
 
 use crate::infer::Cx;
+use crate::normalize;
 use crate::op::{CallConfig, CustomCall, OutputAlias};
 use crate::types::Type;
 
@@ -15,6 +16,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
             "the tensors of `farcall.types` must be the operands and results".to_owned()
         });
     }
+    disguised(cx, op);
     layouts(cx, op);
     for alias in &op.aliases {
         output_alias(cx, op, alias);
@@ -35,6 +37,31 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
         }
         _ => {}
     }
+}
+
+/// Calls that stand for something else (see [`crate::normalize`]), where that needs more than a call does.
+fn disguised(cx: &mut Cx<'_>, op: &CustomCall) {
+    if normalize::has_constant(&op.target) {
+        let found = normalize::constant(cx.inst.attrs()).is_some();
+        cx.check(found, "check-value", || {
+            format!("attribute `value` of {} must be dense<…> of a tensor", op.target)
+        });
+    }
+    if op.target == "sdy.sharding_constraint" {
+        let (from, to) = (operands(cx, op), results(cx, op));
+        cx.check(from.len() == 1 && from == to, "sharding-constraint", || {
+            format!(
+                "a sharding constraint must have one operand, and a result of its type, found {} and {}",
+                list(&from),
+                list(&to)
+            )
+        });
+    }
+}
+
+fn list(types: &[Type]) -> String {
+    let types: Vec<String> = types.iter().map(Type::to_string).collect();
+    format!("({})", types.join(", "))
 }
 
 /// The types of the operands, as the program has them.

@@ -21,7 +21,8 @@
 //! - Every instruction has the operands, results and regions of its operation (`operand-count`,
 //!   `operand-kind`, `result-count`, `result-kind`, `region-count`), and satisfies the constraints of
 //!   the specification. A custom call's layouts, aliases, computations and configuration fit its
-//!   types (`custom-call-layout`, `custom-call-alias`, `custom-call-config`).
+//!   types (`custom-call-layout`, `custom-call-alias`, `custom-call-config`). So does what a call means that
+//!   is an operation in disguise ([`crate::normalize`]; `check-value`, `sharding-constraint`).
 //!
 //! It is as strict as StableHLO's own verifier: dynamic dimensions are compatible with every size,
 //! reducers may accumulate in wider types, quantized results may have scales of their own. The
@@ -51,9 +52,12 @@ mod structure;
 pub use callgraph::{MAX_CALL_DEPTH, MAX_INLINED};
 pub use run::{entry, require_static};
 
+use std::borrow::Cow;
+
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::infer::{self, Constants, Cx};
 use crate::module::{Inst, Module, Region};
+use crate::normalize;
 use crate::op::Op;
 
 /// Checks a module; see the module's documentation for what that covers.
@@ -62,6 +66,9 @@ use crate::op::Op;
 /// Every violation found, in the order of the source.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
     verify_either(module)?;
+    if let Cow::Owned(meant) = normalize::normalized(module) {
+        verify_either(&meant)?;
+    }
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {
         func.walk(&mut |inst| {

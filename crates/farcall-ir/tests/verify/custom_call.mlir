@@ -118,3 +118,26 @@ func.func @f(%a: tensor<2x3xf32>) {
   %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", api_version = -1 : i32}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
+// -----
+// [check-value] 2:3: attribute `value` of check.expect_eq_const must be dense<…> of a tensor
+// [check-value] 3:3: attribute `value` of check.expect_close_const must be dense<…> of a tensor
+// [sharding-constraint] 4:8: a sharding constraint must have one operand, and a result of its type, found (tensor<2xf32>) and (tensor<3xf32>)
+func.func @main(%x: tensor<2xf32>) {
+  stablehlo.custom_call @check.expect_eq_const(%x) {has_side_effect = true} : (tensor<2xf32>) -> ()
+  "check.expect_close_const"(%x) <{value = 1 : i32}> : (tensor<2xf32>) -> ()
+  %0 = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@mesh, [{}]>}> : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
+// -----
+// [chlo_top_k_c3] 5:10: result 0 must be tensor<4x3xf32>, found tensor<4x5xf32>
+// [chlo_erf_c1] 6:8: result must be tensor<4x8xf32>, found tensor<4x8xi32>
+// [call-type] 7:8: result 0 of @more is tensor<f32>, found tensor<i1>
+func.func @more(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
+  return %a : tensor<f32>
+}
+func.func @f(%x: tensor<4x8xf32>, %i: tensor<f32>) {
+  %0:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 3 : i64}} : (tensor<4x8xf32>) -> (tensor<4x5xf32>, tensor<4x3xi32>)
+  %1 = stablehlo.custom_call @mhlo.erf(%x) : (tensor<4x8xf32>) -> tensor<4x8xi32>
+  %2 = stablehlo.custom_call @ApproxTopK(%x, %i) {called_computations = [@more], mhlo.backend_config = {reduction_dim = 1 : i64}} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x3xf32>
+  return
+}

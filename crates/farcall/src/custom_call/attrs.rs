@@ -194,6 +194,9 @@ impl Memory {
             Attr::Unit => error("a unit attribute cannot be passed to a handler; write `true`"),
             Attr::Symbol(_) => error("a symbol cannot be passed to a handler; write its name as a string"),
             Attr::Type(_) => error("a type cannot be passed to a handler"),
+            Attr::Sharding(_) | Attr::ShardingPerValue(_) => {
+                error("a sharding cannot be passed to a handler")
+            }
             Attr::Dialect(d) => error(&format!("`#{}` cannot be passed to a handler", d.name)),
             Attr::Bool(_) | Attr::Int(..) | Attr::Float(..) => error("this number has no element type"),
         }

@@ -4,7 +4,7 @@ use super::{Bad, Fields, Put};
 use crate::attr::Attr;
 use crate::op::{FftKind, Op, TriangularSolve, TriangularTranspose};
 
-pub(in crate::text) fn read_triangular_solve(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_triangular_solve(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::TriangularSolve(TriangularSolve {
         left_side: f.flag("left_side")?,
         lower: f.flag("lower")?,
@@ -13,14 +13,14 @@ pub(in crate::text) fn read_triangular_solve(f: &mut Fields<'_>) -> Result<Op, B
     }))
 }
 
-pub(in crate::text) fn write_triangular_solve(op: &TriangularSolve, put: &mut Put<'_>) {
+pub(crate) fn write_triangular_solve(op: &TriangularSolve, put: &mut Put<'_>) {
     put("left_side", Attr::Bool(op.left_side));
     put("lower", Attr::Bool(op.lower));
     put("unit_diagonal", Attr::Bool(op.unit_diagonal));
     put("transpose_a", Attr::dialect("stablehlo.transpose", op.transpose_a.name()));
 }
 
-pub(in crate::text) fn read_fft(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_fft(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Fft {
         kind: f.keyword("fft_type", &FftKind::ALL, FftKind::name)?,
         length: f.usizes("fft_length")?,

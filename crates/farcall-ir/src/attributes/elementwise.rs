@@ -8,7 +8,7 @@ use crate::op::{Compare, CompareKind, Direction, Op};
 const DEFAULT_ACCURACY: &str = "DEFAULT";
 
 /// Takes out an accuracy that is the default one: it is as good as absent.
-pub(in crate::text) fn drop_default_accuracy(f: &mut Fields<'_>) {
+pub(crate) fn drop_default_accuracy(f: &mut Fields<'_>) {
     let is_default = match f.attrs.get("result_accuracy") {
         Some(Attr::Dialect(d)) => match d.params.get("mode") {
             Some(Attr::Dialect(mode)) => mode.text == DEFAULT_ACCURACY,
@@ -21,7 +21,7 @@ pub(in crate::text) fn drop_default_accuracy(f: &mut Fields<'_>) {
     }
 }
 
-pub(in crate::text) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
     read_comparison(f).map(Op::Compare)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn read_comparison(f: &mut Fields<'_>) -> Result<Compare, Bad> {
     Ok(Compare { direction, kind })
 }
 
-pub(in crate::text) fn write_compare(op: &Compare, put: &mut Put<'_>) {
+pub(crate) fn write_compare(op: &Compare, put: &mut Put<'_>) {
     let direction = Attr::dialect("stablehlo.comparison_direction", op.direction.name());
     put("comparison_direction", direction);
     if let Some(kind) = op.kind {
@@ -43,7 +43,7 @@ pub(in crate::text) fn write_compare(op: &Compare, put: &mut Put<'_>) {
     }
 }
 
-pub(in crate::text) fn read_reduce_precision(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_reduce_precision(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut bits = |key: &str| {
         let n = f.usize(key)?;
         u32::try_from(n).map_err(|_| format!("attribute `{key}` does not fit 32 bits"))

@@ -5,13 +5,13 @@ use super::{Bad, Fields, Put};
 use crate::attr::{Attr, AttrDict};
 use crate::op::{Gather, Op, Scatter};
 
-pub(in crate::text) fn read_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut gather = read_dimension_numbers(f)?;
     gather.slice_sizes = f.usizes("slice_sizes")?;
     Ok(Op::Gather(gather))
 }
 
-pub(in crate::text) fn read_dynamic_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_dynamic_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::DynamicGather(read_dimension_numbers(f)?))
 }
 
@@ -32,7 +32,7 @@ fn read_dimension_numbers(f: &mut Fields<'_>) -> Result<Gather, Bad> {
     Ok(gather)
 }
 
-pub(in crate::text) fn write_gather(op: &Gather, dynamic: bool, put: &mut Put<'_>) {
+pub(crate) fn write_gather(op: &Gather, dynamic: bool, put: &mut Put<'_>) {
     let text = params(&[
         ("offset_dims", &op.offset_dims),
         ("collapsed_slice_dims", &op.collapsed_slice_dims),
@@ -50,7 +50,7 @@ pub(in crate::text) fn write_gather(op: &Gather, dynamic: bool, put: &mut Put<'_
     }
 }
 
-pub(in crate::text) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut p = f.params("scatter_dimension_numbers")?;
     let scatter = Scatter {
         update_window_dims: list(&mut p, "update_window_dims")?,
@@ -66,7 +66,7 @@ pub(in crate::text) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Scatter(scatter))
 }
 
-pub(in crate::text) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {
+pub(crate) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {
     let text = params(&[
         ("update_window_dims", &op.update_window_dims),
         ("inserted_window_dims", &op.inserted_window_dims),

@@ -6,29 +6,29 @@ use crate::literal::Literal;
 use crate::op::collective::Channel;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, Op, ReduceScatter};
 
-pub(in crate::text) fn read_all_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_all_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::AllGather(AllGather { dim: f.usize("all_gather_dim")?, groups: read_groups(f)? }))
 }
 
-pub(in crate::text) fn write_all_gather(op: &AllGather, put: &mut Put<'_>) {
+pub(crate) fn write_all_gather(op: &AllGather, put: &mut Put<'_>) {
     put("all_gather_dim", i64_attr(op.dim));
     write_groups(&op.groups, put);
 }
 
-pub(in crate::text) fn read_all_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_all_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
     read_groups(f).map(Op::AllReduce)
 }
 
-pub(in crate::text) fn read_reduce_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_reduce_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::ReduceScatter(ReduceScatter { dim: f.usize("scatter_dimension")?, groups: read_groups(f)? }))
 }
 
-pub(in crate::text) fn write_reduce_scatter(op: &ReduceScatter, put: &mut Put<'_>) {
+pub(crate) fn write_reduce_scatter(op: &ReduceScatter, put: &mut Put<'_>) {
     put("scatter_dimension", i64_attr(op.dim));
     write_groups(&op.groups, put);
 }
 
-pub(in crate::text) fn read_all_to_all(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_all_to_all(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::AllToAll(AllToAll {
         split_dim: f.usize("split_dimension")?,
         concat_dim: f.usize("concat_dimension")?,
@@ -37,36 +37,36 @@ pub(in crate::text) fn read_all_to_all(f: &mut Fields<'_>) -> Result<Op, Bad> {
     }))
 }
 
-pub(in crate::text) fn write_all_to_all(op: &AllToAll, put: &mut Put<'_>) {
+pub(crate) fn write_all_to_all(op: &AllToAll, put: &mut Put<'_>) {
     put("split_dimension", i64_attr(op.split_dim));
     put("concat_dimension", i64_attr(op.concat_dim));
     put("split_count", i64_attr(op.split_count));
     write_groups(&op.groups, put);
 }
 
-pub(in crate::text) fn read_collective_broadcast(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_collective_broadcast(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let dynamic_root = read_unit(f, "has_dynamic_root")?;
     Ok(Op::CollectiveBroadcast(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
 }
 
-pub(in crate::text) fn read_collective_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_collective_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let dynamic_root = read_unit(f, "has_dynamic_root")?;
     Ok(Op::CollectiveReduce(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
 }
 
-pub(in crate::text) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put<'_>) {
+pub(crate) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put<'_>) {
     write_groups(&op.groups, put);
     if op.dynamic_root {
         put("has_dynamic_root", Attr::Unit);
     }
 }
 
-pub(in crate::text) fn read_collective_permute(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_collective_permute(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let pairs = read_table(f, "source_target_pairs")?;
     Ok(Op::CollectivePermute(CollectivePermute { pairs, channel: read_channel(f)? }))
 }
 
-pub(in crate::text) fn write_collective_permute(op: &CollectivePermute, put: &mut Put<'_>) {
+pub(crate) fn write_collective_permute(op: &CollectivePermute, put: &mut Put<'_>) {
     put("source_target_pairs", Attr::Dense(op.pairs.clone()));
     write_channel(op.channel, put);
 }
@@ -79,7 +79,7 @@ fn read_groups(f: &mut Fields<'_>) -> Result<Groups, Bad> {
     })
 }
 
-pub(in crate::text) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
+pub(crate) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
     put("replica_groups", Attr::Dense(groups.ids.clone()));
     write_channel(groups.channel, put);
     if groups.global_ids {

@@ -3,43 +3,51 @@
 
 use crate::attr::{Attr, AttrDict};
 use crate::module::FuncId;
-use crate::text::symbols::Symbols;
-use crate::types::{TensorType, Type};
+use crate::types::TensorType;
 
-/// The attributes of an operation that is being made, and the types around it.
-pub(in crate::text) struct Fields<'a> {
-    pub(in crate::text) attrs: &'a mut AttrDict,
-    pub(in crate::text) operand_types: Vec<&'a Type>,
-    pub(in crate::text) symbols: &'a mut Symbols,
+/// Numbers of functions, for a reader that meets their names before it has read all of them.
+pub trait Symbols {
+    /// The number that the function of a name has, or will have.
+    fn func(&mut self, name: &str) -> FuncId;
 }
 
-/// What is wrong with an attribute.
-pub(in crate::text) type Bad = String;
+/// The attributes of an operation that is being made, and what is known around it.
+pub struct Fields<'a> {
+    /// The attributes. Those that belong to the operation are taken out.
+    pub attrs: &'a mut AttrDict,
+    /// The type of an operand by its number, if there is one and it is a tensor.
+    pub operand: &'a dyn Fn(usize) -> Option<&'a TensorType>,
+    /// What gives functions their numbers.
+    pub symbols: &'a mut dyn Symbols,
+}
+
+/// What is wrong with an attribute: a sentence that names it.
+pub type Bad = String;
 
 impl Fields<'_> {
     /// The tensor type of an operand.
-    pub(in crate::text) fn operand(&self, i: usize) -> Option<&TensorType> {
-        self.operand_types.get(i).and_then(|t| t.tensor())
+    pub(crate) fn operand(&self, i: usize) -> Option<&TensorType> {
+        (self.operand)(i)
     }
 
-    pub(in crate::text) fn take(&mut self, key: &str) -> Option<Attr> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<Attr> {
         self.attrs.remove(key)
     }
 
-    pub(in crate::text) fn required(&mut self, key: &str) -> Result<Attr, Bad> {
+    pub(crate) fn required(&mut self, key: &str) -> Result<Attr, Bad> {
         self.take(key).ok_or_else(|| format!("attribute `{key}` is missing"))
     }
 
-    pub(in crate::text) fn usize(&mut self, key: &str) -> Result<usize, Bad> {
+    pub(crate) fn usize(&mut self, key: &str) -> Result<usize, Bad> {
         let attr = self.required(key)?;
         to_usize(key, &attr)
     }
 
-    pub(in crate::text) fn usize_or(&mut self, key: &str, default: usize) -> Result<usize, Bad> {
+    pub(crate) fn usize_or(&mut self, key: &str, default: usize) -> Result<usize, Bad> {
         self.take(key).map_or(Ok(default), |a| to_usize(key, &a))
     }
 
-    pub(in crate::text) fn i64_or(&mut self, key: &str, default: i64) -> Result<i64, Bad> {
+    pub(crate) fn i64_or(&mut self, key: &str, default: i64) -> Result<i64, Bad> {
         match self.take(key) {
             None => Ok(default),
             Some(a) => a.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {a}")),
@@ -47,7 +55,7 @@ impl Fields<'_> {
     }
 
     /// A boolean; false if absent.
-    pub(in crate::text) fn flag(&mut self, key: &str) -> Result<bool, Bad> {
+    pub(crate) fn flag(&mut self, key: &str) -> Result<bool, Bad> {
         match self.take(key) {
             None => Ok(false),
             Some(a) => a.as_bool().ok_or_else(|| format!("attribute `{key}` is true or false, not {a}")),
@@ -55,45 +63,40 @@ impl Fields<'_> {
     }
 
     /// A function by its name.
-    pub(in crate::text) fn func(&mut self, key: &str) -> Result<FuncId, Bad> {
+    pub(crate) fn func(&mut self, key: &str) -> Result<FuncId, Bad> {
         let a = self.required(key)?;
         let name = a.as_symbol().ok_or_else(|| format!("attribute `{key}` is a name, not {a}"))?;
-        Ok(self.symbols.id(name))
+        Ok(self.symbols.func(name))
     }
 
-    pub(in crate::text) fn string(&mut self, key: &str) -> Result<String, Bad> {
+    pub(crate) fn string(&mut self, key: &str) -> Result<String, Bad> {
         let a = self.required(key)?;
         a.as_str().map(str::to_owned).ok_or_else(|| format!("attribute `{key}` is a string, not {a}"))
     }
 
-    pub(in crate::text) fn i64s(&mut self, key: &str) -> Result<Vec<i64>, Bad> {
+    pub(crate) fn i64s(&mut self, key: &str) -> Result<Vec<i64>, Bad> {
         self.optional_i64s(key)?.ok_or_else(|| format!("attribute `{key}` is missing"))
     }
 
-    pub(in crate::text) fn optional_i64s(&mut self, key: &str) -> Result<Option<Vec<i64>>, Bad> {
+    pub(crate) fn optional_i64s(&mut self, key: &str) -> Result<Option<Vec<i64>>, Bad> {
         self.take(key).map(|a| to_i64s(key, &a)).transpose()
     }
 
-    pub(in crate::text) fn usizes(&mut self, key: &str) -> Result<Vec<usize>, Bad> {
+    pub(crate) fn usizes(&mut self, key: &str) -> Result<Vec<usize>, Bad> {
         self.optional_usizes(key)?.ok_or_else(|| format!("attribute `{key}` is missing"))
     }
 
-    pub(in crate::text) fn optional_usizes(&mut self, key: &str) -> Result<Option<Vec<usize>>, Bad> {
+    pub(crate) fn optional_usizes(&mut self, key: &str) -> Result<Option<Vec<usize>>, Bad> {
         self.take(key).map(|a| to_usizes(key, &a)).transpose()
     }
 
     /// `rank` sizes; all `default` if absent.
-    pub(in crate::text) fn usizes_or(
-        &mut self,
-        key: &str,
-        rank: usize,
-        default: usize,
-    ) -> Result<Vec<usize>, Bad> {
+    pub(crate) fn usizes_or(&mut self, key: &str, rank: usize, default: usize) -> Result<Vec<usize>, Bad> {
         Ok(self.optional_usizes(key)?.unwrap_or_else(|| vec![default; rank]))
     }
 
     /// A window's padding: pairs of integers; zeros if absent.
-    pub(in crate::text) fn padding(&mut self, key: &str, rank: usize) -> Result<Vec<(i64, i64)>, Bad> {
+    pub(crate) fn padding(&mut self, key: &str, rank: usize) -> Result<Vec<(i64, i64)>, Bad> {
         let Some(a) = self.take(key) else { return Ok(vec![(0, 0); rank]) };
         let flat = match &a {
             // `[[1, 1], [1, 1]]`, as the pretty form of a convolution has it.
@@ -111,7 +114,7 @@ impl Fields<'_> {
     }
 
     /// A word such as `DEFAULT`, of `#stablehlo<kind DEFAULT>`.
-    pub(in crate::text) fn keyword<T: Copy>(
+    pub(crate) fn keyword<T: Copy>(
         &mut self,
         key: &str,
         all: &[T],
@@ -121,7 +124,7 @@ impl Fields<'_> {
         to_keyword(key, &attr, all, name)
     }
 
-    pub(in crate::text) fn optional_keyword<T: Copy>(
+    pub(crate) fn optional_keyword<T: Copy>(
         &mut self,
         key: &str,
         all: &[T],
@@ -131,7 +134,7 @@ impl Fields<'_> {
     }
 
     /// The parameters of `#dialect.name<…>`.
-    pub(in crate::text) fn params(&mut self, key: &str) -> Result<AttrDict, Bad> {
+    pub(crate) fn params(&mut self, key: &str) -> Result<AttrDict, Bad> {
         match self.required(key)? {
             Attr::Dialect(d) if d.text.is_empty() || !d.params.is_empty() => Ok(d.params.clone()),
             other => Err(format!("attribute `{key}` has no parameters: {other}")),
@@ -145,7 +148,7 @@ fn to_usize(key: &str, attr: &Attr) -> Result<usize, Bad> {
         .ok_or_else(|| format!("attribute `{key}` is an integer that is not negative, not {attr}"))
 }
 
-pub(in crate::text) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> {
+pub(crate) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> {
     match attr {
         // `dense<> : tensor<0xi64>` and the like.
         Attr::DenseArray(l) | Attr::Dense(l) if l.is_empty() => Ok(Vec::new()),
@@ -153,14 +156,14 @@ pub(in crate::text) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> 
     }
 }
 
-pub(in crate::text) fn to_usizes(key: &str, attr: &Attr) -> Result<Vec<usize>, Bad> {
+pub(crate) fn to_usizes(key: &str, attr: &Attr) -> Result<Vec<usize>, Bad> {
     to_i64s(key, attr)?
         .into_iter()
         .map(|v| usize::try_from(v).map_err(|_| format!("attribute `{key}` has the negative number {v}")))
         .collect()
 }
 
-pub(in crate::text) fn to_keyword<T: Copy>(
+pub(crate) fn to_keyword<T: Copy>(
     key: &str,
     attr: &Attr,
     all: &[T],

@@ -3,10 +3,10 @@
 use super::{Bad, Fields};
 use crate::op::{Op, RngAlgorithm, RngDistribution};
 
-pub(in crate::text) fn read_rng_bit_generator(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_rng_bit_generator(f: &mut Fields<'_>) -> Result<Op, Bad> {
     f.keyword("rng_algorithm", &RngAlgorithm::ALL, RngAlgorithm::name).map(Op::RngBitGenerator)
 }
 
-pub(in crate::text) fn read_rng(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_rng(f: &mut Fields<'_>) -> Result<Op, Bad> {
     f.keyword("rng_distribution", &RngDistribution::ALL, RngDistribution::name).map(Op::Rng)
 }

@@ -15,7 +15,7 @@ use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
 use crate::text::parse_attr;
 use crate::types::{FuncType, Type};
 
-pub(in crate::text) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let api_version = match f.take("api_version") {
         None => None,
         Some(a) => {
@@ -108,14 +108,14 @@ fn read_called(f: &mut Fields<'_>) -> Result<Vec<FuncId>, Bad> {
         None => Ok(Vec::new()),
         Some(Attr::Array(items)) => items
             .iter()
-            .map(|a| a.as_symbol().map(|name| f.symbols.id(name)))
+            .map(|a| a.as_symbol().map(|name| f.symbols.func(name)))
             .collect::<Option<_>>()
             .ok_or_else(|| format!("attribute `{key}` is a list of names")),
         Some(other) => Err(format!("attribute `{key}` is a list of names, not {other}")),
     }
 }
 
-pub(in crate::text) fn write_custom_call(op: &CustomCall, symbol: Symbol<'_>, put: &mut Put<'_>) {
+pub(crate) fn write_custom_call(op: &CustomCall, symbol: Symbol<'_>, put: &mut Put<'_>) {
     put("call_target_name", Attr::string(&op.target));
     if let Some(version) = op.api_version {
         put("api_version", i32_attr(i64::from(version)));

@@ -4,7 +4,7 @@ use super::{Bad, Fields, Put, Symbol, collective, i32_attr};
 use crate::attr::{Attr, AttrDict};
 use crate::op::{Composite, Endpoint, Op, Transfer};
 
-pub(in crate::text) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let attrs = match f.take("composite_attributes") {
         None => AttrDict::new(),
         Some(Attr::Dict(d)) => d,
@@ -18,7 +18,7 @@ pub(in crate::text) fn read_composite(f: &mut Fields<'_>) -> Result<Op, Bad> {
     })))
 }
 
-pub(in crate::text) fn write_composite(op: &Composite, symbol: Symbol<'_>, put: &mut Put<'_>) {
+pub(crate) fn write_composite(op: &Composite, symbol: Symbol<'_>, put: &mut Put<'_>) {
     put("name", Attr::string(&op.name));
     if !op.attrs.is_empty() {
         put("composite_attributes", Attr::Dict(op.attrs.clone()));
@@ -29,20 +29,20 @@ pub(in crate::text) fn write_composite(op: &Composite, symbol: Symbol<'_>, put: 
     }
 }
 
-pub(in crate::text) fn read_infeed(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_infeed(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let config = read_config(f, "infeed_config")?;
     Ok(Op::Transfer(Box::new(Transfer::Infeed { config, layout: f.take("layout") })))
 }
 
-pub(in crate::text) fn read_outfeed(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_outfeed(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Transfer(Box::new(Transfer::Outfeed { config: read_config(f, "outfeed_config")? })))
 }
 
-pub(in crate::text) fn read_send(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_send(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Transfer(Box::new(Transfer::Send(read_endpoint(f)?))))
 }
 
-pub(in crate::text) fn read_recv(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_recv(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Transfer(Box::new(Transfer::Recv(read_endpoint(f)?))))
 }
 
@@ -58,7 +58,7 @@ fn read_endpoint(f: &mut Fields<'_>) -> Result<Endpoint, Bad> {
     Ok(Endpoint { channel, is_host: f.flag("is_host_transfer")?, pairs })
 }
 
-pub(in crate::text) fn write_transfer(op: &Transfer, put: &mut Put<'_>) {
+pub(crate) fn write_transfer(op: &Transfer, put: &mut Put<'_>) {
     let mut config = |key: &str, text: &str| {
         if !text.is_empty() {
             put(key, Attr::string(text));

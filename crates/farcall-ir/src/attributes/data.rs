@@ -4,27 +4,27 @@ use super::{Bad, Fields, Put};
 use crate::attr::Attr;
 use crate::op::{Op, Pad, Slice};
 
-pub(in crate::text) fn read_constant(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_constant(f: &mut Fields<'_>) -> Result<Op, Bad> {
     match f.required("value")? {
         Attr::Dense(literal) => Ok(Op::Constant(literal)),
         other => Err(format!("attribute `value` is dense<…> of a tensor, not {other}")),
     }
 }
 
-pub(in crate::text) fn read_slice(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_slice(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let start = f.usizes("start_indices")?;
     let limit = f.usizes("limit_indices")?;
     let strides = f.usizes_or("strides", start.len(), 1)?;
     Ok(Op::Slice(Slice { start, limit, strides }))
 }
 
-pub(in crate::text) fn write_slice(op: &Slice, put: &mut Put<'_>) {
+pub(crate) fn write_slice(op: &Slice, put: &mut Put<'_>) {
     put("start_indices", Attr::usize_array(&op.start));
     put("limit_indices", Attr::usize_array(&op.limit));
     put("strides", Attr::usize_array(&op.strides));
 }
 
-pub(in crate::text) fn read_pad(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_pad(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Pad(Pad {
         low: f.i64s("edge_padding_low")?,
         high: f.i64s("edge_padding_high")?,
@@ -32,7 +32,7 @@ pub(in crate::text) fn read_pad(f: &mut Fields<'_>) -> Result<Op, Bad> {
     }))
 }
 
-pub(in crate::text) fn write_pad(op: &Pad, put: &mut Put<'_>) {
+pub(crate) fn write_pad(op: &Pad, put: &mut Put<'_>) {
     put("edge_padding_low", Attr::i64_array(&op.low));
     put("edge_padding_high", Attr::i64_array(&op.high));
     put("interior_padding", Attr::i64_array(&op.interior));

@@ -11,7 +11,7 @@ use farcall_sig::DType;
 /// Name of the attribute of precisions.
 const PRECISION: &str = "stablehlo.precision";
 
-pub(in crate::text) fn read_dot_general(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_dot_general(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut p = f.params("dot_dimension_numbers")?;
     let dot = DotGeneral {
         lhs_batch: list(&mut p, "lhs_batching_dimensions")?,
@@ -25,7 +25,7 @@ pub(in crate::text) fn read_dot_general(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::DotGeneral(dot))
 }
 
-pub(in crate::text) fn write_dot_general(op: &DotGeneral, put: &mut Put<'_>) {
+pub(crate) fn write_dot_general(op: &DotGeneral, put: &mut Put<'_>) {
     let text = params(&[
         ("lhs_batching_dimensions", &op.lhs_batch),
         ("rhs_batching_dimensions", &op.rhs_batch),
@@ -58,14 +58,14 @@ pub(super) fn write_precision(precision: &[Precision], kind: &str, put: &mut Put
     }
 }
 
-pub(in crate::text) fn read_convolution(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_convolution(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let dims = read_dims(f)?;
     let rank = dims.input_spatial.len();
     let padding = f.padding("padding", rank)?;
     read_common(f, dims, padding).map(|c| Op::Convolution(Box::new(c)))
 }
 
-pub(in crate::text) fn read_dynamic_convolution(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_dynamic_convolution(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let dims = read_dims(f)?;
     read_common(f, dims, Vec::new()).map(|c| Op::DynamicConvolution(Box::new(c)))
 }
@@ -97,7 +97,7 @@ fn read_common(
     })
 }
 
-pub(in crate::text) fn write_convolution(op: &Convolution, dynamic: bool, put: &mut Put<'_>) {
+pub(crate) fn write_convolution(op: &Convolution, dynamic: bool, put: &mut Put<'_>) {
     let rank = op.dims.input_spatial.len();
     put_sizes(put, "window_strides", &op.strides, rank);
     if !dynamic {

@@ -1,24 +1,45 @@
-//! Operations from attribute dictionaries, and back. The generic and the pretty form both go through
-//! here, so that an operation's attributes are named in one place.
+//! Operations from attribute dictionaries, and back: what the attributes of each operation are called, and what
+//! they mean, in one place for every format that has them by name.
 //!
-//! `read_*` functions take an operation's attributes out of the dictionary and fill in the
-//! specification's defaults; [`write`] gives the dictionary that they read the same operation from,
-//! without attributes that say their default. Files are named like those of [`crate::op`].
+//! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults;
+//! [`write`] gives the dictionary that it reads the same operation from, without attributes that say their
+//! default. What is left in a dictionary belongs to the instruction. Nothing here knows how a program is written:
+//! a reader hands over a name, a dictionary, the types of the operands and something that numbers functions
+//! ([`Fields`]). Files are named like those of [`crate::op`]; `names` says which name means what.
+//!
+//! ```
+//! use farcall_ir::attributes::{self, Fields, Symbols};
+//! use farcall_ir::{Attr, AttrDict, FuncId, Op};
+//!
+//! struct NoFunctions;
+//! impl Symbols for NoFunctions {
+//!     fn func(&mut self, _: &str) -> FuncId {
+//!         FuncId::new(0)
+//!     }
+//! }
+//!
+//! let mut attrs = AttrDict::from([("iota_dimension".to_owned(), Attr::i64(1)), ("mine".to_owned(), Attr::Unit)]);
+//! let mut fields = Fields { attrs: &mut attrs, operand: &|_| None, symbols: &mut NoFunctions };
+//! assert_eq!(attributes::read("stablehlo.iota", &mut fields), Some(Ok(Op::Iota { dim: 1 })));
+//! assert_eq!(attrs.len(), 1);
+//! ```
 
-pub(super) mod call;
-pub(super) mod collective;
-pub(super) mod contraction;
-pub(super) mod control;
-pub(super) mod data;
-pub(super) mod derived;
-pub(super) mod elementwise;
-pub(super) mod fields;
-pub(super) mod indexing;
-pub(super) mod linalg;
-pub(super) mod random;
-pub(super) mod reduction;
+pub(crate) mod call;
+pub(crate) mod collective;
+pub(crate) mod contraction;
+pub(crate) mod control;
+pub(crate) mod data;
+pub(crate) mod derived;
+pub(crate) mod elementwise;
+mod fields;
+pub(crate) mod indexing;
+pub(crate) mod linalg;
+mod names;
+pub(crate) mod random;
+pub(crate) mod reduction;
 
-pub(super) use fields::{Bad, Fields};
+pub use fields::{Bad, Fields, Symbols};
+pub use names::{names, read};
 
 use farcall_sig::DType;
 
@@ -27,7 +48,7 @@ use crate::module::{FuncId, Module};
 use crate::op::Op;
 
 /// The attributes of an operation by the names that MLIR's generic form gives them.
-pub(super) fn write(op: &Op, module: &Module) -> AttrDict {
+pub fn write(op: &Op, module: &Module) -> AttrDict {
     let symbol = |id| Attr::Symbol(module.get(id).map_or("?", |f| f.name.as_str()).into());
     let mut out = AttrDict::new();
     let mut put = |key: &str, value: Attr| {

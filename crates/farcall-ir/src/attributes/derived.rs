@@ -12,20 +12,20 @@ use crate::scalar::Scalar;
 use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
 
-pub(in crate::text) fn read_broadcast(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_broadcast(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::Broadcast { sizes: f.usizes("broadcast_sizes")? }))
 }
 
-pub(in crate::text) fn read_broadcasting(f: &mut Fields<'_>, op: Binary) -> Result<Op, Bad> {
+pub(crate) fn read_broadcasting(f: &mut Fields<'_>, op: Binary) -> Result<Op, Bad> {
     broadcasting(f, Broadcasted::Binary(op))
 }
 
-pub(in crate::text) fn read_broadcast_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_broadcast_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let compare = elementwise::read_comparison(f)?;
     broadcasting(f, Broadcasted::Compare(compare))
 }
 
-pub(in crate::text) fn read_broadcast_select(_: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_broadcast_select(_: &mut Fields<'_>) -> Result<Op, Bad> {
     let function = Broadcasted::Select;
     Ok(Op::Derived(Derived::Broadcasting(Broadcasting { function, dims: None })))
 }
@@ -35,7 +35,7 @@ fn broadcasting(f: &mut Fields<'_>, function: Broadcasted) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::Broadcasting(Broadcasting { function, dims })))
 }
 
-pub(in crate::text) fn read_constant_like(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_constant_like(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let attr = f.required("value")?;
     let element = |dtype, value| Literal::scalar(dtype, value);
     let value = match &attr {
@@ -68,19 +68,19 @@ fn complex(text: &str) -> Option<Literal> {
     Some(Literal::scalar(dtype, Scalar::Complex(value).round_to(dtype)))
 }
 
-pub(in crate::text) fn read_dot(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_dot(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::Dot { precision: read_precision(f)? }))
 }
 
-pub(in crate::text) fn read_einsum(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_einsum(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::Einsum { config: f.string("einsum_config")? }))
 }
 
-pub(in crate::text) fn read_unary_einsum(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_unary_einsum(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::UnaryEinsum { config: f.string("einsum_config")? }))
 }
 
-pub(in crate::text) fn read_index_select(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_index_select(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut number = |key: &str| {
         let attr = f.required(key)?;
         attr.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {attr}"))
@@ -88,7 +88,7 @@ pub(in crate::text) fn read_index_select(f: &mut Fields<'_>) -> Result<Op, Bad> 
     Ok(Op::Derived(Derived::TorchIndexSelect { dim: number("dim")?, batch_dims: number("batch_dims")? }))
 }
 
-pub(in crate::text) fn read_batch_norm(f: &mut Fields<'_>) -> Result<BatchNorm, Bad> {
+pub(crate) fn read_batch_norm(f: &mut Fields<'_>) -> Result<BatchNorm, Bad> {
     let epsilon = f.required("epsilon")?;
     let epsilon = epsilon
         .as_f64()
@@ -96,7 +96,7 @@ pub(in crate::text) fn read_batch_norm(f: &mut Fields<'_>) -> Result<BatchNorm, 
     Ok(BatchNorm { epsilon_bits: (epsilon as f32).to_bits(), feature: f.usize("feature_index")? })
 }
 
-pub(in crate::text) fn read_ragged_dot(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_ragged_dot(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut p = f.params("ragged_dot_dimension_numbers")?;
     let dot = RaggedDot {
         lhs_batch: list(&mut p, "lhs_batching_dimensions")?,
@@ -111,7 +111,7 @@ pub(in crate::text) fn read_ragged_dot(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::RaggedDot(Box::new(dot))))
 }
 
-pub(in crate::text) fn write_derived(op: &Derived, put: &mut Put<'_>) {
+pub(crate) fn write_derived(op: &Derived, put: &mut Put<'_>) {
     match op {
         Derived::Broadcast { sizes } => put("broadcast_sizes", Attr::usize_array(sizes)),
         Derived::Broadcasting(op) => {

@@ -7,7 +7,7 @@ use crate::attr::Attr;
 use crate::literal::Literal;
 use crate::op::{Op, ReduceWindow, Scan, SelectAndScatter};
 
-pub(in crate::text) fn read_reduce_window(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_reduce_window(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let window = f.usizes("window_dimensions")?;
     let rank = window.len();
     Ok(Op::ReduceWindow(ReduceWindow {
@@ -19,7 +19,7 @@ pub(in crate::text) fn read_reduce_window(f: &mut Fields<'_>) -> Result<Op, Bad>
     }))
 }
 
-pub(in crate::text) fn write_reduce_window(op: &ReduceWindow, put: &mut Put<'_>) {
+pub(crate) fn write_reduce_window(op: &ReduceWindow, put: &mut Put<'_>) {
     put("window_dimensions", Attr::usize_array(&op.window));
     put_sizes(put, "window_strides", &op.strides, op.window.len());
     put_sizes(put, "base_dilations", &op.base_dilations, op.window.len());
@@ -27,7 +27,7 @@ pub(in crate::text) fn write_reduce_window(op: &ReduceWindow, put: &mut Put<'_>)
     put_padding(put, &op.padding, op.window.len());
 }
 
-pub(in crate::text) fn read_select_and_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_select_and_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let rank = f.operand(0).map_or(0, |t| t.rank());
     let window = f.usizes_or("window_dimensions", rank, 1)?;
     let rank = window.len();
@@ -38,13 +38,13 @@ pub(in crate::text) fn read_select_and_scatter(f: &mut Fields<'_>) -> Result<Op,
     }))
 }
 
-pub(in crate::text) fn write_select_and_scatter(op: &SelectAndScatter, put: &mut Put<'_>) {
+pub(crate) fn write_select_and_scatter(op: &SelectAndScatter, put: &mut Put<'_>) {
     put("window_dimensions", Attr::usize_array(&op.window));
     put_sizes(put, "window_strides", &op.strides, op.window.len());
     put_padding(put, &op.padding, op.window.len());
 }
 
-pub(in crate::text) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let rank = f.operand(0).map_or(0, |t| t.rank());
     // Negative: counted from the last dimension.
     let dim = f.i64_or("dimension", -1)?;
@@ -70,7 +70,7 @@ pub(super) fn put_padding(put: &mut Put<'_>, padding: &[(i64, i64)], rank: usize
     put("padding", Attr::Dense(Literal::from_slice(DType::S64, [padding.len(), 2], &flat)));
 }
 
-pub(in crate::text) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
+pub(crate) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut pair = |key: &str| match f.usizes(key)?.as_slice() {
         [a, b] => Ok([*a, *b]),
         other => Err(format!("attribute `{key}` has two numbers, not {}", other.len())),
@@ -97,7 +97,7 @@ pub(in crate::text) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
     }))
 }
 
-pub(in crate::text) fn write_scan(op: &Scan, put: &mut Put<'_>) {
+pub(crate) fn write_scan(op: &Scan, put: &mut Put<'_>) {
     put("dimension", i64_attr(op.dim));
     if let Some(size) = op.size {
         put("scan_dim_size", i64_attr(size));
@@ -113,7 +113,7 @@ pub(in crate::text) fn write_scan(op: &Scan, put: &mut Put<'_>) {
 }
 
 /// How many values belong to which list.
-pub(in crate::text) fn segments(first: usize, second: usize) -> Attr {
+pub(crate) fn segments(first: usize, second: usize) -> Attr {
     let sizes = [first, second].map(|n| i32::try_from(n).unwrap_or(i32::MAX));
     Attr::DenseArray(Literal::from_slice(DType::S32, [2], &sizes))
 }

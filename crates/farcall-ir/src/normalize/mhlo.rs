@@ -1,0 +1,32 @@
+//! Operations of the dialect `mhlo`, which JAX exports as calls named like them.
+
+use super::Meaning;
+use crate::attr::{Attr, AttrDict};
+use crate::module::Inst;
+use crate::op::{CustomCall, Op, Unary};
+
+/// Attributes that say what the operation is.
+const ATTRIBUTES: &str = "mhlo.attributes";
+
+pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+    let name = call.target.strip_prefix("mhlo.")?;
+    if inst.operands().len() != 1 {
+        return None;
+    }
+    let none = AttrDict::new();
+    let attrs = match inst.attrs().get(ATTRIBUTES) {
+        Some(Attr::Dict(attrs)) => attrs,
+        None => &none,
+        Some(_) => return None,
+    };
+    let op = match (name, inst.results().len()) {
+        ("topk", 2) if attrs.get("largest") != Some(&Attr::Bool(false)) => {
+            Op::TopK { k: usize::try_from(attrs.get("k")?.as_i64()?).ok()? }
+        }
+        (_, 1) if attrs.is_empty() => {
+            Op::Unary(Unary::ALL.into_iter().find(|u| u.name().strip_prefix("chlo.") == Some(name))?)
+        }
+        _ => return None,
+    };
+    Some(Meaning::Said(op, &[ATTRIBUTES, "mhlo.version"]))
+}

@@ -1,0 +1,125 @@
+//! Calls that are operations in disguise, as what they mean.
+//!
+//! JAX, XLA and the StableHLO suite write some operations as custom calls, which mean the same wherever they
+//! run, so that no registry needs targets for them:
+//!
+//! | call | means |
+//! | --- | --- |
+//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
+//! | `sdy.sharding_group`, whose values are to be split alike | nothing (`placement`) |
+//! | `mhlo.topk` of the largest; `mhlo.erf`, … without attributes | `chlo.top_k`; `chlo.erf`, … (`mhlo`) |
+//! | `AllocateBuffer`, elements of which nothing is said | a constant of zeros (`scaffolding`) |
+//! | `stablehlo.shape_refinement_operand_wrapper` of a value and its shape | the value (`scaffolding`) |
+//! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already (`scaffolding`) |
+//! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`approx_top_k`) |
+//! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |
+//!
+//! Such a call in another form (of several values, or another shape) stays what it is.
+//!
+//! Readers do not ask for this: they say what the text says. The verifier looks at both. Whatever gives a
+//! program a meaning begins with it, and no caller has to know: [`eval`](crate::eval::eval),
+//! [`refine`](crate::refine::refine) and [`middle::build`](crate::middle::build). Who looks for the custom
+//! calls that a program needs targets for asks [`normalized`].
+//!
+//! A family is one file, with a function `meaning`, which says what a call stands for, if it is one of them.
+
+mod approx_top_k;
+mod check;
+mod mhlo;
+mod placement;
+mod scaffolding;
+
+pub(crate) use check::{constant, has_constant};
+
+use std::borrow::Cow;
+
+use crate::module::{Func, FuncId, Inst, InstId, Module, Rewriter};
+use crate::op::{CustomCall, Op};
+
+/// What a custom call stands for.
+enum Meaning {
+    /// An operation on the same operands.
+    Op(Op),
+    /// An operation on the first operand.
+    First(Op),
+    /// An operation on the same operands; these attributes said which, and go.
+    Said(Op, &'static [&'static str]),
+    /// Nothing at all.
+    Nothing,
+    /// The first elements of tensors that are sorted together.
+    Sorted(approx_top_k::Sorted),
+    /// A check, as its target takes it.
+    Check(check::Check),
+}
+
+/// What a call means, if it stands for something else.
+fn meaning(inst: Inst<'_>) -> Option<Meaning> {
+    let Op::CustomCall(call) = inst.op() else { return None };
+    let call: &CustomCall = call;
+    placement::meaning(inst, call)
+        .or_else(|| mhlo::meaning(inst, call))
+        .or_else(|| scaffolding::meaning(inst, call))
+        .or_else(|| approx_top_k::meaning(inst, call))
+        .or_else(|| check::meaning(inst, call))
+}
+
+/// Rewrites every call that stands for something else. A verified module stays one: the verifier looks at what
+/// calls mean, too.
+pub fn run(module: &mut Module) {
+    for id in module.func_ids() {
+        let mut found = Vec::new();
+        module[id].walk(&mut |inst| found.extend(meaning(inst).map(|meaning| (inst.id(), meaning))));
+        if found.is_empty() {
+            continue;
+        }
+        let mut rewriter = Rewriter::new(module.func_mut(id));
+        for (inst, meaning) in found {
+            apply(&mut rewriter, inst, meaning);
+        }
+    }
+}
+
+fn apply(r: &mut Rewriter<'_>, inst: InstId, meaning: Meaning) {
+    match meaning {
+        Meaning::Op(op) => r.set_op(inst, op),
+        Meaning::First(op) => {
+            let first = r.func().inst(inst).operands()[..1].to_vec();
+            r.set_operands(inst, first);
+            r.set_op(inst, op);
+        }
+        Meaning::Said(op, spent) => {
+            for key in spent {
+                r.attrs_mut(inst).remove(*key);
+            }
+            r.set_op(inst, op);
+        }
+        Meaning::Nothing => r.erase(inst),
+        Meaning::Sorted(sorted) => sorted.apply(r, inst),
+        Meaning::Check(check) => check.apply(r, inst),
+    }
+}
+
+/// True if a call of the module stands for something else: [`run`] has something to do.
+pub fn is_needed(module: &Module) -> bool {
+    let mut found = false;
+    for func in module.funcs() {
+        func.walk(&mut |inst| found = found || meaning(inst).is_some());
+    }
+    found
+}
+
+/// The module with every call as what it means; itself, if they are that already.
+pub fn normalized(module: &Module) -> Cow<'_, Module> {
+    if !is_needed(module) {
+        return Cow::Borrowed(module);
+    }
+    let mut module = module.clone();
+    run(&mut module);
+    Cow::Owned(module)
+}
+
+/// What `func`, a function of `module`, is in `normalized`, which is made of it.
+pub(crate) fn counterpart<'m>(module: &Module, func: &'m Func, normalized: &'m Module) -> &'m Func {
+    let number = module.funcs().iter().position(|f| std::ptr::eq(f, func));
+    number.and_then(|i| normalized.get(FuncId::new(i))).unwrap_or(func)
+}

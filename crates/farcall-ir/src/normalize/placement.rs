@@ -1,0 +1,46 @@
+//! Where values lie: how they are split among devices, and in which order their elements stand. On one device
+//! a value is the same wherever it lies.
+
+use super::Meaning;
+use crate::module::Inst;
+use crate::op::{CustomCall, Op};
+use crate::types::Type;
+
+/// Calls whose result is their operand, as far as one device is concerned.
+const IDENTITIES: [&str; 6] = [
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+];
+
+/// Calls between what all devices have together and what one has: the same, if there is one.
+const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
+
+pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+    let func = inst.func();
+    let target = call.target.as_str();
+    let same = || {
+        let types = |values: &[_]| values.iter().map(|v| func.ty(*v)).collect::<Vec<_>>();
+        types(inst.operands()) == types(inst.results())
+    };
+    match (inst.operands(), inst.results()) {
+        ([_], [to]) if IDENTITIES.contains(&target) && same() => Some(Meaning::Op(identity(func.ty(*to)))),
+        ([_], [to]) if target == "sdy.sharding_constraint" && same() => {
+            Some(Meaning::Said(identity(func.ty(*to)), &["sharding"]))
+        }
+        _ if SHAPES.contains(&target) && same() => Some(Meaning::Op(Op::OptimizationBarrier)),
+        (_, []) if target == "sdy.sharding_group" => Some(Meaning::Nothing),
+        _ => None,
+    }
+}
+
+/// The operation that gives a value of this type back.
+pub(super) fn identity(ty: &Type) -> Op {
+    match ty {
+        Type::Tensor(t) if t.is_static() => Op::Reshape,
+        _ => Op::OptimizationBarrier,
+    }
+}

@@ -1,0 +1,27 @@
+//! Calls by which programs talk to the compilers that JAX and XLA have: about memory, order and shapes.
+
+use super::Meaning;
+use super::placement::identity;
+use crate::literal::Literal;
+use crate::module::Inst;
+use crate::op::{CustomCall, Op};
+use crate::scalar::Scalar;
+use crate::types::Type;
+
+pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+    let func = inst.func();
+    match (call.target.as_str(), inst.operands(), inst.results()) {
+        ("control_dep", [_, _], []) => Some(Meaning::Nothing),
+        ("AllocateBuffer", [], [to]) => match func.ty(*to) {
+            Type::Tensor(t) if t.is_static() && t.quant.is_none() => {
+                let zeros = Literal::splat(t.dtype, t.dims.clone(), Scalar::zero(t.dtype));
+                Some(Meaning::Op(Op::Constant(zeros)))
+            }
+            _ => None,
+        },
+        ("stablehlo.shape_refinement_operand_wrapper", [from, ..], [to]) if func[*from] == func[*to] => {
+            Some(Meaning::First(identity(func.ty(*to))))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,162 @@
+//! Calls that are operations in disguise: what they become, and that what runs a program need not be told.
+
+use expect_test::{Expect, expect};
+use farcall_ir::eval::{self, Denormals, NoHost, Value};
+use farcall_ir::{Literal, Module, Op, Source, normalize, text, verify};
+
+fn parse(text: &str) -> Module {
+    text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The functions of `program` as they are once it is normalized, which leaves a valid program, and nothing
+/// more to do.
+fn check(program: &str, expect: Expect) {
+    let read = parse(program);
+    verify::verify(&read).unwrap_or_else(|e| panic!("{e}"));
+    assert!(normalize::is_needed(&read));
+    let mut module = read.clone();
+    normalize::run(&mut module);
+    assert!(*normalize::normalized(&read) == module);
+    assert!(!normalize::is_needed(&module));
+    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let printed = text::print(&module);
+    assert!(parse(&printed) == module, "another module is read from\n{printed}");
+    let body = printed.split_once("  func.func").map_or("", |(_, rest)| rest);
+    let body = format!("  func.func{}", body.strip_suffix("}\n").unwrap_or(body));
+    let lines: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
+    expect.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn calls_that_stand_for_operations() {
+    check(
+        r#"sdy.mesh @mesh = <["i"=1]> {stablehlo.mesh = {axes = [{name = "i", size = 1 : i64}]}}
+        func.func @more(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
+            %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+            return %0 : tensor<i1>
+        }
+        func.func @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
+            %0 = sdy.sharding_constraint %x <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
+            %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
+            sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
+            "sdy.sharding_group"(%1) <{group_id = 4 : i64}> : (tensor<4x8xf32>) -> ()
+            %2 = stablehlo.custom_call @Sharding(%1) {backend_config = "", mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+            %3 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+            %4 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+            %5:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+            %6:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+            %7 = stablehlo.custom_call @mhlo.erf(%3) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+            stablehlo.custom_call @control_dep(%7, %3) {backend_config = "", has_side_effect = true, mhlo.backend_config = {}} : (tensor<4x8xf32>, tensor<4x8xf32>) -> ()
+            %8 = stablehlo.iota dim = 1 : tensor<4x8xi32>
+            %c = stablehlo.constant dense<-1> : tensor<i32>
+            %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
+            %9:2 = stablehlo.custom_call @ApproxTopK(%3, %8, %cst, %c) {backend_config = "", called_computations = [@more], mhlo.backend_config = {aggregate_to_topk = true, is_fallback = true, recall_target = 0.95 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64, top_k = 3 : i64}} : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+            return
+        }"#,
+        expect![[r#"
+            func.func public @more(%arg0: tensor<f32>, %arg1: tensor<f32>, %arg2: tensor<i32>, %arg3: tensor<i32>) -> tensor<i1> {
+              %0 = stablehlo.compare GT, %arg0, %arg1 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              return %0 : tensor<i1>
+            }
+            func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
+              %0 = stablehlo.reshape %arg0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %1 = stablehlo.reshape %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %2 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %3 = stablehlo.reshape %2 {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %4 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+              %5:2 = chlo.top_k(%3, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %6:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %7 = chlo.erf %3 : tensor<4x8xf32> -> tensor<4x8xf32>
+              %8 = stablehlo.iota dim = 1 : tensor<4x8xi32>
+              %c = stablehlo.constant dense<-1> : tensor<i32>
+              %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
+              %9:2 = "stablehlo.sort"(%3, %8) <{dimension = 1 : i64, is_stable = true}> ({
+              ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
+                %12 = func.call @more(%arg1, %arg2, %arg3, %arg4) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>
+                stablehlo.return %12 : tensor<i1>
+              }) : (tensor<4x8xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>)
+              %10 = stablehlo.slice %9#0 [0:4, 0:3] : (tensor<4x8xf32>) -> tensor<4x3xf32>
+              %11 = stablehlo.slice %9#1 [0:4, 0:3] : (tensor<4x8xi32>) -> tensor<4x3xi32>
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn checks() {
+    check(
+        r#"func.func @f(%x: tensor<2xf32>) {
+            check.expect_eq %x, %x : tensor<2xf32>
+            check.expect_eq_const %x, dense<1.0> : tensor<2xf32>
+            "check.expect_eq_const"(%x) <{value = dense<2.0> : tensor<2xf32>}> : (tensor<2xf32>) -> ()
+            check.expect_almost_eq %x, %x, tolerance = 0.1 : tensor<2xf32>
+            check.expect_almost_eq %x, %x {tolerance = 0.1 : f64} : tensor<2xf32>
+            check.expect_almost_eq_const %x, dense<1.0> : tensor<2xf32> {tolerance = 0.5 : f64}
+            check.expect_close %x, %x, max_ulp_difference = 3 : tensor<2xf32>, tensor<2xf32>
+            check.expect_close %x, %x, max_ulp_difference = 3, min_ulp_difference = 1 : tensor<2xf32>, tensor<2xf32>
+            check.expect_close_const %x, dense<1.0> : tensor<2xf32> {max_ulp_difference = 3 : i64}
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2xf32>) {
+              check.expect_eq %arg0, %arg0 : tensor<2xf32>
+              %cst = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+              check.expect_eq %arg0, %cst : tensor<2xf32>
+              %cst_0 = stablehlo.constant dense<2.000000e+00> : tensor<2xf32>
+              check.expect_eq %arg0, %cst_0 : tensor<2xf32>
+              stablehlo.custom_call @check.expect_almost_eq(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {tolerance = 1.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_almost_eq(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {tolerance = 1.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              %cst_1 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+              stablehlo.custom_call @check.expect_almost_eq(%arg0, %cst_1) {has_side_effect = true, mhlo.backend_config = {tolerance = 5.000000e-01 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_close(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              stablehlo.custom_call @check.expect_close(%arg0, %arg0) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64, min_ulp_difference = 1 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              %cst_2 = stablehlo.constant dense<1.000000e+00> : tensor<2xf32>
+              stablehlo.custom_call @check.expect_close(%arg0, %cst_2) {has_side_effect = true, mhlo.backend_config = {max_ulp_difference = 3 : i64}} : (tensor<2xf32>, tensor<2xf32>) -> ()
+              return
+            }"#]],
+    );
+}
+
+#[test]
+fn values_and_buffers() {
+    check(
+        r#"func.func @main(%x: tensor<2xf32>, %s: tensor<1xi32>, %t: tensor<?xf32>) -> (tensor<2xf32>, tensor<3xi32>, tensor<?xf32>) {
+            %0 = stablehlo.custom_call @stablehlo.shape_refinement_operand_wrapper(%x, %s) : (tensor<2xf32>, tensor<1xi32>) -> tensor<2xf32>
+            %1 = stablehlo.custom_call @AllocateBuffer() : () -> tensor<3xi32>
+            %2 = stablehlo.custom_call @LayoutConstraint(%t) : (tensor<?xf32>) -> tensor<?xf32>
+            %3:2 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%0, %x) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+            return %3#0, %1, %2 : tensor<2xf32>, tensor<3xi32>, tensor<?xf32>
+        }"#,
+        expect![[r#"
+            func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<1xi32>, %arg2: tensor<?xf32>) -> (tensor<2xf32>, tensor<3xi32>, tensor<?xf32>) {
+              %0 = stablehlo.reshape %arg0 : (tensor<2xf32>) -> tensor<2xf32>
+              %c = stablehlo.constant dense<0> : tensor<3xi32>
+              %1 = stablehlo.optimization_barrier %arg2 : tensor<?xf32>
+              %2:2 = stablehlo.optimization_barrier %0, %arg0 : tensor<2xf32>, tensor<2xf32>
+              return %2#0, %c, %1 : tensor<2xf32>, tensor<3xi32>, tensor<?xf32>
+            }"#]],
+    );
+}
+
+#[test]
+fn the_evaluator_normalizes_by_itself() {
+    let module = parse(
+        "func.func private @id(%x: tensor<2xf32>) -> tensor<2xf32> {
+            %0 = sdy.sharding_constraint %x <@mesh, [{}]> : tensor<2xf32>
+            return %0 : tensor<2xf32>
+        }
+        func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            %0 = stablehlo.custom_call @Sharding(%x) : (tensor<2xf32>) -> tensor<2xf32>
+            %1 = call @id(%0) : (tensor<2xf32>) -> tensor<2xf32>
+            return %1 : tensor<2xf32>
+        }",
+    );
+    let x = Value::Tensor(Literal::from_slice(farcall_ir::DType::F32, [2], &[1.0f32, 2.0]));
+    for func in module.funcs() {
+        let out = eval::eval(&module, func, std::slice::from_ref(&x), &NoHost, Denormals::Ieee).unwrap();
+        assert_eq!(out, std::slice::from_ref(&x));
+    }
+    let main = module.func("main").unwrap();
+    let form = farcall_ir::middle::build(&module, main).unwrap();
+    form.funcs()[0].walk(&mut |inst| assert!(!matches!(inst.op(), Op::CustomCall(_))));
+}
