@@ -445,7 +445,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The operation that a draft's attributes make. They are taken out of it.
-    fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
+    pub(super) fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
         let read = match &syntax.read {
             Read::Unary(op) => {
                 if draft.attrs.is_empty() {

@@ -10,6 +10,7 @@
 //!   of syntax with their own code.
 //! - `convert`: operations from attribute dictionaries and back.
 //! - `normalize`: operations that become custom calls.
+//! - `operation`: operations by themselves, with attributes and nothing else.
 //!
 //! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
 //! `convert::write`.
@@ -30,6 +31,7 @@ mod lexer;
 mod mesh;
 mod names;
 mod normalize;
+mod operation;
 mod parser;
 mod print;
 mod program;
@@ -45,6 +47,7 @@ use std::sync::Arc;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, ProgramError, Source, Span};
 use crate::module::Module;
+use crate::op::Op;
 use crate::types::Type;
 use parser::{Parsed, Parser};
 
@@ -117,6 +120,20 @@ pub fn parse_type(text: &str) -> Result<Type, ProgramError> {
 /// What is wrong with the text, and where.
 pub fn parse_attr(text: &str) -> Result<Attr, ProgramError> {
     whole("<attribute>", text, |p| p.attr())
+}
+
+/// Writes an operation by itself, without operands and results: its name and attributes, as in
+/// `stablehlo.iota {iota_dimension = 0 : i64}`. Functions that it mentions have no name.
+pub fn print_op(op: &Op) -> String {
+    operation::print(op)
+}
+
+/// Reads what [`print_op`] writes. Defaults of attributes may follow from the types of the operands.
+///
+/// # Errors
+/// What is wrong with the text, and where; operations that mention functions are refused.
+pub fn parse_op(text: &str, operands: &[Type]) -> Result<Op, ProgramError> {
+    whole("<operation>", text, |p| p.lone_op(operands))
 }
 
 /// The names of all operations that [`parse`] knows, with their dialects, sorted.
