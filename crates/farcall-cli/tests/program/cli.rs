@@ -507,7 +507,7 @@ fn self_checking_programs_are_counted_by_file() {
             1 | func.func @main() { stablehlo.frobnicate : () -> ()
               |                     ^^^^^^^^^^^^^^^^^^^^
               |
-              = note: did you mean `stablehlo.negate`?
+              = note: did you mean `stablehlo.broadcast` or `stablehlo.negate`?
 
         2 passed, 2 failed, 1 skipped
     "#]].assert_eq(&text);
