@@ -1,10 +1,15 @@
 //! The command line: what can be asked for, and the help that explains it.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::middle::passes;
+use farcall_ir::middle::pipeline::{Pipeline, UnknownPass};
+use farcall_sig::nearest::nearest;
 
 use crate::inputs::{Fill, InputSpec};
 use crate::op::AttrSpec;
@@ -49,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples:
   farcall run model.mlir --input x.npy --input rand
   farcall run model.mlir --load libmy_ops.so --fill rand --stats
+  farcall compile model.mlir --load libmy_ops.so -o model.plan
   farcall inspect model.mlir --load libmy_ops.so
   farcall targets --load libhandlers.so --target rms_norm=RmsNorm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'rand:f32[64]' -a eps=1e-5
@@ -61,6 +67,10 @@ Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong.";
 pub(crate) enum Command {
     /// Run a program and show its results
     Run(RunArgs),
+    /// Compile a program to a plan, a file that runs without compiling again
+    Compile(CompileArgs),
+    /// List the passes that rewrite programs before they run
+    Passes,
     /// Show what a program takes, gives, and calls
     Inspect(InspectArgs),
     /// List the targets that custom calls can name
@@ -101,35 +111,17 @@ pub(crate) struct LoadArgs {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// StableHLO program (text); `-` reads it from the standard input
+    /// StableHLO program (text), or a plan that `farcall compile` has made; `-` reads it from the standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type
-    ///
-    /// The type can be given, too: rand:f32[4,8].
-    ///
-    /// Types that NumPy lacks are given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
-    /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
-    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota")]
-    pub inputs: Vec<InputSpec>,
-    /// How to make the arguments that no --input is given for
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub fill: Option<Fill>,
-    /// Seed of `rand`
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub seed: u64,
+    #[command(flatten)]
+    pub inputs: InputArgs,
     /// Write the results to DIR/out0.npy, DIR/out1.npy, …
     #[arg(short, long, value_name = "DIR")]
     pub output_dir: Option<PathBuf>,
-    /// Function to run instead of `main` or the only public one
-    #[arg(long, value_name = "NAME")]
-    pub entry: Option<String>,
-    /// Print the program after a stage, and stop there
-    #[arg(long, value_enum, value_name = "STAGE")]
-    pub dump: Option<Stage>,
     #[command(flatten)]
-    pub numerics: NumericsArgs,
+    pub how: HowArgs,
     /// Show what each stage took, and what the plan is made of
     #[arg(long)]
     pub stats: bool,
@@ -137,7 +129,7 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
     /// Run on the reference evaluator instead of the engine
-    #[arg(long)]
+    #[arg(long, conflicts_with = "passes")]
     pub evaluator: bool,
     /// Do not print the results
     #[arg(short, long)]
@@ -152,41 +144,173 @@ Examples:
   farcall run model.mlir -i x.npy -i rand -o results
   farcall run model.mlir --load libmy_ops.so --fill rand --stats --repeat 100
   farcall run model.mlir --load libhandlers.so --target rms_norm=RmsNorm --fill iota
-  farcall run model.mlir --dump plan";
+  farcall run model.mlir --dump plan
+  farcall run model.mlir --dump form --passes needed
+  farcall run model.plan -i x.npy -i rand";
+
+/// What a run is given.
+#[derive(Args, Debug)]
+pub(crate) struct InputArgs {
+    /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type
+    ///
+    /// The type can be given, too: rand:f32[4,8].
+    ///
+    /// Types that NumPy lacks are given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
+    /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
+    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota")]
+    pub inputs: Vec<InputSpec>,
+    /// How to make the arguments that no --input is given for
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub fill: Option<Fill>,
+    /// Seed of `rand`
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+}
+
+/// How a program is compiled.
+#[derive(Args, Debug)]
+pub(crate) struct HowArgs {
+    /// Function to run instead of `main` or the only public one
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Print the program after a stage, and stop there: text, verified, refined, build, PASS, form, plan
+    ///
+    /// text: as it was read. verified: once it is known to be valid. refined: with the sizes that follow from its
+    /// inputs, where it leaves some open. build: in the middle form, which passes work on. The name of a
+    /// pass (`farcall passes` lists them): after that pass, each time that it runs. form: after all passes.
+    /// plan: what the engine will do, steps and buffers.
+    #[arg(long, value_name = "STAGE")]
+    pub dump: Option<Dump>,
+    /// Passes that rewrite the program, in order: a list as in fold,cse, or `needed`
+    ///
+    /// `farcall passes` lists them, and what runs by default. A list that lacks one of those that are needed
+    /// is for looking at programs: what it compiles may compute otherwise.
+    #[arg(long, value_name = "LIST", value_parser = pipeline)]
+    pub passes: Option<Pipeline>,
+    #[command(flatten)]
+    pub numerics: NumericsArgs,
+}
+
+fn pipeline(text: &str) -> Result<Pipeline, String> {
+    match text {
+        "needed" => Ok(Pipeline::needed()),
+        list => list.parse().map_err(|e: UnknownPass| e.to_string()),
+    }
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPILE_HELP)]
+pub(crate) struct CompileArgs {
+    /// StableHLO program (text); `-` reads it from the standard input
+    pub program: PathBuf,
+    /// The plan: a file that appears whole or not at all
+    #[arg(short, long, value_name = "FILE", required_unless_present = "dump")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    #[command(flatten)]
+    pub how: HowArgs,
+    /// Show what each stage took, and what the plan is made of
+    #[arg(long)]
+    pub stats: bool,
+}
+
+const COMPILE_HELP: &str = "\
+`farcall run` and `farcall inspect` take a plan where they take a program. Libraries are not part of it: they are \
+loaded again when it runs. Inputs are only needed where the program leaves sizes open, and say these: \
+elements count only where sizes depend on them. A plan is of one version of its format; another is an error.
+
+Examples:
+  farcall compile model.mlir -o model.plan
+  farcall compile model.mlir --load libmy_ops.so -i 'zeros:f32[8,64]' -o model.plan
+  farcall compile model.mlir --dump cse";
 
 /// What `--dump` can show.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
-    /// The program as it was read
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dump {
+    /// The program as it was read.
     Text,
-    /// The program, once it is known to be valid
+    /// The program, once it is known to be valid.
     Verified,
-    /// The program with the sizes that follow from its inputs, where it leaves some open
+    /// The program with the sizes that follow from its inputs.
     Refined,
-    /// What the engine will do: steps and buffers
+    /// The middle form as it is made.
+    Build,
+    /// The middle form after a pass.
+    Pass(&'static str),
+    /// The middle form after all passes.
+    Form,
+    /// What the engine will do.
     Plan,
+}
+
+impl Dump {
+    const STAGES: [Dump; 6] =
+        [Dump::Text, Dump::Verified, Dump::Refined, Dump::Build, Dump::Form, Dump::Plan];
+
+    fn name(self) -> &'static str {
+        match self {
+            Dump::Text => "text",
+            Dump::Verified => "verified",
+            Dump::Refined => "refined",
+            Dump::Build => "build",
+            Dump::Pass(name) => name,
+            Dump::Form => "form",
+            Dump::Plan => "plan",
+        }
+    }
+}
+
+impl fmt::Display for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Dump {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Dump, String> {
+        let all = || Dump::STAGES.into_iter().chain(passes::ALL.iter().map(|p| Dump::Pass(p.name)));
+        all().find(|d| d.name() == text).ok_or_else(|| {
+            let near = nearest(text, all().map(Dump::name));
+            match near.first() {
+                Some(near) => format!("there is no stage or pass `{text}`; did you mean {near}?"),
+                None => {
+                    let all: Vec<&str> = all().map(Dump::name).collect();
+                    format!("there is no stage or pass `{text}`; there is {}", all.join(", "))
+                }
+            }
+        })
+    }
 }
 
 /// How a run computes.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct NumericsArgs {
-    /// What happens to subnormal numbers
-    #[arg(long, value_enum, default_value_t = DenormalMode::Ieee, value_name = "MODE")]
-    pub denormals: DenormalMode,
-    /// Whose word counts where XLA and the StableHLO specification differ
-    #[arg(long, value_enum, default_value_t = SemanticsMode::Xla, value_name = "WHOSE")]
-    pub semantics: SemanticsMode,
+    /// What happens to subnormal numbers [default: ieee]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub denormals: Option<DenormalMode>,
+    /// Whose word counts where XLA and the StableHLO specification differ [default: xla]
+    #[arg(long, value_enum, value_name = "WHOSE")]
+    pub semantics: Option<SemanticsMode>,
 }
 
 impl From<NumericsArgs> for Numerics {
     fn from(args: NumericsArgs) -> Numerics {
-        Numerics { denormals: args.denormals.into(), semantics: args.semantics.into() }
+        Numerics {
+            denormals: args.denormals.unwrap_or_default().into(),
+            semantics: args.semantics.unwrap_or_default().into(),
+        }
     }
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum SemanticsMode {
     /// XLA's, which is what JAX users see
+    #[default]
     Xla,
     /// The specification's
     Stablehlo,
@@ -224,7 +348,7 @@ impl From<DenormalMode> for Denormals {
     after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
-    /// StableHLO program (text); `-` reads it from the standard input
+    /// StableHLO program (text), or a plan that `farcall compile` has made; `-` reads it from the standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,

@@ -15,6 +15,7 @@ use farcall_sig::nearest::nearest;
 use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
 
+use crate::args::InputArgs;
 use crate::npy;
 use crate::show::{short, short_type};
 
@@ -97,14 +98,18 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
 ///
 /// # Errors
 /// If there are too many or too few inputs, or one does not fit its parameter.
-pub(crate) fn arguments(
-    func: &Func,
-    inputs: &[InputSpec],
-    fill: Option<Fill>,
-    seed: u64,
-) -> Result<Vec<Literal>> {
+pub(crate) fn arguments(func: &Func, args: &InputArgs) -> Result<Vec<Literal>> {
     let params = func.params().iter().map(|p| func.ty(*p));
     let params: Vec<&Type> = params.filter(|ty| **ty != Type::Token).collect();
+    of(&format!("@{}", func.name), &params, args)
+}
+
+/// The same for what takes values of these types; `what` is what messages call it.
+///
+/// # Errors
+/// As [`arguments`].
+pub(crate) fn of(what: &str, params: &[&Type], args: &InputArgs) -> Result<Vec<Literal>> {
+    let InputArgs { inputs, fill, seed } = args;
     let listed = || params.iter().map(|t| short(t)).collect::<Vec<_>>().join(", ");
     if inputs.len() > params.len() || (inputs.len() < params.len() && fill.is_none()) {
         let given = inputs.len();
@@ -115,18 +120,17 @@ pub(crate) fn arguments(
             ""
         };
         bail!(
-            "@{} takes {}{}, {given} given{hint}",
-            func.name,
+            "{what} takes {}{}, {given} given{hint}",
             count(params.len(), "argument"),
             if params.is_empty() { String::new() } else { format!(" ({})", listed()) },
         );
     }
-    let filled = fill.into_iter().flat_map(|f| std::iter::repeat(InputSpec::Fill(f, None)));
+    let filled = fill.iter().flat_map(|f| std::iter::repeat(InputSpec::Fill(*f, None)));
     let specs = inputs.iter().cloned().chain(filled);
     let mut arguments = Vec::with_capacity(params.len());
     for (i, (ty, spec)) in params.iter().zip(specs).enumerate() {
         let ty = ty.tensor().with_context(|| {
-            format!("argument {i} of @{} is a {}; only tensors can be given", func.name, short(ty))
+            format!("argument {i} of {what} is a {}; only tensors can be given", short(ty))
         })?;
         let argument = match spec {
             InputSpec::File(path) => npy::read(&path, ty),
@@ -137,7 +141,7 @@ pub(crate) fn arguments(
                 make(fill, given.as_ref().unwrap_or(ty), seed.wrapping_add(i as u64))
             }
         };
-        arguments.push(argument.with_context(|| format!("argument {i} of @{}", func.name))?);
+        arguments.push(argument.with_context(|| format!("argument {i} of {what}"))?);
     }
     Ok(arguments)
 }

@@ -4,25 +4,30 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Result;
-use comfy_table::{Cell, Color};
-use farcall::Registry;
-use farcall::registry::Platform;
+use comfy_table::{Cell, Color, Table};
+use farcall::plan::CallSpec;
+use farcall::registry::{Platform, Target};
+use farcall::{Plan, Registry};
 use farcall_ir::attr::AttrDict;
 use farcall_ir::module::{Func, Inst, Loc, Module};
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::types::Type;
-use farcall_ir::{Op, normalize, verify};
+use farcall_ir::{Op, Span, normalize, verify};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
 use crate::inputs::count;
+use crate::program::{self, Program};
 use crate::show::short;
 use crate::terminal::{self, BOLD, DIM, color, styled};
-use crate::{load, program, targets};
+use crate::{load, plan, targets};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
-    let mut module = program::load(&args.program)?;
+    let mut module = match program::open(&args.program)? {
+        Program::Source(source) => program::verified(&source)?,
+        Program::Plan(plan) => return plan::inspect(args, &plan),
+    };
     // Calls that are operations in disguise need no target.
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
@@ -56,9 +61,15 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
         return Ok(());
     }
     writeln!(out, "\n{}", count(calls.len(), "custom call"))?;
+    writeln!(out, "{}", call_table(&calls).trim_fmt())?;
+    Ok(())
+}
+
+/// Custom calls, one a row.
+pub(crate) fn call_table(calls: &[Call<'_>]) -> Table {
     let mut table =
         terminal::table(&["target", "API", "attributes", "operands", "results", "at", "resolved by"]);
-    for call in &calls {
+    for call in calls {
         let resolved = match &call.target {
             Ok(target) => color(
                 Cell::new(format!("{}, {}", targets::api(target), targets::origin(target))),
@@ -76,8 +87,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
             resolved,
         ]);
     }
-    writeln!(out, "{}", table.trim_fmt())?;
-    Ok(())
+    table
 }
 
 /// What a run is given: the parameters but for tokens, which hold nothing.
@@ -93,21 +103,50 @@ fn outputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
 }
 
 /// A custom call with what is known about it.
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     call: &'a CustomCall,
-    func: &'a Func,
+    /// The function that it stands in.
+    func: Option<&'a str>,
     operands: Vec<String>,
     results: Vec<String>,
     place: String,
     loc: Option<String>,
-    target: Result<std::sync::Arc<farcall::registry::Target>, Missing>,
+    target: Result<std::sync::Arc<Target>, Missing>,
+}
+
+impl<'a> Call<'a> {
+    /// A call of a plan.
+    pub(crate) fn of_spec(plan: &Plan, spec: &'a CallSpec, registry: &Registry) -> Call<'a> {
+        let place = |span: Span| {
+            let (line, column) = plan.source.line_column(span.start);
+            format!("{line}:{column}")
+        };
+        Call {
+            call: &spec.call,
+            func: None,
+            operands: spec.operands.iter().map(short).collect(),
+            results: spec.results.iter().map(short).collect(),
+            place: spec.span.filter(|_| !plan.source.is_none()).map_or("–".to_owned(), place),
+            loc: None,
+            target: target(&spec.call, registry),
+        }
+    }
+}
+
+/// The target that a call means.
+fn target(call: &CustomCall, registry: &Registry) -> Result<std::sync::Arc<Target>, Missing> {
+    registry.resolve(call, &Platform::Host).map_err(|e| Missing {
+        other: registry.lookup(&call.target, &Platform::Host),
+        nearest: registry.nearest(&call.target, &Platform::Host),
+        message: e.message,
+    })
 }
 
 /// Why a call means no target.
 struct Missing {
     message: String,
     /// A target of this name is there, but speaks the other API.
-    other: Option<std::sync::Arc<farcall::registry::Target>>,
+    other: Option<std::sync::Arc<Target>>,
     nearest: Vec<String>,
 }
 
@@ -128,19 +167,14 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
             let Op::CustomCall(call) = inst.op() else { return };
             let types = |ids: &[_]| ids.iter().map(|id| short(func.ty(*id))).collect();
             let (line, column) = module.source.line_column(inst.span().start);
-            let target = registry.resolve(call, &Platform::Host).map_err(|e| Missing {
-                other: registry.lookup(&call.target, &Platform::Host),
-                nearest: registry.nearest(&call.target, &Platform::Host),
-                message: e.message,
-            });
             calls.push(Call {
                 call,
-                func,
+                func: Some(&func.name),
                 operands: types(inst.operands()),
                 results: types(inst.results()),
                 place: format!("{line}:{column}"),
                 loc: inst.loc().and_then(|l| origin(l)),
-                target,
+                target: target(call, registry),
             });
         });
     }
@@ -240,11 +274,11 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
 }
 
 /// Sizes; `null` for one that is not known.
-fn shape(dims: &[usize]) -> Vec<Option<usize>> {
+pub(crate) fn shape(dims: &[usize]) -> Vec<Option<usize>> {
     dims.iter().map(|d| (*d != farcall_ir::DYNAMIC).then_some(*d)).collect()
 }
 
-fn call_json(call: &Call<'_>) -> Value {
+pub(crate) fn call_json(call: &Call<'_>) -> Value {
     let attributes: Option<BTreeMap<&str, String>> = match &call.call.config {
         CallConfig::Dict(dict) => Some(dict.iter().map(|(k, v)| (k.as_str(), v.to_string())).collect()),
         CallConfig::Absent | CallConfig::Text(_) => None,
@@ -261,7 +295,7 @@ fn call_json(call: &Call<'_>) -> Value {
         "has_side_effect": call.call.has_side_effect,
         "operands": call.operands,
         "results": call.results,
-        "function": call.func.name,
+        "function": call.func,
         "place": call.place,
         "location": call.loc,
         "resolved": call.target.as_ref().ok().map(|t| targets::describe(t)),

@@ -1,13 +1,14 @@
 //! The program `farcall`: runs, inspects and tests StableHLO programs from the command line.
 //!
 //! ```text
-//! args ──▶ run, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//! args ──▶ run, compile, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: what all commands share.
 //! - `npy`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `compile`, `plan`: plans in files, written, run and inspected; what `--dump` shows.
 //! - `op`, `new`: ops called and explained; libraries of ops to start from.
 //! - `test`: self-checking programs and the corpus, in processes of their own. `compare` and
 //!   `corpus` judge outputs, `check_targets` are the targets with which programs check themselves.
@@ -27,6 +28,7 @@ use farcall_ir::ProgramError;
 mod args;
 mod check_targets;
 mod compare;
+mod compile;
 mod corpus;
 mod execute;
 mod inputs;
@@ -35,6 +37,7 @@ mod load;
 mod new;
 mod npy;
 mod op;
+mod plan;
 mod program;
 mod results;
 mod run;
@@ -68,6 +71,8 @@ pub fn main() -> ExitCode {
 fn obey(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args)?,
+        Command::Compile(args) => compile::compile(&args)?,
+        Command::Passes => compile::passes()?,
         Command::Inspect(args) => inspect::inspect(&args)?,
         Command::Targets(args) => targets::targets(&args)?,
         Command::New(args) => new::new(&args)?,

@@ -1,31 +1,79 @@
 //! Programs from files.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use farcall::CompileOptions;
+use farcall::plan::file::MAGIC;
+use farcall::{CompileOptions, Plan};
 use farcall_ir::diag::Source;
 use farcall_ir::literal::Literal;
 use farcall_ir::module::{Func, Module};
 use farcall_ir::{ProgramError, text, verify};
+
+/// What a file holds that can be run.
+pub(crate) enum Program {
+    /// The text of a program.
+    Source(Arc<Source>),
+    /// A compiled program.
+    Plan(Box<Plan>),
+}
+
+/// Opens a program or a plan, which its first bytes tell apart; `-` is the standard input.
+///
+/// # Errors
+/// If it cannot be read, or is neither: then the message says what it looks like.
+pub(crate) fn open(path: &Path) -> Result<Program> {
+    if path.as_os_str() == "-" {
+        let bytes = stdin()?;
+        if !bytes.starts_with(&MAGIC) {
+            return as_source("<stdin>".to_owned(), bytes).map(Program::Source);
+        }
+        let plan = Plan::from_bytes(&bytes).context("<stdin>")?;
+        return Ok(Program::Plan(Box::new(plan)));
+    }
+    let name = path.display();
+    // A plan is read piece by piece: its constants are large, and need not be in memory twice.
+    let mut first = Vec::new();
+    let mut file = match File::open(path) {
+        Ok(file) if !path.is_dir() => file,
+        _ => return source(path).map(Program::Source),
+    };
+    let read = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut first);
+    read.with_context(|| format!("cannot read {name}"))?;
+    if first != MAGIC {
+        // Also what cannot be read twice, as a pipe.
+        file.read_to_end(&mut first).with_context(|| format!("cannot read {name}"))?;
+        return as_source(name.to_string(), first).map(Program::Source);
+    }
+    let length = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
+    let plan = Plan::read_from(&mut BufReader::new(first.as_slice().chain(file)), length);
+    Ok(Program::Plan(Box::new(plan.with_context(|| name.to_string())?)))
+}
+
+fn stdin() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("cannot read the standard input")?;
+    Ok(bytes)
+}
 
 /// Reads a program's text; `-` is the standard input.
 ///
 /// # Errors
 /// If it cannot be read, or is no text: then the message says what it looks like.
 pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
-    let stdin = path.as_os_str() == "-";
-    let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-    let bytes = if stdin {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).context("cannot read the standard input")?;
-        bytes
-    } else {
-        ensure!(!path.is_dir(), "{name} is a folder, not a program");
-        std::fs::read(path).with_context(|| format!("cannot read {name}"))?
-    };
+    if path.as_os_str() == "-" {
+        return as_source("<stdin>".to_owned(), stdin()?);
+    }
+    let name = path.display().to_string();
+    ensure!(!path.is_dir(), "{name} is a folder, not a program");
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+    as_source(name, bytes)
+}
+
+fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
     if let Some(what) = foreign(&bytes) {
         bail!("{name} is {what}, not the text of a StableHLO program");
     }
@@ -44,6 +92,7 @@ pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"ML\xefR", "MLIR bytecode (print it as text, for example with `lowered.as_text()` of JAX)"),
+        (&MAGIC, "a compiled plan (which `farcall run` and `farcall inspect` take)"),
         (b"HloModule", "HLO text (print it as StableHLO, for example with `lowered.as_text()` of JAX)"),
         (b"\x89PNG", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),
@@ -59,9 +108,13 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
 }
 
-/// A verified program with the sizes that follow from its inputs; `None` if it leaves none open. Without
-/// inputs, all sizes must follow from the types of the parameters.
-pub(crate) fn refined(module: &Module, func: &Func, inputs: Option<&[Literal]>) -> Result<Option<Module>> {
+/// A verified program with the sizes that follow from its inputs (`None` if it leaves none open), and the elements
+/// that they depend on. Without inputs, all sizes must follow from the types of the parameters.
+pub(crate) fn refined(
+    module: &Module,
+    func: &Func,
+    inputs: Option<&[Literal]>,
+) -> Result<(Option<Module>, Vec<Option<Literal>>)> {
     let types = inputs.map(|inputs| inputs.iter().map(Literal::ty).collect());
     let entry = Some(func.name.clone());
     let mut options = CompileOptions { entry, inputs: types, ..CompileOptions::default() };
@@ -69,9 +122,9 @@ pub(crate) fn refined(module: &Module, func: &Func, inputs: Option<&[Literal]>) 
     match (refined, inputs) {
         (Err(e), Some(inputs)) if needs_elements(&e) => {
             options.known = inputs.iter().cloned().map(Some).collect();
-            Ok(farcall::refined(module, &options)?)
+            Ok((farcall::refined(module, &options)?, options.known))
         }
-        (refined, _) => refined,
+        (refined, _) => Ok((refined?, Vec::new())),
     }
 }
 
@@ -101,7 +154,12 @@ pub(crate) fn parse(source: &Arc<Source>) -> Result<Module> {
 
 /// Reads, parses and verifies a program.
 pub(crate) fn load(path: &Path) -> Result<Module> {
-    let module = parse(&source(path)?)?;
+    verified(&source(path)?)
+}
+
+/// Parses and verifies a program.
+pub(crate) fn verified(source: &Arc<Source>) -> Result<Module> {
+    let module = parse(source)?;
     verify::verify(&module)?;
     Ok(module)
 }

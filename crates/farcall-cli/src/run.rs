@@ -7,55 +7,44 @@ use anyhow::{Context, Result};
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::types::Type;
-use farcall_ir::{text, verify};
 use serde_json::{Value, json};
 
-use crate::args::{RunArgs, Stage};
+use crate::args::RunArgs;
 use crate::execute::Ready;
+use crate::program::{self, Program};
 use crate::stats::Stats;
-use crate::{inputs, load, npy, program, results, terminal};
+use crate::{compile, inputs, load, npy, plan, results, terminal};
 
-/// Runs a program, shows its results, and writes them if asked to.
+/// Runs a program, or a plan, shows its results, and writes them if asked to.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut stats = Stats::default();
-    let module = stats.take("read", || program::parse(&program::source(&args.program)?))?;
-    if args.dump == Some(Stage::Text) {
-        return dump(&text::print(&module));
-    }
-    stats.take("verify", || verify::verify(&module))?;
-    if args.dump == Some(Stage::Verified) {
-        return dump(&text::print(&module));
-    }
-    // The sizes that parameters leave open are those of the inputs; others may depend on their elements.
-    let func = verify::entry(&module, args.entry.as_deref())?;
-    let made = |func| inputs::arguments(func, &args.inputs, args.fill, args.seed);
-    let mut early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
-    let refined = match program::refined(&module, func, early.as_deref()) {
-        Err(e) if early.is_none() && program::needs_elements(&e) => {
-            early = Some(stats.take("inputs", || made(func)).map_err(|_| e)?);
-            program::refined(&module, func, early.as_deref())?
-        }
-        refined => refined?,
+    let source = match stats.take("read", || program::open(&args.program))? {
+        Program::Source(source) => source,
+        Program::Plan(plan) => return plan::run(args, *plan, stats),
     };
-    let module = refined.as_ref().unwrap_or(&module);
-    if args.dump == Some(Stage::Refined) {
-        return dump(&text::print(module));
-    }
-    let func = verify::entry(module, Some(&func.name))?;
+    let Some(front) = compile::front(&source, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
-    let numerics = args.numerics.into();
-    let evaluator = args.evaluator && args.dump.is_none();
-    let ready = stats.take("compile", || Ready::new(module, func, &registry, numerics, evaluator))?;
-    if let (Some(Stage::Plan), Ready::Engine(executable)) = (args.dump, &ready) {
-        return dump(&executable.plan().to_string());
-    }
-    let arguments = match early {
+    let func = front.func()?;
+    let ready = if args.evaluator && args.how.dump.is_none() {
+        let numerics = args.how.numerics.into();
+        stats.take("compile", || Ready::new(&front.module, func, &registry, numerics, true))?
+    } else {
+        match compile::engine(&front, &args.how, &registry, &mut stats)? {
+            Some(executable) => Ready::Engine(executable),
+            None => return Ok(()),
+        }
+    };
+    let made;
+    let arguments = match &front.arguments {
         Some(arguments) => arguments,
-        None => stats.take("inputs", || made(func))?,
+        None => {
+            made = stats.take("inputs", || inputs::arguments(func, &args.inputs))?;
+            &made
+        }
     };
 
-    let results = results::of(&ready, &arguments, args.repeat, &mut stats)
-        .map_err(|e| Ready::explain(e, &module.source))?;
+    let results =
+        results::of(&ready, arguments, args.repeat, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || write(folder, &results))?;
     }
@@ -72,16 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-fn dump(text: &str) -> Result<()> {
-    let mut out = terminal::stdout();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    Ok(())
-}
-
-fn write(folder: &Path, results: &[Literal]) -> Result<()> {
+pub(crate) fn write(folder: &Path, results: &[Literal]) -> Result<()> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     for (i, result) in results.iter().enumerate() {

@@ -119,7 +119,7 @@ pub(crate) fn duration(time: Duration) -> String {
 }
 
 /// `4.00 KiB`
-fn bytes(n: usize) -> String {
+pub(crate) fn bytes(n: usize) -> String {
     let value = n as f64;
     match n {
         0..1024 => format!("{n} B"),

@@ -33,7 +33,7 @@ impl Span {
 }
 
 /// The text of a program and the name it is reported under.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Source {
     name: String,
     text: String,
@@ -82,6 +82,11 @@ impl Source {
     /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Lines of the file before the text.
+    pub fn lines_before(&self) -> usize {
+        self.lines_before
     }
 
     /// Line and column (both from 1, columns in characters) of a byte.

@@ -185,11 +185,10 @@ impl Literal {
     }
 
     /// A tensor whose elements are all `element`: bytes of one, then zeros.
-    pub(crate) fn splat_of(
-        dtype: DType,
-        dims: Arc<[usize]>,
-        element: [u8; 16],
-    ) -> Result<Literal, OutOfMemory> {
+    ///
+    /// # Errors
+    /// If its bytes cannot be counted, or if it is small and there is no memory for it.
+    pub fn splat_of(dtype: DType, dims: Arc<[usize]>, element: [u8; 16]) -> Result<Literal, OutOfMemory> {
         if byte_len(dtype, &dims)? > SMALL {
             let data = Data::Splat(Arc::new(Splat { element, expanded: OnceLock::new() }));
             return Ok(Literal { dtype, dims, data });

@@ -27,7 +27,7 @@ use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
 use farcall::ir::{Attr, DType, Literal, Module, Scalar, Source, text};
 use farcall::registry::{Origin, Platform, Target};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::{CompileOptions, Executable, Plan, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 
 #[path = "plugin/declared.rs"]
@@ -184,6 +184,7 @@ fn run(
     // Twice: what a run leaves behind must not show in the next one.
     let first = executable.run(&inputs).map_err(|e| e.to_string());
     let second = executable.run(&inputs).map_err(|e| e.to_string());
+    let read = from_file(executable, registry)?.run(&inputs).map_err(|e| e.to_string());
     let donated = donating(module, registry, denormals)?.run_owned(inputs.clone()).map_err(|e| e.to_string());
     let written: Result<Vec<Literal>, String> = if let Some(message) = expected.strip_prefix("// fails: ") {
         Err(message.to_owned())
@@ -198,6 +199,7 @@ fn run(
         ("engine", &first),
         ("engine, second run", &second),
         ("engine, on inputs given away", &donated),
+        ("engine, with the plan from a file", &read),
     ] {
         match (&wanted, found) {
             (Err(message), Err(e)) if bless || e.contains(message.as_str()) => {}
@@ -220,6 +222,19 @@ fn run(
         }
         Err(message) => format!("// fails: {message}"),
     })
+}
+
+/// The same program, its plan written and read.
+fn from_file(executable: &Executable, registry: &Registry) -> Result<Executable, String> {
+    let bytes = executable.plan().to_bytes().map_err(|e| e.to_string())?;
+    let plan = Plan::from_bytes(&bytes).map_err(|e| e.to_string())?;
+    if plan != *executable.plan() {
+        return Err(format!("the plan that was read is another:\n{plan}"));
+    }
+    if plan.to_bytes().ok().as_ref() != Some(&bytes) {
+        return Err("the plan that was read is written in another way".to_owned());
+    }
+    Executable::from_plan(plan, registry).map_err(|e| e.to_string())
 }
 
 /// The same program, with all of its inputs given away.

@@ -204,7 +204,7 @@ fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Re
         if func.params().iter().any(|p| *func.ty(*p) != Type::Token) {
             return Ok(Some(format!("its checks cannot run: @{} takes arguments", func.name)));
         }
-        let refined = program::refined(&module, func, None)?;
+        let (refined, _) = program::refined(&module, func, None)?;
         let module = refined.as_ref().unwrap_or(&module);
         let func = verify::entry(module, Some(&func.name))?;
         let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
@@ -267,7 +267,7 @@ fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) ->
         semantics: args.semantics.map_or(Semantics::Xla, Semantics::from),
     };
     let inputs = case.inputs(folder)?;
-    let refined = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
+    let (refined, _) = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
     let module = refined.as_ref().unwrap_or(&module);
     let func = verify::entry(module, Some(&func.name))?;
     let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;

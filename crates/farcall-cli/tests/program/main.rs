@@ -5,3 +5,4 @@ mod ending;
 mod folder;
 mod new;
 mod op;
+mod plan;

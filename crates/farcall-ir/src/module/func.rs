@@ -387,6 +387,14 @@ impl Func {
         self.insts[inst.index()].op = op;
     }
 
+    /// Gives an instruction another place in the text.
+    ///
+    /// # Panics
+    /// If it is no instruction of this function.
+    pub fn set_span(&mut self, inst: InstId, span: Span) {
+        self.insts[inst.index()].span = span;
+    }
+
     /// The attributes of an instruction that are not part of its operation.
     pub fn attrs_mut(&mut self, inst: InstId) -> &mut AttrDict {
         &mut self.insts[inst.index()].attrs

@@ -440,7 +440,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The operation that a draft's attributes make. They are taken out of it.
-    fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
+    pub(super) fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
         if let Some(call) = syntax.call() {
             return Some(Op::CustomCall(Box::new(call)));
         }

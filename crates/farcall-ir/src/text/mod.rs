@@ -9,6 +9,7 @@
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
 //! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
+//! - `operation`: operations by themselves, with attributes and nothing else.
 //!
 //! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
 //! `attributes::write` and a row of `attributes::names`.
@@ -27,6 +28,7 @@ mod inst;
 mod lexer;
 mod mesh;
 mod names;
+mod operation;
 mod parser;
 mod print;
 mod program;
@@ -42,6 +44,7 @@ use std::sync::Arc;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, ProgramError, Source, Span};
 use crate::module::Module;
+use crate::op::Op;
 use crate::types::Type;
 use parser::{Parsed, Parser};
 
@@ -114,6 +117,20 @@ pub fn parse_type(text: &str) -> Result<Type, ProgramError> {
 /// What is wrong with the text, and where.
 pub fn parse_attr(text: &str) -> Result<Attr, ProgramError> {
     whole("<attribute>", text, |p| p.attr())
+}
+
+/// Writes an operation by itself, without operands and results: its name and attributes, as in
+/// `stablehlo.iota {iota_dimension = 0 : i64}`. Functions that it mentions have no name.
+pub fn print_op(op: &Op) -> String {
+    operation::print(op)
+}
+
+/// Reads what [`print_op`] writes. Defaults of attributes may follow from the types of the operands.
+///
+/// # Errors
+/// What is wrong with the text, and where; operations that mention functions are refused.
+pub fn parse_op(text: &str, operands: &[Type]) -> Result<Op, ProgramError> {
+    whole("<operation>", text, |p| p.lone_op(operands))
 }
 
 /// The names of all operations that [`parse`] knows, with their dialects, sorted.

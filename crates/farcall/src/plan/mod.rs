@@ -10,6 +10,7 @@
 //! the operations and types that they are named for, and buffers overlap only where they may.
 
 mod display;
+pub mod file;
 mod validate;
 
 use std::fmt;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use farcall_ir::eval::Numerics;
 use farcall_ir::op::CustomCall;
-use farcall_ir::{Func, FuncId, InstId, Literal, Module, Op, Source, Span, TensorType, Type};
+use farcall_ir::{Func, FuncId, Inst, InstId, Literal, Module, Op, Source, Span, TensorType, Type};
 
 pub use crate::kernels::{Body, BodyInst, KernelId};
 pub use validate::InvalidPlan;
@@ -28,7 +29,7 @@ use crate::kernels::Request;
 pub const ALIGNMENT: usize = 64;
 
 /// A compiled program.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     /// Bytes of scratch memory that one run needs.
     pub arena_size: usize,
@@ -51,7 +52,7 @@ pub struct Plan {
 }
 
 /// An input of a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Param {
     /// Its type.
     pub ty: TensorType,
@@ -102,6 +103,32 @@ impl ReferenceSite {
     /// True if a call of it has a side effect.
     pub fn has_side_effect(&self) -> bool {
         self.calls.iter().any(|call| call.side_effect)
+    }
+
+    /// The instruction that a nested call is, and how many stand before it in its function.
+    pub fn call(&self, call: &NestedCall) -> Option<(usize, Inst<'_>)> {
+        let (mut found, mut before) = (None, 0);
+        self.program.get(call.func)?.walk(&mut |inst| {
+            if inst.id() == call.inst {
+                found = Some((before, inst));
+            }
+            before += 1;
+        });
+        found
+    }
+}
+
+/// Numbers of instructions do not count, as in modules.
+impl PartialEq for ReferenceSite {
+    fn eq(&self, other: &ReferenceSite) -> bool {
+        let place = |site: &ReferenceSite, call: &NestedCall| site.call(call).map(|(place, _)| place);
+        let same = |(a, b): (&NestedCall, &NestedCall)| {
+            (a.func, a.side_effect, place(self, a)) == (b.func, b.side_effect, place(other, b))
+                && a.plan == b.plan
+        };
+        self.program == other.program
+            && self.calls.len() == other.calls.len()
+            && self.calls.iter().zip(&other.calls).all(same)
     }
 }
 
@@ -194,7 +221,7 @@ ids! {
 
 /// One step of a run. `B` is how it refers to buffers: in a plan a [`Buffer`]; the compiler uses
 /// values that have no place yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Thunk<B = Buffer> {
     /// What is done.
     pub op: ThunkOp,

@@ -1,13 +1,15 @@
 //! Checks once what the runtime relies on in every run.
 
-use farcall_ir::{DType, Literal, TensorType, Type};
+use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
 
-use super::{ALIGNMENT, Base, Buffer, Compute, Plan, Slice, Thunk, ThunkOp, types};
+use super::{
+    ALIGNMENT, Base, Buffer, Compute, NestedCall, Plan, ReferenceSite, Slice, Thunk, ThunkOp, types,
+};
 use crate::kernels::{Prepared, is_int};
 
-/// A plan that breaks a promise: a mistake of the compiler, never of a program.
+/// A plan that breaks a promise: a mistake of whoever made it, the compiler or a file, never of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the compiler made an invalid plan ({place}, {kind}): {message}")]
+#[error("invalid plan ({place}, {kind}): {message}")]
 pub struct InvalidPlan {
     /// Where in the program.
     pub place: String,
@@ -94,6 +96,9 @@ impl Plan {
             return Err(format!("{} is written", o.slice));
         }
         self.overlaps(t)?;
+        if !matches!(t.op, ThunkOp::While | ThunkOp::Case) {
+            need(t.bodies.is_empty(), "it has bodies")?;
+        }
         if let ThunkOp::Compute(compute) = &t.op {
             return kernel(t, compute).map(Some);
         }
@@ -136,14 +141,15 @@ impl Plan {
                         && tensors(types).into_iter().eq(buffers.iter().map(|b| &b.ty))
                 };
                 need(fit(&params, inputs), "operands differ from the instruction's")?;
-                need(fit(&entry.results, outputs), "results differ from the instruction's")
+                need(fit(&entry.results, outputs), "results differ from the instruction's")?;
+                site.calls.iter().try_for_each(|call| nested(site, call))
             }
             _ => Err(format!("{} operands, {} results", inputs.len(), outputs.len())),
         }
     }
 
     /// An output may lie exactly where an input lies if the operation allows it, and nowhere else
-    /// where they meet. The outputs of a kernel are apart.
+    /// where they meet. Outputs are apart.
     fn overlaps(&self, t: &Thunk) -> Result<(), String> {
         if matches!(t.op, ThunkOp::While | ThunkOp::Case) {
             return Ok(());
@@ -151,9 +157,7 @@ impl Plan {
         let apart = |a: &Slice, b: &Slice| !a.overlaps(b) || a.size == 0 || b.size == 0;
         for (o, output) in t.outputs.iter().enumerate() {
             let others = || t.outputs[..o].iter().map(|b| &b.slice);
-            if matches!(t.op, ThunkOp::Compute(_))
-                && let Some(other) = others().find(|other| !apart(&output.slice, other))
-            {
+            if let Some(other) = others().find(|other| !apart(&output.slice, other)) {
                 return Err(format!("{} and {other} are both written", output.slice));
             }
             for (i, input) in t.inputs.iter().enumerate() {
@@ -170,6 +174,17 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// A call that the evaluator reaches has a plan that takes and gives what the call does.
+fn nested(site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
+    let (_, inst) = site.call(call).ok_or("no such call in the instruction")?;
+    need(matches!(inst.op(), Op::CustomCall(_)), "a nested call that is none")?;
+    let types = |ids: &[ValueId]| ids.iter().map(|id| inst.func().ty(*id).clone()).collect::<Vec<Type>>();
+    let (operands, results) = (types(inst.own_operands()), types(inst.results()));
+    let takes = tensors(&operands).into_iter().eq(call.plan.params.iter().map(|p| &p.ty));
+    let gives = tensors(&results).into_iter().eq(call.plan.results.iter().map(|r| &r.ty));
+    need(takes && gives, "the plan of a nested call differs from it")
 }
 
 /// What runs, if the kernel serves the operation and has the scratch memory that it asks for.
@@ -203,7 +218,7 @@ fn tensors(types: &[Type]) -> Vec<&TensorType> {
 #[cfg(test)]
 mod tests {
     use farcall_ir::op::Slice as SliceOp;
-    use farcall_ir::{Op, Source, text};
+    use farcall_ir::{Source, text};
 
     use super::*;
     use crate::{CompileOptions, Executable, Registry};
@@ -212,18 +227,7 @@ mod tests {
     fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
         let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap();
-        let plan = executable.plan();
-        let mut plan = Plan {
-            arena_size: plan.arena_size,
-            params: plan.params.clone(),
-            constants: plan.constants.clone(),
-            results: plan.results.clone(),
-            thunks: plan.thunks.clone(),
-            calls: plan.calls.clone(),
-            references: plan.references.clone(),
-            numerics: plan.numerics,
-            source: plan.source.clone(),
-        };
+        let mut plan = executable.plan().clone();
         assert_eq!(plan.validate(), Ok(()));
         change(&mut plan);
         plan.validate().unwrap_err().message

@@ -300,7 +300,10 @@ impl<'a> Executor<'a> {
     /// What a buffer holds when all thunks have run. An input, or what has become of one, is not copied.
     fn result(&self, b: &Buffer, at: Place, inputs: &[Literal]) -> Result<Literal, RunError> {
         match b.slice.base {
-            Base::Param(id) if inputs[id.index()].dtype() == b.ty.dtype => {
+            // A part of one is.
+            Base::Param(id)
+                if inputs[id.index()].dtype() == b.ty.dtype && inputs[id.index()].byte_len() == at.size =>
+            {
                 Ok(inputs[id.index()].reshape(b.ty.dims.clone()))
             }
             _ => self.literal(&b.ty, at),

@@ -1,0 +1,208 @@
+//! `farcall compile`: a program as a plan in a file; and what `run` does until a program is compiled.
+
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use farcall::{CompileError, CompileOptions, Executable, Plan, Registry};
+use farcall_ir::diag::Source;
+use farcall_ir::eval::Numerics;
+use farcall_ir::literal::Literal;
+use farcall_ir::middle::passes;
+use farcall_ir::middle::pipeline::Pipeline;
+use farcall_ir::module::{Func, Module};
+use farcall_ir::{text, verify};
+
+use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
+use crate::execute::Ready;
+use crate::program::{self, Program};
+use crate::stats::Stats;
+use crate::{inputs, load, terminal};
+
+/// Compiles a program and writes its plan.
+pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
+    let mut stats = Stats::default();
+    let source = match stats.take("read", || program::open(&args.program))? {
+        Program::Source(source) => source,
+        Program::Plan(_) => bail!("{} is a compiled plan already", args.program.display()),
+    };
+    let Some(front) = front(&source, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let registry = stats.take("load", || load::registry(&args.load, &[]))?;
+    let Some(executable) = engine(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
+    if let Some(path) = &args.output {
+        stats.take("write", || write(executable.plan(), path))?;
+    }
+    if args.stats {
+        stats.print(&Ready::Engine(executable))?;
+    }
+    Ok(())
+}
+
+/// A file appears whole or not at all.
+fn write(plan: &Plan, path: &Path) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", path.display(), folder.display());
+    // The permissions of any new file; what the user masks stays masked.
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .prefix(".farcall-")
+        .permissions(permissions)
+        .tempfile_in(folder)
+        .with_context(cannot)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    plan.write_to(&mut out).and_then(|()| out.flush()).with_context(cannot)?;
+    drop(out);
+    file.as_file().sync_all().with_context(cannot)?;
+    file.persist(path).map_err(|e| e.error).with_context(cannot)?;
+    Ok(())
+}
+
+/// A verified program whose sizes are known.
+pub(crate) struct Front {
+    pub(crate) module: Module,
+    /// The function that runs.
+    pub(crate) entry: String,
+    /// The arguments, if they had to be made already.
+    pub(crate) arguments: Option<Vec<Literal>>,
+    /// Elements that the sizes depend on.
+    known: Vec<Option<Literal>>,
+}
+
+impl Front {
+    pub(crate) fn func(&self) -> Result<&Func> {
+        Ok(verify::entry(&self.module, Some(&self.entry))?)
+    }
+}
+
+/// Parses, verifies and refines a program; `None` if it was dumped instead.
+pub(crate) fn front(
+    source: &Arc<Source>,
+    how: &HowArgs,
+    given: &InputArgs,
+    stats: &mut Stats,
+) -> Result<Option<Front>> {
+    let module = stats.take("parse", || program::parse(source))?;
+    if how.dump == Some(Dump::Text) {
+        return dump(&text::print(&module)).map(|()| None);
+    }
+    stats.take("verify", || verify::verify(&module))?;
+    if how.dump == Some(Dump::Verified) {
+        return dump(&text::print(&module)).map(|()| None);
+    }
+    // The sizes that parameters leave open are those of the inputs; others may depend on their elements.
+    let func = verify::entry(&module, how.entry.as_deref())?;
+    let made = |func| inputs::arguments(func, given);
+    let mut early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
+    let (refined, known) = match program::refined(&module, func, early.as_deref()) {
+        Err(e) if early.is_none() && program::needs_elements(&e) => {
+            early = Some(stats.take("inputs", || made(func)).map_err(|_| e)?);
+            program::refined(&module, func, early.as_deref())?
+        }
+        refined => refined?,
+    };
+    let entry = func.name.clone();
+    let module = refined.unwrap_or(module);
+    if how.dump == Some(Dump::Refined) {
+        return dump(&text::print(&module)).map(|()| None);
+    }
+    Ok(Some(Front { module, entry, arguments: early, known }))
+}
+
+/// Compiles a program; `None` if what `--dump` asks for was shown instead.
+pub(crate) fn engine(
+    front: &Front,
+    how: &HowArgs,
+    registry: &Registry,
+    stats: &mut Stats,
+) -> Result<Option<Executable>> {
+    let passes = how.passes.clone().unwrap_or_default();
+    if let Some(Dump::Pass(name)) = how.dump {
+        let runs = passes.passes().iter().any(|p| p.name == name);
+        ensure!(runs, "the pass {name} does not run; those that do are {passes}");
+    }
+    let Numerics { denormals, semantics } = how.numerics.into();
+    let mut shown = Shown { dump: how.dump, last: passes.passes().len(), at: 0, text: String::new() };
+    let options = CompileOptions {
+        entry: Some(front.entry.clone()),
+        denormals,
+        semantics,
+        inputs: None,
+        known: front.known.clone(),
+        passes,
+    };
+    let compiled = stats.take("compile", || {
+        let mut after = |name: &'static str, form: &Module| shown.after(name, form);
+        Executable::compile_showing(&front.module, registry, &options, &mut after).map_err(|e| match e {
+            // By itself, so that it is found as what it is.
+            CompileError::Program(e) => anyhow::Error::from(e),
+            e => e.into(),
+        })
+    });
+    if !shown.text.is_empty() {
+        dump(&shown.text)?;
+        // What was asked for was shown, whatever became of the rest.
+        return compiled.map(|_| None);
+    }
+    let executable = compiled?;
+    if how.dump == Some(Dump::Plan) {
+        return dump(&executable.plan().to_string()).map(|()| None);
+    }
+    Ok(Some(executable))
+}
+
+/// The middle form, where it is to be shown.
+struct Shown {
+    dump: Option<Dump>,
+    /// Number of the last pass; `at` is that of the last one that has run.
+    last: usize,
+    at: usize,
+    text: String,
+}
+
+impl Shown {
+    fn after(&mut self, name: &'static str, form: &Module) {
+        let build = name == "build";
+        self.at += usize::from(!build);
+        match self.dump {
+            Some(Dump::Build) if build => self.text = text::print(form),
+            Some(Dump::Form) if self.at == self.last => self.text = text::print(form),
+            Some(Dump::Pass(pass)) if pass == name => {
+                let gap = if self.text.is_empty() { "" } else { "\n" };
+                let place = format!("{gap}// after {name}, pass {} of {}\n", self.at, self.last);
+                self.text.push_str(&place);
+                self.text.push_str(&text::print(form));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Prints what a stage has made.
+pub(crate) fn dump(text: &str) -> Result<()> {
+    let mut out = terminal::stdout();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// `farcall passes`: every pass with what it does, and what runs.
+pub(crate) fn passes() -> Result<()> {
+    let mut out = terminal::stdout();
+    let mut table = terminal::table(&["pass", "what it does"]);
+    for pass in passes::ALL {
+        table.add_row([pass.name, pass.about]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(out, "\nrun by default  {}", Pipeline::default())?;
+    writeln!(out, "needed          {}", Pipeline::needed())?;
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Plans from files: run and inspected.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use comfy_table::{Cell, CellAlignment};
+use farcall::{CompileError, Executable, Plan};
+use farcall_ir::eval::{Denormals, Semantics};
+use farcall_ir::types::Type;
+use serde_json::{Value, json};
+
+use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
+use crate::compile::dump;
+use crate::execute::Ready;
+use crate::inputs::{self, count};
+use crate::inspect::{Call, call_json, call_table, shape};
+use crate::show::short_type;
+use crate::stats::{Stats, bytes};
+use crate::terminal::{self, BOLD, DIM, styled};
+use crate::{load, results, run};
+
+/// Runs a plan, as `run` does a program.
+pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
+    refuse(&args.program, &args.how, args.evaluator)?;
+    if args.how.dump.is_some() {
+        return dump(&plan.to_string());
+    }
+    let registry = stats.take("load", || load::registry(&args.load, &[]))?;
+    let source = Arc::clone(&plan.source);
+    let executable = stats.take("bind", || {
+        Executable::from_plan(plan, &registry).map_err(|e| match e {
+            // By itself, so that it is found as what it is.
+            CompileError::Program(e) => anyhow::Error::from(e),
+            e => e.into(),
+        })
+    })?;
+    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
+    let name = args.program.display().to_string();
+    let arguments =
+        stats.take("inputs", || inputs::of(&name, &params.iter().collect::<Vec<_>>(), &args.inputs))?;
+    let ready = Ready::Engine(executable);
+    let results =
+        results::of(&ready, &arguments, args.repeat, &mut stats).map_err(|e| Ready::explain(e, &source))?;
+    if let Some(folder) = &args.output_dir {
+        stats.take("write", || run::write(folder, &results))?;
+    }
+    if args.json {
+        let types: Vec<Value> = results.iter().map(results::as_json).collect();
+        return results::print_json(json!({ "results": types }), args.stats.then_some(&stats), &ready);
+    }
+    if !args.quiet {
+        let mut out = terminal::stdout();
+        if results.is_empty() {
+            writeln!(out, "{name} ran; it has no results")?;
+        }
+        for (i, result) in results.iter().enumerate() {
+            results::print(&mut out, &format!("out{i}"), None, result)?;
+        }
+    }
+    if args.stats {
+        stats.print(&ready)?;
+    }
+    Ok(())
+}
+
+/// An error if options ask for what was decided when the plan was made.
+fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
+    let given = [
+        ("--entry", how.entry.is_some()),
+        ("--denormals", how.numerics.denormals.is_some()),
+        ("--semantics", how.numerics.semantics.is_some()),
+        ("--passes", how.passes.is_some()),
+    ];
+    let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    if !given.is_empty() {
+        bail!(
+            "{} is a compiled plan: {} counts when a program is compiled (`farcall compile`)",
+            path.display(),
+            given.join(" or ")
+        );
+    }
+    if evaluator {
+        bail!("{} is a compiled plan, which the evaluator does not run; give it the program", path.display());
+    }
+    match how.dump {
+        None | Some(Dump::Plan) => Ok(()),
+        Some(dump) => bail!(
+            "{} is a compiled plan: `--dump plan` shows it, {dump} is of the program that it was made from",
+            path.display()
+        ),
+    }
+}
+
+/// Prints what a plan takes, gives and calls.
+pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
+    if args.entry.is_some() {
+        bail!("{} is a compiled plan of one function: --entry says nothing here", args.program.display());
+    }
+    let registry = load::registry(&args.load, &[])?;
+    let mut calls = Vec::new();
+    calls_of(plan, &mut |plan, spec| calls.push(Call::of_spec(plan, spec, &registry)));
+    let mut out = terminal::stdout();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&as_json(&args.program, plan, &calls))?)?;
+        return Ok(());
+    }
+    let of = if plan.source.is_none() { String::new() } else { format!(", of {}", plan.source.name()) };
+    writeln!(out, "{}{of}", styled(BOLD, format!("plan {}", args.program.display())))?;
+    for (i, param) in plan.params.iter().enumerate() {
+        let known = param.known.as_ref().map(|_| "compiled for one value".to_owned());
+        let donated = param.donated.then(|| "donated".to_owned());
+        let notes: Vec<String> = param.name.clone().into_iter().chain(donated).chain(known).collect();
+        let notes =
+            if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join(", "))) };
+        writeln!(out, "  in{i}   {}{notes}", short_type(&param.ty))?;
+    }
+    for (i, result) in plan.results.iter().enumerate() {
+        writeln!(out, "  out{i}  {}", short_type(&result.ty))?;
+    }
+    let (denormals, semantics) = numerics(plan);
+    let mut table = terminal::table(&["plan", ""]);
+    table
+        .add_row([Cell::new("arena"), Cell::new(bytes(plan.arena_size)).set_alignment(CellAlignment::Right)]);
+    let constants = Cell::new(bytes(plan.constant_bytes())).set_alignment(CellAlignment::Right);
+    table.add_row([Cell::new("constants"), constants]);
+    table.add_row([Cell::new("denormals"), Cell::new(denormals).set_alignment(CellAlignment::Right)]);
+    table.add_row([Cell::new("semantics"), Cell::new(semantics).set_alignment(CellAlignment::Right)]);
+    for (kind, n) in plan.thunk_counts() {
+        let number = Cell::new(n).set_alignment(CellAlignment::Right);
+        table.add_row([Cell::new(format!("{kind} thunks")), number]);
+    }
+    writeln!(out, "\n{}", table.trim_fmt())?;
+    if calls.is_empty() {
+        writeln!(out, "\nno custom calls")?;
+        return Ok(());
+    }
+    writeln!(out, "\n{}", count(calls.len(), "custom call"))?;
+    writeln!(out, "{}", call_table(&calls).trim_fmt())?;
+    Ok(())
+}
+
+/// Calls `visit` for every custom call, those in regions included.
+fn calls_of<'p>(plan: &'p Plan, visit: &mut dyn FnMut(&'p Plan, &'p farcall::plan::CallSpec)) {
+    plan.calls.iter().for_each(|spec| visit(plan, spec));
+    let nested = plan.references.iter().flat_map(|site| &site.calls);
+    nested.for_each(|call| calls_of(&call.plan, visit));
+}
+
+fn numerics(plan: &Plan) -> (&'static str, &'static str) {
+    let denormals = match plan.numerics.denormals {
+        Denormals::Ieee => "ieee",
+        Denormals::Flush => "flush",
+    };
+    let semantics = match plan.numerics.semantics {
+        Semantics::Xla => "xla",
+        Semantics::StableHlo => "stablehlo",
+    };
+    (denormals, semantics)
+}
+
+fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
+    let ty = |ty: &farcall_ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(&ty.dims) });
+    let input = |param: &farcall::plan::Param| {
+        let mut value = ty(&param.ty);
+        value["name"] = json!(param.name);
+        value["donated"] = json!(param.donated);
+        value["known"] = json!(param.known.is_some());
+        value
+    };
+    let (denormals, semantics) = numerics(plan);
+    let thunks: BTreeMap<&str, usize> = plan.thunk_counts();
+    json!({
+        "plan": path.display().to_string(),
+        "program": (!plan.source.is_none()).then(|| plan.source.name()),
+        "inputs": plan.params.iter().map(input).collect::<Vec<_>>(),
+        "outputs": plan.results.iter().map(|r| ty(&r.ty)).collect::<Vec<_>>(),
+        "denormals": denormals,
+        "semantics": semantics,
+        "arena_bytes": plan.arena_size,
+        "constant_bytes": plan.constant_bytes(),
+        "thunks": thunks,
+        "custom_calls": calls.iter().map(call_json).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,308 @@
+//! `farcall compile`, plans in the place of programs, and `--dump` of the middle form.
+
+use expect_test::expect;
+
+use crate::folder::{Folder, LIBRARY};
+
+const AFFINE: &str = "\
+func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+  %1 = stablehlo.add %x, %0 : tensor<2x3xf32>
+  %2 = stablehlo.add %x, %0 : tensor<2x3xf32>
+  %3 = stablehlo.multiply %1, %2 : tensor<2x3xf32>
+  return %3 : tensor<2x3xf32>
+}
+";
+
+/// A program that calls a target with a vector of three.
+fn calling(target: &str) -> String {
+    format!(
+        "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+  %0 = stablehlo.custom_call @{target}(%x) {{api_version = 4 : i32, backend_config = {{}}}} : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}}
+"
+    )
+}
+
+/// A folder with the program `p.mlir`, compiled to `p.plan`.
+fn compiled(program: &str, args: &[&str]) -> Folder {
+    let folder = Folder::new().with("p.mlir", program);
+    let ended = folder.farcall([&["compile", "p.mlir", "-o", "p.plan"], args].concat());
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
+    folder
+}
+
+#[test]
+fn a_plan_runs_as_its_program_does() {
+    let folder = compiled(AFFINE, &[]);
+    let program = folder.farcall(["run", "p.mlir", "-i", "iota"]);
+    let plan = folder.farcall(["run", "p.plan", "-i", "iota", "-o", "results"]);
+    assert_eq!(program.stdout, plan.stdout, "{}", plan.stderr);
+    assert!(folder.path("results/out0.npy").exists());
+    let dumps = ["p.mlir", "p.plan"].map(|p| folder.farcall(["run", p, "--dump", "plan"]).stdout);
+    assert_eq!(dumps[0], dumps[1]);
+    assert!(dumps[0].starts_with("plan: arena"), "{}", dumps[0]);
+    let stats = folder.farcall(["run", "p.plan", "--fill", "rand", "--stats", "--quiet"]);
+    assert!(stats.stdout.contains("bind") && stats.stdout.contains("elementwise thunks"), "{}", stats.stdout);
+    // Nothing is left beside the plan.
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.0.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["p.mlir", "p.plan", "results"]);
+}
+
+#[test]
+fn a_plan_is_inspected() {
+    let folder = compiled(AFFINE, &["--denormals", "flush"]);
+    folder.prints(
+        &["inspect", "p.plan"],
+        expect![[r#"
+        plan p.plan, of p.mlir
+          in0   f32[2,3]
+          out0  f32[2,3]
+
+        ┌────────────────────┬───────┐
+        │ plan               ┆       │
+        ╞════════════════════╪═══════╡
+        │ arena              ┆  64 B │
+        │ constants          ┆  24 B │
+        │ denormals          ┆ flush │
+        │ semantics          ┆   xla │
+        │ elementwise thunks ┆     2 │
+        └────────────────────┴───────┘
+
+        no custom calls
+    "#]],
+    );
+    let json = folder.farcall(["inspect", "p.plan", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["denormals"], "flush");
+    assert_eq!(json["program"], "p.mlir");
+    assert_eq!(json["inputs"][0]["shape"], serde_json::json!([2, 3]));
+}
+
+#[test]
+fn libraries_are_loaded_for_a_plan_again() {
+    let library = LIBRARY.to_str().unwrap();
+    let folder = compiled(&calling("test.triple"), &["--load", library]);
+    let program = folder.farcall(["run", "p.mlir", "-i", "ones", "--load", library]);
+    let plan = folder.farcall(["run", "p.plan", "-i", "ones", "--load", library]);
+    assert_eq!((program.code, program.stdout), (0, plan.stdout), "{}", plan.stderr);
+    folder.fails(&["run", "p.plan", "-i", "ones"], expect![[r#"
+        error: [missing_target] no target `test.triple` is registered for the platform Host
+         --> p.mlir:2:8
+          |
+        2 |   %0 = stablehlo.custom_call @test.triple(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>
+          |        ^^^^^^^^^^^^^^^^^^^^^
+          |
+          = note: load the library that has it: --load LIB, or, if the library does not register itself, --load LIB --target test.triple=SYMBOL
+    "#]]);
+    let shown = folder.farcall(["inspect", "p.plan"]).stdout;
+    assert!(shown.contains("1 custom call") && shown.contains("not found"), "{shown}");
+}
+
+#[test]
+fn sizes_are_those_of_the_inputs_at_compile_time() {
+    let program = "\
+func.func @main(%x: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  %0 = stablehlo.concatenate %x, %x, dim = 1 : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+";
+    let folder = compiled(program, &["-i", "zeros:f32[1,2]"]);
+    folder.prints(
+        &["run", "p.plan", "-i", "ones"],
+        expect![[r#"
+        out0  f32[1,4]
+        [[1.0, 1.0, 1.0, 1.0]]
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.plan", "-i", "ones:f32[3,2]"],
+        expect![[r#"
+        error: argument 0 of p.plan: it is f32[3,2], but f32[1,2] is expected
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.plan"],
+        expect![[r#"
+        error: p.plan takes 1 argument (f32[1,2]), 0 given
+        Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_of_a_plan_is_an_error() {
+    let folder = compiled(AFFINE, &[]).with("old.plan", b"\x89FCPLAN\n\x63\0\0\0\x05\0\0\09.9.9rest");
+    folder.fails(&["run", "p.plan", "--entry", "main", "--passes", "cse"], expect![[r#"
+        error: p.plan is a compiled plan: --entry or --passes counts when a program is compiled (`farcall compile`)
+    "#]]);
+    folder.fails(
+        &["run", "p.plan", "--evaluator"],
+        expect![[r#"
+        error: p.plan is a compiled plan, which the evaluator does not run; give it the program
+    "#]],
+    );
+    folder.fails(
+        &["run", "p.plan", "--dump", "form"],
+        expect![[r#"
+        error: p.plan is a compiled plan: `--dump plan` shows it, form is of the program that it was made from
+    "#]],
+    );
+    folder.fails(
+        &["inspect", "p.plan", "--entry", "main"],
+        expect![[r#"
+        error: p.plan is a compiled plan of one function: --entry says nothing here
+    "#]],
+    );
+    folder.fails(
+        &["compile", "p.plan", "-o", "q.plan"],
+        expect![[r#"
+        error: p.plan is a compiled plan already
+    "#]],
+    );
+    folder.fails(&["run", "old.plan"], expect![[r#"
+        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 1; compile the program again
+    "#]]);
+    let bytes = std::fs::read(folder.path("p.plan")).unwrap();
+    let folder = folder.with("cut.plan", &bytes[..bytes.len() / 2]);
+    let ended = folder.farcall(["run", "cut.plan"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.starts_with("error: cut.plan: the plan is incomplete: it ends at byte "));
+    let ended = folder.farcall(["test", "p.plan"]);
+    assert_ne!(ended.code, 0);
+}
+
+#[test]
+fn a_failure_leaves_the_old_plan() {
+    let folder = compiled(AFFINE, &[]).with("bad.mlir", calling("nowhere"));
+    let before = std::fs::read(folder.path("p.plan")).unwrap();
+    assert_eq!(folder.farcall(["compile", "bad.mlir", "-o", "p.plan"]).code, 1);
+    assert_eq!(std::fs::read(folder.path("p.plan")).unwrap(), before);
+    folder.fails(
+        &["compile", "p.mlir", "-o", "no/where.plan"],
+        expect![[r#"
+        error: cannot write no/where.plan: there is no folder no
+    "#]],
+    );
+    folder.fails(
+        &["compile", "p.mlir", "-o", "."],
+        expect![[r#"
+        error: cannot write .: it is a folder
+    "#]],
+    );
+    assert_eq!(folder.farcall(["compile", "p.mlir"]).code, 2);
+}
+
+#[test]
+fn the_middle_form_is_shown() {
+    let folder = Folder::new().with("p.mlir", AFFINE);
+    folder.prints(
+        &["run", "p.mlir", "--dump", "build"],
+        expect![[r#"
+        module {
+          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+            %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+            %1 = stablehlo.add %arg0, %0 : tensor<2x3xf32>
+            %2 = stablehlo.add %arg0, %0 : tensor<2x3xf32>
+            %3 = stablehlo.multiply %1, %2 : tensor<2x3xf32>
+            return %3 : tensor<2x3xf32>
+          }
+        }
+    "#]],
+    );
+    folder.prints(
+        &["compile", "p.mlir", "--dump", "cse"],
+        expect![[r#"
+        // after cse, pass 6 of 9
+        module {
+          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+            %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
+            %0 = stablehlo.add %arg0, %cst_0 : tensor<2x3xf32>
+            %1 = stablehlo.multiply %0, %0 : tensor<2x3xf32>
+            return %1 : tensor<2x3xf32>
+          }
+        }
+
+        // after cse, pass 8 of 9
+        module {
+          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+            %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
+            %0 = stablehlo.add %arg0, %cst_0 : tensor<2x3xf32>
+            %1 = stablehlo.multiply %0, %0 : tensor<2x3xf32>
+            return %1 : tensor<2x3xf32>
+          }
+        }
+    "#]],
+    );
+    folder.prints(
+        &["run", "p.mlir", "--dump", "cse", "--passes", "cse, dce"],
+        expect![[r#"
+        // after cse, pass 1 of 2
+        module {
+          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+            %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+            %1 = stablehlo.add %arg0, %0 : tensor<2x3xf32>
+            %2 = stablehlo.multiply %1, %1 : tensor<2x3xf32>
+            return %2 : tensor<2x3xf32>
+          }
+        }
+    "#]],
+    );
+    let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
+    assert_eq!(form.matches("stablehlo.add").count(), 1, "{form}");
+    let form = folder.farcall(["run", "p.mlir", "--dump", "form", "--passes", "needed"]).stdout;
+    assert_eq!(form.matches("stablehlo.add").count(), 2, "{form}");
+    // A form is a program.
+    let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
+    let folder = folder.with("form.mlir", form);
+    let results = ["p.mlir", "form.mlir"].map(|p| folder.farcall(["run", p, "-i", "iota"]).stdout);
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
+fn passes_are_listed_and_named() {
+    let folder = Folder::new().with("p.mlir", AFFINE);
+    folder.prints(
+        &["passes"],
+        expect![[r#"
+        ┌──────────────┬─────────────────────────────────────────────────────────────────────┐
+        │ pass         ┆ what it does                                                        │
+        ╞══════════════╪═════════════════════════════════════════════════════════════════════╡
+        │ canonicalize ┆ constants to the right; operations that change nothing go           │
+        │ cse          ┆ of equal operations on equal operands, the first serves all         │
+        │ dce          ┆ instructions, carried values and captures that nobody reads go      │
+        │ excess       ┆ bf16 arithmetic that is widened at once is done in f32, as XLA does │
+        │ expand       ┆ operations that simpler ones define become those                    │
+        │ fold         ┆ small operations on constants become constants                      │
+        │ licm         ┆ what a loop computes anew though it does not change moves before it │
+        │ simplify     ┆ algebraic rules, each by its name                                   │
+        └──────────────┴─────────────────────────────────────────────────────────────────────┘
+
+        run by default  expand,excess,canonicalize,fold,simplify,cse,licm,cse,dce
+        needed          expand,excess,dce
+    "#]],
+    );
+    for (args, message) in [
+        (["--passes", "fold,licn"], "there is no pass \"licn\"; did you mean licm?"),
+        (["--dump", "verifed"], "there is no stage or pass `verifed`; did you mean verified?"),
+        (["--dump", "nothing"], "there is text, verified, refined, build, form, plan, canonicalize, cse,"),
+    ] {
+        let ended = folder.farcall([&["run", "p.mlir"], &args[..]].concat());
+        assert_eq!(ended.code, 2);
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    }
+    folder.fails(
+        &["run", "p.mlir", "--dump", "licm", "--passes", "needed"],
+        expect![[r#"
+        error: the pass licm does not run; those that do are expand,excess,dce
+    "#]],
+    );
+}

@@ -1,0 +1,51 @@
+//! Operations by themselves: a name and attributes, without operands, results and regions.
+
+use super::inst::Draft;
+use super::lexer::Tok;
+use super::parser::{Parsed, Parser, span};
+use super::scope::Operand;
+use super::show::Dict;
+use super::table;
+use crate::attributes;
+use crate::diag::{Diagnostic, Source};
+use crate::module::Module;
+use crate::op::Op;
+use crate::types::Type;
+
+pub(super) fn print(op: &Op) -> String {
+    let attrs = attributes::write(op, &Module::new(Source::none()));
+    if attrs.is_empty() { op.name().to_owned() } else { format!("{} {}", op.name(), Dict(&attrs)) }
+}
+
+impl Parser<'_> {
+    /// `stablehlo.iota {iota_dimension = 0 : i64}`
+    pub(super) fn lone_op(&mut self, operands: &[Type]) -> Parsed<Op> {
+        let t = self.peek();
+        if t.tok != Tok::Word {
+            return self.expected("an operation");
+        }
+        self.bump();
+        let (name, at) = (self.str_of(t), span(t));
+        let Some(syntax) = table::lookup(name) else {
+            return self.fail("unknown-op", at, format!("unknown operation {name}"));
+        };
+        let values: Vec<_> = operands.iter().map(|ty| self.func.new_value(ty.clone())).collect();
+        let operands = values.into_iter().map(|id| Operand { id, known: true, span: at }).collect();
+        let mut draft = Draft { span: at, operands, ..Draft::default() };
+        self.optional_dict(&mut draft.attrs)?;
+        // What is wrong with its attributes has been reported.
+        let op = self.op_of(syntax, &mut draft);
+        if let Some(name) = draft.attrs.keys().next().filter(|_| op.is_some()) {
+            return self.fail("attribute", at, format!("{} has no attribute `{name}`", syntax.name));
+        }
+        match op {
+            Some(op) if op.callees().is_empty() => Ok(op),
+            Some(op) => self.fail("attribute", at, format!("{} mentions a function", op.name())),
+            None => self.stop(Diagnostic::new(
+                "unknown-op",
+                at,
+                format!("{} is no operation by itself", syntax.name),
+            )),
+        }
+    }
+}
