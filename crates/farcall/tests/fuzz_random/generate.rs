@@ -249,9 +249,15 @@ impl Gen {
     /// An instruction of which the types of its results are free, or follow where `types` is empty; nothing if
     /// it is not valid. `meta` is that of the results.
     pub(crate) fn emit(&mut self, new: NewInst, types: Vec<Type>, meta: &[Meta]) -> Option<Vec<ValueId>> {
-        let inst = Builder::at_end(&mut self.func, self.region).inst_of(new, types).ok()?;
+        let inst = Builder::at_end(&mut self.func, self.region).inst_of(new, types.clone()).ok()?;
         self.budget = self.budget.saturating_sub(1);
         let results = self.func.inst(inst).results().to_vec();
+        for (value, ty) in results.iter().zip(types) {
+            // Sizes that constants decide, at which the builder does not look.
+            if self.func.tensor(*value).is_some_and(|t| !t.is_static()) {
+                self.func.set_ty(*value, ty);
+            }
+        }
         for (i, value) in results.iter().enumerate() {
             let known = meta.get(i).or(meta.last()).copied().unwrap_or(Meta::FUZZY);
             // Integers that were computed of exact numbers.

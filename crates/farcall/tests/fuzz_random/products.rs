@@ -219,8 +219,10 @@ fn random_numbers(g: &mut Gen) -> Option<()> {
     let ty = g.ty().with_dtype(g.r.pick(&[DType::F32, DType::S32, DType::F64]));
     let numbers: Vec<i64> = ty.dims.iter().map(|n| *n as i64).collect();
     let shape = g.numbers(DType::S64, vec![ty.rank()], &numbers);
-    let (a, b) = (g.numbers(ty.dtype, vec![], &[0]), g.numbers(ty.dtype, vec![], &[9]));
+    // Intervals and deviations of size zero: which numbers there are is up to each way of running a program.
     let kind = g.r.pick(&RngDistribution::ALL);
+    let size = i64::from(kind == RngDistribution::Uniform);
+    let (a, b) = (g.numbers(ty.dtype, vec![], &[1]), g.numbers(ty.dtype, vec![], &[size]));
     g.value_of(Op::Rng(kind), &[a, b, shape], &ty, Meta::FUZZY).map(drop)
 }
 
@@ -330,13 +332,15 @@ fn derived(g: &mut Gen) -> Option<()> {
             };
             let b = factor(g, &from.with_dims(dims));
             let meta = product(g, a, b, from.elements()?);
-            g.value(Op::Derived(Derived::Einsum { config: config.to_owned() }), &[a, b], meta).map(drop)
+            let op = Op::Derived(Derived::Einsum { config: config.to_owned() });
+            g.value_of(op, &[a, b], &TensorType::scalar(from.dtype), meta).map(drop)
         }
         4 => {
             let a = left(g, 2..=2);
             let config = g.r.pick(&["ab->ba", "ab->a", "ab->", "ab->b"]).to_owned();
             let meta = product(g, a, a, g.tensor(a).elements()?);
-            g.value(Op::Derived(Derived::UnaryEinsum { config }), &[a], meta).map(drop)
+            let op = Op::Derived(Derived::UnaryEinsum { config });
+            g.value_of(op, &[a], &TensorType::scalar(g.tensor(a).dtype), meta).map(drop)
         }
         _ => {
             let x = g.some(Need::Anything, |_| true, 1..=3);

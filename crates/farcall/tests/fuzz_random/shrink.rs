@@ -11,7 +11,7 @@ use super::check;
 use super::generate::Program;
 
 /// It takes no longer than this.
-const TIME: Duration = Duration::from_secs(40);
+const TIME: Duration = Duration::from_secs(20);
 
 /// The smallest program that is found.
 pub(crate) fn shrink(p: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
