@@ -60,7 +60,8 @@ fn say(words: &str) {
 
 fn reads_as_itself(module: &Module) -> Result<(), String> {
     let printed = text::print(module);
-    let again = text::parse(&Source::new("printed", &printed)).map_err(|e| format!("print and parse: {e}"))?;
+    let again =
+        text::parse(&Source::new("printed", &printed)).map_err(|e| format!("print and parse: {e}"))?;
     if again.funcs() == module.funcs() && again.attrs == module.attrs {
         return Ok(());
     }
@@ -119,8 +120,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
                 Some(given) => executable.run_owned(given),
             };
             let found = found.map_err(|e| format!("{what}: {e}"))?;
-            compare(wanted, &found, &p.exact)
-                .map_err(|e| format!("{what}: {e}\n{}", executable.plan()))?;
+            compare(wanted, &found, &p.exact).map_err(|e| format!("{what}: {e}\n{}", executable.plan()))?;
         }
     }
     Ok(())

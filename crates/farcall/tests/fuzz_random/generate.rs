@@ -328,9 +328,8 @@ impl Gen {
 
     /// A value for which the condition holds, mostly one of the last.
     pub(crate) fn find(&mut self, holds: impl Fn(&TensorType, Meta) -> bool) -> Option<ValueId> {
-        let fits = |v: &ValueId| {
-            self.plain(*v) && self.func.tensor(*v).is_some_and(|t| holds(t, self.meta_of(*v)))
-        };
+        let fits =
+            |v: &ValueId| self.plain(*v) && self.func.tensor(*v).is_some_and(|t| holds(t, self.meta_of(*v)));
         let found: Vec<ValueId> = self.scope.iter().copied().filter(fits).collect();
         if found.is_empty() {
             return None;

@@ -193,7 +193,11 @@ fn compare(g: &mut Gen) -> Option<()> {
 }
 
 /// A comparison of two values of one type.
-pub(crate) fn comparison(g: &mut Gen, operands: [farcall::ir::ValueId; 2], total: bool) -> Option<farcall::ir::ValueId> {
+pub(crate) fn comparison(
+    g: &mut Gen,
+    operands: [farcall::ir::ValueId; 2],
+    total: bool,
+) -> Option<farcall::ir::ValueId> {
     let dtype = g.tensor(operands[0]).dtype;
     let direction = if dtype.is_complex() {
         g.r.pick(&[Direction::Eq, Direction::Ne])

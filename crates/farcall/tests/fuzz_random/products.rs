@@ -1,9 +1,9 @@
 //! Products, linear algebra, random numbers, collectives, and what simpler operations define.
 
 use farcall::ir::op::{
-    AllGather, AllToAll, BatchNorm, Binary, Broadcasted, Broadcasting, CollectiveBroadcast, CollectivePermute,
-    Compare, Convolution, ConvolutionDims, Derived, Direction, DotGeneral, FftKind, Groups, RaggedDot,
-    ReduceScatter, RngAlgorithm, RngDistribution, TriangularSolve, TriangularTranspose,
+    AllGather, AllToAll, BatchNorm, Binary, Broadcasted, Broadcasting, CollectiveBroadcast,
+    CollectivePermute, Compare, Convolution, ConvolutionDims, Derived, Direction, DotGeneral, FftKind,
+    Groups, RaggedDot, ReduceScatter, RngAlgorithm, RngDistribution, TriangularSolve, TriangularTranspose,
 };
 use farcall::ir::{DType, Literal, NewInst, Op, Scalar, TensorType, ValueId};
 
@@ -116,7 +116,8 @@ fn convolution(g: &mut Gen) -> Option<()> {
     let dtype = g.dtype();
     let spatial = g.r.below(3);
     let (feature_groups, batch_groups) = g.r.pick(&[(1, 1), (1, 1), (2, 1), (1, 2)]);
-    let (features, outputs) = (feature_groups * (1 + g.r.below(2)), feature_groups * batch_groups * (1 + g.r.below(2)));
+    let (features, outputs) =
+        (feature_groups * (1 + g.r.below(2)), feature_groups * batch_groups * (1 + g.r.below(2)));
     let batch = batch_groups * g.r.pick(&[0, 1, 1, 2]);
     let mut lhs = vec![batch, features];
     let mut rhs = vec![features / feature_groups, outputs];

@@ -1,6 +1,8 @@
 //! Operations that apply regions, control flow, calls.
 
-use farcall::ir::op::{Binary, Compare, CompareKind, Composite, Direction, ReduceWindow, Scan, SelectAndScatter, Slice};
+use farcall::ir::op::{
+    Binary, Compare, CompareKind, Composite, Direction, ReduceWindow, Scan, SelectAndScatter, Slice,
+};
 use farcall::ir::{AttrDict, DType, NewInst, Op, RegionId, TensorType, Type, ValueId};
 
 use super::generate::{Callee, Gen, Meta, Need, is_float, largest_integer};
@@ -97,7 +99,11 @@ fn init(g: &mut Gen, dtype: DType, with: Meta) -> ValueId {
 
 /// An operand for a reduction: often small integers, so that there are sums.
 fn summand(g: &mut Gen, ranks: std::ops::RangeInclusive<usize>) -> ValueId {
-    if g.r.one_in(2) { g.some(Need::Integers(64), |_| true, ranks) } else { g.some(Need::Exact, |_| true, ranks) }
+    if g.r.one_in(2) {
+        g.some(Need::Integers(64), |_| true, ranks)
+    } else {
+        g.some(Need::Exact, |_| true, ranks)
+    }
 }
 
 fn reduce(g: &mut Gen) -> Option<()> {
@@ -157,7 +163,8 @@ fn select_and_scatter(g: &mut Gen) -> Option<()> {
     let ty = g.tensor(x);
     let window: Vec<usize> = ty.dims.iter().map(|_| g.r.pick(&[1, 2, 3])).collect();
     let strides: Vec<usize> = ty.dims.iter().map(|_| g.r.pick(&[1, 2])).collect();
-    let windows = |d: usize| if ty.dims[d] < window[d] { 0 } else { (ty.dims[d] - window[d]) / strides[d] + 1 };
+    let windows =
+        |d: usize| if ty.dims[d] < window[d] { 0 } else { (ty.dims[d] - window[d]) / strides[d] + 1 };
     let dims: Vec<usize> = (0..ty.rank()).map(windows).collect();
     let need = if g.r.one_in(2) { Need::Exact } else { Need::Integers(8) };
     let source = g.of(&ty.with_dims(dims), need);
@@ -243,7 +250,8 @@ fn sort(g: &mut Gen) -> Option<()> {
         inputs.push(g.of(&other, Need::Bits));
     }
     let types: Vec<DType> = inputs.iter().map(|v| g.tensor(*v).dtype).collect();
-    let args: Vec<(Type, Meta)> = types.iter().flat_map(|d| [*d, *d]).map(|d| (scalar(d), Meta::BITS)).collect();
+    let args: Vec<(Type, Meta)> =
+        types.iter().flat_map(|d| [*d, *d]).map(|d| (scalar(d), Meta::BITS)).collect();
     let key = g.r.below(inputs.len());
     let mut valid = !types[key].is_complex();
     let direction = g.r.pick(&[Direction::Lt, Direction::Gt]);
@@ -301,11 +309,9 @@ fn choice(g: &mut Gen) -> Option<()> {
     };
     let count = g.r.below(3) + 1;
     let types: Vec<TensorType> = (0..count)
-        .map(|_| {
-            match g.find(|_, m| m.exact) {
-                Some(there) => g.tensor(there),
-                None => g.ty(),
-            }
+        .map(|_| match g.find(|_, m| m.exact) {
+            Some(there) => g.tensor(there),
+            None => g.ty(),
         })
         .collect();
     let mut metas: Vec<Option<Meta>> = vec![None; types.len()];
@@ -424,8 +430,7 @@ fn barrier(g: &mut Gen) -> Option<()> {
 }
 
 fn tuple(g: &mut Gen) -> Option<()> {
-    let values =
-        [g.some(Need::Anything, |_| true, 0..=4), g.some(Need::Anything, |_| true, 0..=4)];
+    let values = [g.some(Need::Anything, |_| true, 0..=4), g.some(Need::Anything, |_| true, 0..=4)];
     let metas = values.map(|v| g.meta_of(v));
     let mut tuple = g.value(Op::Tuple, &values, Meta::FUZZY)?;
     let nested = g.r.one_in(3);
@@ -462,6 +467,7 @@ fn future(g: &mut Gen) -> Option<()> {
         y.into_iter().collect()
     });
     let future = Type::Future([Type::from(result?)].into());
-    let start = g.emit(NewInst::new(Op::AsyncStart, [x]).with_regions([region]), vec![future], &[Meta::FUZZY])?;
+    let start =
+        g.emit(NewInst::new(Op::AsyncStart, [x]).with_regions([region]), vec![future], &[Meta::FUZZY])?;
     g.emit(NewInst::new(Op::AsyncDone, start), vec![], &[meta]).map(drop)
 }

@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use farcall::ir::module::{Rewriter, ValueMap};
-use farcall::ir::{
-    AttrDict, Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify,
-};
+use farcall::ir::{AttrDict, Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify};
 
 use super::check;
 use super::generate::Program;
@@ -18,7 +16,7 @@ pub(crate) fn shrink(p: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
     let (mut best, begin) = (p.clone(), Instant::now());
     loop {
         let before = text::print(&best.module).len();
-        for step in [results, calls, values, inputs] {
+        for step in [dead, results, calls, values, inputs] {
             step(&mut best, &|p: &Program| {
                 begin.elapsed() < TIME && verify::verify(&p.module).is_ok() && fails(p)
             });
@@ -57,6 +55,28 @@ fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Progr
     new
 }
 
+/// Instructions that nobody needs, one after the other: they may be what fails.
+fn dead(best: &mut Program, fails: &Fails<'_>) {
+    let mut skip = 0;
+    loop {
+        let id = main_id(&best.module);
+        let main = &best.module[id];
+        let mut used = vec![false; main.value_count()];
+        let mut insts = Vec::new();
+        main.walk(&mut |inst| {
+            inst.operands().iter().for_each(|v| used[v.index()] = true);
+            insts.push(inst);
+        });
+        insts.retain(|i| *i.op() != Op::Return && i.results().iter().all(|v| !used[v.index()]));
+        let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i].id()) else { return };
+        let mut new = best.clone();
+        new.module.func_mut(id).detach(inst);
+        if !take(best, new, fails) {
+            skip += 1;
+        }
+    }
+}
+
 /// One result, or all but one.
 fn results(best: &mut Program, fails: &Fails<'_>) {
     let returned = |p: &Program| p.module[main_id(&p.module)].body().returned().to_vec();
@@ -91,8 +111,10 @@ fn calls(best: &mut Program, fails: &Fails<'_>) {
         let callee = new.module[callee].clone();
         Rewriter::new(new.module.func_mut(id)).inline(inst, &callee);
     }
-    let new = cleaned(&new);
-    take(best, new, fails);
+    let small = cleaned(&new);
+    if !take(best, small, fails) {
+        take(best, new, fails);
+    }
 }
 
 /// Values become zeros, or inputs.
@@ -110,7 +132,8 @@ fn values(best: &mut Program, fails: &Fails<'_>) {
         // From the end: what is late needs what is early.
         let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i]) else { return };
         let smaller = [zeroed(best, inst), as_input(best, inst)];
-        if !smaller.into_iter().flatten().any(|new| take(best, cleaned(&new), fails)) {
+        let mut some = smaller.into_iter().flatten();
+        if !some.any(|new| take(best, cleaned(&new), fails) || take(best, new, fails)) {
             skip += 1;
         }
     }
