@@ -51,7 +51,8 @@ pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outco
     Ok(Outcome::Same)
 }
 
-/// For those who look why so many programs are refused.
+/// For those who look why so many programs are refused (`FARCALL_FUZZ_REFUSED=1`).
+#[expect(clippy::print_stdout, reason = "asked for")]
 fn say(words: &str) {
     if std::env::var_os("FARCALL_FUZZ_REFUSED").is_some() {
         println!("{words}");
