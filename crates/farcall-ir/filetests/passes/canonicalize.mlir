@@ -52,3 +52,21 @@ module {
     return %0#1, %0#2 : tensor<f32>, tensor<f32>
   }
 }
+// -----
+// passes: canonicalize
+// Which of two complex zeros is the larger one depends on their places.
+func.func @main(%a: tensor<complex<f32>>) -> (tensor<complex<f32>>, tensor<complex<f32>>) {
+  %c = stablehlo.constant dense<(0.0, -0.0)> : tensor<complex<f32>>
+  %0 = stablehlo.maximum %c, %a : tensor<complex<f32>>
+  %1 = stablehlo.add %c, %a : tensor<complex<f32>>
+  return %0, %1 : tensor<complex<f32>>, tensor<complex<f32>>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<complex<f32>>) -> (tensor<complex<f32>>, tensor<complex<f32>>) {
+    %cst = stablehlo.constant dense<(0.000000e+00,-0.000000e+00)> : tensor<complex<f32>>
+    %0 = stablehlo.maximum %cst, %arg0 : tensor<complex<f32>>
+    %1 = stablehlo.add %arg0, %cst : tensor<complex<f32>>
+    return %0, %1 : tensor<complex<f32>>, tensor<complex<f32>>
+  }
+}

@@ -11,3 +11,17 @@ module {
     return %1 : tensor<2x3xf32>
   }
 }
+// -----
+// passes: expand
+// Of nothing there is nothing to select.
+func.func @main(%x: tensor<0x3xf32>, %i: tensor<2xi32>) -> tensor<2x3xf32> {
+  %0 = "stablehlo.torch_index_select"(%x, %i) <{dim = 0 : i64, batch_dims = 0 : i64}> : (tensor<0x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<0x3xf32>, %arg1: tensor<2xi32>) -> tensor<2x3xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<2x3xf32>
+    return %cst : tensor<2x3xf32>
+  }
+}

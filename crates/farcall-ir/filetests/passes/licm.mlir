@@ -86,3 +86,44 @@ module {
     return %0#1 : tensor<8xf32>
   }
 }
+// -----
+// passes: licm
+// What may fail stays: the loop may go round no time at all.
+func.func @main(%n: tensor<i32>, %x: tensor<3xf32>, %size: tensor<i32>, %y: tensor<2xf6E2M3FN>) -> (tensor<3xf32>, tensor<2xf6E2M3FN>) {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:3 = stablehlo.while(%i = %c, %a = %x, %b = %y) : tensor<i32>, tensor<3xf32>, tensor<2xf6E2M3FN>
+    cond {
+      %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.set_dimension_size %x, %size, dim = 0 : (tensor<3xf32>, tensor<i32>) -> tensor<3xf32>
+      %3 = stablehlo.reduce_precision %y, format = e2m1 : tensor<2xf6E2M3FN>
+      %4 = stablehlo.negate %x : tensor<3xf32>
+      %5 = stablehlo.add %2, %4 : tensor<3xf32>
+      stablehlo.return %1, %5, %3 : tensor<i32>, tensor<3xf32>, tensor<2xf6E2M3FN>
+    }
+  return %0#1, %0#2 : tensor<3xf32>, tensor<2xf6E2M3FN>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<3xf32>, %arg2: tensor<i32>, %arg3: tensor<2xf6E2M3FN>) -> (tensor<3xf32>, tensor<2xf6E2M3FN>) {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.negate %arg1 : tensor<3xf32>
+    %1:3 = "stablehlo.while"(%c, %arg1, %arg3, %arg0, %arg1, %arg2, %arg3, %0) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<3xf32>, %iterArg_1: tensor<2xf6E2M3FN>, %iterArg_2: tensor<i32>, %iterArg_3: tensor<3xf32>, %iterArg_4: tensor<i32>, %iterArg_5: tensor<2xf6E2M3FN>, %iterArg_6: tensor<3xf32>):
+      %2 = stablehlo.compare LT, %iterArg, %iterArg_2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<3xf32>, %iterArg_1: tensor<2xf6E2M3FN>, %iterArg_2: tensor<i32>, %iterArg_3: tensor<3xf32>, %iterArg_4: tensor<i32>, %iterArg_5: tensor<2xf6E2M3FN>, %iterArg_6: tensor<3xf32>):
+      %c_7 = stablehlo.constant dense<1> : tensor<i32>
+      %2 = stablehlo.add %iterArg, %c_7 : tensor<i32>
+      %3 = stablehlo.set_dimension_size %iterArg_3, %iterArg_4, dim = 0 : (tensor<3xf32>, tensor<i32>) -> tensor<3xf32>
+      %4 = stablehlo.reduce_precision %iterArg_5, format = e2m1 : tensor<2xf6E2M3FN>
+      %5 = stablehlo.add %3, %iterArg_6 : tensor<3xf32>
+      stablehlo.return %2, %5, %4 : tensor<i32>, tensor<3xf32>, tensor<2xf6E2M3FN>
+    }) {farcall.captures = 5 : i64} : (tensor<i32>, tensor<3xf32>, tensor<2xf6E2M3FN>, tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<2xf6E2M3FN>, tensor<3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<2xf6E2M3FN>)
+    return %1#1, %1#2 : tensor<3xf32>, tensor<2xf6E2M3FN>
+  }
+}

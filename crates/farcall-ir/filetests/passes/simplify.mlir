@@ -640,3 +640,37 @@ module {
     return %0 : tensor<2xf32>
   }
 }
+// -----
+// passes: simplify
+// A slice of nothing may begin behind the end of what it is taken from.
+// rule: slice_of_slice applies
+func.func @main(%a: tensor<5xf32>) -> tensor<0xf32> {
+  %x = stablehlo.slice %a [4:5:3] : (tensor<5xf32>) -> tensor<1xf32>
+  %r = stablehlo.slice %x [1:1] : (tensor<1xf32>) -> tensor<0xf32>
+  return %r : tensor<0xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<5xf32>) -> tensor<0xf32> {
+    %0 = stablehlo.slice %arg0 [4:5:3] : (tensor<5xf32>) -> tensor<1xf32>
+    %1 = stablehlo.slice %arg0 [0:0:3] : (tensor<5xf32>) -> tensor<0xf32>
+    return %1 : tensor<0xf32>
+  }
+}
+// -----
+// passes: simplify
+// A type without negative numbers.
+// rule: double_inverse does not apply
+func.func @main(%a: tensor<2xf8E8M0FNU>) -> tensor<2xf8E8M0FNU> {
+  %n = stablehlo.negate %a : tensor<2xf8E8M0FNU>
+  %r = stablehlo.negate %n : tensor<2xf8E8M0FNU>
+  return %r : tensor<2xf8E8M0FNU>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf8E8M0FNU>) -> tensor<2xf8E8M0FNU> {
+    %0 = stablehlo.negate %arg0 : tensor<2xf8E8M0FNU>
+    %1 = stablehlo.negate %0 : tensor<2xf8E8M0FNU>
+    return %1 : tensor<2xf8E8M0FNU>
+  }
+}

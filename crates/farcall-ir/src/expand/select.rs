@@ -1,6 +1,7 @@
 //! `torch_index_select`, as a `gather`.
 
 use super::builder::Builder;
+use crate::literal::Literal;
 use crate::module::ValueId;
 use crate::op::{Gather, Op};
 use crate::types::TensorType;
@@ -27,6 +28,11 @@ impl Builder<'_> {
     ) -> Option<ValueId> {
         let (operand, indices) = (self.ty(x), self.ty(index));
         let (dim, batch) = axes(dim, batch_dims, operand.rank(), indices.rank())?;
+        if operand.elements() == Some(0) && result.is_static() {
+            // There is nothing to look up, not even what an index that is too large would become.
+            let zeros = Literal::zeros(result.dtype, result.dims.clone());
+            return Some(self.emit(Op::Constant(zeros), &[], result.clone()));
+        }
         let mut slice_sizes = operand.dims.to_vec();
         slice_sizes[..batch].fill(1);
         slice_sizes[dim] = 1;

@@ -361,6 +361,7 @@ fn convert(from: DType, to: DType, n: usize) -> Option<Prepared> {
     if half && !exact {
         return None;
     }
+    let one = f32::opaque_one();
     macro_rules! to {
         ($s:ty, $x:ident, $wide:expr, $zero:expr) => {
             Some(match to {
@@ -391,7 +392,9 @@ fn convert(from: DType, to: DType, n: usize) -> Option<Prepared> {
         DType::U32 => to!(u32, x, x, 0),
         DType::U64 => to!(u64, x, x, 0),
         DType::F16 => to!(f16, x, x.to_f32(), 0.0),
-        DType::BF16 => to!(bf16, x, x.to_f32(), 0.0),
+        // Where subnormal numbers are flushed, the multiplication does that: `bf16` is converted by its bits.
+        DType::BF16 => to!(bf16, x, x.to_f32() * one, 0.0),
+        DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(n, move |x| bf16::from_f32(x * one))),
         DType::F32 => to!(f32, x, x, 0.0),
         DType::F64 => to!(f64, x, x, 0.0),
         _ => None,

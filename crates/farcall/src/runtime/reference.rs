@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, CallSite, Host, Value, eval, tensors};
+use farcall_ir::eval::{self, CallSite, Denormals, Host, Value, eval, tensors};
 use farcall_ir::{Literal, Type};
 
 use super::context::Context;
@@ -28,6 +28,9 @@ pub(super) fn run(
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let host = Nested { site, loaded, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
+    // The evaluator flushes what is to be flushed; where the processor does that, too, numbers that are only moved
+    // would be lost.
+    let _mode = Mode::enter(Denormals::Ieee);
     match eval(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.

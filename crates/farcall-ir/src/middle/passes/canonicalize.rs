@@ -3,7 +3,7 @@
 
 use super::{Context, Pass, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Compare, Direction, Op, Traits};
+use crate::op::{Binary, Compare, Direction, Op, Traits};
 
 /// Canonical forms.
 pub static PASS: Pass =
@@ -41,12 +41,20 @@ fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
         }
         op if op.info().is(Traits::COMMUTATIVE)
             && matches!(op, Op::Binary(_))
-            && inst.captures().is_empty() =>
+            && inst.captures().is_empty()
+            && !chooses_complex(inst) =>
         {
             r.set_operands(id, swapped);
         }
         _ => {}
     }
+}
+
+/// True for the larger or smaller of complex numbers: of two that are equal but for the signs of zeros, it is one
+/// by its place.
+fn chooses_complex(inst: Inst<'_>) -> bool {
+    let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
+    matches!(inst.op(), Op::Binary(Binary::Maximum | Binary::Minimum)) && inst.operands().iter().any(complex)
 }
 
 fn mirrored(direction: Direction) -> Direction {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::{Context, Pass, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::Op;
+use crate::op::{Binary, Op, Traits};
 
 /// Loop-invariant motion.
 pub static PASS: Pass =
@@ -58,6 +58,7 @@ fn hoist(func: &mut Func, while_: InstId) {
 fn moves(inst: Inst<'_>) -> bool {
     is_pure(inst)
         && inst.region_ids().is_empty()
+        && !may_fail(inst)
         && !matches!(
             inst.op(),
             Op::CustomCall(_)
@@ -68,6 +69,17 @@ fn moves(inst: Inst<'_>) -> bool {
                 | Op::Pad(_)
                 | Op::Reshape
         )
+}
+
+/// True for instructions that may end a run: operands that say another shape than is declared, and what nobody
+/// defines for every type that is allowed.
+fn may_fail(inst: Inst<'_>) -> bool {
+    let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
+    match inst.op() {
+        Op::ReducePrecision { .. } | Op::Fft { .. } => true,
+        Op::Binary(Binary::Remainder) => inst.operands().iter().any(complex),
+        op => op.info().is(Traits::DYNAMIC),
+    }
 }
 
 fn is_constant(func: &Func, value: ValueId) -> bool {

@@ -12,6 +12,7 @@ use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Direction, Op, Slice, Traits, Unary};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
+use farcall_sig::DType;
 
 /// Algebraic simplification.
 pub static PASS: Pass = Pass { name: "simplify", about: "algebraic rules, each by its name", run };
@@ -252,7 +253,8 @@ fn double_inverse(at: &At<'_>) -> Option<Simpler> {
     let x = at.first()?;
     let inner = at.made(x)?;
     let undone = match at.op() {
-        Op::Unary(Unary::Negate) => at.keeps_bits(x),
+        // That type has no negative numbers.
+        Op::Unary(Unary::Negate) => at.keeps_bits(x) && at.ty(x)?.dtype != DType::F8E8M0FNU,
         Op::Unary(Unary::Not) | Op::Reverse { .. } => true,
         _ => false,
     };
@@ -322,9 +324,11 @@ fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
     let (Op::Slice(outer), Op::Slice(first)) = (at.op(), made.op()) else { return None };
     let each = |f: &dyn Fn(usize) -> usize| (0..outer.start.len()).map(f).collect::<Vec<usize>>();
     let sizes = &at.result()?.dims;
-    let start = each(&|d| first.start[d] + outer.start[d] * first.strides[d]);
+    // A slice of nothing may begin behind the end.
+    let first_of = |d: usize| first.start[d] + outer.start[d] * first.strides[d];
+    let start = each(&|d| if sizes[d] == 0 { 0 } else { first_of(d) });
     let strides = each(&|d| first.strides[d] * outer.strides[d]);
-    let limit = each(&|d| if sizes[d] == 0 { start[d] } else { start[d] + (sizes[d] - 1) * strides[d] + 1 });
+    let limit = each(&|d| if sizes[d] == 0 { 0 } else { start[d] + (sizes[d] - 1) * strides[d] + 1 });
     Some(Simpler::Op(Op::Slice(Slice { start, limit, strides }), vec![x]))
 }
 

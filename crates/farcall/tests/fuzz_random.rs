@@ -1,0 +1,166 @@
+//! Random valid programs compute the same wherever they run: in the reference evaluator, in the middle form after
+//! passes in any order, and in the engine with all passes, without one of them, and with none that is optional.
+//!
+//! Programs are made by `generate` with the builder that infers types, so that every one is of the language's whole
+//! breadth: all operations (but those that a test here names with its reason), all element types, sizes zero and
+//! one, nested regions, calls. Results are compared bit by bit, but for those that functions such as `exp` have
+//! made, which may differ by some units in the last place; sums and products of floats are of small integers.
+//!
+//! Deterministic: a seed and a number of programs repeat a run, `FARCALL_FUZZ_ONLY=123` one program of it. A program
+//! that fails is made smaller and printed as a filetest. A long run:
+//!
+//! ```text
+//! FARCALL_FUZZ_SEED=7 FARCALL_FUZZ_PROGRAMS=100000 FARCALL_FUZZ_SECONDS=36000 cargo test --release -p farcall --test fuzz_random -- --nocapture
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use farcall::Registry;
+use farcall::ir::eval::Denormals;
+use farcall::ir::op::info;
+use farcall::ir::{Attr, DType, text};
+
+#[path = "fuzz_random/check.rs"]
+mod check;
+#[path = "fuzz_random/generate.rs"]
+mod generate;
+#[path = "fuzz_random/movement.rs"]
+mod movement;
+#[path = "fuzz_random/ops.rs"]
+mod ops;
+#[path = "fuzz_random/products.rs"]
+mod products;
+#[path = "fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+#[path = "fuzz_random/regions.rs"]
+mod regions;
+#[path = "fuzz_random/shrink.rs"]
+mod shrink;
+
+use check::Outcome;
+use generate::Program;
+
+/// Failures after which a run ends.
+const MOST_FAILURES: usize = 10;
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
+}
+
+/// What decides all of program number `i`.
+fn seed_of(i: u64) -> u64 {
+    number("FARCALL_FUZZ_SEED").unwrap_or(1) << 40 | i
+}
+
+/// The words of the last panic.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Checks a program; a panic is a failure.
+fn checked(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
+    catch_unwind(AssertUnwindSafe(|| check::check(p, seed, registry)))
+        .unwrap_or_else(|_| Err(format!("panic: {}", PANIC.lock().unwrap())))
+}
+
+#[test]
+fn random_programs_compute_the_same() {
+    std::panic::set_hook(Box::new(|info| {
+        *PANIC.lock().unwrap() = info.to_string();
+    }));
+    let registry = Registry::new();
+    let only = number("FARCALL_FUZZ_ONLY");
+    let programs = number("FARCALL_FUZZ_PROGRAMS").unwrap_or(1_000);
+    let time = Duration::from_secs(number("FARCALL_FUZZ_SECONDS").unwrap_or(20));
+    let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
+    for i in only.map_or(0..programs, |i| i..i + 1) {
+        if begin.elapsed() > time || found.len() >= MOST_FAILURES {
+            break;
+        }
+        let seed = seed_of(i);
+        let p = generate::program(seed);
+        if only.is_some() {
+            eprintln!("{}", shown(&p));
+        }
+        if std::env::var_os("FARCALL_FUZZ_TRACE").is_some() {
+            eprintln!("program {i}");
+        }
+        ran += 1;
+        match checked(&p, seed, &registry) {
+            Ok(outcome) => refused += u64::from(outcome == Outcome::Refused),
+            Err(_) => {
+                let report = report(&p, i, &registry);
+                eprintln!("{report}");
+                found.push(report);
+            }
+        }
+    }
+    let _hook = std::panic::take_hook();
+    let seed = number("FARCALL_FUZZ_SEED").unwrap_or(1);
+    println!("{ran} programs with seed {seed} in {:.0?}, of which {refused} are refused", begin.elapsed());
+    assert!(found.is_empty(), "{} programs fail:\n{}", found.len(), found.join("\n"));
+    assert!(refused * 10 <= ran, "{refused} of {ran} programs are not valid or end in errors");
+}
+
+/// What to say of a program that fails.
+fn report(p: &Program, i: u64, registry: &Registry) -> String {
+    let seed = seed_of(i);
+    let small = shrink::shrink(p, &|p| checked(p, seed, registry).is_err());
+    let words = checked(&small, seed, registry).err().unwrap_or_default();
+    let of = number("FARCALL_FUZZ_SEED").unwrap_or(1);
+    format!("--- program {i} of seed {of}: {words}\n{}", shown(&small))
+}
+
+/// A program as a filetest.
+fn shown(p: &Program) -> String {
+    let mut out = text::print(&p.module);
+    if p.denormals == Denormals::Flush {
+        writeln!(out, "// denormals: flush").unwrap();
+    }
+    let dense = |l: &farcall::ir::Literal| Attr::Dense(l.clone()).to_string();
+    let inputs: Vec<String> = p.inputs.iter().map(dense).collect();
+    writeln!(out, "// run: {}", inputs.join(" ; ")).unwrap();
+    for result in check::evaluated(&p.module, &p.inputs, check::numerics(p)).unwrap_or_default() {
+        writeln!(out, "// = {}", dense(&result)).unwrap();
+    }
+    out
+}
+
+/// Operations that no program has, and why.
+const NEVER: [(&str, &str); 5] = [
+    ("stablehlo.custom_call", "computes whatever its target does; filetests and fuzz_programs have them"),
+    ("stablehlo.infeed", "the engine has no queues to and from the host"),
+    ("stablehlo.outfeed", "the engine has no queues to and from the host"),
+    ("stablehlo.recv", "the engine has no queues to and from the host"),
+    ("stablehlo.send", "the engine has no queues to and from the host"),
+];
+
+#[test]
+fn programs_have_every_operation_and_type() {
+    let (mut ops, mut types) = (BTreeMap::<&str, usize>::new(), BTreeSet::new());
+    let count = 6_000;
+    for i in 0..count {
+        let p = generate::program(1 << 40 | i);
+        for func in p.module.funcs() {
+            func.walk(&mut |inst| {
+                *ops.entry(inst.op().name()).or_default() += 1;
+                types.extend(inst.results().iter().filter_map(|v| func.tensor(*v)).map(|t| t.dtype));
+            });
+        }
+    }
+    if std::env::var_os("FARCALL_FUZZ_REFUSED").is_some() {
+        println!("{ops:#?}");
+    }
+    let missing: Vec<&str> = info::all()
+        .map(|op| op.name)
+        .filter(|name| !ops.contains_key(name) && NEVER.iter().all(|(never, _)| never != name))
+        .collect();
+    assert!(missing.is_empty(), "no program of {count} has {missing:?}");
+    let named = NEVER.iter().filter(|(never, _)| ops.contains_key(never)).count();
+    assert_eq!(named, 0, "some programs have what they are said not to have");
+    assert_eq!(types.len(), DType::ALL.len(), "{types:?}");
+}

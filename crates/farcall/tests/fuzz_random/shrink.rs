@@ -1,0 +1,249 @@
+//! Makes a program that fails smaller, as long as it fails.
+
+use std::time::{Duration, Instant};
+
+use farcall::ir::module::{Rewriter, ValueMap};
+use farcall::ir::{AttrDict, Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify};
+
+use super::check;
+use super::generate::Program;
+
+/// It takes no longer than this.
+const TIME: Duration = Duration::from_secs(20);
+
+/// The smallest program that is found.
+pub(crate) fn shrink(p: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
+    let (mut best, begin) = (p.clone(), Instant::now());
+    loop {
+        let before = text::print(&best.module).len();
+        for step in [dead, results, calls, values, inputs] {
+            step(&mut best, &|p: &Program| {
+                begin.elapsed() < TIME && verify::verify(&p.module).is_ok() && fails(p)
+            });
+        }
+        if text::print(&best.module).len() >= before || begin.elapsed() > TIME {
+            return best;
+        }
+    }
+}
+
+type Fails<'a> = dyn Fn(&Program) -> bool + 'a;
+
+/// The number of the entry.
+fn main_id(module: &Module) -> FuncId {
+    module.func_id("main").unwrap_or(FuncId::new(0))
+}
+
+/// Takes a smaller program if it fails, too.
+fn take(best: &mut Program, new: Program, fails: &Fails<'_>) -> bool {
+    let taken = fails(&new);
+    if taken {
+        *best = new;
+    }
+    taken
+}
+
+fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Program {
+    let mut new = Program { exact, ..p.clone() };
+    let id = main_id(&new.module);
+    let main = new.module.func_mut(id);
+    main.results = returned.iter().map(|v| main.ty(*v).clone()).collect();
+    main.result_attrs = vec![AttrDict::new(); returned.len()];
+    if let Some(end) = main.body().terminator().map(|i| i.id()) {
+        *main.operands_mut(end) = returned;
+    }
+    new
+}
+
+/// Instructions that nobody needs, one after the other: they may be what fails.
+fn dead(best: &mut Program, fails: &Fails<'_>) {
+    let mut skip = 0;
+    loop {
+        let id = main_id(&best.module);
+        let main = &best.module[id];
+        let mut used = vec![false; main.value_count()];
+        let mut insts = Vec::new();
+        main.walk(&mut |inst| {
+            inst.operands().iter().for_each(|v| used[v.index()] = true);
+            insts.push(inst);
+        });
+        insts.retain(|i| *i.op() != Op::Return && i.results().iter().all(|v| !used[v.index()]));
+        let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i].id()) else { return };
+        let mut new = best.clone();
+        new.module.func_mut(id).detach(inst);
+        if !take(best, new, fails) {
+            skip += 1;
+        }
+    }
+}
+
+/// One result, or all but one.
+fn results(best: &mut Program, fails: &Fails<'_>) {
+    let returned = |p: &Program| p.module[main_id(&p.module)].body().returned().to_vec();
+    let all = returned(best);
+    for (value, exact) in all.iter().zip(best.exact.clone()) {
+        if all.len() > 1 && take(best, cleaned(&with_returned(best, vec![*value], vec![exact])), fails) {
+            return;
+        }
+    }
+    let mut i = 0;
+    while i < best.exact.len() && best.exact.len() > 1 {
+        let (mut values, mut exact) = (returned(best), best.exact.clone());
+        values.remove(i);
+        exact.remove(i);
+        if !take(best, cleaned(&with_returned(best, values, exact)), fails) {
+            i += 1;
+        }
+    }
+}
+
+/// Calls become what they call.
+fn calls(best: &mut Program, fails: &Fails<'_>) {
+    let mut new = best.clone();
+    let id = main_id(&new.module);
+    let mut found = Vec::new();
+    new.module[id].walk(&mut |inst| {
+        if let [callee] = inst.op().callees() {
+            found.push((inst.id(), *callee));
+        }
+    });
+    for (inst, callee) in found {
+        let callee = new.module[callee].clone();
+        Rewriter::new(new.module.func_mut(id)).inline(inst, &callee);
+    }
+    let small = cleaned(&new);
+    if !take(best, small, fails) {
+        take(best, new, fails);
+    }
+}
+
+/// Values become zeros, or inputs.
+fn values(best: &mut Program, fails: &Fails<'_>) {
+    let mut skip = 0;
+    loop {
+        let main = &best.module[main_id(&best.module)];
+        let mut insts = Vec::new();
+        main.walk(&mut |inst| {
+            let zero = matches!(inst.op(), Op::Constant(l) if is_zero(l));
+            if *inst.op() != Op::Return && !zero {
+                insts.push(inst.id());
+            }
+        });
+        // From the end: what is late needs what is early.
+        let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i]) else { return };
+        let smaller = [zeroed(best, inst), as_input(best, inst)];
+        let mut some = smaller.into_iter().flatten();
+        if !some.any(|new| take(best, cleaned(&new), fails) || take(best, new, fails)) {
+            skip += 1;
+        }
+    }
+}
+
+fn is_zero(l: &Literal) -> bool {
+    l.is_splat() && l.iter().next().is_none_or(|x| !x.as_bool())
+}
+
+/// The results of an instruction are zeros.
+fn zeroed(p: &Program, inst: InstId) -> Option<Program> {
+    let mut new = p.clone();
+    let id = main_id(&new.module);
+    let main = new.module.func_mut(id);
+    let types: Option<Vec<TensorType>> =
+        main.inst(inst).results().iter().map(|v| main.tensor(*v).cloned()).collect();
+    let types = types?;
+    if types.iter().any(|t| t.quant.is_some() || !t.is_static()) {
+        return None;
+    }
+    let mut r = Rewriter::new(main);
+    let values: Vec<ValueId> = types
+        .into_iter()
+        .map(|ty| {
+            let zeros = Literal::zeros(ty.dtype, ty.dims.clone());
+            r.value_before(inst, Op::Constant(zeros), [], ty)
+        })
+        .collect();
+    r.replace(inst, &values);
+    Some(new)
+}
+
+/// The only result of an instruction is an input with the value that it has.
+fn as_input(p: &Program, inst: InstId) -> Option<Program> {
+    let id = main_id(&p.module);
+    let view = p.module[id].inst(inst);
+    let [value] = view.results() else { return None };
+    let ty = p.module[id].tensor(*value).filter(|t| t.quant.is_none())?.clone();
+    if view.parent()?.id() != Func::BODY || matches!(view.op(), Op::Constant(_)) {
+        return None;
+    }
+    let alone = with_returned(p, vec![*value], vec![true]);
+    let known = check::evaluated(&alone.module, &p.inputs, check::numerics(p)).ok()?.pop()?;
+    let mut new = p.clone();
+    let main = new.module.func_mut(id);
+    let param = main.add_arg(Func::BODY, ty.into());
+    main.param_attrs.push(AttrDict::new());
+    Rewriter::new(main).replace(inst, &[param]);
+    new.inputs.push(known);
+    Some(new)
+}
+
+/// Inputs become zeros.
+fn inputs(best: &mut Program, fails: &Fails<'_>) {
+    for i in 0..best.inputs.len() {
+        let mut new = best.clone();
+        let old = &best.inputs[i];
+        new.inputs[i] = Literal::zeros(old.dtype(), old.dims());
+        if new.inputs[i] != *old {
+            take(best, new, fails);
+        }
+    }
+}
+
+/// Without instructions, parameters and functions that nobody needs.
+fn cleaned(p: &Program) -> Program {
+    let mut module = p.module.clone();
+    let id = main_id(&module);
+    let main = module.func_mut(id);
+    loop {
+        let mut used = vec![false; main.value_count()];
+        let mut insts = Vec::new();
+        main.walk(&mut |inst| {
+            inst.operands().iter().for_each(|v| used[v.index()] = true);
+            insts.push((inst.id(), *inst.op() == Op::Return, inst.results().to_vec()));
+        });
+        let dead = |(_, end, results): &&(InstId, bool, Vec<ValueId>)| {
+            !end && results.iter().all(|v| !used[v.index()])
+        };
+        let dead: Vec<InstId> = insts.iter().filter(dead).map(|(id, ..)| *id).collect();
+        if dead.is_empty() {
+            break;
+        }
+        dead.into_iter().for_each(|i| main.detach(i));
+    }
+    let old = &module[id];
+    let mut used = vec![false; old.value_count()];
+    old.walk(&mut |inst| inst.operands().iter().for_each(|v| used[v.index()] = true));
+    let mut new = Func::new("main", old.span);
+    let (mut map, mut inputs) = (ValueMap::new(), Vec::new());
+    for (i, param) in old.params().iter().enumerate() {
+        if used[param.index()] {
+            map.insert(*param, new.add_arg(Func::BODY, old.ty(*param).clone()));
+            new.param_attrs.push(old.param_attrs[i].clone());
+            inputs.push(p.inputs[i].clone());
+        }
+    }
+    for inst in old.body().insts() {
+        let copy = new.import_inst(inst, &mut map);
+        new.append(Func::BODY, copy);
+    }
+    new.results = old.results.clone();
+    new.result_attrs = old.result_attrs.clone();
+    let mut called = false;
+    new.walk(&mut |inst| called |= !inst.op().callees().is_empty());
+    let mut module = if called { module } else { Module::new(module.source) };
+    if called {
+        *module.func_mut(id) = new;
+    } else {
+        module.add_func(new);
+    }
+    Program { module, inputs, ..p.clone() }
+}
