@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
+use farcall::ir::builder::Builder;
 use farcall::ir::eval::Denormals;
-use farcall::ir::module::Builder;
 use farcall::ir::{
     Attr, AttrDict, DType, Func, FuncId, Literal, Module, NewInst, Op, RegionId, Scalar, Source, Span,
     TensorType, Type, ValueId,

@@ -223,7 +223,7 @@ fn cleaned(p: &Program) -> Program {
     let mut used = vec![false; old.value_count()];
     old.walk(&mut |inst| inst.operands().iter().for_each(|v| used[v.index()] = true));
     let mut new = Func::new("main", old.span);
-    let (mut map, mut inputs) = (ValueMap::new(), Vec::new());
+    let (mut map, mut inputs) = (ValueMap::default(), Vec::new());
     for (i, param) in old.params().iter().enumerate() {
         if used[param.index()] {
             map.insert(*param, new.add_arg(Func::BODY, old.ty(*param).clone()));
