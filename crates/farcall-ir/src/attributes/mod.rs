@@ -2,7 +2,7 @@
 //! they mean, in one place for every format that has them by name.
 //!
 //! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults;
-//! [`write`] gives the dictionary that it reads the same operation from, without attributes that say their
+//! [`write()`] gives the dictionary that it reads the same operation from, without attributes that say their
 //! default. What is left in a dictionary belongs to the instruction. Nothing here knows how a program is written:
 //! a reader hands over a name, a dictionary, the types of the operands and something that numbers functions
 //! ([`Fields`]). Files are named like those of [`crate::op`]; `names` says which name means what.

@@ -184,7 +184,7 @@ impl From<OutOfMemory> for EvalError {
 }
 
 /// Runs a function: one value per result. Calls that are operations in disguise are these
-/// ([`normalize`](crate::normalize)): the host does not see them.
+/// ([`normalize`]): the host does not see them.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
 pub fn eval(

@@ -11,7 +11,7 @@
 //! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
 //! - `operation`: operations by themselves, with attributes and nothing else.
 //!
-//! To add an operation: a variant of [`Op`](crate::Op), an entry of `table`, an arm of
+//! To add an operation: a variant of [`Op`], an entry of `table`, an arm of
 //! `attributes::write` and a row of `attributes::names`.
 //!
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
