@@ -56,17 +56,22 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     writeln!(out, "\n{}", count(module.funcs().len(), "function"))?;
     writeln!(out, "{}", table.trim_fmt())?;
 
+    write_calls(&mut out, &calls)
+}
+
+/// Says how many custom calls there are, and shows them.
+pub(crate) fn write_calls(out: &mut impl Write, calls: &[Call<'_>]) -> Result<()> {
     if calls.is_empty() {
         writeln!(out, "\nno custom calls")?;
         return Ok(());
     }
     writeln!(out, "\n{}", count(calls.len(), "custom call"))?;
-    writeln!(out, "{}", call_table(&calls).trim_fmt())?;
+    writeln!(out, "{}", call_table(calls).trim_fmt())?;
     Ok(())
 }
 
 /// Custom calls, one a row.
-pub(crate) fn call_table(calls: &[Call<'_>]) -> Table {
+fn call_table(calls: &[Call<'_>]) -> Table {
     let mut table =
         terminal::table(&["target", "API", "attributes", "operands", "results", "at", "resolved by"]);
     for call in calls {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
 use crate::compile::dump;
 use crate::execute::Ready;
-use crate::inputs::{self, count};
-use crate::inspect::{Call, call_json, call_table, shape};
+use crate::inputs;
+use crate::inspect::{Call, call_json, shape, write_calls};
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
@@ -133,13 +133,7 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
         table.add_row([Cell::new(format!("{kind} thunks")), number]);
     }
     writeln!(out, "\n{}", table.trim_fmt())?;
-    if calls.is_empty() {
-        writeln!(out, "\nno custom calls")?;
-        return Ok(());
-    }
-    writeln!(out, "\n{}", count(calls.len(), "custom call"))?;
-    writeln!(out, "{}", call_table(&calls).trim_fmt())?;
-    Ok(())
+    write_calls(&mut out, &calls)
 }
 
 /// Calls `visit` for every custom call, those in regions included.

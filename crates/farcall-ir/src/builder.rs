@@ -55,7 +55,18 @@ impl<'f> Builder<'f> {
         Builder { span, loc, ..self }
     }
 
-    /// The function that is built.
+    /// A builder of the same function that puts instructions at the end of a region, for the same place of
+    /// the source.
+    pub fn inside(&mut self, region: RegionId) -> Builder<'_> {
+        Builder { place: Place::End(region), span: self.span, loc: self.loc.clone(), func: self.func }
+    }
+
+    /// The function as it is now.
+    pub fn built(&self) -> &Func {
+        self.func
+    }
+
+    /// The function, to be changed.
     pub fn func(&mut self) -> &mut Func {
         self.func
     }
@@ -116,10 +127,21 @@ impl<'f> Builder<'f> {
             }
         };
         self.func.set_results(id, types);
-        match self.place {
-            Place::End(region) => self.func.append(region, id),
-            Place::Before(inst) => self.func.insert_before(id, inst),
-        }
+        self.put(id);
         Ok(id)
+    }
+
+    /// An instruction with results of these types, which are not compared with what follows.
+    pub(crate) fn unchecked(&mut self, new: NewInst, results: impl IntoIterator<Item = Type>) -> InstId {
+        let id = self.func.new_inst(new.at(self.span, self.loc.clone()), results);
+        self.put(id);
+        id
+    }
+
+    fn put(&mut self, inst: InstId) {
+        match self.place {
+            Place::End(region) => self.func.append(region, inst),
+            Place::Before(next) => self.func.insert_before(inst, next),
+        }
     }
 }

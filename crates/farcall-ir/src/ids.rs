@@ -1,18 +1,22 @@
 //! Numbers of functions, and of what is in a function.
 
+/// Types for positions in tables.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub struct $name(pub(crate) u32);
+        pub struct $name(u32);
 
         impl $name {
             /// The id of number `index`.
             ///
             /// # Panics
             /// At 2³² and more.
-            pub fn new(index: usize) -> $name {
-                $name(u32::try_from(index).expect("fewer than 2^32 of a kind"))
+            pub const fn new(index: usize) -> $name {
+                assert!(index <= u32::MAX as usize, "fewer than 2^32 of a kind");
+                $name(index as u32)
             }
 
             /// Position in its table.

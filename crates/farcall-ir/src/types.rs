@@ -133,6 +133,22 @@ impl Type {
     }
 }
 
+impl Type {
+    /// The tensors in it, in order: itself, or those of a tuple or a future. A token has none.
+    pub fn tensors(&self) -> impl Iterator<Item = &TensorType> {
+        let mut rest = vec![self];
+        std::iter::from_fn(move || {
+            loop {
+                match rest.pop()? {
+                    Type::Tensor(t) => return Some(t),
+                    Type::Tuple(parts) | Type::Future(parts) => rest.extend(parts.iter().rev()),
+                    Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {}
+                }
+            }
+        })
+    }
+}
+
 impl From<TensorType> for Type {
     fn from(t: TensorType) -> Type {
         Type::Tensor(t)

@@ -3,6 +3,7 @@
 use super::machine::{After, Machine, Step};
 use super::{EvalError, Value, tensor};
 use crate::module::{FuncId, Inst, Region};
+use crate::scalar::Scalar;
 
 /// `if`: the first region if the predicate is true, else the second.
 pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
@@ -11,9 +12,8 @@ pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalErro
 
 /// `case`: the region with this number, or the last one if there is none.
 pub(super) fn case<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
-    let index = tensor(xs, 0)?.iter().next().map_or(-1, |s| s.as_i64());
-    let last = inst.regions().len().saturating_sub(1);
-    branch(inst, usize::try_from(index).unwrap_or(last).min(last))
+    let index = tensor(xs, 0)?.iter().next().unwrap_or(Scalar::Signed(-1));
+    branch(inst, inst.chosen(index))
 }
 
 fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {

@@ -49,6 +49,8 @@ mod transfer;
 mod values;
 mod windows;
 
+use std::borrow::Cow;
+
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
@@ -194,9 +196,24 @@ pub fn eval(
     host: &dyn Host,
     numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
-    let normal = normalize::normalized(module);
-    let func = normalize::counterpart(module, func, &normal);
-    let module = &*normal;
+    match normalize::normalized(module) {
+        Cow::Borrowed(module) => eval_normal(module, func, inputs, host, numerics),
+        Cow::Owned(normal) => {
+            let func = normalize::counterpart(func, &normal);
+            eval_normal(&normal, func, inputs, host, numerics)
+        }
+    }
+}
+
+/// The same, for a module in which no call is an operation in disguise: one that [`normalize`] or the
+/// [middle form](crate::middle) has left. It is not looked through again.
+pub fn eval_normal(
+    module: &Module,
+    func: &Func,
+    inputs: &[Value],
+    host: &dyn Host,
+    numerics: impl Into<Numerics>,
+) -> Result<Vec<Value>, EvalError> {
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
     inputs.iter().try_for_each(expand)?;

@@ -1,70 +1,50 @@
 //! Making instructions one after the other.
 
-use std::sync::Arc;
-
 use farcall_sig::DType;
 
-use crate::diag::Span;
+use crate::builder;
 use crate::literal::Literal;
-use crate::module::{Func, Inst, InstId, Loc, NewInst, RegionId, ValueId};
+use crate::module::{Func, Inst, InstId, NewInst, RegionId, ValueId};
 use crate::op::{Binary, Compare, Direction, Op, Pad, Slice, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
-/// Puts instructions into a function, one behind the other, with the place in the source of what they are
-/// made for. The types of results are given, not inferred: what is built here is known to be right.
+/// A [`builder::Builder`] with a word for each operation that is needed here. The types of results are given,
+/// not inferred: what is built here is known to be right.
 pub(super) struct Builder<'a> {
-    func: &'a mut Func,
-    place: Place,
-    span: Span,
-    loc: Option<Arc<Loc>>,
-}
-
-enum Place {
-    End(RegionId),
-    Before(InstId),
+    at: builder::Builder<'a>,
 }
 
 impl<'a> Builder<'a> {
     /// At the end of a function, for an instruction of another one.
     pub(super) fn at_end(func: &'a mut Func, at: Inst<'_>) -> Builder<'a> {
-        Builder { func, place: Place::End(Func::BODY), span: at.span(), loc: at.loc().cloned() }
+        let (span, loc) = (at.span(), at.loc().cloned());
+        Builder { at: builder::Builder::at_end(func, Func::BODY).from_source(span, loc) }
     }
 
     /// At the end of a region, for an instruction of the same function.
     pub(super) fn inside(func: &'a mut Func, region: RegionId, inst: InstId) -> Builder<'a> {
-        Builder { place: Place::End(region), ..Builder::before(func, inst) }
+        let (span, loc) = (func.inst(inst).span(), func.inst(inst).loc().cloned());
+        Builder { at: builder::Builder::at_end(func, region).from_source(span, loc) }
     }
 
     /// Before an instruction, for that instruction.
     pub(super) fn before(func: &'a mut Func, inst: InstId) -> Builder<'a> {
-        let (span, loc) = (func.inst(inst).span(), func.inst(inst).loc().cloned());
-        Builder { func, place: Place::Before(inst), span, loc }
+        Builder { at: builder::Builder::before(func, inst) }
     }
 
     /// A return.
     pub(super) fn finish(mut self, returned: Vec<ValueId>) {
-        self.put(NewInst::new(Op::Return, returned), None);
-    }
-
-    fn put(&mut self, new: NewInst, result: Option<TensorType>) -> InstId {
-        let new = new.at(self.span, self.loc.clone());
-        let inst = self.func.new_inst(new, result.map(Type::Tensor));
-        match self.place {
-            Place::End(region) => self.func.append(region, inst),
-            Place::Before(next) => self.func.insert_before(inst, next),
-        }
-        inst
+        self.at.unchecked(NewInst::new(Op::Return, returned), []);
     }
 
     /// The type of a value, which is a tensor.
     pub(super) fn ty(&self, value: ValueId) -> TensorType {
-        self.func.tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
+        self.at.built().tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
 
     pub(super) fn emit(&mut self, op: Op, operands: &[ValueId], ty: TensorType) -> ValueId {
-        let inst = self.put(NewInst::new(op, operands), Some(ty));
-        self.func.inst(inst).results()[0]
+        self.put(NewInst::new(op, operands), ty)
     }
 
     pub(super) fn constant(&mut self, value: Literal) -> ValueId {
@@ -177,16 +157,21 @@ impl<'a> Builder<'a> {
         let ty = self.ty(x);
         let zero = self.splat(0.0, ty.dtype, &[]);
         let scalar = || Type::Tensor(ty.with_dims([]));
-        let region = self.func.new_region();
-        let args = [(); 2].map(|()| self.func.add_arg(region, scalar()));
-        let here = |op, operands| NewInst::new(op, operands).at(self.span, self.loc.clone());
-        let add = self.func.push(region, here(Op::Binary(Binary::Add), args.to_vec()), [scalar()]);
-        let sum = self.func.inst(add).results().to_vec();
-        self.func.push(region, here(Op::Return, sum), []);
+        let func = self.at.func();
+        let region = func.new_region();
+        let args = [(); 2].map(|()| func.add_arg(region, scalar()));
+        let mut inner = self.at.inside(region);
+        let add = inner.unchecked(NewInst::new(Op::Binary(Binary::Add), args), [scalar()]);
+        let sum = inner.func().inst(add).results().to_vec();
+        inner.unchecked(NewInst::new(Op::Return, sum), []);
         let kept = (0..ty.rank()).filter(|d| !dims.contains(d)).map(|d| ty.dims[d]);
         let result = ty.with_dims(kept.collect::<Vec<_>>());
         let reduce = NewInst::new(Op::Reduce { dims: dims.to_vec() }, [x, zero]).with_regions([region]);
-        let reduce = self.put(reduce, Some(result));
-        self.func.inst(reduce).results()[0]
+        self.put(reduce, result)
+    }
+
+    fn put(&mut self, new: NewInst, result: TensorType) -> ValueId {
+        let inst = self.at.unchecked(new, [Type::Tensor(result)]);
+        self.at.func().inst(inst).results()[0]
     }
 }

@@ -38,7 +38,7 @@ const MAX_CALL_DEPTH: usize = 1_100;
 /// or nested too deep, once its calls are inlined.
 pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     let normal = normalize::normalized(module);
-    let entry = normalize::counterpart(module, entry, &normal);
+    let entry = normalize::counterpart(entry, &normal);
     let module = &*normal;
     let mut b = Build {
         module,
@@ -96,15 +96,6 @@ impl Part {
             }
             _ => Part::Token,
         })
-    }
-}
-
-/// The tensors in a type.
-fn leaves(ty: &Type, out: &mut Vec<Type>) {
-    match ty {
-        Type::Tensor(_) => out.push(ty.clone()),
-        Type::Tuple(parts) | Type::Future(parts) => parts.iter().for_each(|p| leaves(p, out)),
-        _ => {}
     }
 }
 
@@ -278,11 +269,7 @@ impl<'m> Build<'m> {
         let Some(Part::Tensor(index)) = operands.first() else { return None };
         let Op::Constant(index) = self.func.defining_inst(*index)?.op() else { return None };
         let index = index.iter().next()?;
-        let last = inst.regions().len().checked_sub(1)?;
-        inst.region(match inst.op() {
-            Op::If => usize::from(!index.as_bool()),
-            _ => usize::try_from(index.as_i64()).map_or(last, |i| i.min(last)),
-        })
+        inst.region(inst.chosen(index))
     }
 
     // --- regions
@@ -379,8 +366,8 @@ impl<'m> Build<'m> {
     fn emit(&mut self, inst: Inst<'m>, operands: Vec<ValueId>, done: Vec<Open>) -> Result<(), Diagnostic> {
         let mut operands: Vec<ValueId> = operands.into_iter().map(|v| self.here(v)).collect();
         let program = self.program();
-        let mut types = Vec::new();
-        inst.results().iter().for_each(|r| leaves(program.ty(*r), &mut types));
+        let types = inst.results().iter().flat_map(|r| program.ty(*r).tensors());
+        let types: Vec<Type> = types.cloned().map(Type::Tensor).collect();
         // Every region gets what any of them captures.
         let mut seen = FxHashSet::default();
         let captured: Vec<ValueId> =

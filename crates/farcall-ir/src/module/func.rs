@@ -157,7 +157,7 @@ impl Func {
     }
 
     /// The number of the body, in every function.
-    pub const BODY: RegionId = RegionId(0);
+    pub const BODY: RegionId = RegionId::new(0);
 
     /// A region.
     ///

@@ -35,6 +35,7 @@ use crate::sharding::NamedMesh;
 pub use crate::ids::{FuncId, InstId, RegionId, ValueId};
 pub use func::{Func, NewInst, ValueDef};
 pub use loc::Loc;
+pub(crate) use rewrite::kept;
 pub use rewrite::{Rewriter, ValueMap};
 pub use view::{Inst, Insts, Region};
 

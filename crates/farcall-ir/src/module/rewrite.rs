@@ -74,6 +74,23 @@ impl Func {
         copy
     }
 
+    /// Keeps these of the values that a loop carries: operands, arguments of both regions, what the body
+    /// returns, results. Nothing may use the others.
+    pub(crate) fn keep_carried(&mut self, inst: InstId, keep: &[bool]) {
+        let view = self.inst(inst);
+        let (operands, captures) = (kept(view.operands(), keep), view.captures().len());
+        let results = kept(view.results(), keep);
+        let args: Vec<(RegionId, Vec<ValueId>)> =
+            view.regions().map(|r| (r.id(), kept(r.args(), keep))).collect();
+        let body = view.region(1).and_then(|r| r.terminator()).map(|t| (t.id(), kept(t.operands(), keep)));
+        args.into_iter().for_each(|(region, args)| self.set_args(region, args));
+        if let Some((ret, returned)) = body {
+            *self.operands_mut(ret) = returned;
+        }
+        self.set_captures(inst, operands, captures);
+        self.keep_results(inst, results);
+    }
+
     /// Gives an instruction results of these types. Those that it has keep their numbers.
     pub(crate) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
         let mut results = std::mem::take(&mut self.inst_data_mut(inst).results);
@@ -92,6 +109,12 @@ impl Func {
         }
         self.inst_data_mut(inst).results = results;
     }
+}
+
+/// The values that `keep` says, and all those behind the ones that it speaks of.
+pub(crate) fn kept(values: &[ValueId], keep: &[bool]) -> Vec<ValueId> {
+    let stays = |i: usize| keep.get(i).copied().unwrap_or(true);
+    values.iter().enumerate().filter(|(i, _)| stays(*i)).map(|(_, v)| *v).collect()
 }
 
 impl<'a> From<'a> {
@@ -317,21 +340,14 @@ impl<'f> Rewriter<'f> {
             args.into_iter().zip(captured).for_each(|(old, new)| self.replace_uses(old, new));
             self.replace_uses(result, operand);
         }
-        let kept = |list: &[ValueId]| -> Vec<ValueId> {
-            list.iter().enumerate().filter(|(i, _)| !numbers.contains(i)).map(|(_, v)| *v).collect()
-        };
         let view = self.func.inst(inst);
-        let (operands, results, captures) =
-            (kept(view.operands()), kept(view.results()), view.captures().len());
-        let args: Vec<(RegionId, Vec<ValueId>)> = view.regions().map(|r| (r.id(), kept(r.args()))).collect();
-        let body = view.region(1).and_then(|r| r.terminator()).map(|t| (t.id(), kept(t.operands())));
-        args.into_iter().for_each(|(region, args)| self.func.set_args(region, args));
-        if let Some((ret, returned)) = body {
-            self.set_operands(ret, returned);
-        }
-        self.set_operands(inst, operands.clone());
-        self.func.set_captures(inst, operands, captures);
-        self.func.keep_results(inst, results);
+        let ret = view.region(1).and_then(|r| r.terminator());
+        let uses = [Some(view), ret].into_iter().flatten();
+        let dropped: Vec<(ValueId, InstId)> =
+            uses.flat_map(|i| numbers.iter().map(move |n| (i.operands()[*n], i.id()))).collect();
+        let keep: Vec<bool> = (0..view.results().len()).map(|i| !numbers.contains(&i)).collect();
+        dropped.into_iter().for_each(|(value, user)| self.forget(value, user));
+        self.func.keep_carried(inst, &keep);
     }
 
     /// Puts the instructions of a region, but for its return, in the place of the instruction that it belongs

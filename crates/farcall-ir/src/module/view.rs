@@ -8,6 +8,7 @@ use super::{Func, InstId, Loc, RegionId, ValueId};
 use crate::attr::AttrDict;
 use crate::diag::Span;
 use crate::op::Op;
+use crate::scalar::Scalar;
 
 /// An instruction of a function: an operation applied to operands.
 #[derive(Clone, Copy)]
@@ -82,6 +83,16 @@ impl<'f> Inst<'f> {
     /// Nested region number `i`.
     pub fn region(self, i: usize) -> Option<Region<'f>> {
         self.data.regions.get(i).map(|r| self.func.region(*r))
+    }
+
+    /// The number of the region that an `if` or a `case` runs for a predicate or an index: for an index out
+    /// of range, the last one.
+    pub fn chosen(self, index: Scalar) -> usize {
+        let last = self.data.regions.len().saturating_sub(1);
+        match self.data.op {
+            Op::If => usize::from(!index.as_bool()),
+            _ => usize::try_from(index.as_i64()).map_or(last, |i| i.min(last)),
+        }
     }
 
     /// Attributes that are not part of the operation (`mhlo.frontend_attributes` and the like).

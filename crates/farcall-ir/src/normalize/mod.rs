@@ -33,7 +33,7 @@ pub(crate) use check::{constant, has_constant};
 
 use std::borrow::Cow;
 
-use crate::module::{Func, FuncId, Inst, InstId, Module, Rewriter};
+use crate::module::{Func, Inst, InstId, Module, Rewriter};
 use crate::op::{CustomCall, Op};
 
 /// What a custom call stands for.
@@ -118,8 +118,7 @@ pub fn normalized(module: &Module) -> Cow<'_, Module> {
     Cow::Owned(module)
 }
 
-/// What `func`, a function of `module`, is in `normalized`, which is made of it.
-pub(crate) fn counterpart<'m>(module: &Module, func: &'m Func, normalized: &'m Module) -> &'m Func {
-    let number = module.funcs().iter().position(|f| std::ptr::eq(f, func));
-    number.and_then(|i| normalized.get(FuncId::new(i))).unwrap_or(func)
+/// What a function of a module is in what [`normalized`] made of it: the one of the same name.
+pub(crate) fn counterpart<'m>(func: &'m Func, normalized: &'m Module) -> &'m Func {
+    normalized.func(&func.name).unwrap_or(func)
 }

@@ -453,12 +453,7 @@ impl<'m> Walk<'_, 'm> {
         let known = self.known(new.operands[0]).and_then(|l| l.iter().next());
         if let Some(index) = known {
             // The only branch that can run takes the place of the instruction.
-            let last = inst.regions().len().saturating_sub(1);
-            let taken = match inst.op() {
-                Op::If => usize::from(!index.as_bool()),
-                _ => usize::try_from(index.as_i64()).unwrap_or(last),
-            };
-            let Some(taken) = inst.region(taken.min(last)) else { return Ok(()) };
+            let Some(taken) = inst.region(inst.chosen(index)) else { return Ok(()) };
             let taken = self.nested(inst, taken, &[], &[])?;
             let returned = self.to.region(taken).returned().to_vec();
             for (i, (result, value)) in inst.results().iter().zip(&returned).enumerate() {

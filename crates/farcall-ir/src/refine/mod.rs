@@ -74,7 +74,7 @@ pub fn refine(
         diagnostics.into_iter().collect::<Diagnostics>().into_error(&module.source)
     };
     let normal = normalize::normalized(module);
-    let entry = normalize::counterpart(module, entry, &normal);
+    let entry = normalize::counterpart(entry, &normal);
     let module = &*normal;
     let params = parameters(entry, inputs).map_err(|d| error(vec![d]))?;
     let known = known_params(&params, known);
@@ -104,22 +104,13 @@ fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Litera
     let mut next = 0;
     let of = |ty: &Type| {
         let first = next;
-        next += tensors(ty);
+        next += ty.tensors().count();
         let Type::Tensor(ty) = ty else { return None };
         let literal = known.get(first)?.as_ref()?;
         (literal.dtype() == ty.dtype && literal.dims() == &*ty.dims && is_small(literal))
             .then(|| literal.clone())
     };
     params.iter().map(of).collect()
-}
-
-/// Number of tensors in a type.
-fn tensors(ty: &Type) -> usize {
-    match ty {
-        Type::Tensor(_) => 1,
-        Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
-        _ => 0,
-    }
 }
 
 /// The types of the parameters, with those of the inputs put in.

@@ -9,7 +9,9 @@ use crate::types::Type;
 
 pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     if let Some(types) = &op.types {
-        let fits = |whole: &[Type], parts: Vec<Type>| tensors(whole).into_iter().eq(&parts);
+        let fits = |whole: &[Type], parts: Vec<Type>| {
+            whole.iter().flat_map(Type::tensors).eq(parts.iter().flat_map(Type::tensors))
+        };
         let all = fits(&types.params, cx.types(cx.inst.own_operands()))
             && fits(&types.results, cx.types(cx.inst.results()));
         cx.check(all, "custom-call-types", || {
@@ -72,20 +74,6 @@ fn operands(cx: &Cx<'_>, op: &CustomCall) -> Vec<Type> {
 /// The types of the results, as the program has them.
 fn results(cx: &Cx<'_>, op: &CustomCall) -> Vec<Type> {
     op.types.as_ref().map_or_else(|| cx.types(cx.inst.results()), |types| types.results.clone())
-}
-
-/// The tensors in types, in order.
-fn tensors(types: &[Type]) -> Vec<&Type> {
-    let mut out = Vec::new();
-    let mut rest: Vec<&Type> = types.iter().rev().collect();
-    while let Some(ty) = rest.pop() {
-        match ty {
-            Type::Tensor(_) => out.push(ty),
-            Type::Tuple(parts) => rest.extend(parts.iter().rev()),
-            _ => {}
-        }
-    }
-    out
 }
 
 fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {

@@ -112,16 +112,7 @@ fn check_layouts(
 
 /// The tensors in values of these types; tokens are no operands of an op.
 fn tensors(types: &[Type]) -> Vec<&TensorType> {
-    fn visit<'t>(ty: &'t Type, out: &mut Vec<&'t TensorType>) {
-        match ty {
-            Type::Tensor(t) => out.push(t),
-            Type::Tuple(parts) | Type::Future(parts) => parts.iter().for_each(|p| visit(p, out)),
-            Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => {}
-        }
-    }
-    let mut out = Vec::new();
-    types.iter().for_each(|ty| visit(ty, &mut out));
-    out
+    types.iter().flat_map(Type::tensors).collect()
 }
 
 fn dims(ty: &TensorType) -> Vec<i64> {

@@ -67,17 +67,10 @@ pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Dia
 
 /// Number of the first tensor of each value, counted over the tensors in all of them.
 fn positions(types: &[Type]) -> Vec<usize> {
-    fn tensors(ty: &Type) -> usize {
-        match ty {
-            Type::Tensor(_) => 1,
-            Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
-            Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => 0,
-        }
-    }
     let mut next = 0;
     let first = types.iter().map(|ty| {
         let at = next;
-        next += tensors(ty);
+        next += ty.tensors().count();
         at
     });
     first.collect()

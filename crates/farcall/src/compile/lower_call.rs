@@ -143,15 +143,8 @@ fn alias_of(
 
 /// Number of the tensor at a path into these types, counted over all tensors in them.
 fn position(types: &[Type], path: &[usize]) -> Option<usize> {
-    fn tensors(ty: &Type) -> usize {
-        match ty {
-            Type::Tensor(_) => 1,
-            Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
-            Type::Token | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => 0,
-        }
-    }
     let (first, rest) = path.split_first()?;
-    let before: usize = types.get(..*first)?.iter().map(tensors).sum();
+    let before: usize = types.get(..*first)?.iter().map(|ty| ty.tensors().count()).sum();
     match (types.get(*first)?, rest) {
         (Type::Tensor(_), []) => Some(before),
         (Type::Tuple(parts), rest) => Some(before + position(parts, rest)?),

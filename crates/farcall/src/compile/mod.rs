@@ -31,7 +31,7 @@ use std::sync::Arc;
 use farcall_ir::diag::{Diagnostics, Source};
 use farcall_ir::eval::Numerics;
 use farcall_ir::middle::{self, passes, pipeline};
-use farcall_ir::{Attr, Func, Module, TensorType, Type};
+use farcall_ir::{Attr, Func, Module, TensorType};
 
 use crate::plan::{Base, Buffer, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
@@ -109,17 +109,10 @@ fn emit(
 /// The names that the program that wrote the text gave to the inputs. Tokens are none; the parts of a tuple
 /// have its name.
 fn names(entry: &Func) -> Vec<Option<String>> {
-    fn tensors(ty: &Type) -> usize {
-        match ty {
-            Type::Tensor(_) => 1,
-            Type::Tuple(parts) => parts.iter().map(tensors).sum(),
-            _ => 0,
-        }
-    }
     let params = entry.params().iter().zip(&entry.param_attrs);
     let name =
         |attrs: &farcall_ir::AttrDict| attrs.get("jax.arg_info").and_then(Attr::as_str).map(str::to_owned);
-    params.flat_map(|(p, attrs)| std::iter::repeat_n(name(attrs), tensors(entry.ty(*p)))).collect()
+    params.flat_map(|(p, attrs)| std::iter::repeat_n(name(attrs), entry.ty(*p).tensors().count())).collect()
 }
 
 struct Places<'a> {

@@ -185,30 +185,7 @@ pub struct Buffer {
     pub ty: TensorType,
 }
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub struct $name(u32);
-
-        impl $name {
-            /// The id of number `index`.
-            ///
-            /// # Panics
-            /// At 2³² and more.
-            pub fn new(index: usize) -> $name {
-                $name(u32::try_from(index).expect("fewer than 2^32 of a kind"))
-            }
-
-            /// The position in its table.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
-
-ids! {
+farcall_ir::ids! {
     /// A constant of a plan.
     ConstantId;
     /// An input of a plan.

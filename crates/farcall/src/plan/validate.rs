@@ -1,6 +1,6 @@
 //! Checks once what the runtime relies on in every run.
 
-use farcall_ir::{DType, Literal, Op, TensorType, Type, ValueId};
+use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
     ALIGNMENT, Base, Buffer, Compute, NestedCall, Plan, ReferenceSite, Slice, Thunk, ThunkOp, types,
@@ -122,7 +122,7 @@ impl Plan {
             (ThunkOp::CustomCall(call), _, _) => {
                 let spec = self.calls.get(call.id.index()).ok_or("no such call")?;
                 let fit = |types: &[Type], buffers: &[Buffer]| {
-                    let sizes = tensors(types).into_iter().map(|t| t.bytes());
+                    let sizes = types.iter().flat_map(Type::tensors).map(|t| t.bytes());
                     sizes.eq(buffers.iter().map(|b| Some(b.slice.size)))
                 };
                 need(fit(&spec.operands, inputs), "operands differ from the call's")?;
@@ -138,7 +138,7 @@ impl Plan {
                 let params: Vec<Type> = entry.params().iter().map(|p| entry.ty(*p).clone()).collect();
                 let fit = |types: &[Type], buffers: &[Buffer]| {
                     types.len() == buffers.len()
-                        && tensors(types).into_iter().eq(buffers.iter().map(|b| &b.ty))
+                        && types.iter().flat_map(Type::tensors).eq(buffers.iter().map(|b| &b.ty))
                 };
                 need(fit(&params, inputs), "operands differ from the instruction's")?;
                 need(fit(&entry.results, outputs), "results differ from the instruction's")?;
@@ -179,11 +179,14 @@ impl Plan {
 /// A call that the evaluator reaches has a plan that takes and gives what the call does.
 fn nested(site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
     let (_, inst) = site.call(call).ok_or("no such call in the instruction")?;
-    need(matches!(inst.op(), Op::CustomCall(_)), "a nested call that is none")?;
+    need(
+        matches!(inst.op(), Op::CustomCall(_)),
+        "a nested call names an instruction that is not a custom call",
+    )?;
     let types = |ids: &[ValueId]| ids.iter().map(|id| inst.func().ty(*id).clone()).collect::<Vec<Type>>();
     let (operands, results) = (types(inst.own_operands()), types(inst.results()));
-    let takes = tensors(&operands).into_iter().eq(call.plan.params.iter().map(|p| &p.ty));
-    let gives = tensors(&results).into_iter().eq(call.plan.results.iter().map(|r| &r.ty));
+    let takes = operands.iter().flat_map(Type::tensors).eq(call.plan.params.iter().map(|p| &p.ty));
+    let gives = results.iter().flat_map(Type::tensors).eq(call.plan.results.iter().map(|r| &r.ty));
     need(takes && gives, "the plan of a nested call differs from it")
 }
 
@@ -199,20 +202,6 @@ fn kernel(t: &Thunk, compute: &Compute) -> Result<Prepared, String> {
 
 fn need(holds: bool, message: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message.to_owned()) }
-}
-
-/// The tensors in values of these types, in order.
-fn tensors(types: &[Type]) -> Vec<&TensorType> {
-    let mut out = Vec::new();
-    let mut rest: Vec<&Type> = types.iter().rev().collect();
-    while let Some(ty) = rest.pop() {
-        match ty {
-            Type::Tensor(t) => out.push(t),
-            Type::Tuple(parts) => rest.extend(parts.iter().rev()),
-            _ => {}
-        }
-    }
-    out
 }
 
 #[cfg(test)]

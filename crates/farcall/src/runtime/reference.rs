@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, CallSite, Denormals, Host, Value, eval, tensors};
+use farcall_ir::eval::{self, CallSite, Denormals, Host, Value, eval_normal, tensors};
 use farcall_ir::{Literal, Type};
 
 use super::context::Context;
@@ -31,7 +31,7 @@ pub(super) fn run(
     // The evaluator flushes what is to be flushed; where the processor does that, too, numbers that are only moved
     // would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
-    match eval(&site.program, site.entry(), &values, &host, plan.numerics) {
+    match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
         // What failed, rather than what became of it.
         Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),

@@ -5,7 +5,7 @@
 
 use super::{Context, Pass, is_pure};
 use crate::literal::Literal;
-use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
+use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, kept};
 use crate::op::Op;
 use crate::types::Type;
 
@@ -162,17 +162,11 @@ fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
     if keep.iter().all(|k| *k) {
         return;
     }
-    let operands = func.inst(inst).operands().to_vec();
-    let kept = |list: &[ValueId], own: usize| -> Vec<ValueId> {
-        let chosen = list[own..].iter().zip(&keep).filter(|(_, k)| **k).map(|(v, _)| *v);
-        list[..own].iter().copied().chain(chosen).collect()
-    };
-    for region in func.inst(inst).region_ids().to_vec() {
-        let own = func.region(region).own_args().len();
-        let args = kept(func.region(region).args(), own);
-        func.set_args(region, args);
-    }
-    let operands = kept(&operands, own);
+    let kept = |list: &[ValueId], own: usize| [&list[..own], &kept(&list[own..], &keep)].concat();
+    let args: Vec<(RegionId, Vec<ValueId>)> =
+        view.regions().map(|r| (r.id(), kept(r.args(), r.own_args().len()))).collect();
+    let operands = kept(view.operands(), own);
+    args.into_iter().for_each(|(region, args)| func.set_args(region, args));
     let captures = operands.len() - own;
     func.set_captures(inst, operands, captures);
 }
@@ -186,27 +180,9 @@ fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
         .enumerate()
         .map(|(i, v)| live.is_read(v) || view.regions().any(|r| live.is_read(&r.args()[i])))
         .collect();
-    if keep.iter().all(|k| *k) {
-        return;
+    if keep.contains(&false) {
+        func.keep_carried(inst, &keep);
     }
-    let captures = view.captures().len();
-    let kept = |list: &[ValueId]| -> Vec<ValueId> {
-        let dropped = |i: usize| keep.get(i).is_some_and(|k| !k);
-        list.iter().enumerate().filter(|(i, _)| !dropped(*i)).map(|(_, v)| *v).collect()
-    };
-    let operands = kept(view.operands());
-    let results = kept(view.results());
-    let regions = view.region_ids().to_vec();
-    for region in &regions {
-        let args = kept(func.region(*region).args());
-        func.set_args(*region, args);
-    }
-    if let Some(ret) = regions.get(1).and_then(|r| func.region(*r).terminator()) {
-        let (id, returned) = (ret.id(), kept(ret.operands()));
-        *func.operands_mut(id) = returned;
-    }
-    func.set_captures(inst, operands, captures);
-    func.keep_results(inst, results);
 }
 
 /// What branches return and nobody reads.
@@ -216,12 +192,9 @@ fn drop_chosen(func: &mut Func, inst: InstId, live: &Live) {
     if keep.iter().all(|k| *k) {
         return;
     }
-    let kept = |list: &[ValueId]| -> Vec<ValueId> {
-        list.iter().zip(&keep).filter(|(_, k)| **k).map(|(v, _)| *v).collect()
-    };
-    let results = kept(view.results());
+    let results = kept(view.results(), &keep);
     let returns: Vec<(InstId, Vec<ValueId>)> =
-        view.regions().filter_map(|r| r.terminator()).map(|t| (t.id(), kept(t.operands()))).collect();
+        view.regions().filter_map(|r| r.terminator()).map(|t| (t.id(), kept(t.operands(), &keep))).collect();
     for (id, returned) in returns {
         *func.operands_mut(id) = returned;
     }

@@ -386,11 +386,8 @@ fn known_start(at: &At<'_>) -> Option<Simpler> {
 
 /// A choice whose predicate is known.
 fn known_branch(at: &At<'_>) -> Option<Simpler> {
-    let last = at.inst.regions().len().checked_sub(1)?;
-    let index = || at.number(at.first()?);
-    Some(Simpler::Region(match at.op() {
-        Op::If => usize::from(!index()?.as_bool()),
-        Op::Case => usize::try_from(index()?.as_i64()).map_or(last, |i| i.min(last)),
-        _ => return None,
-    }))
+    if !matches!(at.op(), Op::If | Op::Case) {
+        return None;
+    }
+    at.number(at.first()?).map(|index| Simpler::Region(at.inst.chosen(index)))
 }

@@ -335,7 +335,7 @@ fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) ->
         let known: [bool; 256] = std::array::from_fn(|byte| is_one(byte as u8));
         let held = if splat { &literal.element(0)[..1] } else { literal.bytes() };
         if let Some(byte) = held.iter().find(|byte| !known[usize::from(**byte)]) {
-            return input.damaged("constants", format!("{byte} is no element of a {ty}"));
+            return input.damaged("constants", format!("{byte} is not a valid element of {ty}"));
         }
     }
     Ok(literal)
