@@ -10,6 +10,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::memory::{Charge, OutOfMemory};
+use crate::recycle;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
@@ -48,7 +49,13 @@ struct Words {
     words: Box<[u64]>,
     /// Words before the first element.
     start: usize,
-    _charge: Charge,
+    charge: Charge,
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        recycle::give((std::mem::take(&mut self.words), std::mem::replace(&mut self.charge, Charge::NONE)));
+    }
 }
 
 struct Splat {
@@ -149,6 +156,20 @@ impl Literal {
         Literal::try_zeros(dtype, dims).unwrap_or_else(|e| panic!("{e}"))
     }
 
+    /// A tensor for somebody who writes all of its elements: they are zeros, or what another tensor had. Large ones
+    /// are had faster than [zeros](Literal::try_zeros).
+    ///
+    /// # Errors
+    /// If there is not that much memory.
+    pub fn try_for_overwrite(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Result<Literal, OutOfMemory> {
+        let dims = dims.into();
+        let bytes = byte_len(dtype, &dims)?;
+        if bytes <= SMALL {
+            return Literal::try_zeros(dtype, dims);
+        }
+        Ok(Literal { dtype, dims, data: Data::Large(Arc::new(Words::for_overwrite(bytes)?)) })
+    }
+
     /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
     ///
     /// # Errors
@@ -158,7 +179,7 @@ impl Literal {
         dims: impl Into<Arc<[usize]>>,
         mut f: impl FnMut(usize) -> Scalar,
     ) -> Result<Literal, OutOfMemory> {
-        let mut out = Literal::try_zeros(dtype, dims)?;
+        let mut out = Literal::try_for_overwrite(dtype, dims)?;
         let size = dtype.size();
         for (i, chunk) in out.bytes_mut().chunks_exact_mut(size).enumerate() {
             f(i).write(dtype, chunk);
@@ -225,7 +246,7 @@ impl Literal {
         if bytes.len() != expected {
             return Err(LiteralError::Length { ty, expected, found: bytes.len() });
         }
-        let mut out = Literal::try_zeros(dtype, ty.dims)?;
+        let mut out = Literal::try_for_overwrite(dtype, ty.dims)?;
         out.bytes_mut().copy_from_slice(bytes);
         Ok(out)
     }
@@ -320,7 +341,7 @@ impl Literal {
         };
         if shared {
             // The copy's elements may begin at another word.
-            let mut copy = Literal::try_zeros(self.dtype, Arc::clone(&self.dims))?;
+            let mut copy = Literal::try_for_overwrite(self.dtype, Arc::clone(&self.dims))?;
             copy.bytes_mut().copy_from_slice(self.bytes());
             *self = copy;
         }
@@ -484,15 +505,24 @@ impl Words {
         let words = bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE)
             .map_err(|()| OutOfMemory::refused(bytes))?;
         let start = aligned_start(&words);
-        Ok(Words { words, start, _charge: charge })
+        Ok(Words { words, start, charge })
+    }
+
+    /// With elements that are zeros, or what they were before.
+    fn for_overwrite(bytes: usize) -> Result<Words, OutOfMemory> {
+        match recycle::take(bytes.div_ceil(8) + SPARE) {
+            Some((words, charge)) => Ok(Words { start: aligned_start(&words), words, charge }),
+            None => Words::zeros(bytes),
+        }
     }
 
     fn filled(bytes: usize, element: &[u8]) -> Result<Words, OutOfMemory> {
-        let mut words = Words::zeros(bytes)?;
-        if element.iter().any(|b| *b != 0) {
-            let start = words.start;
-            fill(&mut bytemuck::cast_slice_mut(&mut words.words[start..])[..bytes], element);
+        if element.iter().all(|b| *b == 0) {
+            return Words::zeros(bytes);
         }
+        let mut words = Words::for_overwrite(bytes)?;
+        let start = words.start;
+        fill(&mut bytemuck::cast_slice_mut(&mut words.words[start..])[..bytes], element);
         Ok(words)
     }
 

@@ -11,9 +11,14 @@
 //!   large request, and again for every [`PROBED`] bytes of smaller ones;
 //! - if the allocator says no.
 //!
+//! Memory of large tensors that are gone is kept for new ones of the same size, as the system takes its time with
+//! fresh memory: a small part of what the machine has, released before anything is refused, or by [`release`].
+//!
 //! **Invariant.** Requests below [`COUNTED`] bytes are always granted: nothing here costs small tensors time.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::recycle;
 
 /// Memory that cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -96,8 +101,23 @@ pub fn taken() -> usize {
     TAKEN.load(Relaxed)
 }
 
+/// Gives memory that is kept for new tensors back to the system; returns the number of bytes.
+pub fn release() -> usize {
+    recycle::release()
+}
+
 /// An error if this much memory is out of the question now.
+///
+/// # Errors
+/// If the limit or the machine does not have it, even without what is kept for new tensors.
 pub fn admit(bytes: usize) -> Result<(), OutOfMemory> {
+    match admit_now(bytes) {
+        Err(_) if release() > 0 => admit_now(bytes),
+        admitted => admitted,
+    }
+}
+
+fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes < COUNTED {
         return Ok(());
     }
@@ -153,6 +173,9 @@ pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
 pub struct Charge(usize);
 
 impl Charge {
+    /// That of no memory.
+    pub(crate) const NONE: Charge = Charge(0);
+
     /// Counts `bytes` as taken.
     ///
     /// # Errors
@@ -202,7 +225,7 @@ fn available() -> Option<usize> {
 }
 
 /// Bytes that the machine has, or the control group of the process may have.
-fn physical() -> Option<usize> {
+pub(crate) fn physical() -> Option<usize> {
     [meminfo("MemTotal:"), number(GROUP_LIMIT)].into_iter().flatten().min()
 }
 

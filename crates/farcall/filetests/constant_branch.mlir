@@ -24,7 +24,7 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 // = dense<[-1.000000e+00, -2.000000e+00]> : tensor<2xf32>
 // = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
 // plan
-// | plan: arena 64 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<2xf32>
-// | arena[0..8]:f32[2] = elementwise negate(in0:f32[2])
-// | return arena[0..8]:f32[2], in0:f32[2]
+// | out0:f32[2] = elementwise negate(in0:f32[2])
+// | return out0:f32[2], in0:f32[2]

@@ -17,14 +17,14 @@ func.func @main(%x: tensor<3x4xf32>, %i: tensor<2x2xi32>, %j: tensor<3xui8>) -> 
 // = dense<[3.000000e+00, 4.000000e+00, 1.100000e+01]> : tensor<3xf32>
 // = dense<> : tensor<0x4xf32>
 // plan
-// | plan: arena 320 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<3x4xf32>
 // | in1: tensor<2x2xi32>
 // | in2: tensor<3xui8>
 // | const0: tensor<0x4xf32> =
-// | arena[0..64]:f32[2,2,4] = gather(in0:f32[3,4], in1:s32[2,2])
-// | arena[64..112]:f32[3,2,2] = gather(in0:f32[3,4], in1:s32[2,2])
-// | arena[128..136]:f32[2] = gather(in0:f32[3,4], in1:s32[2,2])
-// | arena[192..240]:f32[2,2,3] = gather(in0:f32[3,4], in1:s32[2,2])
-// | arena[256..268]:f32[3] = gather(in0:f32[3,4], in2:u8[3])
-// | return arena[0..64]:f32[2,2,4], arena[64..112]:f32[3,2,2], arena[128..136]:f32[2], arena[192..240]:f32[2,2,3], arena[256..268]:f32[3], const0:f32[0,4]
+// | out0:f32[2,2,4] = gather(in0:f32[3,4], in1:s32[2,2])
+// | out1:f32[3,2,2] = gather(in0:f32[3,4], in1:s32[2,2])
+// | out2:f32[2] = gather(in0:f32[3,4], in1:s32[2,2])
+// | out3:f32[2,2,3] = gather(in0:f32[3,4], in1:s32[2,2])
+// | out4:f32[3] = gather(in0:f32[3,4], in2:u8[3])
+// | return out0:f32[2,2,4], out1:f32[3,2,2], out2:f32[2], out3:f32[2,2,3], out4:f32[3], const0:f32[0,4]

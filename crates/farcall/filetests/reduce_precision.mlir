@@ -15,14 +15,14 @@ func.func @main(%x: tensor<12xf32>, %h: tensor<4xf16>, %d: tensor<3xf64>) -> (te
 // = dense<[1.000000e+00, 0x7C00, -0.000000e+00, 0x7C00]> : tensor<4xf16>
 // = dense<[0.10000000149011612, 0x7FF0000000000000, -0.000000e+00]> : tensor<3xf64>
 // plan
-// | plan: arena 320 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<12xf32>
 // | in1: tensor<4xf16>
 // | in2: tensor<3xf64>
-// | arena[0..48]:f32[12] = reduce_precision e8m7(in0:f32[12])
-// | arena[64..112]:f32[12] = reduce_precision e5m10(in0:f32[12])
-// | arena[128..176]:f32[12] = elementwise add(in0:f32[12], in0:f32[12])
-// | arena[128..176]:f32[12] = reduce_precision e2m0(arena[128..176]:f32[12])
-// | arena[192..200]:f16[4] = reduce_precision e4m3(in1:f16[4])
-// | arena[256..280]:f64[3] = reduce_precision e8m23(in2:f64[3])
-// | return arena[0..48]:f32[12], arena[64..112]:f32[12], arena[128..176]:f32[12], arena[192..200]:f16[4], arena[256..280]:f64[3]
+// | out0:f32[12] = reduce_precision e8m7(in0:f32[12])
+// | out1:f32[12] = reduce_precision e5m10(in0:f32[12])
+// | out2:f32[12] = elementwise add(in0:f32[12], in0:f32[12])
+// | out2:f32[12] = reduce_precision e2m0(out2:f32[12])
+// | out3:f16[4] = reduce_precision e4m3(in1:f16[4])
+// | out4:f64[3] = reduce_precision e8m23(in2:f64[3])
+// | return out0:f32[12], out1:f32[12], out2:f32[12], out3:f16[4], out4:f64[3]

@@ -6,7 +6,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // run: dense<[3.0, 1.0, 0.5, 2.0]> : tensor<4xf32>
 // = dense<[6.931472e-01, 0.000000e+00, 5.723649e-01, 0.000000e+00]> : tensor<4xf32>
 // plan
-// | plan: arena 64 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<4xf32>
-// | arena[0..16]:f32[4] = reference chlo.lgamma(in0:f32[4])
-// | return arena[0..16]:f32[4]
+// | out0:f32[4] = reference chlo.lgamma(in0:f32[4])
+// | return out0:f32[4]

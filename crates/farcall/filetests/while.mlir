@@ -29,28 +29,28 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // = dense<0> : tensor<4xi32>
 // = dense<3> : tensor<i32>
 // plan
-// | plan: arena 448 bytes, denormals ieee
+// | plan: arena 128 bytes, denormals ieee
 // | in0: tensor<i32>
 // | in1: tensor<i32>
 // | in2: tensor<i32>
 // | const0: tensor<i32> = 0
 // | const1: tensor<4xi32> = 0
 // | const2: tensor<i32> = 1
-// | arena[0..4]:s32[] = copy(const0:s32[])
-// | arena[64..68]:s32[] = copy(in0:s32[])
-// | arena[128..132]:s32[] = copy(in1:s32[])
-// | arena[192..208]:s32[4] = copy(const1:s32[4])
-// | arena[256..260]:s32[] = copy(in0:s32[])
-// | arena[0..4]:s32[], arena[64..68]:s32[], arena[128..132]:s32[], arena[192..208]:s32[4], arena[256..260]:s32[] = while(arena[320..321]:pred[])
+// | out0:s32[] = copy(const0:s32[])
+// | out1:s32[] = copy(in0:s32[])
+// | out2:s32[] = copy(in1:s32[])
+// | out3:s32[4] = copy(const1:s32[4])
+// | out4:s32[] = copy(in0:s32[])
+// | out0:s32[], out1:s32[], out2:s32[], out3:s32[4], out4:s32[] = while(arena[0..1]:pred[])
 // |  condition:
-// |   arena[320..321]:pred[] = elementwise compare.lt(arena[0..4]:s32[], in2:s32[])
+// |   arena[0..1]:pred[] = elementwise compare.lt(out0:s32[], in2:s32[])
 // |  body:
-// |   arena[320..324]:s32[] = elementwise add(arena[64..68]:s32[], arena[128..132]:s32[])
-// |   arena[192..208]:s32[4] = dynamic_update_slice(arena[192..208]:s32[4], arena[320..324]:s32[1], arena[0..4]:s32[])
-// |   arena[320..324]:s32[] = elementwise add(arena[0..4]:s32[], const2:s32[])
-// |   arena[384..388]:s32[] = copy(arena[128..132]:s32[])
-// |   arena[128..132]:s32[] = copy(arena[64..68]:s32[])
-// |   arena[256..260]:s32[] = copy(arena[0..4]:s32[])
-// |   arena[0..4]:s32[] = copy(arena[320..324]:s32[])
-// |   arena[64..68]:s32[] = copy(arena[384..388]:s32[])
-// | return arena[0..4]:s32[], arena[64..68]:s32[], arena[128..132]:s32[], arena[192..208]:s32[4], arena[256..260]:s32[]
+// |   arena[0..4]:s32[] = elementwise add(out1:s32[], out2:s32[])
+// |   out3:s32[4] = dynamic_update_slice(out3:s32[4], arena[0..4]:s32[1], out0:s32[])
+// |   arena[0..4]:s32[] = elementwise add(out0:s32[], const2:s32[])
+// |   arena[64..68]:s32[] = copy(out2:s32[])
+// |   out2:s32[] = copy(out1:s32[])
+// |   out4:s32[] = copy(out0:s32[])
+// |   out0:s32[] = copy(arena[0..4]:s32[])
+// |   out1:s32[] = copy(arena[64..68]:s32[])
+// | return out0:s32[], out1:s32[], out2:s32[], out3:s32[4], out4:s32[]

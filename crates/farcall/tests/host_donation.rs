@@ -24,14 +24,14 @@ fn a_result_takes_over_the_memory() {
     plan(
         &executable,
         expect![[r#"
-            plan: arena 128 bytes, denormals ieee
+            plan: arena 64 bytes, denormals ieee
             in0: tensor<4xf32>, donated
             in1: tensor<4xf32>
             const0: tensor<f32> = 0.0
-            arena[0..4]:f32[] = reduce add 4!(in0:f32[4], const0:f32[])
-            arena[64..80]:f32[4] = elementwise multiply(in1:f32[4], in1:f32[4])
-            in0:f32[4] = elementwise subtract(in0:f32[4], arena[64..80]:f32[4])
-            return arena[0..4]:f32[], in0:f32[4]
+            out0:f32[] = reduce add 4!(in0:f32[4], const0:f32[])
+            arena[0..16]:f32[4] = elementwise multiply(in1:f32[4], in1:f32[4])
+            in0:f32[4] = elementwise subtract(in0:f32[4], arena[0..16]:f32[4])
+            return out0:f32[], in0:f32[4]
         "#]],
     );
     let w = f32s(&[1.0, 2.0, 3.0, 4.0]);

@@ -134,15 +134,15 @@ fn an_operand_that_is_changed_in_place_is_copied_once_if_it_lives_on() {
     plan(
         "return %b, %b : tensor<4xf32>, tensor<4xf32>",
         expect![[r#"
-        arena[0..16]:f32[4] = elementwise add(in0:f32[4], in0:f32[4])
-        arena[0..16]:f32[4] = custom_call @same out0=in0(arena[0..16]:f32[4])"#]],
+            out0:f32[4] = elementwise add(in0:f32[4], in0:f32[4])
+            out0:f32[4] = custom_call @same out0=in0(out0:f32[4])"#]],
     );
     plan(
         "return %a, %b : tensor<4xf32>, tensor<4xf32>",
         expect![[r#"
-        arena[0..16]:f32[4] = elementwise add(in0:f32[4], in0:f32[4])
-        arena[64..80]:f32[4] = copy(arena[0..16]:f32[4])
-        arena[64..80]:f32[4] = custom_call @same out0=in0(arena[64..80]:f32[4])"#]],
+            out0:f32[4] = elementwise add(in0:f32[4], in0:f32[4])
+            out1:f32[4] = copy(out0:f32[4])
+            out1:f32[4] = custom_call @same out0=in0(out1:f32[4])"#]],
     );
 }
 

@@ -59,22 +59,22 @@ fn a_plan_is_inspected() {
     folder.prints(
         &["inspect", "p.plan"],
         expect![[r#"
-        plan p.plan, of p.mlir
-          in0   f32[2,3]
-          out0  f32[2,3]
+            plan p.plan, of p.mlir
+              in0   f32[2,3]
+              out0  f32[2,3]
 
-        ┌────────────────────┬───────┐
-        │ plan               ┆       │
-        ╞════════════════════╪═══════╡
-        │ arena              ┆  64 B │
-        │ constants          ┆  24 B │
-        │ denormals          ┆ flush │
-        │ semantics          ┆   xla │
-        │ elementwise thunks ┆     2 │
-        └────────────────────┴───────┘
+            ┌────────────────────┬───────┐
+            │ plan               ┆       │
+            ╞════════════════════╪═══════╡
+            │ arena              ┆   0 B │
+            │ constants          ┆  24 B │
+            │ denormals          ┆ flush │
+            │ semantics          ┆   xla │
+            │ elementwise thunks ┆     2 │
+            └────────────────────┴───────┘
 
-        no custom calls
-    "#]],
+            no custom calls
+        "#]],
     );
     let json = folder.farcall(["inspect", "p.plan", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -165,7 +165,7 @@ fn what_cannot_be_asked_of_a_plan_is_an_error() {
     "#]],
     );
     folder.fails(&["run", "old.plan"], expect![[r#"
-        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 1; compile the program again
+        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 2; compile the program again
     "#]]);
     let bytes = std::fs::read(folder.path("p.plan")).unwrap();
     let folder = folder.with("cut.plan", &bytes[..bytes.len() / 2]);

@@ -4,8 +4,9 @@
 //! but that was there before the loop lives until the loop ends. An output may take over the place of
 //! an input that ends at the same step, where the operation allows that ([`Thunk::in_place`](crate::plan::Thunk::in_place)).
 //!
-//! A donated input is a place of its own, which its result takes at last. Until then it goes from heir
-//! to heir like a place in the arena, as long as the heir ends before the result begins.
+//! A result is written where it stays: into memory of its own, which the caller gets, or into that of a donated
+//! input. Until the result begins, that memory goes from heir to heir like a place in the arena, as long as the heir
+//! ends before: what a donated input is computed to in place, or what the result is computed from in place.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -13,14 +14,14 @@ use std::collections::{BinaryHeap, HashMap};
 use super::donate::Wish;
 use super::lower::{Home, Operand, Step};
 use super::shares;
-use crate::plan::{ALIGNMENT, ParamId, ThunkOp};
+use crate::plan::{ALIGNMENT, Base, ParamId, ResultId, ThunkOp};
 
 /// Places of all temporary values.
 pub(super) struct Assignment {
     /// First byte of each value in the arena; 0 for values that are not in it.
     pub(super) offsets: Vec<usize>,
-    /// The donated input whose memory a value has.
-    pub(super) donated: Vec<Option<ParamId>>,
+    /// The memory besides the arena that a value has: a donated input's, or a result's.
+    pub(super) elsewhere: Vec<Option<Base>>,
     /// Bytes of the arena.
     pub(super) arena_size: usize,
 }
@@ -38,7 +39,7 @@ pub(super) fn assign(
         first: first.collect(),
         last: vec![0; values.len()],
         position: 1,
-        wanted: wishes.iter().flat_map(|w| &w.results).map(|r| (r.index(), Vec::new())).collect(),
+        wanted: results.iter().map(|r| (r.id.index(), Vec::new())).collect(),
         ..Liveness::default()
     };
     live.visit(steps);
@@ -47,7 +48,7 @@ pub(super) fn assign(
         live.touch(r, end);
     }
     live.extend_over_loops();
-    let slots = slots(wishes, values, &live);
+    let slots = slots(wishes, results, values, &live);
     let mut arena = Arena {
         values,
         live: &live,
@@ -58,24 +59,24 @@ pub(super) fn assign(
         size: 0,
         position: 1,
         slots,
-        donated: vec![None; values.len()],
+        elsewhere: vec![None; values.len()],
     };
     arena.place(steps);
     let offsets = arena.offsets.into_iter().map(|o| if o == usize::MAX { 0 } else { o }).collect();
-    Assignment { offsets, donated: arena.donated, arena_size: arena.size }
+    Assignment { offsets, elsewhere: arena.elsewhere, arena_size: arena.size }
 }
 
-/// The memory of a donated input.
+/// The memory that a result is to have in the end: of its own, or a donated input's.
 struct Slot {
-    param: ParamId,
+    base: Base,
     /// The value that has it, or had it last.
-    holder: usize,
-    /// The result that is to have it in the end.
+    holder: Option<usize>,
+    /// The result.
     heir: usize,
 }
 
-/// Promises each donated input to one result.
-fn slots(wishes: &[Wish], values: &[(Home, usize)], live: &Liveness) -> Slots {
+/// Promises each donated input to one result, and memory of its own to every other.
+fn slots(wishes: &[Wish], results: &[Operand], values: &[(Home, usize)], live: &Liveness) -> Slots {
     let mut inputs: HashMap<ParamId, usize> = HashMap::new();
     for (i, (home, _)) in values.iter().enumerate() {
         if let Home::Param(param) = home {
@@ -91,20 +92,40 @@ fn slots(wishes: &[Wish], values: &[(Home, usize)], live: &Liveness) -> Slots {
                 && !slots.by_heir.contains_key(r)
         };
         if let Some(heir) = wish.results.iter().map(|r| r.index()).find(fits) {
-            slots.by_heir.insert(heir, slots.all.len());
             slots.by_holder.insert(input, slots.all.len());
-            slots.all.push(Slot { param: wish.param, holder: input, heir });
+            slots.promise(Slot { base: Base::Param(wish.param), holder: Some(input), heir }, live);
+        }
+    }
+    for (i, result) in results.iter().enumerate() {
+        let heir = result.id.index();
+        if values[heir].0 == Home::Temp && values[heir].1 > 0 && !slots.by_heir.contains_key(&heir) {
+            slots.promise(Slot { base: Base::Result(ResultId::new(i)), holder: None, heir }, live);
         }
     }
     slots
 }
 
-/// The memory of all donated inputs, by the values that have it now and in the end.
+/// The memory of all results.
 #[derive(Default)]
 struct Slots {
     all: Vec<Slot>,
+    /// By the result.
     by_heir: HashMap<usize, usize>,
+    /// By the value that has it now.
     by_holder: HashMap<usize, usize>,
+    /// By a value in whose place the result can be written.
+    by_source: HashMap<usize, usize>,
+}
+
+impl Slots {
+    fn promise(&mut self, slot: Slot, live: &Liveness) {
+        let number = self.all.len();
+        self.by_heir.insert(slot.heir, number);
+        for source in live.wanted.get(&slot.heir).into_iter().flatten() {
+            self.by_source.entry(*source).or_insert(number);
+        }
+        self.all.push(slot);
+    }
 }
 
 #[derive(Default)]
@@ -117,7 +138,7 @@ struct Liveness {
     ends: Vec<u32>,
     /// Value and loop until whose end it lives.
     extended: Vec<(usize, usize)>,
-    /// Results that want an input's memory, with the values in whose place they can be written.
+    /// The results, with the values in whose place they can be written.
     wanted: HashMap<usize, Vec<usize>>,
 }
 
@@ -200,7 +221,7 @@ struct Arena<'a> {
     /// Memory besides the arena.
     slots: Slots,
     /// The values that have such memory.
-    donated: Vec<Option<ParamId>>,
+    elsewhere: Vec<Option<Base>>,
 }
 
 impl Arena<'_> {
@@ -231,7 +252,7 @@ impl Arena<'_> {
         let mut taken = Vec::new();
         for (o, output) in step.outputs.iter().enumerate() {
             let v = output.id.index();
-            let placed = self.offsets[v] != usize::MAX || self.donated[v].is_some();
+            let placed = self.offsets[v] != usize::MAX || self.elsewhere[v].is_some();
             if self.values[v].0 != Home::Temp || placed || self.inherit(step, o, at) {
                 continue;
             }
@@ -257,35 +278,42 @@ impl Arena<'_> {
         }
     }
 
-    /// Puts an output into a donated input's memory, if it may have it.
+    /// Puts an output into the memory of a result, if it may have it.
     fn inherit(&mut self, step: &Step, output: usize, at: u32) -> bool {
         let (v, live) = (step.outputs[output].id.index(), self.live);
         let values = self.values;
-        // Only a slot that was promised to it, or one that an input has now, can be for this output.
+        // Only a slot that was promised to it or to what is made of it, or one that an input has now, can be for
+        // this output.
         let slots = &mut self.slots;
         let held = step.inputs.iter().filter_map(|x| slots.by_holder.get(&x.id.index()));
-        let mut candidates: Vec<usize> = slots.by_heir.get(&v).into_iter().chain(held).copied().collect();
+        let promised = [slots.by_heir.get(&v), slots.by_source.get(&v)];
+        let mut candidates: Vec<usize> = promised.into_iter().flatten().chain(held).copied().collect();
         candidates.sort_unstable();
         let found = candidates.into_iter().find(|i| {
-            let slot = &slots.all[*i];
-            let (w, heir) = (slot.holder, slot.heir);
-            let over = live.last[w] < at;
-            let in_place = live.last[w] == at
-                && values[w].1 == values[v].1
-                && step.inputs.iter().any(|x| x.id.index() == w && shares(step, output, x.id));
-            let handed_on = || {
-                live.last[v] < live.first[heir]
-                    || (live.last[v] == live.first[heir]
-                        && live.wanted.get(&heir).is_some_and(|inputs| inputs.contains(&v)))
+            let Slot { holder, heir, .. } = slots.all[*i];
+            let over = holder.is_none_or(|w| live.last[w] < at);
+            let in_place = || {
+                holder.is_some_and(|w| {
+                    live.last[w] == at
+                        && values[w].1 == values[v].1
+                        && step.inputs.iter().any(|x| x.id.index() == w && shares(step, output, x.id))
+                })
             };
-            if v == heir { over || in_place } else { in_place && handed_on() }
+            let handed_on = || {
+                values[v].1 == values[heir].1
+                    && (live.last[v] < live.first[heir]
+                        || (live.last[v] == live.first[heir]
+                            && live.wanted.get(&heir).is_some_and(|sources| sources.contains(&v))))
+            };
+            (over || in_place()) && (v == heir || handed_on())
         });
         if let Some(i) = found {
             let slot = &mut slots.all[i];
-            slots.by_holder.remove(&slot.holder);
+            if let Some(w) = slot.holder.replace(v) {
+                slots.by_holder.remove(&w);
+            }
             slots.by_holder.insert(v, i);
-            slot.holder = v;
-            self.donated[v] = Some(slot.param);
+            self.elsewhere[v] = Some(slot.base);
             return true;
         }
         false

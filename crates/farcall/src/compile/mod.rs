@@ -83,15 +83,15 @@ fn emit(
     numerics: Numerics,
 ) -> Plan {
     let Lowered { values, params, constants, results, steps, calls, references } = lowered;
-    let assign::Assignment { offsets, donated, arena_size } =
+    let assign::Assignment { offsets, elsewhere, arena_size } =
         assign::assign(&steps, &results, &values, wishes);
-    let places = Places { values: &values, offsets: &offsets, donated: &donated };
+    let places = Places { values: &values, offsets: &offsets, elsewhere: &elsewhere };
     let results = results.iter().map(|r| places.buffer(r)).collect();
     let thunks = places.sequence(steps);
-    let written: HashSet<ParamId> = donated.iter().flatten().copied().collect();
+    let written: HashSet<Base> = elsewhere.iter().flatten().copied().collect();
     let param = |(i, ty): (usize, TensorType)| {
         let name = names.get(i).cloned().flatten();
-        Param { ty, donated: written.contains(&ParamId::new(i)), name, known: None }
+        Param { ty, donated: written.contains(&Base::Param(ParamId::new(i))), name, known: None }
     };
     Plan {
         arena_size,
@@ -118,16 +118,14 @@ fn names(entry: &Func) -> Vec<Option<String>> {
 struct Places<'a> {
     values: &'a [(Home, usize)],
     offsets: &'a [usize],
-    donated: &'a [Option<ParamId>],
+    elsewhere: &'a [Option<Base>],
 }
 
 impl Places<'_> {
     fn buffer(&self, x: &Operand) -> Buffer {
         let (home, size) = self.values[x.id.index()];
         let slice = match home {
-            Home::Temp if let Some(id) = self.donated[x.id.index()] => {
-                Slice { base: Base::Param(id), offset: 0, size }
-            }
+            Home::Temp if let Some(base) = self.elsewhere[x.id.index()] => Slice { base, offset: 0, size },
             Home::Temp => Slice { base: Base::Arena, offset: self.offsets[x.id.index()], size },
             Home::Constant(id) => Slice { base: Base::Constant(id), offset: 0, size },
             Home::Param(id) => Slice { base: Base::Param(id), offset: 0, size },

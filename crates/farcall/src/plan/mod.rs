@@ -1,12 +1,12 @@
 //! The plan: what the compiler makes of a program and what the runtime walks.
 //!
 //! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of
-//! one arena, of the constants, or of the inputs. It is plain data: what a thunk computes is an operation with the
+//! one arena, of the constants, of the inputs, or of the results. It is plain data: what a thunk computes is an operation with the
 //! types of its buffers and the name of a kernel, which makes of these what runs. The compiler and the runtime
 //! both know this module and never each other.
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
-//! every slice lies inside its base; nothing is written but the arena and inputs that are donated; kernels serve
+//! every slice lies inside its base; nothing is written but the arena, the results, and inputs that are donated; kernels serve
 //! the operations and types that they are named for, and buffers overlap only where they may.
 
 mod display;
@@ -37,7 +37,8 @@ pub struct Plan {
     pub params: Vec<Param>,
     /// The constants, each once.
     pub constants: Vec<Literal>,
-    /// Where the results are when the last thunk has run.
+    /// Where the results are when the last thunk has run. One that is at [`Base::Result`] of its own number has
+    /// that memory; others are an input, a constant, a place in the arena, or the same as another result.
     pub results: Vec<Buffer>,
     /// In order of execution.
     pub thunks: Vec<Thunk>,
@@ -154,6 +155,8 @@ pub enum Base {
     Constant(ConstantId),
     /// An input.
     Param(ParamId),
+    /// Memory for a result, which the caller gets.
+    Result(ResultId),
 }
 
 /// A range of bytes whose place is known before a run.
@@ -190,6 +193,8 @@ farcall_ir::ids! {
     ConstantId;
     /// An input of a plan.
     ParamId;
+    /// A result of a plan.
+    ResultId;
     /// A custom call of a plan.
     CallId;
     /// An evaluated instruction of a plan.
@@ -341,6 +346,11 @@ impl Plan {
         counts
     }
 
+    /// The result that has this memory.
+    pub(crate) fn own_result(&self, id: ResultId) -> Option<&Buffer> {
+        self.results.get(id.index()).filter(|r| r.slice.base == Base::Result(id))
+    }
+
     /// Bytes of all constants.
     pub fn constant_bytes(&self) -> usize {
         self.constants.iter().fold(0, |sum, c| sum.saturating_add(c.byte_len()))
@@ -359,6 +369,7 @@ impl fmt::Display for Base {
             Base::Arena => f.write_str("arena"),
             Base::Constant(id) => write!(f, "const{}", id.index()),
             Base::Param(id) => write!(f, "in{}", id.index()),
+            Base::Result(id) => write!(f, "out{}", id.index()),
         }
     }
 }

@@ -57,11 +57,13 @@ impl Plan {
             Base::Arena => self.arena_size,
             Base::Constant(id) => self.constants.get(id.index()).map_or(0, Literal::byte_len),
             Base::Param(id) => self.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
+            Base::Result(id) => self.own_result(id).and_then(|r| r.ty.bytes()).unwrap_or(0),
         };
         let exists = match slice.base {
             Base::Arena => true,
             Base::Constant(id) => id.index() < self.constants.len(),
             Base::Param(id) => id.index() < self.params.len(),
+            Base::Result(id) => self.own_result(id).is_some(),
         };
         if !exists || slice.offset.checked_add(slice.size).is_none_or(|end| end > bytes) {
             return Err(format!("{slice} is not inside its {bytes} bytes"));
@@ -77,7 +79,7 @@ impl Plan {
         // Places in the arena are aligned, and other bases are used from their first byte.
         let aligned = match b.slice.base {
             Base::Arena => b.slice.offset.is_multiple_of(ALIGNMENT),
-            Base::Constant(_) | Base::Param(_) => b.slice.offset == 0,
+            Base::Constant(_) | Base::Param(_) | Base::Result(_) => b.slice.offset == 0,
         };
         if !aligned {
             return Err(format!("{} is not aligned", b.slice));
@@ -88,7 +90,7 @@ impl Plan {
     fn thunk(&self, t: &Thunk) -> Result<Option<Prepared>, String> {
         t.inputs.iter().chain(&t.outputs).try_for_each(|b| self.buffer(b))?;
         let owned = |b: &Buffer| match b.slice.base {
-            Base::Arena => true,
+            Base::Arena | Base::Result(_) => true,
             Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
             Base::Constant(_) => false,
         };
@@ -241,7 +243,8 @@ mod tests {
     %c = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
   }) {dimension = 0 : i64} : (tensor<4xi32>) -> tensor<4xi32>
-  return %0 : tensor<4xi32>
+  %1 = stablehlo.reverse %0, dims = [0] : tensor<4xi32>
+  return %1 : tensor<4xi32>
 }";
 
     #[test]

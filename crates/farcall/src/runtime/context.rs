@@ -14,7 +14,7 @@ pub(super) struct Context {
     pub(super) frames: Vec<CallFrame>,
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
-    /// The addresses that places of the current run count from: arena, constants, inputs.
+    /// The addresses that places of the current run count from: arena, constants, inputs, results.
     pub(super) bases: Vec<*mut u8>,
     /// What handlers see of a run that comes without one of its own; taken while it runs.
     pub(super) run: Option<RunContext>,
@@ -40,7 +40,7 @@ impl Context {
             nested: nested.collect::<Result<_, _>>()?,
             frames: loaded.calls.iter().map(CallFrame::new).collect(),
             staged,
-            bases: Vec::with_capacity(PARAMS + plan.params.len()),
+            bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),
             run: None,
         })
     }

@@ -10,7 +10,7 @@ use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::kernels::{self, Args, Place, Prepared};
-use crate::plan::{Base, Buffer, Call, Plan, Thunk, ThunkOp};
+use crate::plan::{Base, Buffer, Call, Plan, ResultId, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`. The inputs have the types of its parameters.
 pub(super) fn run(
@@ -59,6 +59,18 @@ pub(super) fn thunks(
         };
         context.bases.push(data);
     }
+    // Results that are not somewhere else are written where the caller gets them.
+    let mut outs = Vec::with_capacity(plan.results.len());
+    for (i, r) in plan.results.iter().enumerate() {
+        let (mut out, mut data) = (None, context.arena.as_ptr());
+        if r.slice.base == Base::Result(ResultId::new(i)) {
+            let mut literal = for_overwrite(&r.ty)?;
+            data = literal.bytes_mut().as_mut_ptr();
+            out = Some(literal);
+        }
+        outs.push(out);
+        context.bases.push(data);
+    }
     let (interrupt, iterations) = (run.interrupt(), Budget::new());
     let started = Vec::new();
     let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations };
@@ -68,7 +80,18 @@ pub(super) fn thunks(
     ran?;
     finished?;
     let inputs = if own.is_empty() { lent } else { &own };
-    plan.results.iter().zip(&loaded.results).map(|(r, at)| executor.result(r, *at, inputs)).collect()
+    for (i, (r, at)) in plan.results.iter().zip(&loaded.results).enumerate() {
+        if outs[i].is_none() {
+            outs[i] = Some(executor.result(r, *at, inputs, &outs)?);
+        }
+    }
+    Ok(outs.into_iter().flatten().collect())
+}
+
+/// A literal for a result that is written as a whole.
+fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
+    Literal::try_for_overwrite(ty.dtype, ty.dims.clone())
+        .map_err(|error| RunError::Memory { what: "a result", error })
 }
 
 /// The inputs of a run.
@@ -297,16 +320,23 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// What a buffer holds when all thunks have run. An input, or what has become of one, is not copied.
-    fn result(&self, b: &Buffer, at: Place, inputs: &[Literal]) -> Result<Literal, RunError> {
-        match b.slice.base {
-            // A part of one is.
-            Base::Param(id)
-                if inputs[id.index()].dtype() == b.ty.dtype && inputs[id.index()].byte_len() == at.size =>
-            {
-                Ok(inputs[id.index()].reshape(b.ty.dims.clone()))
-            }
-            _ => self.literal(&b.ty, at),
+    /// What a buffer holds when all thunks have run. An input, or what has become of one, and another result are
+    /// not copied.
+    fn result(
+        &self,
+        b: &Buffer,
+        at: Place,
+        inputs: &[Literal],
+        outs: &[Option<Literal>],
+    ) -> Result<Literal, RunError> {
+        let same = match b.slice.base {
+            Base::Param(id) => inputs.get(id.index()),
+            Base::Result(id) => outs.get(id.index()).and_then(Option::as_ref),
+            Base::Arena | Base::Constant(_) => None,
+        };
+        match same.filter(|same| same.dtype() == b.ty.dtype && same.byte_len() == at.size) {
+            Some(same) => Ok(same.reshape(b.ty.dims.clone())),
+            None => self.literal(&b.ty, at),
         }
     }
 
@@ -314,8 +344,7 @@ impl<'a> Executor<'a> {
     fn literal(&self, ty: &TensorType, at: Place) -> Result<Literal, RunError> {
         // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(at).cast_const(), at.size) };
-        let mut literal = Literal::try_zeros(ty.dtype, ty.dims.clone())
-            .map_err(|error| RunError::Memory { what: "a result", error })?;
+        let mut literal = for_overwrite(ty)?;
         literal.bytes_mut().copy_from_slice(bytes);
         Ok(literal)
     }

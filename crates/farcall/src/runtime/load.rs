@@ -55,7 +55,7 @@ pub(super) struct Step {
 pub(super) const ARENA: usize = 0;
 /// Number of the constants.
 pub(super) const CONSTANTS: usize = 1;
-/// Number of the first input.
+/// Number of the first input; behind the inputs come the results.
 pub(super) const PARAMS: usize = 2;
 
 impl Loaded {
@@ -63,7 +63,8 @@ impl Loaded {
     pub(super) fn new(plan: Arc<Plan>, registry: &Registry) -> Result<Loaded, LoadError> {
         let prepared = plan.prepare().map_err(LoadError::Plan)?;
         let (constants, offsets) = constants(&plan).map_err(LoadError::Memory)?;
-        let mut loader = Loader { offsets: &offsets, prepared: prepared.into_iter() };
+        let mut loader =
+            Loader { offsets: &offsets, outs: PARAMS + plan.params.len(), prepared: prepared.into_iter() };
         let steps = loader.sequence(&plan.thunks);
         let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
         let calls = calls(&plan, registry)?;
@@ -121,6 +122,8 @@ fn constants(plan: &Plan) -> Result<(AlignedBytes, Vec<usize>), OutOfMemory> {
 struct Loader<'a> {
     /// Where each constant begins.
     offsets: &'a [usize],
+    /// Number of the first result among the base addresses.
+    outs: usize,
     /// What the thunks that compute run, in order of the text.
     prepared: std::vec::IntoIter<Prepared>,
 }
@@ -143,6 +146,7 @@ impl Loader<'_> {
             Base::Arena => Place { base: ARENA, offset, size },
             Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
             Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },
+            Base::Result(id) => Place { base: self.outs + id.index(), offset, size },
         }
     }
 }

@@ -27,7 +27,7 @@ use super::{InvalidPlan, Plan};
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 
 /// The format that this build writes, and the only one that it reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Longest name of a writer, in bytes.
 const MAX_WRITER: usize = 64;

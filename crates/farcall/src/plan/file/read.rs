@@ -18,7 +18,7 @@ use super::{
 };
 use crate::plan::{
     Base, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId, KernelId, NestedCall, Param,
-    ParamId, Plan, ReferenceId, ReferenceSite, Slice, Thunk, ThunkOp,
+    ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Slice, Thunk, ThunkOp,
 };
 
 type Reading<T> = Result<T, FileError>;
@@ -518,6 +518,8 @@ impl Reader<'_> {
                 }
                 1 => Base::Constant(ConstantId::new(r.bytes.index(counts.constants, "constant")?)),
                 2 => Base::Param(ParamId::new(r.bytes.index(counts.params, "input")?)),
+                // Which there are is known once all are read, and checked then.
+                3 => Base::Result(ResultId::new(r.bytes.index(u32::MAX as usize, "result")?)),
                 other => return r.bytes.damaged(format!("there is no memory of kind {other}")),
             };
             let slice = Slice { base, offset: r.bytes.size()?, size: r.bytes.size()? };

@@ -289,6 +289,7 @@ impl<'p> Writer<'p> {
                 Base::Arena => (0, 0),
                 Base::Constant(id) => (1, id.index()),
                 Base::Param(id) => (2, id.index()),
+                Base::Result(id) => (3, id.index()),
             };
             self.out.u8(kind);
             self.out.number(number)?;
