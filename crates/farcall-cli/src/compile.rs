@@ -130,6 +130,7 @@ pub(crate) fn engine(
     let Numerics { denormals, semantics } = how.numerics.into();
     let mut shown = Shown { dump: how.dump, last: passes.passes().len(), at: 0, text: String::new() };
     let options = CompileOptions {
+        device: farcall::device::Device::host(),
         entry: Some(front.entry.clone()),
         denormals,
         semantics,

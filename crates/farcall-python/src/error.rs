@@ -44,7 +44,7 @@ pub(crate) fn program(error: &ProgramError) -> PyErr {
 pub(crate) fn compile(error: &CompileError) -> PyErr {
     match error {
         CompileError::Program(error) => program(error),
-        CompileError::Plan(_) => PyRuntimeError::new_err(error.to_string()),
+        CompileError::Plan(_) | CompileError::NoDevice(_) => PyRuntimeError::new_err(error.to_string()),
         CompileError::Memory { .. } => pyo3::exceptions::PyMemoryError::new_err(error.to_string()),
     }
 }

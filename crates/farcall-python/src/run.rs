@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
+use farcall::device::{Buffer, BufferError};
 use farcall::{Executable, Interrupt, RunError};
 use farcall_ir::Literal;
 use pyo3::prelude::*;
@@ -27,16 +28,22 @@ pub(crate) fn run(
     inputs: Vec<Literal>,
 ) -> PyResult<Result<Vec<Literal>, RunError>> {
     if !IS_MAIN.with(|is| *is) {
-        return Ok(py.detach(|| executable.run_owned(inputs)));
+        return Ok(py.detach(|| literals(executable.execute(inputs))));
     }
     // A handler may run a program in turn.
     let mut run = CONTEXT
         .take()
         .unwrap_or_else(|| RunContext::new().with_interrupt(Arc::new(Interrupt::asking(has_raised))));
     run.next_run();
-    let outcome = py.detach(|| executable.run_in(inputs, &run));
+    let outcome = py.detach(|| literals(executable.execute_in(inputs, &run)));
     CONTEXT.set(Some(run));
     RAISED.take().map_or(Ok(outcome), Err)
+}
+
+fn literals(results: Result<Vec<Buffer>, RunError>) -> Result<Vec<Literal>, RunError> {
+    let literals: Result<Vec<Literal>, BufferError> =
+        results?.into_iter().map(Buffer::into_literal).collect();
+    Ok(literals?)
 }
 
 /// Runs the handlers of signals that have come; true if one of them has raised an exception.

@@ -73,7 +73,7 @@ impl<'a> RegistryHost<'a> {
 impl Host for RegistryHost<'_> {
     fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
         let executable = self.executable(site)?;
-        let outputs = executable.run_owned(tensors(operands)).map_err(|e| e.to_string())?;
+        let outputs = executable.run(&tensors(operands)).map_err(|e| e.to_string())?;
         values(site.results(), outputs)
     }
 }

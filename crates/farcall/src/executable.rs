@@ -14,8 +14,9 @@ use farcall_ir::{Diagnostic, Literal, Module, ProgramError, TensorType};
 
 use crate::compile;
 use crate::custom_call::RunContext;
+use crate::device::{Buffer, BufferError, Device, Pending, Stream};
 use crate::plan::{InvalidPlan, Param, Plan};
-use crate::registry::Registry;
+use crate::registry::{Platform, Registry};
 use crate::runtime::{Inputs, LoadError, Program, RunError};
 
 /// How a program is compiled.
@@ -23,6 +24,8 @@ use crate::runtime::{Inputs, LoadError, Program, RunError};
 pub struct CompileOptions {
     /// Function that a run starts with; `None`: `main`, or the only public one.
     pub entry: Option<String>,
+    /// The device that the program is for.
+    pub device: Device,
     /// What runs do with subnormal numbers.
     pub denormals: Denormals,
     /// Whose word counts where XLA and the StableHLO specification differ.
@@ -52,6 +55,9 @@ pub enum CompileError {
     /// The engine is at fault.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
+    /// It is for a device that is not there.
+    #[error("the program was compiled for a device of platform {0}, and there is none")]
+    NoDevice(Platform),
     /// The program needs more memory than there is.
     #[error("{what}: {error}")]
     Memory {
@@ -91,6 +97,7 @@ pub struct Executable {
 #[derive(Debug)]
 struct Inner {
     program: Arc<Program>,
+    device: Device,
     inputs: Vec<TensorType>,
     outputs: Vec<TensorType>,
     stats: CompileStats,
@@ -153,7 +160,11 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let verified = Instant::now();
         let entry = entry(module, options.entry.as_deref())?;
-        let told = compile::Options { numerics: options.numerics(), passes: options.passes.passes() };
+        let told = compile::Options {
+            platform: options.device.platform(),
+            numerics: options.numerics(),
+            passes: options.passes.passes(),
+        };
         let mut plan = compile::compile(module, entry, registry, &told, after)
             .map_err(|diagnostics| CompileError::Program(diagnostics.into_error(&module.source)))?;
         for (param, known) in plan.params.iter_mut().zip(&options.known) {
@@ -172,10 +183,12 @@ impl Executable {
     /// calls, which are those of `registry`.
     ///
     /// # Errors
-    /// If the plan is invalid, needs more memory than there is, or calls a target that is missing or refuses
-    /// the call.
+    /// If the plan is invalid, is for a device that is not there, needs more memory than there is, or calls a
+    /// target that is missing or refuses the call.
     pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
         let begin = Instant::now();
+        let device =
+            Device::of(&plan.platform).ok_or_else(|| CompileError::NoDevice(plan.platform.clone()))?;
         // Refused now rather than when it runs.
         memory::admit_program(plan.memory()).map_err(|error| {
             let what = format!(
@@ -208,8 +221,13 @@ impl Executable {
         };
         let inputs = plan.params.iter().map(|p| p.ty.clone()).collect();
         let outputs = plan.results.iter().map(|r| r.ty.clone()).collect();
-        let inner = Inner { inputs, outputs, stats, program: Arc::new(loaded) };
+        let inner = Inner { device, inputs, outputs, stats, program: Arc::new(loaded) };
         Ok(Executable { inner: Arc::new(inner) })
+    }
+
+    /// The device that it runs on.
+    pub fn device(&self) -> Device {
+        self.inner.device
     }
 
     /// Types of the inputs.
@@ -232,31 +250,36 @@ impl Executable {
         &self.inner.stats
     }
 
-    /// Runs the program: one literal per result.
-    ///
-    /// The inputs stay as they are: one that the program donates is copied first. (See
-    /// [`run_owned`](Executable::run_owned).)
-    ///
-    /// # Errors
-    /// If there are too few or too many inputs, if one has another type than the program takes, or if
-    /// a custom call fails.
-    pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
-        self.check(inputs)?;
-        self.inner.program.run(Inputs::Borrowed(inputs), None)
-    }
-
-    /// Runs the program on inputs that are given up: one literal per result.
+    /// Runs the program: one buffer per result.
     ///
     /// An input that the program donates (`tf.aliasing_output`, `jax.buffer_donor`; a plan shows it as
     /// `donated`) is worked on in place, and the result that takes it over has its memory, without a
     /// copy. A custom call that changes it in place gets that memory, too. An input that shares its
-    /// elements with another literal is copied first: no value that somebody still holds is changed.
+    /// elements with another buffer is copied first: no value that somebody still holds is changed.
+    ///
+    /// ```
+    /// use farcall::ir::{DType, Literal, Source, text};
+    /// use farcall::{CompileOptions, Executable, Registry};
+    ///
+    /// let program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    ///   %0 = stablehlo.add %x, %x : tensor<2xf32>
+    ///   return %0 : tensor<2xf32>
+    /// }";
+    /// let module = text::parse(&Source::new("double.mlir", program))?;
+    /// let double = Executable::compile(&module, &Registry::new(), &CompileOptions::default())?;
+    /// let results = double.execute([Literal::from_slice(DType::F32, [2], &[1f32, 2.5])])?;
+    /// assert_eq!(results[0].host().unwrap().as_slice::<f32>(), [2.0, 5.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`run`](Executable::run). The inputs are gone then, too.
-    pub fn run_owned(&self, inputs: Vec<Literal>) -> Result<Vec<Literal>, RunError> {
-        self.check(&inputs)?;
-        self.inner.program.run(Inputs::Owned(inputs), None)
+    /// If there are too few or too many inputs, if one is of another type than the program takes or on another
+    /// device, or if a custom call fails. The inputs are gone then, too.
+    pub fn execute<B: Into<Buffer>>(
+        &self,
+        inputs: impl IntoIterator<Item = B>,
+    ) -> Result<Vec<Buffer>, RunError> {
+        self.executed(inputs.into_iter().map(B::into).collect(), None)
     }
 
     /// The same as part of a given run, which says what handlers see of it: the run's id, the device, the
@@ -264,10 +287,59 @@ impl Executable {
     /// own, is on device 0, and has the threads of the process.
     ///
     /// # Errors
-    /// As [`run`](Executable::run).
-    pub fn run_in(&self, inputs: Vec<Literal>, run: &RunContext) -> Result<Vec<Literal>, RunError> {
+    /// As [`execute`](Executable::execute).
+    pub fn execute_in<B: Into<Buffer>>(
+        &self,
+        inputs: impl IntoIterator<Item = B>,
+        run: &RunContext,
+    ) -> Result<Vec<Buffer>, RunError> {
+        self.executed(inputs.into_iter().map(B::into).collect(), Some(run))
+    }
+
+    /// The same as work on a stream: it begins when what is on the stream is done, while the caller goes on.
+    ///
+    /// # Errors
+    /// As [`execute`](Executable::execute), from [`Pending::wait`]; [`RunError::Device`] if the stream is of
+    /// another device.
+    pub fn enqueue(
+        &self,
+        inputs: Vec<Buffer>,
+        run: RunContext,
+        stream: &Stream,
+    ) -> Pending<Result<Vec<Buffer>, RunError>> {
+        let (executable, device) = (self.clone(), stream.device());
+        stream.enqueue(move || {
+            if device != executable.device() {
+                return Err(RunError::Device { expected: executable.device(), found: device });
+            }
+            executable.execute_in(inputs, &run)
+        })
+    }
+
+    /// Runs the program on literals: one literal per result. For edges and tests; what stays on a device between
+    /// runs goes through [`execute`](Executable::execute).
+    ///
+    /// The inputs stay as they are: one that the program donates is copied first.
+    ///
+    /// # Errors
+    /// As [`execute`](Executable::execute).
+    pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
+        self.check(inputs)?;
+        self.inner.program.run(Inputs::Borrowed(inputs), None)
+    }
+
+    fn executed(&self, inputs: Vec<Buffer>, run: Option<&RunContext>) -> Result<Vec<Buffer>, RunError> {
+        let device = self.device();
+        if let Some(index) = inputs.iter().position(|input| input.device() != device) {
+            let (expected, found) = (device, inputs[index].device());
+            return Err(RunError::InputDevice { index, name: self.name(index), expected, found });
+        }
+        let inputs: Result<Vec<Literal>, BufferError> =
+            inputs.into_iter().map(Buffer::into_literal).collect();
+        let inputs = inputs.map_err(RunError::Buffer)?;
         self.check(&inputs)?;
-        self.inner.program.run(Inputs::Owned(inputs), Some(run))
+        let results = self.inner.program.run(Inputs::Owned(inputs), run)?;
+        Ok(results.into_iter().map(Buffer::from).collect())
     }
 
     /// The name of an input, if the program has one for it.

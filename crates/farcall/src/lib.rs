@@ -7,6 +7,7 @@
 //! ```
 //!
 //! - [`Executable`]: a compiled program, what most users hold.
+//! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and gives.
 //! - [`op_program`]: the program of one call of an op, for running ops on arrays.
 //! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
 //! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
@@ -17,6 +18,7 @@
 mod attributes;
 mod compile;
 pub mod custom_call;
+pub mod device;
 pub mod eval_host;
 mod executable;
 mod float_control;
@@ -26,6 +28,7 @@ mod op_program;
 pub mod plan;
 pub mod registry;
 mod runtime;
+mod transfers;
 
 pub use attributes::attr as attribute;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
@@ -36,6 +39,7 @@ pub use op_program::{OpError, op_program};
 pub use plan::Plan;
 pub use registry::Registry;
 pub use runtime::RunError;
+pub use transfers::Transfers;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -23,6 +23,7 @@ use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use farcall::device::Buffer;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
 use farcall::ir::{Attr, DType, Literal, Module, Scalar, Source, text};
@@ -185,7 +186,8 @@ fn run(
     let first = executable.run(&inputs).map_err(|e| e.to_string());
     let second = executable.run(&inputs).map_err(|e| e.to_string());
     let read = from_file(executable, registry)?.run(&inputs).map_err(|e| e.to_string());
-    let donated = donating(module, registry, denormals)?.run_owned(inputs.clone()).map_err(|e| e.to_string());
+    let donated = donating(module, registry, denormals)?.execute(inputs.clone()).map_err(|e| e.to_string());
+    let donated = donated.map(|results| results.iter().filter_map(Buffer::host).cloned().collect());
     let written: Result<Vec<Literal>, String> = if let Some(message) = expected.strip_prefix("// fails: ") {
         Err(message.to_owned())
     } else {

@@ -133,10 +133,10 @@ fn shown(p: &Program) -> String {
 /// Operations that no program has, and why.
 const NEVER: [(&str, &str); 5] = [
     ("stablehlo.custom_call", "computes whatever its target does; filetests and fuzz_programs have them"),
-    ("stablehlo.infeed", "the engine has no queues to and from the host"),
-    ("stablehlo.outfeed", "the engine has no queues to and from the host"),
-    ("stablehlo.recv", "the engine has no queues to and from the host"),
-    ("stablehlo.send", "the engine has no queues to and from the host"),
+    ("stablehlo.infeed", "its values come from outside of the program, or go there"),
+    ("stablehlo.outfeed", "its values come from outside of the program, or go there"),
+    ("stablehlo.recv", "its values come from outside of the program, or go there"),
+    ("stablehlo.send", "its values come from outside of the program, or go there"),
 ];
 
 #[test]

@@ -36,9 +36,9 @@ fn a_result_takes_over_the_memory() {
     );
     let w = f32s(&[1.0, 2.0, 3.0, 4.0]);
     let (address, g) = (address(&w), f32s(&[1.0, 0.0, 1.0, 2.0]));
-    let out = executable.run_owned(vec![w, g.clone()]).unwrap();
+    let out = executable.execute(vec![w, g.clone()]).unwrap();
     assert_eq!(out[1], f32s(&[0.0, 2.0, 2.0, 0.0]));
-    assert_eq!(self::address(&out[1]), address);
+    assert_eq!(self::address(out[1].host().unwrap()), address);
     assert_eq!(g, f32s(&[1.0, 0.0, 1.0, 2.0]));
 }
 
@@ -57,10 +57,10 @@ fn what_somebody_holds_does_not_change() {
     // Borrowed, given away while a clone is held, and one value as two inputs.
     assert_eq!(executable.run(&[x.clone(), x.clone()]).unwrap(), want);
     unchanged();
-    assert_eq!(executable.run_owned(vec![x.clone(), x.clone()]).unwrap(), want);
+    assert_eq!(executable.execute(vec![x.clone(), x.clone()]).unwrap(), want);
     unchanged();
     let y = f32s(&[1.0, 2.0, 3.0, 4.0]);
-    let out = executable.run_owned(vec![y.clone(), y]).unwrap();
+    let out = executable.execute(vec![y.clone(), y]).unwrap();
     assert_eq!(out, want);
     // From several threads at once.
     std::thread::scope(|scope| {
@@ -68,7 +68,7 @@ fn what_somebody_holds_does_not_change() {
             scope.spawn(|| {
                 for _ in 0..200 {
                     assert_eq!(
-                        executable.run_owned(vec![x.clone(), f32s(&[1.0, 2.0, 3.0, 4.0])]).unwrap(),
+                        executable.execute(vec![x.clone(), f32s(&[1.0, 2.0, 3.0, 4.0])]).unwrap(),
                         want
                     );
                 }
@@ -94,18 +94,18 @@ fn a_call_in_place_gets_the_memory_itself() {
         let executable = compile(&program(donated));
         let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
         let address = address(&x);
-        let out = executable.run_owned(vec![x]).unwrap();
+        let out = executable.execute(vec![x]).unwrap();
         assert_eq!(out, [f32s(&[4.0, 6.0, 8.0, 10.0])]);
         let seen = *SEEN.lock().unwrap();
         assert_eq!(seen[0], seen[1], "operand and result lie at one place");
         assert_eq!(seen[0] == address, !donated.is_empty(), "{donated}");
-        assert_eq!(self::address(&out[0]) == address, !donated.is_empty(), "{donated}");
+        assert_eq!(self::address(out[0].host().unwrap()) == address, !donated.is_empty(), "{donated}");
         if donated.is_empty() {
             continue;
         }
         // Still held: the call gets a copy.
         let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
-        executable.run_owned(vec![x.clone()]).unwrap();
+        executable.execute(vec![x.clone()]).unwrap();
         assert_ne!(SEEN.lock().unwrap()[0], self::address(&x));
         assert_eq!(x, f32s(&[1.0, 2.0, 3.0, 4.0]));
     }
@@ -166,8 +166,11 @@ fn a_loop_works_in_the_memory() {
     );
     let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
     let address = address(&x);
-    let out = executable.run_owned(vec![x]).unwrap();
-    assert_eq!((out[0].as_slice::<f32>(), self::address(&out[0])), (&[32.0, 64.0, 96.0, 128.0][..], address));
+    let out = executable.execute(vec![x]).unwrap();
+    assert_eq!(
+        (out[0].host().unwrap().as_slice::<f32>(), self::address(out[0].host().unwrap())),
+        (&[32.0, 64.0, 96.0, 128.0][..], address)
+    );
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn an_input_that_is_read_too_late_is_not_reused() {
         ),
     ] {
         let executable = compile(program);
-        let out = executable.run_owned(vec![f32s(&[1.0, 2.0, 3.0, 4.0])]).unwrap();
+        let out = executable.execute(vec![f32s(&[1.0, 2.0, 3.0, 4.0])]).unwrap();
         assert_eq!(out, wanted, "{}", executable.plan());
     }
 }
@@ -265,10 +268,10 @@ fn two_givers_and_results_that_are_one() {
     "#]],
     );
     let inputs = vec![f32s(&[1.0, 2.0]), f32s(&[3.0, 5.0]), f32s(&[10.0, 10.0])];
-    let mut out = executable.run_owned(inputs).unwrap();
+    let mut out = executable.execute(inputs).unwrap();
     assert_eq!(out, [f32s(&[4.0, 7.0]), f32s(&[40.0, 70.0]), f32s(&[4.0, 7.0])]);
     // Results are values of their own.
-    out[0].as_slice_mut::<f32>()[0] = 99.0;
+    out[0].host_mut().unwrap().as_slice_mut::<f32>()[0] = 99.0;
     assert_eq!(out[2], f32s(&[4.0, 7.0]));
 }
 

@@ -190,9 +190,12 @@ fn what_a_run_brings_for_its_handlers() {
             run.set_user_data(*id(), (&raw mut value).cast());
         }
         for _ in 0..2 {
-            let out = executable.run_in(Vec::new(), &run).unwrap();
-            assert_eq!(out[0].as_slice::<i64>(), [run.run_id(), 2]);
-            assert_eq!((out[1].as_slice::<i64>(), out[2].as_slice::<i64>()), (&[123][..], &[123; 3][..]));
+            let out = executable.execute_in(Vec::<Literal>::new(), &run).unwrap();
+            assert_eq!(out[0].host().unwrap().as_slice::<i64>(), [run.run_id(), 2]);
+            assert_eq!(
+                (out[1].host().unwrap().as_slice::<i64>(), out[2].host().unwrap().as_slice::<i64>()),
+                (&[123][..], &[123; 3][..])
+            );
         }
         // What one run brought is gone with it.
         assert!(executable.run(&[]).is_err());
@@ -206,7 +209,13 @@ fn what_a_run_brings_for_its_handlers() {
             let executable = compile(program, registry);
             let options = [("limit".to_owned(), Attr::i64(11))].into();
             let run = RunContext::new().with_options(EncodedAttrs::new(&options).unwrap());
-            assert_eq!(executable.run_in(Vec::new(), &run).unwrap()[0].as_slice::<i64>(), [11]);
+            assert_eq!(
+                executable.execute_in(Vec::<Literal>::new(), &run).unwrap()[0]
+                    .host()
+                    .unwrap()
+                    .as_slice::<i64>(),
+                [11]
+            );
             assert!(executable.run(&[]).is_err());
         }
     });
@@ -257,9 +266,12 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
                         // The handler's tasks wait for tasks of theirs, on one thread for all runs.
                         let run = RunContext::new().with_pool(Arc::clone(one));
                         let counts = (0..3).map(|_| {
-                            let out = executable.run_in(vec![x.clone()], &run).unwrap();
-                            assert_eq!(out[0].as_slice::<f32>(), [2.0 * (f32::from(t) + 1.0); 4]);
-                            out[1].as_slice::<i64>()[0]
+                            let out = executable.execute_in(vec![x.clone()], &run).unwrap();
+                            assert_eq!(
+                                out[0].host().unwrap().as_slice::<f32>(),
+                                [2.0 * (f32::from(t) + 1.0); 4]
+                            );
+                            out[1].host().unwrap().as_slice::<i64>()[0]
                         });
                         counts.collect::<Vec<i64>>()
                     })

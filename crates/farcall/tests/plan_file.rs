@@ -280,7 +280,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
         let asked = AtomicUsize::new(0);
         let interrupt = Interrupt::asking(move || asked.fetch_add(1, Ordering::Relaxed) > 2);
         let run = RunContext::new().with_interrupt(Arc::new(interrupt));
-        ran += usize::from(executable.run_in(inputs, &run).is_ok());
+        ran += usize::from(executable.execute_in(inputs, &run).is_ok());
     }
     assert!(ran > rounds / 100 && loaded < rounds, "{ran} of {loaded} of {rounds} ran");
 }

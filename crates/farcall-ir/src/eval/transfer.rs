@@ -5,7 +5,7 @@ use super::{EvalError, Value, collective};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::Transfer;
-use crate::types::TensorType;
+use crate::types::{TensorType, Type};
 
 pub(super) fn transfer(
     m: &Machine<'_>,
@@ -27,5 +27,7 @@ pub(super) fn transfer(
         Transfer::Recv(end) => m.host.recv(end.channel.handle, &types),
     };
     let received = received.map_err(EvalError::new)?;
-    Ok(received.into_iter().map(Value::Tensor).chain([Value::Token]).collect())
+    // The middle form has no tokens.
+    let token = inst.results().iter().any(|r| *m.func.ty(*r) == Type::Token).then_some(Value::Token);
+    Ok(received.into_iter().map(Value::Tensor).chain(token).collect())
 }

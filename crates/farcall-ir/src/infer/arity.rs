@@ -4,14 +4,14 @@
 //! Everything after this indexes operands and regions freely.
 
 use crate::infer::cx::Cx;
-use crate::op::{Count, Kind};
+use crate::op::{Count, Kind, Op};
 use crate::types::Type;
 
 /// Checks the number of results. Apart from the rest, because a program that is being built has no
 /// results yet when it asks for their types.
 pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
     let inst = cx.inst;
-    let (expected, found) = (inst.op().info().results, inst.results().len());
+    let (expected, found) = (inst.op().info().results, inst.results().len() + tokens_left_out(cx));
     cx.check(expected.allows(found), "result-count", || {
         format!("{} has {}, found {found}", inst.op().name(), expected.text("result"))
     })
@@ -25,7 +25,7 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     let name = info.name;
     let mut ok = true;
     let counts = [
-        ("operand-count", "operand", info.operands, inst.own_operands().len()),
+        ("operand-count", "operand", info.operands, inst.own_operands().len() + tokens_left_out(cx)),
         ("region-count", "region", info.regions, inst.regions().len()),
     ];
     for (code, what, expected, found) in counts {
@@ -50,6 +50,11 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
         });
     }
     ok.then_some(())
+}
+
+/// Tokens that the operation takes and returns, and an instruction of the middle form does not.
+fn tokens_left_out(cx: &Cx<'_>) -> usize {
+    usize::from(cx.form && matches!(cx.inst.op(), Op::Transfer(_)))
 }
 
 impl Count {

@@ -16,6 +16,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) inst: Inst<'a>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     constants: Option<&'a Constants<'a>>,
+    /// The instruction is one of the middle form, which has no tokens.
+    pub(crate) form: bool,
 }
 
 /// Small integer constants of a function: operands that some operations take instead of attributes.
@@ -45,7 +47,7 @@ impl<'a> Constants<'a> {
 
 impl<'a> Cx<'a> {
     pub(crate) fn new(inst: Inst<'a>, constants: Option<&'a Constants<'a>>) -> Cx<'a> {
-        Cx { func: inst.func(), inst, diagnostics: Vec::new(), constants }
+        Cx { func: inst.func(), inst, diagnostics: Vec::new(), constants, form: false }
     }
 
     /// Reports a violation.

@@ -16,7 +16,7 @@ pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<Vec<Type>> {
     match op {
         Transfer::Infeed { .. } => {
             // infeed_c1
-            if !cx.check(!cx.inst.results().is_empty(), "infeed_c1", || {
+            if !cx.check(cx.form || !cx.inst.results().is_empty(), "infeed_c1", || {
                 "at least one result is needed".to_owned()
             }) {
                 return None;
@@ -69,12 +69,8 @@ fn endpoint(cx: &mut Cx<'_>, end: &Endpoint, codes: &PairCodes, kind: &'static s
 /// Results that are tensors, and then a token. They are what the program declares.
 fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<Vec<Type>> {
     let types = cx.types(cx.inst.results());
-    let Some((last, first)) = types.split_last() else {
-        cx.fail(token, "the last result must be a token, found none");
-        return None;
-    };
-    cx.check(*last == Type::Token, token, || format!("the last result must be a token, found {last}"));
-    for (i, ty) in first.iter().enumerate() {
+    let data = without_token(cx, &types, token, "result")?;
+    for (i, ty) in data.iter().enumerate() {
         cx.check(ty.tensor().is_some(), tensors, || format!("result {i} must be a tensor, found {ty}"));
     }
     Some(types)
@@ -83,10 +79,27 @@ fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Opti
 /// Operands that are tensors, and then a token.
 fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<Vec<Type>> {
     let types = cx.types(cx.inst.operands());
-    let (last, first) = types.split_last()?;
-    cx.check(*last == Type::Token, token, || format!("the last operand must be a token, found {last}"));
-    for (i, ty) in first.iter().enumerate() {
+    let data = without_token(cx, &types, token, "operand")?;
+    for (i, ty) in data.iter().enumerate() {
         cx.check(ty.tensor().is_some(), tensors, || format!("operand {i} must be a tensor, found {ty}"));
     }
-    Some(vec![Type::Token])
+    Some(if cx.form { Vec::new() } else { vec![Type::Token] })
+}
+
+/// The types before the token, which is the last one; all of them in the middle form.
+fn without_token<'t>(
+    cx: &mut Cx<'_>,
+    types: &'t [Type],
+    code: &'static str,
+    what: &str,
+) -> Option<&'t [Type]> {
+    if cx.form {
+        return Some(types);
+    }
+    let Some((last, data)) = types.split_last() else {
+        cx.fail(code, format!("the last {what} must be a token, found none"));
+        return None;
+    };
+    cx.check(*last == Type::Token, code, || format!("the last {what} must be a token, found {last}"));
+    Some(data)
 }

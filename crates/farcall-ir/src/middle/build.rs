@@ -34,7 +34,7 @@ const MAX_CALL_DEPTH: usize = 1_100;
 /// is called like it.
 ///
 /// # Errors
-/// `compile`: a parameter that cannot be passed. `unsupported`: a transfer to or from the host. `compile-size`, `compile-depth`: the program is too large,
+/// `compile`: a parameter that cannot be passed. `compile-size`, `compile-depth`: the program is too large,
 /// or nested too deep, once its calls are inlined.
 pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     let normal = normalize::normalized(module);
@@ -194,13 +194,6 @@ impl<'m> Build<'m> {
                     ));
                 }
             },
-            // Without tokens, nothing would be left to say when it happens.
-            Op::Transfer(_) => {
-                let message = format!("{}: the engine has no queues to and from the host", inst.op().name());
-                return Err(
-                    Diagnostic::new("unsupported", inst.span(), message).note("the evaluator runs it")
-                );
-            }
             Op::AsyncStart => return self.async_start(inst, operands),
             Op::AsyncDone => match operands.as_slice() {
                 [Part::Tuple(parts)] => parts.clone(),

@@ -11,7 +11,7 @@ use crate::types::Type;
 /// What [`crate::verify::verify`] finds, and what the form does not allow: `form-functions`,
 /// `form-operation`, `form-value`, `form-capture`, `form-open-region`.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
-    crate::verify::verify_either(module)?;
+    crate::verify::verify_either(module, true)?;
     let mut diagnostics = Diagnostics::default();
     match module.funcs() {
         [func] => {
@@ -83,7 +83,6 @@ pub(super) fn is_primitive(op: &Op) -> bool {
             | Op::AfterAll
             | Op::AsyncStart
             | Op::AsyncDone
-            | Op::Transfer(_)
             | Op::CreateToken
             | Op::Tuple
             | Op::GetTupleElement { .. }

@@ -65,9 +65,9 @@ use crate::op::Op;
 /// # Errors
 /// Every violation found, in the order of the source.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
-    verify_either(module)?;
+    verify_either(module, false)?;
     if let Cow::Owned(meant) = normalize::normalized(module) {
-        verify_either(&meant)?;
+        verify_either(&meant, false)?;
     }
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {
@@ -81,8 +81,8 @@ pub fn verify(module: &Module) -> Result<(), ProgramError> {
     report(module, diagnostics)
 }
 
-/// The same for a program or one in the [middle form](crate::middle).
-pub(crate) fn verify_either(module: &Module) -> Result<(), ProgramError> {
+/// The same for a program or, if `form`, one in the [middle form](crate::middle).
+pub(crate) fn verify_either(module: &Module, form: bool) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(callgraph::check(module));
     for func in module.funcs() {
@@ -92,7 +92,7 @@ pub(crate) fn verify_either(module: &Module) -> Result<(), ProgramError> {
         // Types of values are read freely from here on.
         if sound {
             let constants = Constants::of(func);
-            region(module, &constants, func.body(), &mut diagnostics);
+            region(module, &constants, form, func.body(), &mut diagnostics);
         }
     }
     report(module, diagnostics)
@@ -106,20 +106,27 @@ fn report(module: &Module, diagnostics: Diagnostics) -> Result<(), ProgramError>
 fn region<'a>(
     module: &Module,
     constants: &'a Constants<'a>,
+    form: bool,
     body: Region<'a>,
     diagnostics: &mut Diagnostics,
 ) {
     for inst in body.insts() {
-        diagnostics.extend(instruction(module, constants, inst));
+        diagnostics.extend(instruction(module, constants, form, inst));
         for nested in inst.regions() {
-            region(module, constants, nested, diagnostics);
+            region(module, constants, form, nested, diagnostics);
         }
     }
 }
 
 /// Everything that is wrong with one instruction, but not with those in its regions.
-fn instruction<'a>(module: &Module, constants: &'a Constants<'a>, inst: Inst<'a>) -> Vec<Diagnostic> {
+fn instruction<'a>(
+    module: &Module,
+    constants: &'a Constants<'a>,
+    form: bool,
+    inst: Inst<'a>,
+) -> Vec<Diagnostic> {
     let cx = &mut Cx::new(inst, Some(constants));
+    cx.form = form;
     if !infer::result_count(cx) {
         return std::mem::take(&mut cx.diagnostics);
     }

@@ -34,12 +34,14 @@ use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{Attr, Func, Module, TensorType};
 
 use crate::plan::{Base, Buffer, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
-use crate::registry::Registry;
+use crate::registry::{Platform, Registry};
 use donate::Wish;
 use lower::{Home, Lowered, Operand, Step, VirtualId};
 
 /// What the compiler is told.
 pub(crate) struct Options<'a> {
+    /// The platform of the device that the plan is for.
+    pub(crate) platform: &'a Platform,
     pub(crate) numerics: Numerics,
     /// The passes that run over the middle form.
     pub(crate) passes: &'a [&'static passes::Pass],
@@ -56,13 +58,13 @@ pub(crate) fn compile(
 ) -> Result<Plan, Diagnostics> {
     let mut form = middle::build(module, entry).map_err(|d| Diagnostics::from_iter([d]))?;
     after("build", &form);
-    resolve::resolve(&mut form, registry)?;
+    resolve::resolve(&mut form, registry, options.platform)?;
     let cx = passes::Context::new(options.numerics);
     pipeline::run(&mut form, options.passes, &cx, after);
     let mut lowered = lower::lower(&form, registry, options)?;
     coalesce::coalesce(&mut lowered.steps, &mut lowered.results, &lowered.values);
     let wishes = donate::wishes(entry, &lowered.results)?;
-    let plan = emit(lowered, &wishes, names(entry), Arc::clone(&module.source), options.numerics);
+    let plan = emit(lowered, &wishes, names(entry), Arc::clone(&module.source), options);
     Ok(plan)
 }
 
@@ -80,7 +82,7 @@ fn emit(
     wishes: &[Wish],
     names: Vec<Option<String>>,
     source: Arc<Source>,
-    numerics: Numerics,
+    options: &Options<'_>,
 ) -> Plan {
     let Lowered { values, params, constants, results, steps, calls, references } = lowered;
     let assign::Assignment { offsets, elsewhere, arena_size } =
@@ -101,7 +103,8 @@ fn emit(
         thunks,
         calls,
         references,
-        numerics,
+        platform: options.platform.clone(),
+        numerics: options.numerics,
         source,
     }
 }

@@ -15,11 +15,15 @@ use farcall_ir::{Diagnostic, Inst, Module, Op, Type};
 use super::declared;
 use crate::registry::{Platform, Registry};
 
-/// Resolves the calls of a program in the middle form.
+/// Resolves the calls of a program in the middle form: handlers are those of the platform.
 ///
 /// # Errors
 /// Every target that is missing, and every call that does not fit its target.
-pub(super) fn resolve(form: &mut Module, registry: &Registry) -> Result<(), Diagnostics> {
+pub(super) fn resolve(
+    form: &mut Module,
+    registry: &Registry,
+    platform: &Platform,
+) -> Result<(), Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     // A function that is inlined often is said to be wrong once.
     let mut noted = HashSet::new();
@@ -27,7 +31,7 @@ pub(super) fn resolve(form: &mut Module, registry: &Registry) -> Result<(), Diag
     for func in form.funcs() {
         func.walk(&mut |inst| {
             let Op::CustomCall(call) = inst.op() else { return };
-            match resolved(inst, call, registry) {
+            match resolved(inst, call, registry, platform) {
                 Ok(Cow::Borrowed(_)) => {}
                 Ok(Cow::Owned(call)) => changed.push((inst.id(), call)),
                 Err(diagnostic) => {
@@ -48,8 +52,9 @@ fn resolved<'c>(
     inst: Inst<'_>,
     call: &'c CustomCall,
     registry: &Registry,
+    platform: &Platform,
 ) -> Result<Cow<'c, CustomCall>, Box<Diagnostic>> {
-    let target = registry.resolve(call, &Platform::Host).map_err(|error| Box::new(error.at(inst.span())))?;
+    let target = registry.resolve(call, platform).map_err(|error| Box::new(error.at(inst.span())))?;
     let Some(declaration) = target.declaration() else { return Ok(Cow::Borrowed(call)) };
     let (operands, results) = types(inst, call);
     declared::check(declaration, call, &operands, &results).map_err(|message| {

@@ -15,6 +15,7 @@ use super::guard;
 use super::pool::{TaskFailure, ThreadPool};
 use crate::interrupt::Interrupt;
 use crate::registry::types::{self, Deleter};
+use crate::transfers::Transfers;
 
 /// What a run is given beside its inputs, and all custom calls of it share.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub struct RunContext {
     user_data: Vec<(i64, UserData)>,
     options: EncodedAttrs,
     interrupt: Option<Arc<Interrupt>>,
+    transfers: Option<Arc<Transfers>>,
 }
 
 /// A pointer to the embedder's data.
@@ -46,6 +48,7 @@ impl RunContext {
             user_data: Vec::new(),
             options: EncodedAttrs::default(),
             interrupt: None,
+            transfers: None,
         }
     }
 
@@ -67,6 +70,11 @@ impl RunContext {
     /// The same, but it may end before it is over.
     pub fn with_interrupt(self, interrupt: Arc<Interrupt>) -> RunContext {
         RunContext { interrupt: Some(interrupt), ..self }
+    }
+
+    /// The same with queues for what the program exchanges with its caller.
+    pub fn with_transfers(self, transfers: Arc<Transfers>) -> RunContext {
+        RunContext { transfers: Some(transfers), ..self }
     }
 
     /// Makes `data` what handlers get that ask for user data of this type.
@@ -105,6 +113,10 @@ impl RunContext {
 
     pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupt.as_deref()
+    }
+
+    pub(crate) fn transfers(&self) -> Option<&Transfers> {
+        self.transfers.as_deref()
     }
 
     pub(super) fn options(&self) -> &EncodedAttrs {

@@ -17,13 +17,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use farcall_ir::eval::Numerics;
-use farcall_ir::op::CustomCall;
+use farcall_ir::op::{CustomCall, Traits};
 use farcall_ir::{Func, FuncId, Inst, InstId, Literal, Module, Op, Source, Span, TensorType, Type};
 
 pub use crate::kernels::{Body, BodyInst, KernelId};
 pub use validate::InvalidPlan;
 
 use crate::kernels::Request;
+use crate::registry::Platform;
 
 /// Alignment of every buffer in the arena and among the constants, in bytes.
 pub const ALIGNMENT: usize = 64;
@@ -46,6 +47,8 @@ pub struct Plan {
     pub calls: Vec<CallSpec>,
     /// The instructions that have no kernel and are evaluated.
     pub references: Vec<ReferenceSite>,
+    /// The platform of the device that it is for: whose handlers it calls.
+    pub platform: Platform,
     /// How a run computes.
     pub numerics: Numerics,
     /// The text of the program that this was made from, for places in messages.
@@ -101,9 +104,11 @@ impl ReferenceSite {
         self.entry().body().first().map(|inst| inst.op())
     }
 
-    /// True if a call of it has a side effect.
+    /// True if it, or a call in it, has a side effect.
     pub fn has_side_effect(&self) -> bool {
-        self.calls.iter().any(|call| call.side_effect)
+        let mut found = self.calls.iter().any(|call| call.side_effect);
+        self.entry().walk(&mut |inst| found |= inst.op().info().is(Traits::SIDE_EFFECT));
+        found
     }
 
     /// The instruction that a nested call is, and how many stand before it in its function.

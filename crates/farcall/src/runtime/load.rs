@@ -9,7 +9,7 @@ use super::memory::AlignedBytes;
 use crate::custom_call::{CallError, CallSite};
 use crate::kernels::{Place, Prepared};
 use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk};
-use crate::registry::{Platform, Registry};
+use crate::registry::Registry;
 
 /// Why a plan cannot be run.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadErr
     let mut missing = Vec::new();
     let mut targets = Vec::with_capacity(plan.calls.len());
     for spec in &plan.calls {
-        match registry.resolve(&spec.call, &Platform::Host) {
+        match registry.resolve(&spec.call, &plan.platform) {
             Ok(target) => targets.push(target),
             Err(error) => missing.push(error.at(spec.span.unwrap_or_default())),
         }

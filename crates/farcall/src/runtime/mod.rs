@@ -25,6 +25,7 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{Diagnostic, Literal};
 
 use crate::custom_call::{CallError, RunContext};
+use crate::device::{BufferError, Device};
 use crate::plan::Plan;
 use crate::registry::Registry;
 use context::Context;
@@ -66,6 +67,29 @@ pub enum RunError {
         /// Name of the argument, if the program has one for it.
         name: Option<String>,
     },
+    /// An input on another device.
+    #[error("input {index} is on {found}, but the program runs on {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
+    InputDevice {
+        /// Which, from 0.
+        index: usize,
+        /// Name of the argument, if the program has one for it.
+        name: Option<String>,
+        /// The device of the program.
+        expected: Device,
+        /// The device of the input.
+        found: Device,
+    },
+    /// An input cannot be brought to where the program wants it.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// A stream of another device than the program's.
+    #[error("the stream is of {found}, but the program runs on {expected}")]
+    Device {
+        /// The device of the program.
+        expected: Device,
+        /// The device of the stream.
+        found: Device,
+    },
     /// The arena, a copy of an input or a result does not fit into memory.
     #[error("{what}: {error}")]
     Memory {
@@ -97,6 +121,9 @@ impl RunError {
             RunError::InputCount { .. }
             | RunError::Input { .. }
             | RunError::KnownInput { .. }
+            | RunError::InputDevice { .. }
+            | RunError::Buffer(_)
+            | RunError::Device { .. }
             | RunError::Memory { .. }
             | RunError::Interrupted
             | RunError::Iterations(_) => None,

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use farcall_ir::eval::{self, CallSite, Denormals, Host, Value, eval_normal, tensors};
-use farcall_ir::{Literal, Type};
+use farcall_ir::{Literal, TensorType, Type};
 
 use super::context::Context;
 use super::denormals::Mode;
@@ -16,6 +16,7 @@ use super::{RunError, executor};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
+use crate::transfers::Transfers;
 
 /// Evaluates an instruction on the inputs of its thunk.
 pub(super) fn run(
@@ -47,6 +48,22 @@ struct Nested<'a> {
     failed: RefCell<Option<RunError>>,
 }
 
+impl Nested<'_> {
+    fn transfers(&self) -> Result<&Transfers, String> {
+        self.run.transfers().ok_or_else(|| {
+            "the run has no queues to exchange values with its caller (RunContext::with_transfers)".to_owned()
+        })
+    }
+
+    /// After a wait.
+    fn is_interrupted_now(&self) -> bool {
+        if let Some(interrupt) = self.run.interrupt() {
+            interrupt.look_soon();
+        }
+        self.is_interrupted()
+    }
+}
+
 impl Host for Nested<'_> {
     fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
         let is_this = |call: &NestedCall| {
@@ -64,6 +81,24 @@ impl Host for Nested<'_> {
                 message
             })?;
         values(site.results(), outputs)
+    }
+
+    fn infeed(&self, _: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+        self.transfers()?.infeed(types, &|| self.is_interrupted_now())
+    }
+
+    fn outfeed(&self, _: &str, values: Vec<Literal>) -> Result<(), String> {
+        self.transfers()?.outfeed(values);
+        Ok(())
+    }
+
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
+        self.transfers()?.sent(channel, values);
+        Ok(())
+    }
+
+    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+        self.transfers()?.recv(channel, types, &|| self.is_interrupted_now())
     }
 
     fn is_interrupted(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What has to hold of a program: it prints and reads as itself, is valid in every form, and computes the same
 //! wherever it runs.
 
+use farcall::device::Buffer;
 use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
@@ -118,7 +119,9 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
         for inputs in [None, Some(p.inputs.clone())] {
             let found = match inputs {
                 None => executable.run(&p.inputs),
-                Some(given) => executable.run_owned(given),
+                Some(given) => executable
+                    .execute(given)
+                    .map(|results| results.iter().filter_map(Buffer::host).cloned().collect()),
             };
             let found = found.map_err(|e| format!("{what}: {e}"))?;
             compare(wanted, &found, &p.exact).map_err(|e| format!("{what}: {e}\n{}", executable.plan()))?;

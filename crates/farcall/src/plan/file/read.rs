@@ -20,6 +20,7 @@ use crate::plan::{
     Base, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId, KernelId, NestedCall, Param,
     ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Slice, Thunk, ThunkOp,
 };
+use crate::registry::Platform;
 
 type Reading<T> = Result<T, FileError>;
 
@@ -429,6 +430,7 @@ impl Reader<'_> {
             denormals: if self.bytes.flag()? { Denormals::Flush } else { Denormals::Ieee },
             semantics: if self.bytes.flag()? { Semantics::StableHlo } else { Semantics::Xla },
         };
+        let platform = Platform::parse(self.bytes.text()?);
         let source = self.source()?;
         let params = self.list(7, Self::param)?;
         let constants = self.list(4, Self::literal)?;
@@ -442,8 +444,18 @@ impl Reader<'_> {
         };
         let results = self.buffers(&counts)?;
         let thunks = self.sequence(&counts)?;
-        let plan =
-            Plan { arena_size, params, constants, results, thunks, calls, references, numerics, source };
+        let plan = Plan {
+            arena_size,
+            params,
+            constants,
+            results,
+            thunks,
+            calls,
+            references,
+            platform,
+            numerics,
+            source,
+        };
         plan.validate()?;
         Ok(plan)
     }

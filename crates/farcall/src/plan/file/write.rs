@@ -221,6 +221,7 @@ impl<'p> Writer<'p> {
         self.out.u64(plan.arena_size);
         self.out.flag(plan.numerics.denormals == Denormals::Flush);
         self.out.flag(plan.numerics.semantics == Semantics::StableHlo);
+        self.out.text(plan.platform.name())?;
         self.source(&plan.source)?;
         self.out.number(plan.params.len())?;
         plan.params.iter().try_for_each(|p| self.param(p))?;

@@ -1,0 +1,200 @@
+//! Values that a program and its caller exchange while it runs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_ir::{Literal, TensorType};
+
+use crate::device::Buffer;
+
+/// Queues to and from a running program: what it gets by `infeed` and `recv`, and what it puts out by `outfeed` and
+/// `send`.
+///
+/// The caller keeps one, shares it with a [run](crate::custom_call::RunContext::with_transfers), and feeds and reads it
+/// before, while and after the program runs. A program that wants a value that is not there waits for it, until the
+/// queues are [closed](Transfers::close) or the run is [interrupted](crate::Interrupt).
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use farcall::custom_call::RunContext;
+/// use farcall::ir::{DType, Literal, Source, text};
+/// use farcall::{CompileOptions, Executable, Registry, Transfers};
+///
+/// let program = r#"func.func @main() -> !stablehlo.token {
+///   %t = stablehlo.create_token : !stablehlo.token
+///   %x:2 = "stablehlo.infeed"(%t) {infeed_config = ""} : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
+///   %y = stablehlo.add %x#0, %x#0 : tensor<f32>
+///   %u = "stablehlo.outfeed"(%y, %x#1) {outfeed_config = ""} : (tensor<f32>, !stablehlo.token) -> !stablehlo.token
+///   return %u : !stablehlo.token
+/// }"#;
+/// let module = text::parse(&Source::new("double.mlir", program))?;
+/// let double = Executable::compile(&module, &Registry::new(), &CompileOptions::default())?;
+///
+/// let transfers = Arc::new(Transfers::new());
+/// transfers.feed([Literal::from_slice(DType::F32, [], &[1.5f32])]);
+/// let run = RunContext::new().with_transfers(Arc::clone(&transfers));
+/// double.execute_in([] as [Literal; 0], &run)?;
+/// let out = transfers.read(Duration::ZERO).ok_or("nothing was put out")?;
+/// assert_eq!(out[0].host().unwrap().as_slice::<f32>(), [3.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Transfers {
+    queues: Mutex<Queues>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    all: BTreeMap<Queue, VecDeque<Vec<Buffer>>>,
+    closed: bool,
+}
+
+/// Which queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Queue {
+    Infeed,
+    Outfeed,
+    /// From the host to the program, on a channel.
+    ToProgram(i64),
+    /// From the program to the host, on a channel.
+    ToHost(i64),
+}
+
+/// How long a program waits before it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Transfers {
+    /// Empty queues.
+    pub fn new() -> Transfers {
+        Transfers::default()
+    }
+
+    /// Puts values at the end of what `infeed` takes: one per tensor that it returns.
+    pub fn feed<B: Into<Buffer>>(&self, values: impl IntoIterator<Item = B>) {
+        self.put(Queue::Infeed, values.into_iter().map(B::into).collect());
+    }
+
+    /// The oldest values that `outfeed` has put out and nobody has read; waits for them for so long.
+    pub fn read(&self, wait: Duration) -> Option<Vec<Buffer>> {
+        self.take_within(Queue::Outfeed, wait)
+    }
+
+    /// Puts values at the end of what `recv` takes on a channel: one per tensor that it returns.
+    pub fn send<B: Into<Buffer>>(&self, channel: i64, values: impl IntoIterator<Item = B>) {
+        self.put(Queue::ToProgram(channel), values.into_iter().map(B::into).collect());
+    }
+
+    /// The oldest values that `send` has put out on a channel and nobody has read; waits for them for so long.
+    pub fn receive(&self, channel: i64, wait: Duration) -> Option<Vec<Buffer>> {
+        self.take_within(Queue::ToHost(channel), wait)
+    }
+
+    /// Nothing more will come: programs take what is there, and fail where they want more.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// What `infeed` takes.
+    pub(crate) fn infeed(
+        &self,
+        types: &[TensorType],
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<Literal>, String> {
+        self.take(Queue::Infeed, types, interrupted)
+    }
+
+    /// What `recv` takes.
+    pub(crate) fn recv(
+        &self,
+        channel: i64,
+        types: &[TensorType],
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<Literal>, String> {
+        self.take(Queue::ToProgram(channel), types, interrupted)
+    }
+
+    pub(crate) fn outfeed(&self, values: Vec<Literal>) {
+        self.put(Queue::Outfeed, values.into_iter().map(Buffer::from).collect());
+    }
+
+    pub(crate) fn sent(&self, channel: i64, values: Vec<Literal>) {
+        self.put(Queue::ToHost(channel), values.into_iter().map(Buffer::from).collect());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, queue: Queue, values: Vec<Buffer>) {
+        self.lock().all.entry(queue).or_default().push_back(values);
+        self.changed.notify_all();
+    }
+
+    fn take_within(&self, queue: Queue, wait: Duration) -> Option<Vec<Buffer>> {
+        let begin = Instant::now();
+        let mut queues = self.lock();
+        loop {
+            if let Some(values) = queues.all.get_mut(&queue).and_then(VecDeque::pop_front) {
+                return Some(values);
+            }
+            let left = wait.checked_sub(begin.elapsed()).filter(|left| !left.is_zero())?;
+            let woken = self.changed.wait_timeout(queues, left);
+            queues = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The oldest values of a queue, once there are some. They must be of the types that the program takes.
+    fn take(
+        &self,
+        queue: Queue,
+        types: &[TensorType],
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<Literal>, String> {
+        let mut queues = self.lock();
+        let values = loop {
+            if let Some(values) = queues.all.get_mut(&queue).and_then(VecDeque::pop_front) {
+                break values;
+            }
+            if queues.closed {
+                return Err(format!("{queue} is closed, and nothing is left in it"));
+            }
+            // An interrupt's question may feed the queue.
+            drop(queues);
+            if interrupted() {
+                return Err("the run was interrupted".to_owned());
+            }
+            queues = self.lock();
+            if queues.all.get(&queue).is_none_or(VecDeque::is_empty) && !queues.closed {
+                let woken = self.changed.wait_timeout(queues, LOOK);
+                queues = woken.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        };
+        drop(queues);
+        let found: Vec<TensorType> = values.iter().map(Buffer::ty).collect();
+        if found != types {
+            let list =
+                |types: &[TensorType]| types.iter().map(TensorType::to_string).collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "the program takes ({}) from {queue}, but ({}) was put there",
+                list(types),
+                list(&found)
+            ));
+        }
+        values.into_iter().map(|value| value.into_literal().map_err(|e| e.to_string())).collect()
+    }
+}
+
+impl std::fmt::Display for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Queue::Infeed => f.write_str("the infeed"),
+            Queue::Outfeed => f.write_str("the outfeed"),
+            Queue::ToProgram(channel) | Queue::ToHost(channel) => write!(f, "channel {channel}"),
+        }
+    }
+}
