@@ -225,7 +225,7 @@ impl Literal {
         if bytes.len() != expected {
             return Err(LiteralError::Length { ty, expected, found: bytes.len() });
         }
-        let mut out = Literal::try_zeros(dtype, ty.dims)?;
+        let mut out = Literal::try_zeros(dtype, ty.sizes())?;
         out.bytes_mut().copy_from_slice(bytes);
         Ok(out)
     }

@@ -65,7 +65,7 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
         return Err(PyValueError::new_err(format!("{found} bytes are no elements of {ty}")));
     }
     let mut literal =
-        Literal::try_zeros(dtype, ty.dims).map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+        Literal::try_zeros(dtype, ty.sizes()).map_err(|e| PyMemoryError::new_err(e.to_string()))?;
     let elements = literal.bytes_mut();
     bytes.copy_to_slice(py, elements)?;
     if dtype == DType::Pred {

@@ -28,12 +28,14 @@ impl Builder<'_> {
     ) -> Option<ValueId> {
         let (operand, indices) = (self.ty(x), self.ty(index));
         let (dim, batch) = axes(dim, batch_dims, operand.rank(), indices.rank())?;
-        if operand.elements() == Some(0) && result.is_static() {
+        if operand.elements() == Some(0)
+            && let Some(sizes) = result.static_sizes()
+        {
             // There is nothing to look up, not even what an index that is too large would become.
-            let zeros = Literal::zeros(result.dtype, result.dims.clone());
+            let zeros = Literal::zeros(result.dtype, sizes);
             return Some(self.emit(Op::Constant(zeros), &[], result.clone()));
         }
-        let mut slice_sizes = operand.dims.to_vec();
+        let mut slice_sizes = operand.sizes().to_vec();
         slice_sizes[..batch].fill(1);
         slice_sizes[dim] = 1;
         let behind = dim + indices.rank() - batch;

@@ -304,7 +304,7 @@ impl<'a> Executor<'a> {
             Base::Param(id)
                 if inputs[id.index()].dtype() == b.ty.dtype && inputs[id.index()].byte_len() == at.size =>
             {
-                Ok(inputs[id.index()].reshape(b.ty.dims.clone()))
+                Ok(inputs[id.index()].reshape(b.ty.sizes()))
             }
             _ => self.literal(&b.ty, at),
         }
@@ -314,7 +314,7 @@ impl<'a> Executor<'a> {
     fn literal(&self, ty: &TensorType, at: Place) -> Result<Literal, RunError> {
         // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(at).cast_const(), at.size) };
-        let mut literal = Literal::try_zeros(ty.dtype, ty.dims.clone())
+        let mut literal = Literal::try_zeros(ty.dtype, ty.sizes())
             .map_err(|error| RunError::Memory { what: "a result", error })?;
         literal.bytes_mut().copy_from_slice(bytes);
         Ok(literal)
