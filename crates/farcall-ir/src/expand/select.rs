@@ -32,7 +32,8 @@ impl Builder<'_> {
             && let Some(sizes) = result.static_sizes()
         {
             // There is nothing to look up, not even what an index that is too large would become.
-            let zeros = Literal::zeros(result.dtype, sizes);
+            // They may be more than fit into memory.
+            let zeros = Literal::splat_of(result.dtype, sizes.into(), [0; 16]).ok()?;
             return Some(self.emit(Op::Constant(zeros), &[], result.clone()));
         }
         let mut slice_sizes = operand.sizes().to_vec();
