@@ -10,7 +10,7 @@ use clap::builder::{OsStringValueParser, TryMapValueParser, TypedValueParser, Va
 use farcall_ir::literal::Literal;
 use farcall_ir::module::Func;
 use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{DYNAMIC, TensorType, Type};
+use farcall_ir::types::{TensorType, Type};
 use farcall_sig::nearest::nearest;
 use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
@@ -86,8 +86,9 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
         let near = if near.is_empty() { vec!["f32", "s32", "pred", "bf16"] } else { near };
         return Err(format!("`{dtype}` is no element type; there is {}", near.join(", ")));
     };
-    let size = |d: &str| match d.trim().parse() {
-        Ok(size) if size != DYNAMIC => Ok(size),
+    // As in StableHLO, a size is at most 2^63 - 1.
+    let size = |d: &str| match d.trim().parse::<i64>().map(usize::try_from) {
+        Ok(Ok(size)) => Ok(size),
         _ => Err(format!("`{d}` is no size of a dimension")),
     };
     let dims = dims.split(',').filter(|_| !dims.trim().is_empty());
@@ -148,10 +149,9 @@ pub(crate) fn of(what: &str, params: &[&Type], args: &InputArgs) -> Result<Vec<L
 
 /// True if a tensor of type `given` can be passed for one of type `declared`, which may leave sizes open.
 fn fits(given: &TensorType, declared: &TensorType) -> bool {
-    let mut sizes = given.dims.iter().zip(declared.dims.iter());
     given.dtype == declared.dtype
         && given.rank() == declared.rank()
-        && sizes.all(|(g, d)| g == d || *d == DYNAMIC)
+        && given.dims().zip(declared.dims()).all(|(g, d)| g == d || d.is_dynamic())
 }
 
 /// `1 argument`, `2 arguments`
@@ -169,7 +169,7 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
     );
     let dtype = ty.dtype;
     let mut random = SplitMix(seed);
-    let made = Literal::try_from_fn(dtype, ty.dims.clone(), |i| match fill {
+    let made = Literal::try_from_fn(dtype, ty.sizes(), |i| match fill {
         Fill::Zeros => Scalar::zero(dtype),
         Fill::Ones => Scalar::Unsigned(1),
         Fill::Iota => Scalar::Unsigned(i as u64),

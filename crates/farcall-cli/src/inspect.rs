@@ -11,7 +11,7 @@ use farcall::{Plan, Registry};
 use farcall_ir::attr::AttrDict;
 use farcall_ir::module::{Func, Inst, Loc, Module};
 use farcall_ir::op::{CallConfig, CustomCall};
-use farcall_ir::types::Type;
+use farcall_ir::types::{Dim, TensorType, Type};
 use farcall_ir::{Op, Span, normalize, verify};
 use serde_json::{Value, json};
 
@@ -258,7 +258,7 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
         json!({
             "type": ty.to_string(),
             "dtype": ty.tensor().map(|t| t.dtype.name()),
-            "shape": ty.tensor().map(|t| shape(&t.dims)),
+            "shape": ty.tensor().map(shape),
             "attributes": attrs,
         })
     };
@@ -279,8 +279,8 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
 }
 
 /// Sizes; `null` for one that is not known.
-pub(crate) fn shape(dims: &[usize]) -> Vec<Option<usize>> {
-    dims.iter().map(|d| (*d != farcall_ir::DYNAMIC).then_some(*d)).collect()
+pub(crate) fn shape(ty: &TensorType) -> Vec<Option<usize>> {
+    ty.dims().map(Dim::size).collect()
 }
 
 pub(crate) fn call_json(call: &Call<'_>) -> Value {

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use farcall_ir::literal::Literal;
 use farcall_ir::memory;
-use farcall_ir::types::{DYNAMIC, TensorType};
+use farcall_ir::types::TensorType;
 use farcall_sig::DType;
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 
@@ -101,10 +101,8 @@ fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
         numpy_name(descr(expected.dtype)),
     );
     let dims = shape(&header)?;
-    let fits = dims.len() == expected.rank()
-        && dims.iter().zip(expected.dims.iter()).all(|(d, e)| d == e || *e == DYNAMIC);
-    let ty = expected.with_dims(dims);
-    let ty = TensorType::new(expected.dtype, ty.dims);
+    let fits = dims.len() == expected.rank() && dims.iter().zip(expected.dims()).all(|(d, e)| e.may_be(*d));
+    let ty = TensorType::new(expected.dtype, dims);
     ensure!(fits, "its shape is {}, but {} is expected", short_type(&ty), short_type(expected));
     elements(reader, &header, &found, ty)
 }
@@ -164,7 +162,7 @@ fn elements(reader: impl Read, header: &NpyHeader, found: &TypeStr, ty: TensorTy
         data.iter_mut().for_each(|b| *b = u8::from(*b != 0));
     }
     check_range(&data, dtype)?;
-    Ok(Literal::from_bytes(dtype, ty.dims, &data)?)
+    Ok(Literal::from_bytes(dtype, ty.sizes(), &data)?)
 }
 
 /// Reads the header. Its text is looked at before the crate sees it, which multiplies sizes without
@@ -215,11 +213,11 @@ fn row_major(data: &[u8], ty: &TensorType) -> Vec<u8> {
     let mut index = vec![0; ty.rank()];
     for _ in 0..data.len() / size {
         let mut at = 0;
-        for (i, d) in index.iter().zip(ty.dims.iter()).rev() {
+        for (i, d) in index.iter().zip(ty.sizes()).rev() {
             at = at * d + i;
         }
         out.extend_from_slice(&data[at * size..(at + 1) * size]);
-        for (i, d) in index.iter_mut().zip(ty.dims.iter()).rev() {
+        for (i, d) in index.iter_mut().zip(ty.sizes()).rev() {
             *i += 1;
             if *i < *d {
                 break;
@@ -263,6 +261,7 @@ fn write_to(out: &mut impl Write, literal: &Literal) -> Result<()> {
 mod tests {
     use super::*;
     use farcall_ir::Scalar;
+    use farcall_ir::types::Dim;
 
     fn header(descr: &str, fortran: bool, shape: &str) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
@@ -323,7 +322,7 @@ mod tests {
         );
         assert!(message(b"\x89PNG", &TensorType::scalar(DType::F32)).starts_with("it is not a .npy file"));
         let huge = header("<f4", false, "(4611686018427387904, 4)");
-        let ty = TensorType::new(DType::F32, [DYNAMIC, 4]);
+        let ty = TensorType::from_dims(DType::F32, [Dim::UNBOUNDED, Dim::Static(4)]);
         assert!(message(&huge, &ty).contains("does not fit into memory"));
     }
 
@@ -366,7 +365,7 @@ mod tests {
                     _ => file.insert(at, b"0123456789,()[]"[below(15)]),
                 }
             }
-            let any = TensorType::new(*dtype, [DYNAMIC, DYNAMIC]);
+            let any = TensorType::from_dims(*dtype, [Dim::UNBOUNDED; 2]);
             read += usize::from(read_from(file.as_slice(), &any).is_ok());
             let outcome = read_one_of(file.as_slice(), &[*dtype, DType::BF16]);
             read += usize::from(outcome.is_ok());

@@ -156,7 +156,7 @@ fn numerics(plan: &Plan) -> (&'static str, &'static str) {
 }
 
 fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
-    let ty = |ty: &farcall_ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(&ty.dims) });
+    let ty = |ty: &farcall_ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(ty) });
     let input = |param: &farcall::plan::Param| {
         let mut value = ty(&param.ty);
         value["name"] = json!(param.name);

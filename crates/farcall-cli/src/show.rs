@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use farcall_ir::literal::Literal;
 use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{DYNAMIC, TensorType, Type};
+use farcall_ir::types::{TensorType, Type};
 use farcall_sig::{DType, DTypeClass};
 
 /// More elements than this are summarized.
@@ -16,8 +16,7 @@ const WIDTH: usize = 100;
 
 /// A type as messages write it: `f32[4,?]`.
 pub(crate) fn short_type(ty: &TensorType) -> String {
-    let dims: Vec<String> =
-        ty.dims.iter().map(|d| if *d == DYNAMIC { "?".to_owned() } else { d.to_string() }).collect();
+    let dims: Vec<String> = ty.dims().map(|dim| dim.to_string()).collect();
     let quantized = if ty.quant.is_some() { "quantized " } else { "" };
     format!("{quantized}{}[{}]", ty.dtype, dims.join(","))
 }

@@ -59,4 +59,4 @@ pub use literal::Literal;
 pub use module::{Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueId};
 pub use op::Op;
 pub use scalar::Scalar;
-pub use types::{DYNAMIC, TensorType, Type};
+pub use types::{Dim, TensorType, Type};

@@ -246,7 +246,7 @@ impl Literal {
         if bytes.len() != expected {
             return Err(LiteralError::Length { ty, expected, found: bytes.len() });
         }
-        let mut out = Literal::try_for_overwrite(dtype, ty.dims)?;
+        let mut out = Literal::try_for_overwrite(dtype, ty.shared_sizes())?;
         out.bytes_mut().copy_from_slice(bytes);
         Ok(out)
     }

@@ -5,8 +5,63 @@ use std::sync::Arc;
 
 use farcall_sig::DType;
 
-/// The size of a dimension that is not known before a run (`?` in StableHLO text).
-pub const DYNAMIC: usize = usize::MAX;
+/// The size of a dimension.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dim {
+    /// Known from the program.
+    Static(usize),
+    /// Not known before a run (`?` in StableHLO text).
+    Dynamic {
+        /// The largest that it can be, if the program says so (`#stablehlo.bounds<…>`).
+        bound: Option<usize>,
+    },
+}
+
+impl Dim {
+    /// A dynamic dimension of which nothing is known.
+    pub const UNBOUNDED: Dim = Dim::Dynamic { bound: None };
+
+    /// The size, if it is static.
+    pub fn size(self) -> Option<usize> {
+        match self {
+            Dim::Static(size) => Some(size),
+            Dim::Dynamic { .. } => None,
+        }
+    }
+
+    /// The bound of a dynamic dimension that has one.
+    pub fn bound(self) -> Option<usize> {
+        match self {
+            Dim::Static(_) => None,
+            Dim::Dynamic { bound } => bound,
+        }
+    }
+
+    /// True if the size is not known.
+    pub fn is_dynamic(self) -> bool {
+        self.size().is_none()
+    }
+
+    /// False if the size is known to be another. Bounds do not count.
+    pub fn may_be(self, size: usize) -> bool {
+        self.size().is_none_or(|known| known == size)
+    }
+
+    /// False if both sizes are known and differ. Bounds do not count.
+    pub fn may_equal(self, other: Dim) -> bool {
+        other.size().is_none_or(|size| self.may_be(size))
+    }
+
+    /// A size that follows from this one. A dynamic dimension stays dynamic, without its bound.
+    pub fn map(self, f: impl FnOnce(usize) -> usize) -> Dim {
+        self.size().map_or(Dim::UNBOUNDED, |size| Dim::Static(f(size)))
+    }
+
+    /// This dimension, or the other if only that is static.
+    pub fn or(self, other: Dim) -> Dim {
+        if self.is_dynamic() && !other.is_dynamic() { other } else { self }
+    }
+}
 
 /// The type of a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -41,12 +96,27 @@ pub struct FuncType {
 pub struct TensorType {
     /// Type of the elements; for a quantized tensor the type they are stored as.
     pub dtype: DType,
-    /// Sizes of the dimensions, or [`DYNAMIC`].
-    pub dims: Arc<[usize]>,
     /// How stored integers stand for real numbers, if this is a quantized tensor.
     pub quant: Option<Arc<Quantization>>,
-    /// `#stablehlo.bounds<…>`: upper bounds of dynamic dimensions ([`DYNAMIC`] for none).
-    pub bounds: Option<Arc<[usize]>>,
+    dims: Dims,
+}
+
+/// The dimensions of a tensor.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Dims {
+    Static(Arc<[usize]>),
+    /// At least one is dynamic, so equal dimensions are the same variant.
+    Dynamic(Arc<[Dim]>),
+}
+
+impl FromIterator<Dim> for Dims {
+    fn from_iter<I: IntoIterator<Item = Dim>>(dims: I) -> Dims {
+        let dims: Vec<Dim> = dims.into_iter().collect();
+        match dims.iter().map(|dim| dim.size()).collect() {
+            Some(sizes) => Dims::Static(sizes),
+            None => Dims::Dynamic(dims.into()),
+        }
+    }
 }
 
 /// `!quant.uniform<storage<min:max>:expressed:axis, {scale:zero_point, …}>`
@@ -76,9 +146,14 @@ impl Quantization {
 }
 
 impl TensorType {
+    /// A tensor type with static dimensions that is not quantized.
+    pub fn new(dtype: DType, sizes: impl Into<Arc<[usize]>>) -> TensorType {
+        TensorType { dtype, quant: None, dims: Dims::Static(sizes.into()) }
+    }
+
     /// A tensor type that is not quantized.
-    pub fn new(dtype: DType, dims: impl Into<Arc<[usize]>>) -> TensorType {
-        TensorType { dtype, dims: dims.into(), quant: None, bounds: None }
+    pub fn from_dims(dtype: DType, dims: impl IntoIterator<Item = Dim>) -> TensorType {
+        TensorType { dtype, quant: None, dims: dims.into_iter().collect() }
     }
 
     /// A rank 0 tensor type.
@@ -88,33 +163,102 @@ impl TensorType {
 
     /// The same with another element type (and no quantization).
     pub fn with_dtype(&self, dtype: DType) -> TensorType {
-        TensorType { dtype, quant: None, ..self.clone() }
+        TensorType { dtype, quant: None, dims: self.dims.clone() }
     }
 
-    /// The same with other dimensions (and no bounds).
-    pub fn with_dims(&self, dims: impl Into<Arc<[usize]>>) -> TensorType {
-        TensorType { dims: dims.into(), bounds: None, ..self.clone() }
+    /// The same with other quantization, or none.
+    pub fn with_quant(self, quant: Option<Arc<Quantization>>) -> TensorType {
+        TensorType { quant, ..self }
+    }
+
+    /// The same with other dimensions, all static.
+    pub fn with_sizes(&self, sizes: impl Into<Arc<[usize]>>) -> TensorType {
+        TensorType { dims: Dims::Static(sizes.into()), quant: self.quant.clone(), ..*self }
+    }
+
+    /// The same with other dimensions.
+    pub fn with_dims(&self, dims: impl IntoIterator<Item = Dim>) -> TensorType {
+        TensorType { dims: dims.into_iter().collect(), quant: self.quant.clone(), ..*self }
+    }
+
+    /// The same with the dimensions of another type.
+    pub fn with_dims_of(&self, other: &TensorType) -> TensorType {
+        TensorType { dims: other.dims.clone(), quant: self.quant.clone(), ..*self }
     }
 
     /// Number of dimensions.
     pub fn rank(&self) -> usize {
-        self.dims.len()
+        match &self.dims {
+            Dims::Static(sizes) => sizes.len(),
+            Dims::Dynamic(dims) => dims.len(),
+        }
     }
 
-    /// True if every dimension is known.
+    /// The dimensions, in order.
+    pub fn dims(&self) -> impl ExactSizeIterator<Item = Dim> + DoubleEndedIterator + Clone + '_ {
+        (0..self.rank()).map(|i| self.dim(i))
+    }
+
+    /// Dimension number `i`.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn dim(&self, i: usize) -> Dim {
+        match &self.dims {
+            Dims::Static(sizes) => Dim::Static(sizes[i]),
+            Dims::Dynamic(dims) => dims[i],
+        }
+    }
+
+    /// Dimension number `i`, if there are as many.
+    pub fn get_dim(&self, i: usize) -> Option<Dim> {
+        (i < self.rank()).then(|| self.dim(i))
+    }
+
+    /// True if every dimension is static.
     pub fn is_static(&self) -> bool {
-        self.dims.iter().all(|d| *d != DYNAMIC)
+        self.static_sizes().is_some()
+    }
+
+    /// The sizes of the dimensions, if all are static.
+    pub fn static_sizes(&self) -> Option<&[usize]> {
+        match &self.dims {
+            Dims::Static(sizes) => Some(sizes),
+            Dims::Dynamic(_) => None,
+        }
+    }
+
+    /// The same as [`TensorType::sizes`], without a copy for who keeps them.
+    ///
+    /// # Panics
+    /// If a dimension is dynamic.
+    #[track_caller]
+    pub fn shared_sizes(&self) -> Arc<[usize]> {
+        match &self.dims {
+            Dims::Static(sizes) => Arc::clone(sizes),
+            Dims::Dynamic(_) => panic!("{self} has a dynamic dimension"),
+        }
+    }
+
+    /// The sizes of the dimensions, for code that is given static programs only.
+    ///
+    /// # Panics
+    /// If a dimension is dynamic. Where it may be, ask [`TensorType::static_sizes`] or [`TensorType::dims`].
+    #[track_caller]
+    pub fn sizes(&self) -> &[usize] {
+        match &self.dims {
+            Dims::Static(sizes) => sizes,
+            Dims::Dynamic(_) => panic!("{self} has a dynamic dimension"),
+        }
     }
 
     /// Number of elements, or `None` if a dimension is dynamic or the product overflows.
     pub fn elements(&self) -> Option<usize> {
-        if !self.is_static() {
-            return None;
-        }
-        if self.dims.contains(&0) {
+        let sizes = self.static_sizes()?;
+        if sizes.contains(&0) {
             return Some(0);
         }
-        self.dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
+        sizes.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
     }
 
     /// Bytes of the elements in memory, or `None` as for [`TensorType::elements`].
@@ -155,21 +299,36 @@ impl From<TensorType> for Type {
     }
 }
 
+/// Writes the size, or `?`.
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Static(size) => write!(f, "{size}"),
+            Dim::Dynamic { .. } => f.write_str("?"),
+        }
+    }
+}
+
+impl fmt::Debug for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Writes the type as StableHLO text does: `tensor<4x?xf32>`.
 impl fmt::Display for TensorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("tensor<")?;
-        for d in self.dims.iter() {
-            if *d == DYNAMIC { f.write_str("?x")? } else { write!(f, "{d}x")? }
+        for dim in self.dims() {
+            write!(f, "{dim}x")?;
         }
         match &self.quant {
             None => f.write_str(self.dtype.mlir())?,
             Some(q) => write_quantized(f, self.dtype, q)?,
         }
-        if let Some(bounds) = &self.bounds {
-            let text: Vec<String> =
-                bounds.iter().map(|b| if *b == DYNAMIC { "?".to_owned() } else { b.to_string() }).collect();
-            write!(f, ", #stablehlo.bounds<{}>", text.join(", "))?;
+        if self.dims().any(|dim| dim.bound().is_some()) {
+            let bounds = self.dims().map(|dim| dim.bound().map_or_else(|| "?".to_owned(), |b| b.to_string()));
+            write!(f, ", #stablehlo.bounds<{}>", bounds.collect::<Vec<_>>().join(", "))?;
         }
         f.write_str(">")
     }

@@ -461,7 +461,7 @@ impl Host for Queues {
             *next += 1;
             Scalar::Signed(*next)
         };
-        Ok(types.iter().map(|t| Literal::from_fn(t.dtype, t.dims.clone(), |_| number())).collect())
+        Ok(types.iter().map(|t| Literal::from_fn(t.dtype, t.sizes(), |_| number())).collect())
     }
 
     fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), String> {

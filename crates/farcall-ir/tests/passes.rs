@@ -57,9 +57,7 @@ fn results(module: &Module, numerics: Numerics) -> Option<Vec<Value>> {
     for (n, param) in func.params().iter().enumerate() {
         let Type::Tensor(ty) = func.ty(*param) else { return None };
         let number = |i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64 - 2);
-        inputs.push(Value::Tensor(Literal::from_fn(ty.dtype, ty.dims.clone(), |i| {
-            convert(number(i), ty.dtype)
-        })));
+        inputs.push(Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| convert(number(i), ty.dtype))));
     }
     eval(module, func, &inputs, &NoHost, numerics).ok()
 }

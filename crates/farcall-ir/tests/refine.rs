@@ -1,7 +1,7 @@
 //! Programs with dynamic dimensions, and what they are for inputs of known types.
 
 use expect_test::{Expect, expect};
-use farcall_ir::types::{DYNAMIC, Type};
+use farcall_ir::types::Type;
 use farcall_ir::{DType, Literal, Module, ProgramError, Scalar, Source, TensorType, refine, text, verify};
 
 fn parse(program: &str) -> Module {
@@ -633,10 +633,8 @@ fn programs_of_the_suite() {
         let path = entry.unwrap().path();
         let module = parse(&std::fs::read_to_string(&path).unwrap());
         let entry = module.entry().unwrap();
-        let fill = |t: &TensorType| {
-            let dims: Vec<usize> = t.dims.iter().map(|d| if *d == DYNAMIC { 3 } else { *d }).collect();
-            t.with_dims(dims)
-        };
+        let fill =
+            |t: &TensorType| t.with_sizes(t.dims().map(|dim| dim.size().unwrap_or(3)).collect::<Vec<_>>());
         let inputs: Vec<TensorType> =
             entry.params().iter().filter_map(|p| entry.tensor(*p)).map(fill).collect();
         assert!(entry.params().iter().all(|p| matches!(entry.ty(*p), Type::Tensor(_))));

@@ -64,8 +64,8 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
         let found = bytes.len_bytes();
         return Err(PyValueError::new_err(format!("{found} bytes are no elements of {ty}")));
     }
-    let mut literal =
-        Literal::try_for_overwrite(dtype, ty.dims).map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+    let mut literal = Literal::try_for_overwrite(dtype, ty.shared_sizes())
+        .map_err(|e| PyMemoryError::new_err(e.to_string()))?;
     let elements = literal.bytes_mut();
     bytes.copy_to_slice(py, elements)?;
     if dtype == DType::Pred {

@@ -116,5 +116,5 @@ impl Executable {
 }
 
 fn describe(ty: &TensorType) -> Described {
-    (ty.dtype.name(), ty.dims.to_vec())
+    (ty.dtype.name(), ty.sizes().to_vec())
 }

@@ -359,7 +359,7 @@ impl Executable {
             });
         }
         for (index, (input, ty)) in inputs.iter().zip(wanted).enumerate() {
-            if input.dtype() != ty.dtype || input.dims() != &*ty.dims {
+            if input.dtype() != ty.dtype || input.dims() != ty.sizes() {
                 return Err(RunError::Input {
                     index,
                     name: self.name(index),

@@ -54,7 +54,7 @@ pub enum OpError {
 /// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];
 /// let module = op_program(&op, &types, &farcall_sig::Attrs::new())?;
 /// let executable = Executable::compile(&module, &registry, &CompileOptions::default())?;
-/// let y = executable.run(&types.map(|t| Literal::zeros(t.dtype, t.dims)))?;
+/// let y = executable.run(&types.map(|t| Literal::zeros(t.dtype, t.sizes())))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -84,7 +84,7 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
             return Err(wrong(MismatchKind::Type, "an op takes no quantized tensors"));
         }
         // Sizes that are not known are the largest number.
-        let sizes = ty.dims.iter().map(|d| i64::try_from(*d)).collect::<Result<_, _>>();
+        let sizes = ty.sizes().iter().map(|d| i64::try_from(*d)).collect::<Result<_, _>>();
         dims.push(sizes.map_err(|_| wrong(MismatchKind::Shape, "its sizes must be known"))?);
     }
     let types = operands.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims });

@@ -270,7 +270,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
         Ok(results) => {
             reached.engine = true;
             // A quantized tensor is given as what it is stored as.
-            let shapes = |l: &Literal, ty: &TensorType| (l.dtype(), l.dims()) == (ty.dtype, &*ty.dims);
+            let shapes = |l: &Literal, ty: &TensorType| (l.dtype(), l.dims()) == (ty.dtype, ty.sizes());
             assert!(results.iter().zip(executable.outputs()).all(|(l, ty)| shapes(l, ty)));
         }
         Err(e) => drop(e.to_string()),
@@ -298,7 +298,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
 
 /// Small numbers.
 fn input(ty: &TensorType) -> Option<Literal> {
-    Literal::try_from_fn(ty.dtype, ty.dims.clone(), |i| Scalar::Unsigned((i * 7 % 5) as u64)).ok()
+    Literal::try_from_fn(ty.dtype, ty.sizes(), |i| Scalar::Unsigned((i * 7 % 5) as u64)).ok()
 }
 
 /// An estimate of the elements that a run of a function reads and writes, with loops going round as often as they may.

@@ -17,7 +17,7 @@ fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
     let engine = Executable::compile(&module, &Registry::new(), &CompileOptions::default());
     let engine = engine.map_err(|e| e.to_string()).and_then(|executable| {
         let inputs: Vec<Literal> =
-            executable.inputs().iter().map(|ty| Literal::zeros(ty.dtype, ty.dims.clone())).collect();
+            executable.inputs().iter().map(|ty| Literal::zeros(ty.dtype, ty.sizes())).collect();
         executable.run(&inputs).map_err(|e| e.to_string())
     });
     let evaluator = verify::verify(&module).map_err(|e| e.to_string()).and_then(|()| {
@@ -26,7 +26,7 @@ fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
             .params()
             .iter()
             .filter_map(|p| main.tensor(*p))
-            .map(|ty| Value::Tensor(Literal::zeros(ty.dtype, ty.dims.clone())))
+            .map(|ty| Value::Tensor(Literal::zeros(ty.dtype, ty.sizes())))
             .collect();
         let registry = Registry::new();
         let host = RegistryHost::new(&registry, Denormals::Ieee);

@@ -274,7 +274,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
         let Ok(executable) = Executable::from_plan(plan, &registry) else { continue };
         loaded += 1;
         let inputs: Result<Vec<Literal>, _> =
-            executable.inputs().iter().map(|ty| Literal::try_zeros(ty.dtype, ty.dims.clone())).collect();
+            executable.inputs().iter().map(|ty| Literal::try_zeros(ty.dtype, ty.sizes())).collect();
         let Ok(inputs) = inputs else { continue };
         // A run may be long: it is ended.
         let asked = AtomicUsize::new(0);

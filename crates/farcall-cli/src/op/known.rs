@@ -39,9 +39,9 @@ impl<'s> Known<'s> {
             None if batch > 0 => return,
             None => {}
             Some(_) if self.batch.is_some() => {}
-            Some(_) => self.batch = Some(ty.dims[..batch].to_vec()),
+            Some(_) => self.batch = Some(ty.sizes()[..batch].to_vec()),
         }
-        for (dim, size) in operand.shape.dims.iter().zip(&ty.dims[batch..]) {
+        for (dim, size) in operand.shape.dims.iter().zip(&ty.sizes()[batch..]) {
             if let Dim::Size(Expr::Name(name)) = dim {
                 self.dims.entry(&name.text).or_insert(*size);
             }

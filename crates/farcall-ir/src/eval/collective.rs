@@ -1,6 +1,6 @@
 //! Collectives of one participant: who is alone gets what it gives, in the type of the result.
 
-use super::index::zeros;
+use super::index::{known_sizes, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, elementwise, quantize, tensor};
 use crate::literal::Literal;
@@ -51,7 +51,7 @@ pub(super) fn exchanged(
         Role::Outside => (0..inst.results().len())
             .map(|i| {
                 let ty = m.result_type(inst, i)?;
-                let mut out = zeros(ty.dtype, &ty.dims)?;
+                let mut out = zeros(ty.dtype, known_sizes(&ty)?)?;
                 // What stands for the number zero.
                 if let Some(q) = &ty.quant {
                     let zero = Scalar::Signed(q.zero_points.first().copied().unwrap_or(0));

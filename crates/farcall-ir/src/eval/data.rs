@@ -1,13 +1,13 @@
 //! Operations that move elements without changing them.
 
-use super::index::{for_each, position, strided, strides, zeros};
+use super::index::{for_each, known_sizes, position, strided, strides, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, one, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Pad, Slice};
 use crate::scalar::Scalar;
-use crate::types::DYNAMIC;
+use crate::types::Dim;
 use farcall_sig::DType;
 
 /// `constant`
@@ -19,7 +19,7 @@ pub(super) fn constant(literal: &Literal) -> Result<Vec<Value>, EvalError> {
 /// `iota`
 pub(super) fn iota(m: &Machine<'_>, inst: Inst<'_>, dim: usize) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;
-    one(counting(ty.dtype, &ty.dims, dim)?)
+    one(counting(ty.dtype, known_sizes(&ty)?, dim)?)
 }
 
 /// `dynamic_iota`
@@ -51,7 +51,7 @@ pub(super) fn broadcast_in_dim(
     xs: &[Value],
     dims: &[usize],
 ) -> Result<Vec<Value>, EvalError> {
-    one(broadcast(tensor(xs, 0)?, &m.result_type(inst, 0)?.dims, dims)?)
+    one(broadcast(tensor(xs, 0)?, known_sizes(&m.result_type(inst, 0)?)?, dims)?)
 }
 
 /// `dynamic_broadcast_in_dim`
@@ -82,7 +82,7 @@ fn broadcast(x: &Literal, shape: &[usize], dims: &[usize]) -> Result<Literal, Ev
 
 /// `reshape`
 pub(super) fn reshape(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
-    reshaped(tensor(xs, 0)?, &m.result_type(inst, 0)?.dims)
+    reshaped(tensor(xs, 0)?, known_sizes(&m.result_type(inst, 0)?)?)
 }
 
 /// `dynamic_reshape`
@@ -268,13 +268,12 @@ pub(super) fn set_dimension_size(
     let size = tensor(xs, 1)?.iter().next().map_or(-1, |s| s.as_i64());
     let mut limit = x.dims().to_vec();
     let found = limit.get(dim).copied().unwrap_or(0);
-    let declared = m.result_type(inst, 0)?.dims.get(dim).copied().unwrap_or(found);
-    let fits = usize::try_from(size).ok().filter(|n| *n <= found && (declared == DYNAMIC || declared == *n));
+    let declared = m.result_type(inst, 0)?.get_dim(dim).unwrap_or(Dim::Static(found));
+    let fits = usize::try_from(size).ok().filter(|n| *n <= found && declared.may_be(*n));
     let Some(size) = fits else {
-        let most = if declared == DYNAMIC {
-            format!("at most {found}")
-        } else {
-            format!("{declared}, as is declared")
+        let most = match declared {
+            Dim::Static(size) => format!("{size}, as is declared"),
+            Dim::Dynamic { .. } => format!("at most {found}"),
         };
         return Err(EvalError::new(format!(
             "the size of dimension {dim} can be {most}, but it is set to {size}"

@@ -44,6 +44,11 @@ pub(super) fn try_for_each(
     }
 }
 
+/// The sizes of a declared type; an error where the program leaves one open.
+pub(super) fn known_sizes(ty: &TensorType) -> Result<&[usize], EvalError> {
+    ty.static_sizes().ok_or_else(|| EvalError::new(format!("the shape of {ty} is not known")))
+}
+
 /// A tensor of zeros; an error if it is too large to make.
 pub(super) fn zeros(dtype: DType, dims: &[usize]) -> Result<Literal, EvalError> {
     Literal::try_zeros(dtype, dims)

@@ -345,7 +345,7 @@ impl Value {
             (Value::Tensor(l), Type::Tensor(t)) => {
                 l.dtype() == t.dtype
                     && l.dims().len() == t.rank()
-                    && l.dims().iter().zip(t.dims.iter()).all(|(a, b)| a == b || *b == crate::types::DYNAMIC)
+                    && l.dims().iter().zip(t.dims()).all(|(size, dim)| dim.may_be(*size))
             }
             (Value::Token, Type::Token) => true,
             (Value::Tuple(values), Type::Tuple(types) | Type::Future(types)) => {

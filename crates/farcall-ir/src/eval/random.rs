@@ -11,7 +11,7 @@
 
 use farcall_sig::DType;
 
-use super::index::{for_each, position, strides, zeros};
+use super::index::{for_each, known_sizes, position, strides, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, one, tensor};
 use crate::literal::Literal;
@@ -29,9 +29,10 @@ pub(super) fn rng_bit_generator(
 ) -> Result<Vec<Value>, EvalError> {
     let state = tensor(xs, 0)?;
     let ty = m.result_type(inst, 1)?;
-    let mut random = zeros(ty.dtype, &ty.dims)?;
+    let sizes = known_sizes(&ty)?;
+    let mut random = zeros(ty.dtype, sizes)?;
     let words: Vec<u64> = state.iter().map(|x| x.as_u64()).collect();
-    let Some((bits, new_state)) = generate(algorithm, &words, ty.dtype, &ty.dims) else {
+    let Some((bits, new_state)) = generate(algorithm, &words, ty.dtype, sizes) else {
         return Err(EvalError::new(format!("{} is no state of {}", state.ty(), algorithm.name())));
     };
     let size = ty.dtype.size();

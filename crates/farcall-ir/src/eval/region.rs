@@ -244,5 +244,5 @@ fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>
 
 /// Element type of a value that is a rank 0 tensor and not quantized.
 fn element_type(func: &Func, id: ValueId) -> Option<DType> {
-    func.tensor(id).filter(|t| t.dims.is_empty() && t.quant.is_none()).map(|t| t.dtype)
+    func.tensor(id).filter(|t| t.rank() == 0 && t.quant.is_none()).map(|t| t.dtype)
 }

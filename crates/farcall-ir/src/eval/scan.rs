@@ -1,11 +1,12 @@
 //! `chlo.scan`: a region applied to one slice after the other.
 
-use super::index::zeros;
+use super::index::{known_sizes, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, control, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::Scan;
+use crate::types::Dim;
 
 /// Inputs, then initial values: outputs, then the last values carried.
 pub(super) fn scan<'m>(
@@ -25,11 +26,9 @@ pub(super) fn scan<'m>(
     let mut outputs = Vec::with_capacity(scan.outputs);
     for i in 0..scan.outputs {
         let ty = m.result_type(inst, i)?;
-        let mut dims = ty.dims.to_vec();
-        if let Some(along) = dims.get_mut(scan.dim) {
-            *along = size;
-        }
-        outputs.push(zeros(ty.dtype, &dims)?);
+        let along = |(d, dim)| if d == scan.dim { Dim::Static(size) } else { dim };
+        let ty = ty.with_dims(ty.dims().enumerate().map(along));
+        outputs.push(zeros(ty.dtype, known_sizes(&ty)?)?);
     }
     let mut carried = inits.to_vec();
     for step in 0..size {

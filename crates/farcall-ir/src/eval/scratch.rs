@@ -25,7 +25,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
     let results = || {
         let each = inst.results().iter().filter_map(|r| m.func.tensor(*r));
         // What is open now is checked by whoever finds it out.
-        each.fold(0usize, |n, t| n.saturating_add(if t.is_static() { count(&t.dims) } else { 0 }))
+        each.fold(0usize, |n, t| n.saturating_add(t.static_sizes().map_or(0, count)))
     };
     let elements = match inst.op() {
         // Straight into the results.

@@ -7,14 +7,14 @@ use crate::op::{BatchNorm, Binary, Unary};
 impl Builder<'_> {
     /// One number per feature, at each place of a tensor.
     fn per_feature(&mut self, norm: BatchNorm, x: ValueId, like: ValueId) -> ValueId {
-        let dims = self.ty(like).dims;
-        self.broadcast(x, &[norm.feature], &dims)
+        let ty = self.ty(like);
+        self.broadcast(x, &[norm.feature], ty.sizes())
     }
 
     /// A number at each place of a tensor.
     fn everywhere(&mut self, x: f64, like: ValueId) -> ValueId {
         let ty = self.ty(like);
-        self.splat(x, ty.dtype, &ty.dims)
+        self.splat(x, ty.dtype, ty.sizes())
     }
 
     fn sum_of_feature(&mut self, norm: BatchNorm, x: ValueId) -> ValueId {
@@ -23,8 +23,8 @@ impl Builder<'_> {
     }
 
     fn elements_per_feature(&self, norm: BatchNorm, x: ValueId) -> f64 {
-        let dims = self.ty(x).dims;
-        let others = dims.iter().enumerate().filter(|(d, _)| *d != norm.feature);
+        let ty = self.ty(x);
+        let others = ty.sizes().iter().enumerate().filter(|(d, _)| *d != norm.feature);
         others.map(|(_, size)| *size as f64).product()
     }
 

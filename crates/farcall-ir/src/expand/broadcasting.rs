@@ -2,22 +2,21 @@
 
 use super::builder::Builder;
 use crate::module::ValueId;
-use crate::types::DYNAMIC;
+use crate::types::{Dim, TensorType};
 
 /// The shape of operands together: that of the highest rank, where those of size 1 take the sizes of others.
 /// `dims` says which dimensions those of a lower rank are; without, they are the last ones. `None` if sizes
 /// contradict each other.
-pub(crate) fn result_dims(shapes: &[&[usize]], dims: Option<&[usize]>) -> Option<Vec<usize>> {
-    let rank = shapes.iter().map(|s| s.len()).max()?;
-    let mut result = vec![1; rank];
-    for shape in shapes {
-        for (size, d) in shape.iter().zip(places(shape.len(), rank, dims)) {
-            let known: &mut usize = result.get_mut(d)?;
-            *known = match (*known, *size) {
-                (a, b) if a == b => a,
-                (1, other) | (other, 1) => other,
+pub(crate) fn result_dims(operands: &[&TensorType], dims: Option<&[usize]>) -> Option<Vec<Dim>> {
+    let rank = operands.iter().map(|t| t.rank()).max()?;
+    let mut result = vec![Dim::Static(1); rank];
+    for operand in operands {
+        for (dim, d) in operand.dims().zip(places(operand.rank(), rank, dims)) {
+            let known: &mut Dim = result.get_mut(d)?;
+            *known = match (*known, dim) {
+                (Dim::Static(1), other) | (other, Dim::Static(1)) => other,
                 // What is open is 1 or the size that is known.
-                (DYNAMIC, size) | (size, DYNAMIC) => size,
+                (a, b) if a.may_equal(b) => a.or(b),
                 _ => return None,
             };
         }

@@ -97,15 +97,15 @@ impl<'a> Builder<'a> {
     /// Dimension `i` of the operand becomes dimension `dims[i]` of the result.
     pub(super) fn broadcast(&mut self, x: ValueId, dims: &[usize], to: &[usize]) -> ValueId {
         let ty = self.ty(x);
-        if *ty.dims == *to && dims.iter().copied().eq(0..to.len()) {
+        if ty.sizes() == to && dims.iter().copied().eq(0..to.len()) {
             return x;
         }
-        self.emit(Op::BroadcastInDim { dims: dims.to_vec() }, &[x], ty.with_dims(to))
+        self.emit(Op::BroadcastInDim { dims: dims.to_vec() }, &[x], ty.with_sizes(to))
     }
 
     pub(super) fn reshape(&mut self, x: ValueId, to: &[usize]) -> ValueId {
         let ty = self.ty(x);
-        self.emit(Op::Reshape, &[x], ty.with_dims(to))
+        self.emit(Op::Reshape, &[x], ty.with_sizes(to))
     }
 
     pub(super) fn transpose(&mut self, x: ValueId, permutation: Vec<usize>) -> ValueId {
@@ -113,8 +113,8 @@ impl<'a> Builder<'a> {
             return x;
         }
         let ty = self.ty(x);
-        let dims: Vec<usize> = permutation.iter().map(|d| ty.dims[*d]).collect();
-        self.emit(Op::Transpose { permutation }, &[x], ty.with_dims(dims))
+        let dims: Vec<usize> = permutation.iter().map(|d| ty.sizes()[*d]).collect();
+        self.emit(Op::Transpose { permutation }, &[x], ty.with_sizes(dims))
     }
 
     pub(super) fn iota(&mut self, dtype: DType, dims: &[usize], dim: usize) -> ValueId {
@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
     pub(super) fn pad_last(&mut self, x: ValueId, high: usize) -> ValueId {
         let ty = self.ty(x);
         let zero = self.splat(0.0, ty.dtype, &[]);
-        let mut dims = ty.dims.to_vec();
+        let mut dims = ty.sizes().to_vec();
         let mut pads = vec![0; dims.len()];
         if let (Some(size), Some(pad)) = (dims.last_mut(), pads.last_mut()) {
             *size = size.saturating_add(high);
@@ -133,19 +133,19 @@ impl<'a> Builder<'a> {
         }
         let none = vec![0; dims.len()];
         let pad = Pad { low: none.clone(), high: pads, interior: none };
-        self.emit(Op::Pad(pad), &[x, zero], ty.with_dims(dims))
+        self.emit(Op::Pad(pad), &[x, zero], ty.with_sizes(dims))
     }
 
     /// The first element along the last dimension, which goes.
     pub(super) fn first_of_last(&mut self, x: ValueId) -> ValueId {
         let ty = self.ty(x);
-        let mut limit = ty.dims.to_vec();
+        let mut limit = ty.sizes().to_vec();
         if let Some(size) = limit.last_mut() {
             *size = 1;
         }
         let (rank, dims) = (limit.len(), limit.clone());
         let slice = Slice { start: vec![0; rank], limit, strides: vec![1; rank] };
-        let first = self.emit(Op::Slice(slice), &[x], ty.with_dims(dims.clone()));
+        let first = self.emit(Op::Slice(slice), &[x], ty.with_sizes(dims.clone()));
         self.reshape(first, &dims[..rank - 1])
     }
 
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         }
         let ty = self.ty(x);
         let zero = self.splat(0.0, ty.dtype, &[]);
-        let scalar = || Type::Tensor(ty.with_dims([]));
+        let scalar = || Type::Tensor(ty.with_sizes([]));
         let func = self.at.func();
         let region = func.new_region();
         let args = [(); 2].map(|()| func.add_arg(region, scalar()));
@@ -164,8 +164,8 @@ impl<'a> Builder<'a> {
         let add = inner.unchecked(NewInst::new(Op::Binary(Binary::Add), args), [scalar()]);
         let sum = inner.func().inst(add).results().to_vec();
         inner.unchecked(NewInst::new(Op::Return, sum), []);
-        let kept = (0..ty.rank()).filter(|d| !dims.contains(d)).map(|d| ty.dims[d]);
-        let result = ty.with_dims(kept.collect::<Vec<_>>());
+        let kept = (0..ty.rank()).filter(|d| !dims.contains(d)).map(|d| ty.sizes()[d]);
+        let result = ty.with_sizes(kept.collect::<Vec<_>>());
         let reduce = NewInst::new(Op::Reduce { dims: dims.to_vec() }, [x, zero]).with_regions([region]);
         self.put(reduce, result)
     }

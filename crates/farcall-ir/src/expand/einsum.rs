@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use crate::module::ValueId;
 use crate::op::{DotGeneral, Op};
-use crate::types::{DYNAMIC, TensorType};
+use crate::types::{Dim, TensorType};
 
 /// `ab,bc->ac`: a letter per dimension.
 pub(crate) struct Config {
@@ -51,20 +51,18 @@ impl Config {
         Ok(config)
     }
 
-    /// The size that a letter stands for in operands of these shapes.
+    /// The dimension that a letter stands for in these operands.
     ///
     /// # Errors
     /// Two sizes that contradict each other.
-    pub(crate) fn size(&self, letter: char, shapes: &[&[usize]]) -> Result<usize, [usize; 2]> {
-        let mut known = DYNAMIC;
-        for (list, shape) in self.operands.iter().zip(shapes) {
-            for size in list.iter().zip(*shape).filter(|(l, _)| **l == letter).map(|(_, size)| *size) {
-                match (known, size) {
-                    (DYNAMIC, size) => known = size,
-                    (_, DYNAMIC) => {}
-                    (a, b) if a == b => {}
-                    (a, b) => return Err([a, b]),
+    pub(crate) fn size(&self, letter: char, operands: &[&TensorType]) -> Result<Dim, [Dim; 2]> {
+        let mut known = Dim::UNBOUNDED;
+        for (list, operand) in self.operands.iter().zip(operands) {
+            for (_, dim) in list.iter().zip(operand.dims()).filter(|(l, _)| **l == letter) {
+                if !known.may_equal(dim) {
+                    return Err([known, dim]);
                 }
+                known = known.or(dim);
             }
         }
         Ok(known)
@@ -112,10 +110,10 @@ impl Builder<'_> {
             of.iter().copied().filter(|l| !batch.contains(l) && !contracted.contains(l)).collect()
         };
         let letters = [batch.clone(), free(left), free(right)].concat();
-        let (a, b) = (self.ty(*lhs).dims, self.ty(*rhs).dims);
+        let (a, b) = (self.ty(*lhs), self.ty(*rhs));
         let size = |l: &char| {
             let of = |letters: &[char], dims: &[usize]| Some(dims[letters.iter().position(|m| m == l)?]);
-            of(left, &a).or_else(|| of(right, &b)).unwrap_or(1)
+            of(left, a.sizes()).or_else(|| of(right, b.sizes())).unwrap_or(1)
         };
         let dims: Vec<usize> = letters.iter().map(size).collect();
         let dot = DotGeneral {
@@ -126,7 +124,7 @@ impl Builder<'_> {
             precision: Vec::new(),
             algorithm: None,
         };
-        (self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], result.with_dims(dims)), letters)
+        (self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], result.with_sizes(dims)), letters)
     }
 
     /// An operand of which every letter stands once: a letter that stands twice takes the diagonal.
@@ -137,15 +135,15 @@ impl Builder<'_> {
             let Some((second, first)) = twice else { return (x, letters) };
             // Rows of n elements, of which each begins one element later when they are n + 1 long.
             let others: Vec<usize> = (0..letters.len()).filter(|d| *d != first && *d != second).collect();
-            let rest: Vec<usize> = others.iter().map(|d| self.ty(x).dims[*d]).collect();
-            let n = self.ty(x).dims[first];
+            let rest: Vec<usize> = others.iter().map(|d| self.ty(x).sizes()[*d]).collect();
+            let n = self.ty(x).sizes()[first];
             let with = |tail: &[usize]| [rest.as_slice(), tail].concat();
             x = self.transpose(x, [others.clone(), vec![first, second]].concat());
             // A tensor without elements may be larger than can be counted along its other dimensions.
             let square = n.checked_mul(n).unwrap_or(0);
             x = self.reshape(x, &with(&[square]));
             x = self.pad_last(x, n);
-            x = self.reshape(x, &with(&[n, n.saturating_add(1).min(usize::MAX - 1)]));
+            x = self.reshape(x, &with(&[n, n.saturating_add(1)]));
             x = self.first_of_last(x);
             let letter = letters[first];
             letters = others.iter().map(|d| letters[*d]).chain([letter]).collect();

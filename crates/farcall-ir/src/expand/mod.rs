@@ -88,10 +88,10 @@ impl Builder<'_> {
         Some(match (op, xs) {
             (Derived::Broadcast { sizes }, [x]) => {
                 let dims: Vec<usize> = (sizes.len()..first.rank()).collect();
-                vec![self.broadcast(*x, &dims, &first.dims)]
+                vec![self.broadcast(*x, &dims, first.static_sizes()?)]
             }
             (Derived::Broadcasting(op), xs) => {
-                let xs = self.same_shape(xs, &first.dims, op.dims.as_deref())?;
+                let xs = self.same_shape(xs, first.static_sizes()?, op.dims.as_deref())?;
                 vec![match (op.function, xs.as_slice()) {
                     (Broadcasted::Binary(op), [a, b]) => self.binary(op, *a, *b)?,
                     (Broadcasted::Compare(op), [a, b]) => self.compare(op, *a, *b),
@@ -101,7 +101,7 @@ impl Builder<'_> {
             }
             (Derived::ConstantLike(value), [_]) => {
                 let value = self.constant(Literal::scalar(value.dtype(), value.get(0)));
-                vec![self.broadcast(value, &[], &first.dims)]
+                vec![self.broadcast(value, &[], first.static_sizes()?)]
             }
             (Derived::Dot { precision }, [lhs, rhs]) => {
                 let dot = DotGeneral {

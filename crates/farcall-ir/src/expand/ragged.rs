@@ -17,7 +17,7 @@ impl Builder<'_> {
     ) -> Option<ValueId> {
         let (left, right) = (self.ty(lhs), self.ty(rhs));
         let ragged = *dot.lhs_ragged.first()?;
-        let groups = *self.ty(sizes).dims.last()?;
+        let groups = *self.ty(sizes).sizes().last()?;
         let prefix = dot.prefix(left.rank());
         let (starts, ends) = self.limits(sizes)?;
         // Which elements of an operand belong to which group: a dimension of groups before the others.
@@ -34,12 +34,12 @@ impl Builder<'_> {
         let shifted = |list: &[usize]| -> Vec<usize> { list.iter().map(|d| d + 1).collect() };
         let [lb, lc] = [&dot.lhs_batch, &dot.lhs_contract].map(|l| shifted(l));
         let masked = |b: &mut Self, x: ValueId, mask: ValueId| {
-            let (ty, all) = (b.ty(x), b.ty(mask).dims);
-            let spread = b.broadcast(x, &(1..all.len()).collect::<Vec<_>>(), &all);
-            let zero = b.splat(0.0, ty.dtype, &all);
+            let (dtype, all) = (b.ty(x).dtype, b.ty(mask));
+            let spread = b.broadcast(x, &(1..all.rank()).collect::<Vec<_>>(), all.sizes());
+            let zero = b.splat(0.0, dtype, all.sizes());
             b.select(mask, spread, zero)
         };
-        let mask = members(self, &left.dims, ragged, &prefix)?;
+        let mask = members(self, left.sizes(), ragged, &prefix)?;
         let general = |lhs_batch, rhs_batch, lhs_contract, rhs_contract| {
             let (precision, algorithm) = (dot.precision.clone(), None);
             Op::DotGeneral(DotGeneral {
@@ -72,7 +72,7 @@ impl Builder<'_> {
                     of(&dot.lhs_batch, &dot.rhs_batch).or_else(|| of(&dot.lhs_contract, &dot.rhs_contract))
                 };
                 let twins = prefix.iter().map(twin).collect::<Option<Vec<usize>>>()?;
-                let right_mask = members(self, &right.dims, *dot.rhs_contract.get(place)?, &twins)?;
+                let right_mask = members(self, right.sizes(), *dot.rhs_contract.get(place)?, &twins)?;
                 let (lhs, rhs) = (masked(self, lhs, mask), masked(self, rhs, right_mask));
                 let [rb, rc] = [&dot.rhs_batch, &dot.rhs_contract].map(|l| shifted(l));
                 let first = |list: Vec<usize>| [vec![0], list].concat();
@@ -90,7 +90,7 @@ impl Builder<'_> {
                 // Zeros where no group is: batching dimensions are the first of the result.
                 let along = dot.lhs_batch.iter().position(|d| *d == ragged)?;
                 let before: Vec<usize> = (0..along).collect();
-                let mask = members(self, &result.dims, along, &before)?;
+                let mask = members(self, result.static_sizes()?, along, &before)?;
                 let any = masked(self, product, mask);
                 Some(self.sum(any, &[0]))
             }
@@ -100,8 +100,8 @@ impl Builder<'_> {
     /// Where each group begins and ends.
     fn limits(&mut self, sizes: ValueId) -> Option<(ValueId, ValueId)> {
         let ty = self.ty(sizes);
-        let groups = *ty.dims.last()?;
-        let all = [&ty.dims[..], &[groups]].concat();
+        let groups = *ty.sizes().last()?;
+        let all = [ty.sizes(), &[groups]].concat();
         let rank = ty.rank();
         // Element [i, j] is the size of group i if that is not behind group j.
         let spread = self.broadcast(sizes, &(0..rank).collect::<Vec<_>>(), &all);

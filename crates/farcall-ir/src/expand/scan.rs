@@ -21,14 +21,14 @@ pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> 
 
     let mut b = Builder::before(func, scan);
     if shape.size == 0 {
-        let empty: Vec<ValueId> = shape.outputs.iter().map(|ty| b.splat(0.0, ty.dtype, &ty.dims)).collect();
+        let empty: Vec<ValueId> = shape.outputs.iter().map(|ty| b.splat(0.0, ty.dtype, ty.sizes())).collect();
         return Some([empty, inits].concat());
     }
     // The counter, what is carried, the outputs so far.
     let mut state = vec![b.splat(0.0, DType::S64, &[])];
     state.extend(inits);
     for ty in &shape.outputs {
-        state.push(b.splat(0.0, ty.dtype, &ty.dims));
+        state.push(b.splat(0.0, ty.dtype, ty.sizes()));
     }
     let types: Vec<Type> = state.iter().chain(&captured).map(|v| func.ty(*v).clone()).collect();
     let region = |func: &mut Func| {
@@ -80,7 +80,7 @@ impl Shape {
         let (inputs, inits) = operands.split_at_checked(op.inputs)?;
         let results = plain(inst.results())?;
         let (outputs, carries) = results.split_at_checked(op.outputs)?;
-        let size = inputs.first().map_or(op.size, |t| t.dims.get(op.dim).copied())?;
+        let size = inputs.first().map_or(op.size, |t| t.sizes().get(op.dim).copied())?;
         let returned = plain(body.returned())?;
         let slice = |t: &TensorType| sliced(t, op.dim, None);
         let takes: Vec<TensorType> = inputs.iter().map(slice).chain(inits.iter().cloned()).collect();
@@ -92,11 +92,11 @@ impl Shape {
 
 /// The type of a slice along a dimension, which goes or has another size.
 fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
-    let mut dims = ty.dims.to_vec();
+    let mut dims = ty.sizes().to_vec();
     if dim < dims.len() {
         dims.splice(dim..=dim, size);
     }
-    ty.with_dims(dims)
+    ty.with_sizes(dims)
 }
 
 fn fill_condition(func: &mut Func, scan: InstId, to: RegionId, size: usize, counter: ValueId) {
@@ -134,8 +134,8 @@ fn fill_step(
     for (input, ty) in inputs.iter().zip(&shape.inputs) {
         let one = sliced(ty, shape.op.dim, Some(1));
         let operands: Vec<ValueId> = [*input].into_iter().chain(starts(ty.rank())).collect();
-        let slice = b.emit(Op::DynamicSlice { sizes: one.dims.to_vec() }, &operands, one);
-        given.push(b.reshape(slice, &sliced(ty, shape.op.dim, None).dims));
+        let slice = b.emit(Op::DynamicSlice { sizes: one.sizes().to_vec() }, &operands, one);
+        given.push(b.reshape(slice, sliced(ty, shape.op.dim, None).sizes()));
     }
     given.extend(carried);
     given.extend(captured);
@@ -152,7 +152,7 @@ fn fill_step(
     let (slices, carries) = returned.split_at(shape.op.outputs);
     next.extend(carries);
     for ((output, slice), ty) in outputs.iter().zip(slices).zip(&shape.outputs) {
-        let slice = b.reshape(*slice, &sliced(ty, shape.op.dim, Some(1)).dims);
+        let slice = b.reshape(*slice, sliced(ty, shape.op.dim, Some(1)).sizes());
         let operands: Vec<ValueId> = [*output, slice].into_iter().chain(starts(ty.rank())).collect();
         next.push(b.emit(Op::DynamicUpdateSlice, &operands, ty.clone()));
     }

@@ -28,12 +28,15 @@ impl Builder<'_> {
     ) -> Option<ValueId> {
         let (operand, indices) = (self.ty(x), self.ty(index));
         let (dim, batch) = axes(dim, batch_dims, operand.rank(), indices.rank())?;
-        if operand.elements() == Some(0) && result.is_static() {
+        if operand.elements() == Some(0)
+            && let Some(sizes) = result.static_sizes()
+        {
             // There is nothing to look up, not even what an index that is too large would become.
-            let zeros = Literal::zeros(result.dtype, result.dims.clone());
+            // They may be more than fit into memory.
+            let zeros = Literal::splat_of(result.dtype, sizes.into(), [0; 16]).ok()?;
             return Some(self.emit(Op::Constant(zeros), &[], result.clone()));
         }
-        let mut slice_sizes = operand.dims.to_vec();
+        let mut slice_sizes = operand.sizes().to_vec();
         slice_sizes[..batch].fill(1);
         slice_sizes[dim] = 1;
         let behind = dim + indices.rank() - batch;

@@ -10,7 +10,7 @@ use crate::infer::shape::{narrow, wide};
 use crate::literal::Literal;
 use crate::op::Class;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter};
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 /// The specification's names for what must hold of groups.
 struct GroupCodes {
@@ -89,9 +89,9 @@ pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<Vec<Type>> {
             return None;
         }
         // all_gather_c6
-        let mut dims = operand.dims.to_vec();
-        dims[op.dim] = match size {
-            Some(size) if dims[op.dim] != DYNAMIC => narrow(wide(dims[op.dim]) * wide(size)),
+        let mut dims: Vec<Dim> = operand.dims().collect();
+        dims[op.dim] = match (size, dims[op.dim].size()) {
+            (Some(size), Some(part)) => Dim::Static(narrow(wide(part) * wide(size))),
             _ => gathered(cx, i, operand, op.dim),
         };
         types.push(operand.with_dims(dims).into());
@@ -100,15 +100,20 @@ pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<Vec<Type>> {
 }
 
 /// Size of the joined dimension as the result says it, which must be a multiple of the operand's.
-fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> usize {
+fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> Dim {
     let result = cx.inst.results().get(i).and_then(|r| cx.func.tensor(*r));
-    let Some(found) = result.and_then(|r| r.dims.get(dim)).copied() else { return DYNAMIC };
-    let part = operand.dims[dim];
-    let fits = part == DYNAMIC || found == DYNAMIC || found.checked_rem(part).unwrap_or(found) == 0;
-    cx.check(fits, "all_gather_c6", || {
+    let Some(found) = result.and_then(|r| r.get_dim(dim)) else { return Dim::UNBOUNDED };
+    let part = operand.dim(dim);
+    cx.check(divides(part, found), "all_gather_c6", || {
         format!("dimension {dim} of result {i} must be a multiple of {part}, found {found}")
     });
     found
+}
+
+/// False if both sizes are known and `whole` is no multiple of `part`.
+fn divides(part: Dim, whole: Dim) -> bool {
+    let (Some(part), Some(whole)) = (part.size(), whole.size()) else { return true };
+    whole.checked_rem(part).unwrap_or(whole) == 0
 }
 
 pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<Vec<Type>> {
@@ -129,9 +134,9 @@ pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<Vec<Type>> 
 
 /// The operand's shape with elements of the type that the region combines.
 fn reduced(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType) -> Option<TensorType> {
-    let init = operand.with_dims([]);
+    let init = operand.with_sizes([]);
     let accumulators = reducer(cx, 0, [code; 2], &[operand], &[&init])?;
-    Some(accumulators[0].with_dims(operand.dims.clone()))
+    Some(accumulators[0].with_dims_of(operand))
 }
 
 pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Vec<Type>> {
@@ -151,25 +156,23 @@ pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Vec<
         return None;
     }
     let result = cx.declared(0)?;
-    let (from, to) = (operand.dims[op.dim], result.dims.get(op.dim).copied().unwrap_or(DYNAMIC));
-    let size = group_size(&op.groups, columns).filter(|_| from != DYNAMIC);
+    let (from, to) = (operand.dim(op.dim), result.get_dim(op.dim).unwrap_or(Dim::UNBOUNDED));
     // reduce_scatter_c1, reduce_scatter_c8
-    let part = match size {
-        Some(size) => {
+    let part = match (group_size(&op.groups, columns), from.size()) {
+        (Some(size), Some(from)) => {
             cx.check(from.checked_rem(size) == Some(0), "reduce_scatter_c1", || {
                 format!("dimension {} of {operand} must be a multiple of {size}", op.dim)
             });
-            from.checked_div(size).unwrap_or(0)
+            Dim::Static(from.checked_div(size).unwrap_or(0))
         }
-        None => {
-            let fits = from == DYNAMIC || to == DYNAMIC || from.checked_rem(to).unwrap_or(from) == 0;
-            cx.check(fits, "reduce_scatter_c8", || {
+        _ => {
+            cx.check(divides(to, from), "reduce_scatter_c8", || {
                 format!("dimension {} of {operand} must be a multiple of the result's, {to}", op.dim)
             });
             to
         }
     };
-    let mut dims = whole.dims.to_vec();
+    let mut dims: Vec<Dim> = whole.dims().collect();
     dims[op.dim] = part;
     Some(vec![whole.with_dims(dims).into()])
 }
@@ -197,19 +200,15 @@ pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<Vec<Type>> {
             return None;
         }
         // all_to_all_c2
-        let mut dims = operand.dims.to_vec();
+        let mut dims: Vec<Dim> = operand.dims().collect();
         let from = dims[op.split_dim];
-        cx.check(from == DYNAMIC || from.is_multiple_of(count), "all_to_all_c2", || {
+        cx.check(from.size().is_none_or(|from| from.is_multiple_of(count)), "all_to_all_c2", || {
             format!("dimension {} of {operand} must be a multiple of {count}", op.split_dim)
         });
         // all_to_all_c9
         if op.split_dim != op.concat_dim {
-            if from != DYNAMIC {
-                dims[op.split_dim] = from / count;
-            }
-            if dims[op.concat_dim] != DYNAMIC {
-                dims[op.concat_dim] = narrow(wide(dims[op.concat_dim]) * wide(count));
-            }
+            dims[op.split_dim] = from.map(|n| n / count);
+            dims[op.concat_dim] = dims[op.concat_dim].map(|n| narrow(wide(n) * wide(count)));
         }
         types.push(operand.with_dims(dims).into());
     }

@@ -2,10 +2,10 @@
 
 use crate::attr::Attr;
 use crate::infer::cx::Cx;
-use crate::infer::shape::{WindowDim, compatible_elements, same_dim};
+use crate::infer::shape::{WindowDim, compatible_elements};
 use crate::op::Class;
 use crate::op::{Convolution, DotGeneral, Precision};
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<Vec<Type>> {
     let (lhs, rhs) = (cx.t(0), cx.t(1));
@@ -52,21 +52,17 @@ pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<Vec<Type>>
     let pairs = [("dot_general_c9", "batching", lb, rb), ("dot_general_c10", "contracting", lc, rc)];
     for (code, name, left, right) in pairs {
         for (l, r) in left.iter().zip(right) {
-            cx.check(same_dim(lhs.dims[*l], rhs.dims[*r]), code, || {
+            cx.check(lhs.dim(*l).may_equal(rhs.dim(*r)), code, || {
                 format!("{name} dimension {l} of lhs, {lhs}, and {r} of rhs, {rhs}, must have the same size")
             });
         }
     }
     // dot_general_c12
-    let free = |t: &TensorType, batch: &[usize], contract: &[usize]| -> Vec<usize> {
+    let free = |t: &TensorType, batch: &[usize], contract: &[usize]| -> Vec<Dim> {
         let free = (0..t.rank()).filter(|d| !batch.contains(d) && !contract.contains(d));
-        free.map(|d| t.dims[d]).collect()
+        free.map(|d| t.dim(d)).collect()
     };
-    let batch = lb.iter().zip(rb).map(|(l, r)| match lhs.dims[*l] {
-        DYNAMIC => rhs.dims[*r],
-        known => known,
-    });
-    let mut dims: Vec<usize> = batch.collect();
+    let mut dims: Vec<Dim> = lb.iter().zip(rb).map(|(l, r)| lhs.dim(*l).or(rhs.dim(*r))).collect();
     dims.extend(free(lhs, lb, lc));
     dims.extend(free(rhs, rb, rc));
     Some(vec![declared.with_dims(dims).into()])
@@ -131,10 +127,9 @@ pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> O
     features(cx, op, lhs, rhs, dynamic);
     // convolution_c25, convolution_c26
     let dims = &op.dims;
-    let mut result = vec![DYNAMIC; rank];
-    let batch = lhs.dims[dims.input_batch];
-    result[dims.output_batch] = if batch == DYNAMIC { DYNAMIC } else { batch / op.batch_group_count.max(1) };
-    result[dims.output_feature] = rhs.dims[dims.kernel_output_feature];
+    let mut result = vec![Dim::UNBOUNDED; rank];
+    result[dims.output_batch] = lhs.dim(dims.input_batch).map(|batch| batch / op.batch_group_count.max(1));
+    result[dims.output_feature] = rhs.dim(dims.kernel_output_feature);
     let constant = if dynamic { cx.constant(2) } else { None };
     for i in 0..rank - 2 {
         let padding = if dynamic {
@@ -144,13 +139,13 @@ pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> O
         };
         let Some(padding) = padding else { continue };
         let window = WindowDim {
-            size: rhs.dims[dims.kernel_spatial[i]],
+            size: rhs.dim(dims.kernel_spatial[i]),
             stride: op.strides[i],
             padding,
             base_dilation: op.lhs_dilation[i],
             dilation: op.rhs_dilation[i],
         };
-        result[dims.output_spatial[i]] = window.count(lhs.dims[dims.input_spatial[i]]);
+        result[dims.output_spatial[i]] = window.count(lhs.dim(dims.input_spatial[i]));
     }
     Some(vec![declared.with_dims(result).into()])
 }
@@ -179,8 +174,8 @@ fn window_lists(cx: &mut Cx<'_>, op: &Convolution, spatial: usize, dynamic: bool
         let padding = cx.t(2);
         let fits = padding.rank() == 2
             && Class::INT.has(padding)
-            && same_dim(padding.dims[0], spatial)
-            && same_dim(padding.dims[1], 2);
+            && padding.dim(0).may_be(spatial)
+            && padding.dim(1).may_be(2);
         ok &= cx.check(fits, "dynamic_conv_c4", || {
             format!("padding must be an integer tensor of shape [{spatial}, 2], found {padding}")
         });
@@ -241,10 +236,10 @@ fn features(cx: &mut Cx<'_>, op: &Convolution, lhs: &TensorType, rhs: &TensorTyp
     cx.check(features == 1 || batches == 1, either!(dynamic, "c23"), || {
         format!("one of feature_group_count and batch_group_count must be 1, found {features} and {batches}")
     });
-    let batch = lhs.dims[op.dims.input_batch];
-    let input = lhs.dims[op.dims.input_feature];
-    let kernel_in = rhs.dims[op.dims.kernel_input_feature];
-    let kernel_out = rhs.dims[op.dims.kernel_output_feature];
+    let batch = lhs.dim(op.dims.input_batch);
+    let input = lhs.dim(op.dims.input_feature);
+    let kernel_in = rhs.dim(op.dims.kernel_input_feature);
+    let kernel_out = rhs.dim(op.dims.kernel_output_feature);
     // convolution_c10, convolution_c11, convolution_c15, convolution_c16
     let multiples = [
         (either!(dynamic, "c10"), "input batch dimension", batch, "batch_group_count", batches),
@@ -265,13 +260,13 @@ fn features(cx: &mut Cx<'_>, op: &Convolution, lhs: &TensorType, rhs: &TensorTyp
         ),
     ];
     for (code, name, size, groups_name, groups) in multiples {
-        cx.check(size == DYNAMIC || size.is_multiple_of(groups), code, || {
+        cx.check(size.size().is_none_or(|size| size.is_multiple_of(groups)), code, || {
             format!("{name} must be a multiple of {groups_name}, found {size} and {groups}")
         });
     }
     // convolution_c14
-    if input != DYNAMIC {
-        cx.check(same_dim(input / features, kernel_in), either!(dynamic, "c14"), || {
+    if let Dim::Static(input) = input {
+        cx.check(kernel_in.may_be(input / features), either!(dynamic, "c14"), || {
             format!(
                 "kernel input feature dimension must be {input} / {features} (input features by groups), \
                  found {kernel_in}"

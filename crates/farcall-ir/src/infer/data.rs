@@ -3,16 +3,17 @@
 use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
-use crate::infer::shape::{compatible_elements, narrow, same_dim, wide};
+use crate::infer::shape::{compatible_elements, narrow, wide};
 use crate::literal::Literal;
 use crate::op::Class;
 use crate::op::{Pad, Slice};
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 pub(super) fn constant(cx: &mut Cx<'_>, value: &Literal) -> Option<Vec<Type>> {
     let declared = cx.declared(0)?;
     // constant_c1. The elements of a quantized constant are the stored integers.
-    let ty = TensorType { dtype: value.dtype(), dims: value.dims().into(), ..declared.clone() };
+    let mut ty = declared.with_sizes(value.dims());
+    ty.dtype = value.dtype();
     Some(vec![ty.into()])
 }
 
@@ -45,16 +46,17 @@ fn output_shape(cx: &mut Cx<'_>, i_code: &'static str, c_code: &'static str, i: 
         return;
     }
     let rank = result.rank();
-    if !cx.check(same_dim(shape.dims[0], rank), c_code, || {
+    if !cx.check(shape.dim(0).may_be(rank), c_code, || {
         format!("output shape must have one element per dimension of {result}, found {shape}")
     }) {
         return;
     }
     if let Some(sizes) = cx.constant(i) {
         let fits = sizes.len() == rank
-            && sizes.iter().zip(result.dims.iter()).all(|(size, dim)| {
-                usize::try_from(*size).is_ok_and(|size| same_dim(size, *dim) || *dim == DYNAMIC)
-            });
+            && sizes
+                .iter()
+                .zip(result.dims())
+                .all(|(size, dim)| usize::try_from(*size).is_ok_and(|size| dim.may_be(size)));
         cx.check(fits, c_code, || format!("output shape {sizes:?} does not fit the result, {result}"));
     }
 }
@@ -88,13 +90,17 @@ pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>, dims: &[usize], dynamic: bool) -
     // broadcast_in_dim_c5, dynamic_broadcast_in_dim_c5
     if complete && valid {
         for (d, to) in dims.iter().enumerate() {
-            let (from, into) = (operand.dims[d], declared.dims[*to]);
-            cx.check(from == 1 || same_dim(from, into), either!(dynamic, "broadcast_in_dim", "_c5"), || {
-                format!(
-                    "dimension {d} of {operand} must be 1 or the size of dimension {to} of {declared}, \
+            let (from, into) = (operand.dim(d), declared.dim(*to));
+            cx.check(
+                from == Dim::Static(1) || from.may_equal(into),
+                either!(dynamic, "broadcast_in_dim", "_c5"),
+                || {
+                    format!(
+                        "dimension {d} of {operand} must be 1 or the size of dimension {to} of {declared}, \
                      found {from}"
-                )
-            });
+                    )
+                },
+            );
         }
     }
     if dynamic {
@@ -102,7 +108,7 @@ pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>, dims: &[usize], dynamic: bool) -
         output_shape(cx, "dynamic_broadcast_in_dim_i2", "dynamic_broadcast_in_dim_c7", 1, declared);
     }
     // broadcast_in_dim_c1, dynamic_broadcast_in_dim_c1
-    Some(vec![operand.with_dims(declared.dims.clone()).into()])
+    Some(vec![operand.with_dims_of(declared).into()])
 }
 
 pub(super) fn reshape(cx: &mut Cx<'_>, dynamic: bool) -> Option<Vec<Type>> {
@@ -119,7 +125,7 @@ pub(super) fn reshape(cx: &mut Cx<'_>, dynamic: bool) -> Option<Vec<Type>> {
         output_shape(cx, "dynamic_reshape_i2", "dynamic_reshape_c4", 1, declared);
     }
     // reshape_c1, dynamic_reshape_c1
-    Some(vec![operand.with_dims(declared.dims.clone()).into()])
+    Some(vec![operand.with_dims_of(declared).into()])
 }
 
 pub(super) fn transpose(cx: &mut Cx<'_>, permutation: &[usize]) -> Option<Vec<Type>> {
@@ -132,10 +138,7 @@ pub(super) fn transpose(cx: &mut Cx<'_>, permutation: &[usize]) -> Option<Vec<Ty
         format!("permutation must hold each of [0, {rank}) once, found {permutation:?}")
     });
     // transpose_c1, transpose_c3
-    ok.then(|| {
-        let dims: Vec<usize> = permutation.iter().map(|d| operand.dims[*d]).collect();
-        vec![operand.with_dims(dims).into()]
-    })
+    ok.then(|| vec![operand.with_dims(permutation.iter().map(|d| operand.dim(*d))).into()])
 }
 
 pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<Vec<Type>> {
@@ -154,15 +157,15 @@ pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<Vec<Type>> {
     }
     // slice_c3
     let mut dims = Vec::new();
-    for (d, size) in operand.dims.iter().enumerate() {
+    for (d, dim) in operand.dims().enumerate() {
         let (start, limit) = (op.start[d], op.limit[d]);
-        cx.check(start <= limit && (*size == DYNAMIC || limit <= *size), "slice_c3", || {
+        cx.check(start <= limit && dim.size().is_none_or(|size| limit <= size), "slice_c3", || {
             format!("start {start} and limit {limit} must be in order and within dimension {d} of {operand}")
         });
         dims.push(limit.saturating_sub(start).div_ceil(op.strides[d]));
     }
     // slice_c1, slice_c5
-    Some(vec![operand.with_dims(dims).into()])
+    Some(vec![operand.with_sizes(dims).into()])
 }
 
 pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
@@ -180,7 +183,7 @@ pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
     if !cx.in_range("concatenate_c4", "dimension", &[dim], first.rank()) {
         return None;
     }
-    let mut dims = first.dims.to_vec();
+    let mut dims: Vec<Dim> = first.dims().collect();
     for (i, input) in rest.iter().enumerate() {
         // concatenate_c1
         cx.check(compatible_elements(first, input), "concatenate_c1", || {
@@ -188,7 +191,7 @@ pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
         });
         // concatenate_c2
         let agree = input.rank() == first.rank()
-            && (0..first.rank()).all(|d| d == dim || same_dim(first.dims[d], input.dims[d]));
+            && (0..first.rank()).all(|d| d == dim || first.dim(d).may_equal(input.dim(d)));
         if !cx.check(agree, "concatenate_c2", || {
             format!(
                 "inputs must have the same shape but for dimension {dim}, found {first} and (input {}) \
@@ -199,18 +202,11 @@ pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
             return None;
         }
         // concatenate_c6
-        for (d, size) in dims.iter_mut().enumerate() {
-            let other = input.dims[d];
-            *size = match (*size, other) {
-                (a, b) if d != dim => {
-                    if a == DYNAMIC {
-                        b
-                    } else {
-                        a
-                    }
-                }
-                (DYNAMIC, _) | (_, DYNAMIC) => DYNAMIC,
-                (a, b) => narrow(wide(a) + wide(b)),
+        for (d, (known, other)) in dims.iter_mut().zip(input.dims()).enumerate() {
+            *known = match (*known, other) {
+                (a, b) if d != dim => a.or(b),
+                (Dim::Static(a), Dim::Static(b)) => Dim::Static(narrow(wide(a) + wide(b))),
+                (Dim::Dynamic { .. }, _) | (_, Dim::Dynamic { .. }) => Dim::UNBOUNDED,
             };
         }
     }
@@ -244,21 +240,19 @@ pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<Vec<Type>> {
     }
     // pad_c4
     let mut dims = Vec::new();
-    for (d, size) in operand.dims.iter().enumerate() {
-        let padded = padded(*size, op.low[d], op.high[d], op.interior[d]);
+    for (d, dim) in operand.dims().enumerate() {
+        let padded = padded(dim, op.low[d], op.high[d], op.interior[d]);
         cx.check(padded.is_none_or(|p| p >= 0), "pad_c4", || {
             format!("dimension {d} of {operand} cannot be cut down to less than nothing")
         });
-        dims.push(padded.map_or(DYNAMIC, narrow));
+        dims.push(padded.map_or(Dim::UNBOUNDED, |p| Dim::Static(narrow(p))));
     }
     Some(vec![operand.with_dims(dims).into()])
 }
 
 /// Size of a dimension with padding; `None` if it is dynamic.
-fn padded(size: usize, low: i64, high: i64, interior: i64) -> Option<i128> {
-    if size == DYNAMIC {
-        return None;
-    }
+fn padded(dim: Dim, low: i64, high: i64, interior: i64) -> Option<i128> {
+    let size = dim.size()?;
     let between = wide(size.saturating_sub(1)).saturating_mul(i128::from(interior));
     Some(between.saturating_add(wide(size) + i128::from(low) + i128::from(high)))
 }
@@ -285,7 +279,7 @@ pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         let list = cx.t(2 + i);
         complete &= vector(cx, code, name, list);
         complete &= list.rank() != 1
-            || cx.check(same_dim(list.dims[0], operand.rank()), "dynamic_pad_c2", || {
+            || cx.check(list.dim(0).may_be(operand.rank()), "dynamic_pad_c2", || {
                 format!("{name} must have one element per dimension of {operand}, found {list}")
             });
     }
@@ -306,11 +300,11 @@ pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         return None;
     }
     // dynamic_pad_c4
-    let mut dims = declared.dims.to_vec();
+    let mut dims: Vec<Dim> = declared.dims().collect();
     if let (Some(low), Some(high), Some(interior)) = (cx.constant(2), cx.constant(3), interior) {
-        let lists = low.iter().zip(&high).zip(&interior).zip(operand.dims.iter());
+        let lists = low.iter().zip(&high).zip(&interior).zip(operand.dims());
         for (dim, (((low, high), interior), size)) in dims.iter_mut().zip(lists) {
-            *dim = padded(*size, *low, *high, *interior).map_or(*dim, narrow);
+            *dim = padded(size, *low, *high, *interior).map_or(*dim, |p| Dim::Static(narrow(p)));
         }
     }
     Some(vec![operand.with_dims(dims).into()])
@@ -345,20 +339,18 @@ pub(super) fn set_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type
     cx.check(*size == TensorType::scalar(DType::S32), "set_dimension_size_c2", || {
         format!("size must be tensor<i32>, found {size}")
     });
-    let mut dims = operand.dims.to_vec();
-    let mut bounds = operand.bounds.as_deref().map_or_else(|| vec![DYNAMIC; dims.len()], <[usize]>::to_vec);
+    let mut dims: Vec<Dim> = operand.dims().collect();
     let known = cx.constant(1).and_then(|size| size.first().copied());
-    let limit = if dims[dim] == DYNAMIC { bounds[dim] } else { dims[dim] };
+    let limit = dims[dim].size().or(dims[dim].bound());
     // set_dimension_size_c3
-    cx.check(
-        known.is_none_or(|n| n >= 0 && (limit == DYNAMIC || wide(limit) >= i128::from(n))),
-        "set_dimension_size_c3",
-        || format!("size must be in [0, {limit}], found {}", known.unwrap_or_default()),
-    );
-    (dims[dim], bounds[dim]) = match known {
-        Some(size) => (narrow(i128::from(size)), DYNAMIC),
-        None => (DYNAMIC, limit),
+    let fits = |n: i64| n >= 0 && limit.is_none_or(|limit| wide(limit) >= i128::from(n));
+    cx.check(known.is_none_or(fits), "set_dimension_size_c3", || {
+        let most = limit.map_or(Dim::UNBOUNDED, Dim::Static);
+        format!("size must be in [0, {most}], found {}", known.unwrap_or_default())
+    });
+    dims[dim] = match known {
+        Some(size) => Dim::Static(narrow(i128::from(size))),
+        None => Dim::Dynamic { bound: limit },
     };
-    let bounds = bounds.iter().any(|b| *b != DYNAMIC).then(|| bounds.into());
-    Some(vec![TensorType { dims: dims.into(), bounds, ..operand.clone() }.into()])
+    Some(vec![operand.with_dims(dims).into()])
 }

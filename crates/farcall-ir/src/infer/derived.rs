@@ -5,11 +5,11 @@ use farcall_sig::DType;
 
 use crate::expand::{EinsumConfig, broadcast_dims, index_select_axes};
 use crate::infer::cx::Cx;
-use crate::infer::shape::{compatible_dims, compatible_elements, same_dim, same_dims};
+use crate::infer::shape::{compatible_dims, compatible_elements, same_dims};
 use crate::literal::Literal;
 use crate::op::derived::Ragged;
 use crate::op::{BatchNorm, Broadcasted, Broadcasting, Class, Derived, RaggedDot};
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 pub(super) fn derived(cx: &mut Cx<'_>, op: &Derived) -> Option<Vec<Type>> {
     let one = |ty: TensorType| vec![Type::Tensor(ty)];
@@ -17,7 +17,7 @@ pub(super) fn derived(cx: &mut Cx<'_>, op: &Derived) -> Option<Vec<Type>> {
         Derived::Broadcast { sizes } => {
             // broadcast_c1
             let operand = cx.t(0);
-            Some(one(operand.with_dims([sizes, &*operand.dims].concat())))
+            Some(one(operand.with_dims(sizes.iter().map(|size| Dim::Static(*size)).chain(operand.dims()))))
         }
         Derived::Broadcasting(op) => broadcasting(cx, op).map(one),
         Derived::ConstantLike(value) => constant_like(cx, value).map(one),
@@ -66,7 +66,7 @@ fn broadcasting(cx: &mut Cx<'_>, op: &Broadcasting) -> Option<TensorType> {
     Some(element.with_dims(shape))
 }
 
-fn broadcast_shape(cx: &mut Cx<'_>, op: &Broadcasting, operands: &[&TensorType]) -> Option<Vec<usize>> {
+fn broadcast_shape(cx: &mut Cx<'_>, op: &Broadcasting, operands: &[&TensorType]) -> Option<Vec<Dim>> {
     let ranks = || operands.iter().map(|t| t.rank());
     let (low, high) = (ranks().min()?, ranks().max()?);
     if let Some(dims) = &op.dims {
@@ -92,8 +92,7 @@ fn broadcast_shape(cx: &mut Cx<'_>, op: &Broadcasting, operands: &[&TensorType])
             return None;
         }
     }
-    let shapes: Vec<&[usize]> = operands.iter().map(|t| &*t.dims).collect();
-    let shape = broadcast_dims(&shapes, op.dims.as_deref());
+    let shape = broadcast_dims(operands, op.dims.as_deref());
     // chlo_broadcast_c4
     cx.check(shape.is_some(), "chlo_broadcast_c4", || {
         let operands: Vec<String> = operands.iter().map(ToString::to_string).collect();
@@ -124,8 +123,8 @@ fn dot(cx: &mut Cx<'_>) -> Option<TensorType> {
         }
     }
     // dot_c2
-    let (last, free) = lhs.dims.split_last()?;
-    cx.check(same_dim(*last, rhs.dims[0]), "dot_c2", || {
+    let free = lhs.rank() - 1;
+    cx.check(lhs.dim(free).may_equal(rhs.dim(0)), "dot_c2", || {
         format!("the last dimension of lhs, {lhs}, must have the size of the first of rhs, {rhs}")
     });
     // dot_c3
@@ -133,7 +132,7 @@ fn dot(cx: &mut Cx<'_>) -> Option<TensorType> {
     cx.check(quantized || lhs.dtype.is_complex() == rhs.dtype.is_complex(), "dot_c3", || {
         format!("lhs and rhs must have the same element type, found {lhs} and {rhs}")
     });
-    Some(declared.with_dims([free, &rhs.dims[1..]].concat()))
+    Some(declared.with_dims(lhs.dims().take(free).chain(rhs.dims().skip(1))))
 }
 
 fn einsum(cx: &mut Cx<'_>, config: &str, wrong: &'static str, sizes: &'static str) -> Option<TensorType> {
@@ -155,18 +154,14 @@ fn einsum(cx: &mut Cx<'_>, config: &str, wrong: &'static str, sizes: &'static st
         }
     }
     // einsum_c2, unary_einsum_c2
-    let shapes: Vec<&[usize]> = operands.iter().map(|t| &*t.dims).collect();
-    let mut dims = Vec::new();
     for letter in config.operands.iter().flatten() {
-        if let Err([a, b]) = config.size(*letter, &shapes) {
+        if let Err([a, b]) = config.size(*letter, &operands) {
             cx.fail(sizes, format!("dimension {letter} must have one size, found {a} and {b}"));
             return None;
         }
     }
-    for letter in &config.result {
-        dims.push(config.size(*letter, &shapes).unwrap_or(DYNAMIC));
-    }
-    Some(declared.with_dims(dims))
+    let size = |letter: &char| config.size(*letter, &operands).unwrap_or(Dim::UNBOUNDED);
+    Some(declared.with_dims(config.result.iter().map(size)))
 }
 
 fn index_select(cx: &mut Cx<'_>, dim: i64, batch_dims: i64) -> Option<TensorType> {
@@ -183,11 +178,13 @@ fn index_select(cx: &mut Cx<'_>, dim: i64, batch_dims: i64) -> Option<TensorType
         return None;
     };
     // torch_index_select_c2
-    cx.check(same_dims(&operand.dims[..batch], &index.dims[..batch]), "torch_index_select_c2", || {
-        format!("the first {batch} dimensions of {operand} and {index} must have the same sizes")
-    });
-    let dims = [&operand.dims[..dim], &index.dims[batch..], &operand.dims[dim + 1..]].concat();
-    Some(operand.with_dims(dims))
+    cx.check(
+        same_dims(operand.dims().take(batch), index.dims().take(batch)),
+        "torch_index_select_c2",
+        || format!("the first {batch} dimensions of {operand} and {index} must have the same sizes"),
+    );
+    let (before, behind) = (operand.dims().take(dim), operand.dims().skip(dim + 1));
+    Some(operand.with_dims(before.chain(index.dims().skip(batch)).chain(behind)))
 }
 
 /// The specification's names for what must hold of the operands of batch normalization.
@@ -201,14 +198,14 @@ struct NormCodes {
 }
 
 /// Checks what batch normalization is done on. Gives the size of the dimension of features.
-fn batch_norm(cx: &mut Cx<'_>, norm: BatchNorm, codes: &NormCodes) -> Option<usize> {
+fn batch_norm(cx: &mut Cx<'_>, norm: BatchNorm, codes: &NormCodes) -> Option<Dim> {
     let operand = cx.t(0);
     let allowed = Class::FLOAT | Class::QUANT;
     cx.class(codes.operand, "operand", operand, allowed);
     if !cx.in_range(codes.feature, "feature_index", &[norm.feature], operand.rank()) {
         return None;
     }
-    let size = operand.dims[norm.feature];
+    let size = operand.dim(norm.feature);
     for (i, name, kind, code) in codes.features {
         let ty = cx.t(*i);
         if !cx.check(ty.rank() == 1 && allowed.has(ty), kind, || {
@@ -216,7 +213,7 @@ fn batch_norm(cx: &mut Cx<'_>, norm: BatchNorm, codes: &NormCodes) -> Option<usi
         }) {
             continue;
         }
-        cx.check(same_dim(ty.dims[0], size), code, || {
+        cx.check(ty.dim(0).may_equal(size), code, || {
             format!("{name} must have the size of dimension {} of {operand}, found {ty}", norm.feature)
         });
         cx.check(compatible_elements(ty, operand), codes.element, || {
@@ -297,33 +294,34 @@ fn ragged_dot(cx: &mut Cx<'_>, dot: &RaggedDot) -> Option<TensorType> {
     // chlo_ragged_dot_c6
     let pairs = [(&dot.lhs_batch, &dot.rhs_batch), (&dot.lhs_contract, &dot.rhs_contract)];
     for (l, r) in pairs.iter().flat_map(|(l, r)| l.iter().zip(r.iter())) {
-        cx.check(same_dim(lhs.dims[*l], rhs.dims[*r]), "chlo_ragged_dot_c6", || {
+        cx.check(lhs.dim(*l).may_equal(rhs.dim(*r)), "chlo_ragged_dot_c6", || {
             format!("dimension {l} of lhs, {lhs}, and {r} of rhs, {rhs}, must have the same size")
         });
     }
     // chlo_ragged_dot_c7
-    let prefix: Vec<usize> = dot.prefix(lhs.rank()).iter().map(|d| lhs.dims[*d]).collect();
-    let Some((groups, outer)) = sizes.dims.split_last() else {
+    let prefix: Vec<Dim> = dot.prefix(lhs.rank()).iter().map(|d| lhs.dim(*d)).collect();
+    let Some((groups, outer)) = sizes.rank().checked_sub(1).map(|n| (sizes.dim(n), sizes.dims().take(n)))
+    else {
         cx.fail("chlo_ragged_dot_c7", format!("group_sizes must have rank 1 at least, found {sizes}"));
         return None;
     };
-    cx.check(outer.is_empty() || same_dims(outer, &prefix), "chlo_ragged_dot_c7", || {
+    cx.check(outer.len() == 0 || same_dims(outer, prefix.iter().copied()), "chlo_ragged_dot_c7", || {
         format!(
             "group_sizes must have rank 1 or the dimensions {prefix:?} before that of groups, found {sizes}"
         )
     });
     // chlo_ragged_dot_c8
     if let [group] = dot.rhs_group.as_slice() {
-        cx.check(same_dim(rhs.dims[*group], *groups), "chlo_ragged_dot_c8", || {
+        cx.check(rhs.dim(*group).may_equal(groups), "chlo_ragged_dot_c8", || {
             format!("dimension {group} of rhs must be the number of groups, {groups}, found {rhs}")
         });
     }
-    let free = |t: &TensorType, lists: &[&[usize]]| -> Vec<usize> {
+    let free = |t: &TensorType, lists: &[&[usize]]| -> Vec<Dim> {
         let others = (0..t.rank()).filter(|d| !lists.iter().any(|list| list.contains(d)));
-        others.map(|d| t.dims[d]).collect()
+        others.map(|d| t.dim(d)).collect()
     };
-    let batch: Vec<usize> = dot.lhs_batch.iter().map(|d| lhs.dims[*d]).collect();
-    let first = if dot.ragged() == Ragged::Contracting { vec![*groups] } else { Vec::new() };
+    let batch: Vec<Dim> = dot.lhs_batch.iter().map(|d| lhs.dim(*d)).collect();
+    let first = if dot.ragged() == Ragged::Contracting { vec![groups] } else { Vec::new() };
     let dims = [
         first,
         batch,

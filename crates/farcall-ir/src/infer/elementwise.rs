@@ -3,10 +3,10 @@
 use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
-use crate::infer::shape::{compatible_dims, compatible_elements, most_specific, same_dim};
+use crate::infer::shape::{compatible_dims, compatible_elements, most_specific};
 use crate::op::elementwise::FunctionInfo;
 use crate::op::{Binary, Class, Compare, CompareKind, Unary};
-use crate::types::{TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 pub(super) fn unary(cx: &mut Cx<'_>, op: Unary) -> Option<Vec<Type>> {
     let (operand, info) = (cx.t(0), op.info());
@@ -152,25 +152,20 @@ pub(super) fn bitcast_convert(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     });
     // bitcast_convert_c1
     let (from, to) = (from.bits() as usize, to.bits() as usize);
-    let mut dims = operand.dims.to_vec();
+    let mut dims: Vec<Dim> = operand.dims().collect();
     let fits = if from == to {
         true
     } else if from > to {
-        dims.push(from / to);
+        dims.push(Dim::Static(from / to));
         from.is_multiple_of(to)
     } else {
         let last = dims.pop();
-        to.is_multiple_of(from) && last.is_some_and(|last| same_dim(last, to / from))
+        to.is_multiple_of(from) && last.is_some_and(|last| last.may_be(to / from))
     };
     if !cx.check(fits, "bitcast_convert_c1", || {
         format!("elements of {operand} cannot be split or joined to {to} bits")
     }) {
         return None;
-    }
-    if from == to {
-        // Bounds stay.
-        let dims = operand.clone();
-        return Some(vec![TensorType { dtype: result.dtype, quant: result.quant.clone(), ..dims }.into()]);
     }
     Some(vec![result.with_dims(dims).into()])
 }
@@ -194,7 +189,7 @@ pub(super) fn uniform_quantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     cx.class("uniform_quantize_i1", "operand", operand, allowed);
     // uniform_quantize_c1
     let result = cx.declared(0)?;
-    Some(vec![TensorType { dims: operand.dims.clone(), ..result.clone() }.into()])
+    Some(vec![result.with_dims_of(operand).into()])
 }
 
 pub(super) fn uniform_dequantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {

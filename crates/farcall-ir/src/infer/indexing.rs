@@ -2,10 +2,10 @@
 
 use crate::infer::cx::Cx;
 use crate::infer::reduction::reducer;
-use crate::infer::shape::{compatible_elements, same_dim, same_dims};
+use crate::infer::shape::{compatible_elements, same_dims};
 use crate::op::Class;
 use crate::op::{Gather, Scatter};
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 /// Start indices are operands from number `from` on: one scalar of the same integer type per
 /// dimension.
@@ -34,13 +34,13 @@ pub(super) fn dynamic_slice(cx: &mut Cx<'_>, sizes: &[usize]) -> Option<Vec<Type
         return None;
     }
     // dynamic_slice_c4
-    for (d, (size, dim)) in sizes.iter().zip(operand.dims.iter()).enumerate() {
-        cx.check(*dim == DYNAMIC || size <= dim, "dynamic_slice_c4", || {
+    for (d, (size, dim)) in sizes.iter().zip(operand.dims()).enumerate() {
+        cx.check(dim.size().is_none_or(|dim| *size <= dim), "dynamic_slice_c4", || {
             format!("slice size {size} exceeds dimension {d} of {operand}")
         });
     }
     // dynamic_slice_c1, dynamic_slice_c5
-    Some(vec![operand.with_dims(sizes).into()])
+    Some(vec![operand.with_sizes(sizes).into()])
 }
 
 pub(super) fn dynamic_update_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -58,8 +58,8 @@ pub(super) fn dynamic_update_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         format!("the update must have the rank of {operand}, found {update}")
     }) {
         // dynamic_update_slice_c6
-        for (d, (size, dim)) in update.dims.iter().zip(operand.dims.iter()).enumerate() {
-            let fits = *dim == DYNAMIC || *size == DYNAMIC || size <= dim;
+        for (d, (size, dim)) in update.dims().zip(operand.dims()).enumerate() {
+            let fits = size.size().zip(dim.size()).is_none_or(|(size, dim)| size <= dim);
             cx.check(fits, "dynamic_update_slice_c6", || {
                 format!("the update's size {size} exceeds dimension {d} of {operand}")
             });
@@ -78,7 +78,7 @@ pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let starts = cx.t(1).dtype;
     for (i, name) in ["start_indices", "limit_indices", "strides"].into_iter().enumerate() {
         let list = cx.t(1 + i);
-        let vector = list.rank() == 1 && Class::INT.has(list) && same_dim(list.dims[0], operand.rank());
+        let vector = list.rank() == 1 && Class::INT.has(list) && list.dim(0).may_be(operand.rank());
         cx.check(vector, "real_dynamic_slice_c2", || {
             format!("{name} must be a 1-dimensional integer tensor with one element per dimension of {operand}, found {list}")
         });
@@ -100,7 +100,7 @@ pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         });
     }
     // real_dynamic_slice_c1
-    Some(vec![operand.with_dims(declared.dims.clone()).into()])
+    Some(vec![operand.with_dims_of(declared).into()])
 }
 
 /// The name of a constraint that `gather` and `dynamic_gather` share, numbered as for `gather`.
@@ -131,8 +131,8 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Vec<
         format!("index_vector_dim must be in [0, {}], found {vector_dim}", indices.rank())
     }) {
         // gather_c3
-        let length = indices.dims.get(vector_dim).copied().unwrap_or(1);
-        cx.check(same_dim(length, op.start_index_map.len()), either!(dynamic, "c3"), || {
+        let length = indices.get_dim(vector_dim).unwrap_or(Dim::Static(1));
+        cx.check(length.may_be(op.start_index_map.len()), either!(dynamic, "c3"), || {
             format!(
                 "start_index_map must have {length} entries (the length of an index in start_indices), \
                  found {}",
@@ -186,17 +186,14 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Vec<
         return None;
     }
     // gather_c22
-    let mut batch_sizes =
-        indices.dims.iter().enumerate().filter(|(d, _)| *d != vector_dim).map(|(_, size)| *size);
+    let mut batch_sizes = indices.dims().enumerate().filter(|(d, _)| *d != vector_dim).map(|(_, dim)| dim);
     let mut offset_sizes = (0..rank)
         .filter(|d| !op.collapsed_slice_dims.contains(d) && !op.operand_batching_dims.contains(d))
-        .map(|d| sizes.as_ref().map_or(DYNAMIC, |s| s[d]));
-    let dims: Vec<usize> = (0..result_rank)
-        .map(|d| {
-            let next = if op.offset_dims.contains(&d) { offset_sizes.next() } else { batch_sizes.next() };
-            next.unwrap_or(DYNAMIC)
-        })
-        .collect();
+        .map(|d| sizes.as_ref().map_or(Dim::UNBOUNDED, |s| Dim::Static(s[d])));
+    let dims = (0..result_rank).map(|d| {
+        let next = if op.offset_dims.contains(&d) { offset_sizes.next() } else { batch_sizes.next() };
+        next.unwrap_or(Dim::UNBOUNDED)
+    });
     // gather_c23
     Some(vec![operand.with_dims(dims).into()])
 }
@@ -212,7 +209,7 @@ fn dynamic_sizes(cx: &mut Cx<'_>) -> Option<Option<Vec<usize>>> {
         return None;
     }
     // dynamic_gather_c20
-    if !cx.check(same_dim(list.dims[0], rank), "dynamic_gather_c20", || {
+    if !cx.check(list.dim(0).may_be(rank), "dynamic_gather_c20", || {
         format!("slice_sizes must have one element per operand dimension, found {list}")
     }) {
         return None;
@@ -241,8 +238,8 @@ fn slice_sizes(cx: &mut Cx<'_>, op: &Gather, sizes: &[usize], operand: &TensorTy
         }
     }
     // gather_c21
-    for (d, (size, dim)) in sizes.iter().zip(operand.dims.iter()).enumerate() {
-        cx.check(*dim == DYNAMIC || size <= dim, either!(dynamic, "c21"), || {
+    for (d, (size, dim)) in sizes.iter().zip(operand.dims()).enumerate() {
+        cx.check(dim.size().is_none_or(|dim| *size <= dim), either!(dynamic, "c21"), || {
             format!("slice size {size} exceeds dimension {d} of {operand}")
         });
     }
@@ -285,7 +282,7 @@ fn batching(
         return;
     }
     for (a, b) in operand_dims.iter().zip(indices_dims) {
-        cx.check(same_dim(operand.dims[*a], indices.dims[*b]), codes.same_size, || {
+        cx.check(operand.dim(*a).may_equal(indices.dim(*b)), codes.same_size, || {
             format!(
                 "dimension {a} of {operand} and dimension {b} of the indices, {indices}, must have the \
                  same size"
@@ -310,22 +307,22 @@ pub(super) fn scatter(cx: &mut Cx<'_>, op: &Scatter) -> Option<Vec<Type>> {
         cx.class("scatter_i1", &format!("input {i}"), inputs[i], Class::TENSOR);
         cx.class("scatter_i3", &format!("update {i}"), updates[i], Class::TENSOR);
         // scatter_c1
-        cx.check(same_dims(&input.dims, &inputs[i].dims), "scatter_c1", || {
+        cx.check(same_dims(input.dims(), inputs[i].dims()), "scatter_c1", || {
             format!("inputs must have the same shape, found {input} and (input {i}) {}", inputs[i])
         });
         // scatter_c3
-        cx.check(same_dims(&update.dims, &updates[i].dims), "scatter_c3", || {
+        cx.check(same_dims(update.dims(), updates[i].dims()), "scatter_c3", || {
             format!("updates must have the same shape, found {update} and (update {i}) {}", updates[i])
         });
     }
     cx.class("scatter_i2", "scatter_indices", indices, Class::INT);
     scatter_dims(cx, op, input, indices, update);
     // scatter_c6, scatter_c23
-    let elements = updates.iter().map(|u| u.with_dims([])).collect::<Vec<_>>();
+    let elements = updates.iter().map(|u| u.with_sizes([])).collect::<Vec<_>>();
     let init: Vec<&TensorType> = elements.iter().collect();
     let accumulators = reducer(cx, 0, ["scatter_c6", "scatter_c23"], &inputs, &init)?;
     // scatter_c24, scatter_c25
-    let results = accumulators.iter().zip(&inputs).map(|(e, input)| e.with_dims(input.dims.clone()).into());
+    let results = accumulators.iter().zip(&inputs).map(|(e, input)| e.with_dims_of(input).into());
     Some(results.collect())
 }
 
@@ -387,8 +384,8 @@ fn scatter_dims(
         return;
     }
     // scatter_c19
-    let length = indices.dims.get(vector_dim).copied().unwrap_or(1);
-    cx.check(same_dim(length, op.scatter_dims_to_operand_dims.len()), "scatter_c19", || {
+    let length = indices.get_dim(vector_dim).unwrap_or(Dim::Static(1));
+    cx.check(length.may_be(op.scatter_dims_to_operand_dims.len()), "scatter_c19", || {
         format!(
             "scatter_dims_to_operand_dims must have {length} entries (the length of an index in \
              scatter_indices), found {}",
@@ -396,8 +393,8 @@ fn scatter_dims(
         )
     });
     // scatter_c4
-    let scatter_sizes: Vec<usize> =
-        indices.dims.iter().enumerate().filter(|(d, _)| *d != vector_dim).map(|(_, size)| *size).collect();
+    let scatter_sizes: Vec<Dim> =
+        indices.dims().enumerate().filter(|(d, _)| *d != vector_dim).map(|(_, dim)| dim).collect();
     let expected = scatter_sizes.len() + op.update_window_dims.len();
     cx.check(update.rank() == expected, "scatter_c4", || {
         format!("updates must have rank {expected} (scatter and window dimensions), found {update}")
@@ -405,20 +402,21 @@ fn scatter_dims(
     if cx.diagnostics.len() > before {
         return;
     }
-    let window_sizes: Vec<usize> = (0..rank)
+    let window_sizes: Vec<Dim> = (0..rank)
         .filter(|d| !op.inserted_window_dims.contains(d) && !op.input_batching_dims.contains(d))
-        .map(|d| input.dims[d])
+        .map(|d| input.dim(d))
         .collect();
     let (mut scatter_sizes, mut window_sizes) = (scatter_sizes.iter(), window_sizes.iter());
-    for (d, size) in update.dims.iter().enumerate() {
+    for (d, size) in update.dims().enumerate() {
         if op.update_window_dims.contains(&d) {
             let Some(limit) = window_sizes.next() else { continue };
-            cx.check(*size == DYNAMIC || *limit == DYNAMIC || size <= limit, "scatter_c4", || {
+            let fits = size.size().zip(limit.size()).is_none_or(|(size, limit)| size <= limit);
+            cx.check(fits, "scatter_c4", || {
                 format!("dimension {d} of {update} must be at most {limit}, a dimension of {input}")
             });
         } else {
             let Some(expected) = scatter_sizes.next() else { continue };
-            cx.check(same_dim(*size, *expected), "scatter_c4", || {
+            cx.check(size.may_equal(*expected), "scatter_c4", || {
                 format!("dimension {d} of {update} must be {expected}, a dimension of {indices}")
             });
         }

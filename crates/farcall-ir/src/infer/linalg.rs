@@ -1,22 +1,23 @@
 //! Linear algebra and Fourier transforms.
 
 use crate::infer::cx::Cx;
-use crate::infer::shape::{compatible_elements, same_dim, same_dims};
+use crate::infer::shape::{compatible_elements, same_dims};
 use crate::op::Class;
 use crate::op::{FftKind, TriangularSolve};
-use crate::types::Type;
+use crate::types::{Dim, Type};
 
 pub(super) fn cholesky(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let a = cx.t(0);
     // cholesky_i1
     cx.class("cholesky_i1", "a", a, Class::FLOAT | Class::COMPLEX | Class::QUANT);
     // cholesky_c2
-    let [.., rows, columns] = a.dims[..] else {
+    let rank = a.rank();
+    if rank < 2 {
         cx.fail("cholesky_c2", format!("a must have rank 2 at least, found {a}"));
         return None;
-    };
+    }
     // cholesky_c3
-    cx.check(same_dim(rows, columns), "cholesky_c3", || {
+    cx.check(a.dim(rank - 2).may_equal(a.dim(rank - 1)), "cholesky_c3", || {
         format!("the last two dimensions of a must have the same size, found {a}")
     });
     // cholesky_c1
@@ -41,11 +42,11 @@ pub(super) fn triangular_solve(cx: &mut Cx<'_>, op: &TriangularSolve) -> Option<
         return None;
     }
     // triangular_solve_c3
-    let n = a.dims[rank - 1];
-    let shared = b.dims[if op.left_side { rank - 2 } else { rank - 1 }];
-    let fits = same_dim(a.dims[rank - 2], n)
-        && same_dim(n, shared)
-        && same_dims(&a.dims[..rank - 2], &b.dims[..rank - 2]);
+    let n = a.dim(rank - 1);
+    let shared = b.dim(if op.left_side { rank - 2 } else { rank - 1 });
+    let fits = a.dim(rank - 2).may_equal(n)
+        && n.may_equal(shared)
+        && same_dims(a.dims().take(rank - 2), b.dims().take(rank - 2));
     cx.check(fits, "triangular_solve_c3", || {
         let side = if op.left_side { "rows" } else { "columns" };
         format!("a must be square, with the batch and as many {side} as b, found {a} and {b}")
@@ -84,30 +85,33 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ve
     }
     let last = length[n - 1];
     let half = if last == 0 { 0 } else { last / 2 + 1 };
-    let transformed = &operand.dims[rank - n..];
-    let mut dims = operand.dims.to_vec();
+    let mut dims: Vec<Dim> = operand.dims().collect();
+    // Whether the first so many of the transformed dimensions have the lengths of the transform.
+    let same = |count: usize| {
+        operand.dims().skip(rank - n).zip(length).take(count).all(|(dim, length)| dim.may_be(*length))
+    };
     match kind {
         FftKind::Fft | FftKind::Ifft => {}
         FftKind::Rfft => {
             // fft_c4, fft_c5
-            cx.check(same_dims(transformed, length), "fft_c4", || {
+            cx.check(same(n), "fft_c4", || {
                 format!("the last dimensions of {operand} must be fft_length, {length:?}")
             });
-            dims[rank - 1] = half;
+            dims[rank - 1] = Dim::Static(half);
         }
         FftKind::Irfft => {
             // fft_c4
-            cx.check(same_dims(&transformed[..n - 1], &length[..n - 1]), "fft_c4", || {
+            cx.check(same(n - 1), "fft_c4", || {
                 format!("the dimensions of {operand} before the last must be those of {length:?}")
             });
             // fft_c5
-            let given = transformed[n - 1];
+            let given = operand.dim(rank - 1);
             // Of a transform of nothing, NumPy and XLA keep one element.
-            let fits = same_dim(given, half) || (last == 0 && given == 1);
+            let fits = given.may_be(half) || (last == 0 && given == Dim::Static(1));
             cx.check(fits, "fft_c5", || {
                 format!("the last dimension of {operand} must be {half} (half of {last}, plus 1)")
             });
-            dims[rank - 1] = last;
+            dims[rank - 1] = Dim::Static(last);
         }
     }
     // fft_c5

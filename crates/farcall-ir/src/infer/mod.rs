@@ -38,7 +38,7 @@ mod transfer;
 
 pub(crate) use arity::results as result_count;
 pub(crate) use cx::{Constants, Cx};
-pub(crate) use shape::{compatible, compatible_dims, same_dim};
+pub(crate) use shape::{compatible, compatible_dims};
 
 use crate::diag::Diagnostic;
 use crate::module::Inst;

@@ -3,10 +3,9 @@
 use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
-use crate::infer::shape::same_dim;
 use crate::op::Class;
 use crate::op::{RngAlgorithm, RngDistribution};
-use crate::types::{DYNAMIC, Type};
+use crate::types::{Dim, Type};
 
 pub(super) fn rng_bit_generator(cx: &mut Cx<'_>, algorithm: RngAlgorithm) -> Option<Vec<Type>> {
     let state = cx.t(0);
@@ -17,11 +16,11 @@ pub(super) fn rng_bit_generator(cx: &mut Cx<'_>, algorithm: RngAlgorithm) -> Opt
         format!("initial_state must be a 1-dimensional tensor of ui64, found {state}")
     }) {
         // rng_bit_generator_c2
-        let size = state.dims[0];
+        let size = state.dim(0);
         let (fits, needed) = match algorithm {
             RngAlgorithm::Default => (true, "any number of"),
-            RngAlgorithm::ThreeFry => (same_dim(size, 2), "2"),
-            RngAlgorithm::Philox => (same_dim(size, 2) || same_dim(size, 3), "2 or 3"),
+            RngAlgorithm::ThreeFry => (size.may_be(2), "2"),
+            RngAlgorithm::Philox => (size.may_be(2) || size.may_be(3), "2 or 3"),
         };
         cx.check(fits, "rng_bit_generator_c2", || {
             format!("initial_state of {} must have {needed} elements, found {state}", algorithm.name())
@@ -58,16 +57,15 @@ pub(super) fn rng(cx: &mut Cx<'_>, distribution: RngDistribution) -> Option<Vec<
     let sizes = cx
         .constant(2)
         .and_then(|sizes| sizes.iter().map(|s| usize::try_from(*s).ok()).collect::<Option<Vec<usize>>>());
-    let dims = match sizes {
-        Some(sizes) => sizes,
+    Some(vec![Type::Tensor(match sizes {
+        Some(sizes) => a.with_sizes(sizes),
         // As many as there are elements, which is bounded by what is declared.
         None => {
             let declared = cx.declared(0)?;
-            cx.check(same_dim(shape.dims[0], declared.rank()), "rng_c3", || {
+            cx.check(shape.dim(0).may_be(declared.rank()), "rng_c3", || {
                 format!("shape must have one element per dimension of {declared}, found {shape}")
             });
-            vec![DYNAMIC; declared.rank()]
+            a.with_dims(declared.dims().map(|_| Dim::UNBOUNDED))
         }
-    };
-    Some(vec![a.with_dims(dims).into()])
+    })])
 }

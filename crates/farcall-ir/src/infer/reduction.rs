@@ -4,12 +4,11 @@ use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{
-    WindowDim, compatible, compatible_elements, equal_up_to_precision, is_scalar, promotable, same_dim,
-    same_dims,
+    WindowDim, compatible, compatible_elements, equal_up_to_precision, is_scalar, promotable, same_dims,
 };
 use crate::op::Class;
 use crate::op::{ReduceWindow, Scan, SelectAndScatter};
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 /// Region `region` must combine an accumulator and an element of each of N inputs: it takes
 /// `E0 … EN-1` and N more, and returns `E0 … EN-1`, all of rank 0. Gives the `Ei`.
@@ -87,7 +86,7 @@ fn inputs_and_init<'a>(
     let inputs = cx.tensors(0..count / 2);
     for (i, input) in inputs.iter().enumerate() {
         cx.class(class_code, &format!("input {i}"), input, Class::TENSOR);
-        cx.check(same_dims(&inputs[0].dims, &input.dims), shape_code, || {
+        cx.check(same_dims(inputs[0].dims(), input.dims()), shape_code, || {
             format!("inputs must have the same shape, found {} and (input {i}) {input}", inputs[0])
         });
     }
@@ -107,8 +106,7 @@ pub(super) fn reduce(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
         return None;
     }
     // reduce_c7, reduce_c8
-    let kept = inputs[0].dims.iter().enumerate().filter(|(d, _)| !dims.contains(d));
-    let kept: Vec<usize> = kept.map(|(_, size)| *size).collect();
+    let kept = inputs[0].dims().enumerate().filter(|(d, _)| !dims.contains(d)).map(|(_, dim)| dim);
     Some(accumulators.iter().map(|e| e.with_dims(kept.clone()).into()).collect())
 }
 
@@ -136,19 +134,19 @@ pub(super) fn reduce_window(cx: &mut Cx<'_>, op: &ReduceWindow) -> Option<Vec<Ty
         return None;
     }
     // reduce_window_c14, reduce_window_c15, reduce_window_c16
-    let windows: Vec<usize> = (0..rank)
+    let windows: Vec<Dim> = (0..rank)
         .map(|d| {
             let window = WindowDim {
-                size: op.window[d],
+                size: Dim::Static(op.window[d]),
                 stride: op.strides[d],
                 padding: op.padding[d],
                 base_dilation: op.base_dilations[d],
                 dilation: op.window_dilations[d],
             };
-            window.count(inputs[0].dims[d])
+            window.count(inputs[0].dim(d))
         })
         .collect();
-    Some(accumulators.iter().map(|e| e.with_dims(windows.clone()).into()).collect())
+    Some(accumulators.iter().map(|e| e.with_dims(windows.iter().copied()).into()).collect())
 }
 
 pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Option<Vec<Type>> {
@@ -175,16 +173,16 @@ pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Opti
     if ok {
         let windows = (0..rank).map(|d| {
             let window = WindowDim {
-                size: op.window[d],
+                size: Dim::Static(op.window[d]),
                 stride: op.strides[d],
                 padding: op.padding[d],
                 base_dilation: 1,
                 dilation: 1,
             };
-            window.count(operand.dims[d])
+            window.count(operand.dim(d))
         });
-        let windows: Vec<usize> = windows.collect();
-        cx.check(same_dims(&windows, &source.dims), "select_and_scatter_c2", || {
+        let windows: Vec<Dim> = windows.collect();
+        cx.check(same_dims(windows.iter().copied(), source.dims()), "select_and_scatter_c2", || {
             format!("source must have the shape {windows:?} (the number of windows), found {source}")
         });
     }
@@ -204,11 +202,11 @@ pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Opti
         )
     });
     // select_and_scatter_c3, select_and_scatter_c10
-    let element = source.with_dims([]);
+    let element = source.with_sizes([]);
     let codes = ["select_and_scatter_c3", "select_and_scatter_c10"];
     let accumulators = reducer(cx, 1, codes, &[&element], &[init])?;
     // select_and_scatter_c11, select_and_scatter_c12
-    Some(vec![accumulators[0].with_dims(operand.dims.clone()).into()])
+    Some(vec![accumulators[0].with_dims_of(operand).into()])
 }
 
 pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
@@ -220,7 +218,7 @@ pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
     };
     // map_c1
     for (i, input) in inputs.iter().enumerate() {
-        cx.check(same_dims(&first.dims, &input.dims), "map_c1", || {
+        cx.check(same_dims(first.dims(), input.dims()), "map_c1", || {
             format!("inputs must have the same shape, found {first} and (input {i}) {input}")
         });
     }
@@ -248,7 +246,7 @@ pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
             list(&returned)
         )
     });
-    Some(vec![element?.with_dims(first.dims.clone()).into()])
+    Some(vec![element?.with_dims_of(first).into()])
 }
 
 pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
@@ -266,25 +264,24 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
         return None;
     }
     let (inputs, inits) = (cx.tensors(0..op.inputs), cx.tensors(op.inputs..operands));
-    let mut size = op.size.unwrap_or(DYNAMIC);
+    let mut size = op.size.map_or(Dim::UNBOUNDED, Dim::Static);
     for (i, input) in inputs.iter().enumerate() {
         // chlo_scan_c2
         if !cx.in_range("chlo_scan_c2", &format!("dimension of input {i}"), &[op.dim], input.rank()) {
             return None;
         }
         // chlo_scan_c3
-        cx.check(same_dim(size, input.dims[op.dim]), "chlo_scan_c3", || {
+        cx.check(size.may_equal(input.dim(op.dim)), "chlo_scan_c3", || {
             format!("dimension {} of input {i} must have size {size}, found {input}", op.dim)
         });
-        size = if size == DYNAMIC { input.dims[op.dim] } else { size };
+        size = size.or(input.dim(op.dim));
     }
     // chlo_scan_c4
     cx.check(!inputs.is_empty() || op.size.is_some(), "chlo_scan_c4", || {
         "scan_dim_size is needed where there is no input".to_owned()
     });
     let without = |t: &TensorType| -> TensorType {
-        let dims = t.dims.iter().enumerate().filter(|(d, _)| *d != op.dim).map(|(_, size)| *size);
-        t.with_dims(dims.collect::<Vec<_>>())
+        t.with_dims(t.dims().enumerate().filter(|(d, _)| *d != op.dim).map(|(_, dim)| dim))
     };
     let body = cx.region(0);
     let (args, returned) = (cx.types(body.args()), cx.types(body.returned()));
@@ -318,7 +315,7 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
     }
     // chlo_scan_c7
     let whole = outputs.iter().filter_map(Type::tensor).map(|t| {
-        let mut dims = t.dims.to_vec();
+        let mut dims: Vec<Dim> = t.dims().collect();
         dims.insert(op.dim, size);
         Type::Tensor(t.with_dims(dims))
     });
@@ -336,7 +333,7 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
         // sort_i1
         cx.class("sort_i1", &format!("input {i}"), input, Class::TENSOR);
         // sort_c3
-        cx.check(same_dims(&first.dims, &input.dims), "sort_c3", || {
+        cx.check(same_dims(first.dims(), input.dims()), "sort_c3", || {
             format!("inputs must have the same shape, found {first} and (input {i}) {input}")
         });
     }
@@ -367,17 +364,20 @@ pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<Vec<Type>> {
     // chlo_top_k_i1
     cx.class("chlo_top_k_i1", "operand", operand, Class::PRED | Class::INT | Class::FLOAT);
     // chlo_top_k_c1
-    let Some((last, batch)) = operand.dims.split_last() else {
+    let mut dims: Vec<Dim> = operand.dims().collect();
+    let Some(last) = dims.last_mut() else {
         cx.fail("chlo_top_k_c1", format!("operand must have rank 1 at least, found {operand}"));
         return None;
     };
     // chlo_top_k_c2
-    cx.check(*last == DYNAMIC || k <= *last, "chlo_top_k_c2", || {
+    cx.check(last.size().is_none_or(|last| k <= last), "chlo_top_k_c2", || {
         format!("k must be at most the size of the last dimension of {operand}, found {k}")
     });
     // chlo_top_k_c3
-    let dims = [batch, &[k]].concat();
-    Some(vec![operand.with_dims(dims.clone()).into(), TensorType::new(DType::S32, dims).into()])
+    *last = Dim::Static(k);
+    let values = operand.with_dims(dims);
+    let indices = TensorType::scalar(DType::S32).with_dims_of(&values);
+    Some(vec![values.into(), indices.into()])
 }
 
 /// `(tensor<f32>, tensor<i1>)`

@@ -6,25 +6,20 @@
 use farcall_sig::DType;
 
 use crate::op::Class;
-use crate::types::{DYNAMIC, TensorType, Type};
-
-/// True if two dimensions are equal or one of them is dynamic.
-pub(crate) fn same_dim(a: usize, b: usize) -> bool {
-    a == b || a == DYNAMIC || b == DYNAMIC
-}
+use crate::types::{Dim, TensorType, Type};
 
 /// True if two lists of dimensions are compatible.
-pub(crate) fn same_dims(a: &[usize], b: &[usize]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_dim(*a, *b))
+pub(crate) fn same_dims(
+    a: impl ExactSizeIterator<Item = Dim>,
+    b: impl ExactSizeIterator<Item = Dim>,
+) -> bool {
+    a.len() == b.len() && a.zip(b).all(|(a, b)| a.may_equal(b))
 }
 
 /// True if the shapes are compatible, bounds included.
 pub(crate) fn compatible_dims(a: &TensorType, b: &TensorType) -> bool {
-    let fits = |dims: &[usize], bounds: &Option<std::sync::Arc<[usize]>>| {
-        let bounds = bounds.as_deref().unwrap_or(&[]);
-        dims.iter().zip(bounds).all(|(d, b)| *d == DYNAMIC || *b == DYNAMIC || d <= b)
-    };
-    same_dims(&a.dims, &b.dims) && fits(&a.dims, &b.bounds) && fits(&b.dims, &a.bounds)
+    let fits = |a: Dim, b: Dim| a.size().zip(b.bound()).is_none_or(|(size, bound)| size <= bound);
+    same_dims(a.dims(), b.dims()) && a.dims().zip(b.dims()).all(|(a, b)| fits(a, b) && fits(b, a))
 }
 
 /// True if the element types are equal, or quantized with the same storage, expressed type and
@@ -59,9 +54,7 @@ pub(crate) fn most_specific(a: &TensorType, b: &TensorType) -> TensorType {
     if a.is_static() {
         return a.clone();
     }
-    let dims: Vec<usize> =
-        a.dims.iter().zip(b.dims.iter()).map(|(a, b)| if *a == DYNAMIC { *b } else { *a }).collect();
-    if dims == *a.dims { a.clone() } else { a.with_dims(dims) }
+    a.with_dims(a.dims().zip(b.dims()).map(|(a, b)| a.or(b)))
 }
 
 /// True if elements of type `from` may be accumulated in type `to`: the same kind, and not narrower
@@ -91,7 +84,7 @@ pub(crate) fn is_scalar(ty: &Type, dtype: DType) -> bool {
 /// One dimension of a window that moves over an operand.
 #[derive(Clone, Copy)]
 pub(crate) struct WindowDim {
-    pub(crate) size: usize,
+    pub(crate) size: Dim,
     pub(crate) stride: usize,
     pub(crate) padding: (i64, i64),
     pub(crate) base_dilation: usize,
@@ -100,21 +93,19 @@ pub(crate) struct WindowDim {
 
 impl WindowDim {
     /// How many windows fit into a dimension of size `base`. `stride` must not be 0.
-    pub(crate) fn count(self, base: usize) -> usize {
-        if base == DYNAMIC || self.size == DYNAMIC {
-            return DYNAMIC;
-        }
+    pub(crate) fn count(self, base: Dim) -> Dim {
+        let (Dim::Static(base), Dim::Static(size)) = (base, self.size) else { return Dim::UNBOUNDED };
         let dilated = |size: usize, dilation: usize| match size {
             0 => 0,
             n => wide(n - 1).saturating_mul(wide(dilation)).saturating_add(1),
         };
         let (low, high) = self.padding;
         let padded = dilated(base, self.base_dilation) + i128::from(low) + i128::from(high);
-        let window = dilated(self.size, self.dilation);
+        let window = dilated(size, self.dilation);
         if padded <= 0 || window > padded {
-            return 0;
+            return Dim::Static(0);
         }
-        narrow((padded - window) / wide(self.stride).max(1) + 1)
+        Dim::Static(narrow((padded - window) / wide(self.stride).max(1) + 1))
     }
 }
 
@@ -125,5 +116,5 @@ pub(crate) fn wide(size: usize) -> i128 {
 
 /// A size from arithmetic, cut to what a size can be. Too large a tensor is reported elsewhere.
 pub(crate) fn narrow(size: i128) -> usize {
-    usize::try_from(size.clamp(0, i128::from(i64::MAX))).unwrap_or(DYNAMIC - 1)
+    usize::try_from(size.clamp(0, i128::from(i64::MAX))).unwrap_or(usize::MAX)
 }

@@ -201,7 +201,7 @@ impl<'m> Build<'m> {
             },
             Op::GetDimensionSize { dim } => {
                 let ty = inst.operands().first().and_then(|v| self.program().tensor(*v));
-                let size = ty.and_then(|t| t.dims.get(*dim)).copied().unwrap_or(0);
+                let size = ty.and_then(|t| t.get_dim(*dim)?.size()).unwrap_or(0);
                 vec![self.number(i64::try_from(size).unwrap_or(i64::MAX), DType::S32, inst)?]
             }
             // There is one device, number 0.

@@ -28,13 +28,12 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     }
     let fits = |(from, to): (&ValueId, &ValueId)| match (func.ty(*from), func.ty(*to)) {
         (Type::Tensor(from), Type::Tensor(to)) => {
+            let (Some(a), Some(b)) = (from.static_sizes(), to.static_sizes()) else { return false };
             let same = |(d, (a, b)): (usize, (&usize, &usize))| a == b || (d == dim && b <= a);
-            from.is_static()
-                && to.is_static()
-                && from.dtype == to.dtype
+            from.dtype == to.dtype
                 && from.rank() == to.rank()
                 && dim < from.rank()
-                && from.dims.iter().zip(to.dims.iter()).enumerate().all(same)
+                && a.iter().zip(b).enumerate().all(same)
         }
         _ => false,
     };
@@ -52,7 +51,7 @@ impl Sorted {
         let wanted: Vec<Type> = view.results().iter().map(|v| r.func().ty(*v).clone()).collect();
         let types: Vec<Type> = operands.iter().map(|v| r.func().ty(*v).clone()).collect();
         let scalar = |ty: &Type| match ty {
-            Type::Tensor(t) => Type::Tensor(t.with_dims([])),
+            Type::Tensor(t) => Type::Tensor(t.with_sizes([])),
             other => other.clone(),
         };
         // The comparator has two elements of each tensor in turn, as that of a sort.
@@ -74,7 +73,7 @@ impl Sorted {
             .into_iter()
             .zip(wanted)
             .map(|(from, to)| {
-                let dims = to.tensor().map(|t| t.dims.to_vec()).unwrap_or_default();
+                let dims = to.tensor().map(|t| t.sizes().to_vec()).unwrap_or_default();
                 let slice = Slice { start: vec![0; dims.len()], strides: vec![1; dims.len()], limit: dims };
                 r.value_before(call, Op::Slice(slice), vec![from], to)
             })

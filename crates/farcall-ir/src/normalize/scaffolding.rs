@@ -13,8 +13,8 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     match (call.target.as_str(), inst.operands(), inst.results()) {
         ("control_dep", [_, _], []) => Some(Meaning::Nothing),
         ("AllocateBuffer", [], [to]) => match func.ty(*to) {
-            Type::Tensor(t) if t.is_static() && t.quant.is_none() => {
-                let zeros = Literal::splat(t.dtype, t.dims.clone(), Scalar::zero(t.dtype));
+            Type::Tensor(t) if t.quant.is_none() => {
+                let zeros = Literal::splat(t.dtype, t.static_sizes()?, Scalar::zero(t.dtype));
                 Some(Meaning::Op(Op::Constant(zeros)))
             }
             _ => None,

@@ -64,7 +64,7 @@ pub(super) fn approx_top_k<'m>(
     let (Some(dim), Some(k)) = (number("reduction_dim"), k) else { return Ok(false) };
     let sorted: Vec<ValueId> = new.operands.iter().take(n).copied().collect();
     let types: Option<Vec<TensorType>> = sorted.iter().map(|v| walk.to.tensor(*v).cloned()).collect();
-    let fits = |t: &TensorType| t.dims.get(dim).is_some_and(|size| k <= *size);
+    let fits = |t: &TensorType| t.sizes().get(dim).is_some_and(|size| k <= *size);
     let Some(types) = types.filter(|types| types.len() == n && n > 0 && types.iter().all(fits)) else {
         return Ok(false);
     };
@@ -74,9 +74,9 @@ pub(super) fn approx_top_k<'m>(
     let sort = walk.to.push(out, sort, types.iter().cloned().map(Into::into));
     let results = walk.to.inst(sort).results().to_vec();
     for ((value, ty), result) in results.into_iter().zip(types).zip(inst.results()) {
-        let mut limit = ty.dims.to_vec();
+        let mut limit = ty.sizes().to_vec();
         limit[dim] = k;
-        let ty = ty.with_dims(limit.clone());
+        let ty = ty.with_sizes(limit.clone());
         let slice = Slice { start: vec![0; limit.len()], strides: vec![1; limit.len()], limit };
         let taken = walk.to.push(out, here(Op::Slice(slice), vec![value]), [ty.into()]);
         let taken = walk.to.inst(taken).results()[0];

@@ -41,7 +41,7 @@ pub(super) fn to_static(
             let dim = *dim;
             let size = walk.integers(new.operands[1]).and_then(|size| size.first().copied());
             if let (Some(size), Some(ty)) = (size, walk.to.tensor(new.operands[0])) {
-                let mut limit = ty.dims.to_vec();
+                let mut limit = ty.sizes().to_vec();
                 if let (Some(along), [size]) = (limit.get_mut(dim), sizes_of(new, vec![size])?.as_slice()) {
                     *along = *size;
                 }
@@ -139,6 +139,6 @@ fn element(walk: &mut Walk<'_, '_>, vector: ValueId, i: usize, new: &NewInst, ou
         walk.to.inst(part).results()[0]
     };
     let slice = Slice { start: vec![i], limit: vec![i + 1], strides: vec![1] };
-    let one = emit(Op::Slice(slice), vector, ty.with_dims([1]));
-    emit(Op::Reshape, one, ty.with_dims([]))
+    let one = emit(Op::Slice(slice), vector, ty.with_sizes([1]));
+    emit(Op::Reshape, one, ty.with_sizes([]))
 }

@@ -15,7 +15,7 @@ use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, InstId, NewInst, Region, RegionId, ValueId};
 use crate::op::{Binary, CustomCall, Op, Scan, Traits};
 use crate::scalar::Scalar;
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 /// How a value is computed: by an operation without regions, from what, as what.
 type Number = (Op, Vec<ValueId>, TensorType);
@@ -163,8 +163,8 @@ impl<'m> Walk<'_, 'm> {
     fn slices(&self, scan: &Scan, new: &NewInst) -> Vec<Type> {
         let slice = |(i, value): (usize, &ValueId)| match self.to.tensor(*value) {
             Some(ty) if i < scan.inputs => {
-                let dims = ty.dims.iter().enumerate().filter(|(d, _)| *d != scan.dim).map(|(_, size)| *size);
-                Type::Tensor(ty.with_dims(dims.collect::<Vec<_>>()))
+                let dims = ty.dims().enumerate().filter(|(d, _)| *d != scan.dim).map(|(_, dim)| dim);
+                Type::Tensor(ty.with_dims(dims))
             }
             _ => self.to[*value].clone(),
         };
@@ -194,7 +194,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     fn dimension_size(&mut self, inst: Inst<'_>, dim: usize, new: &NewInst, out: RegionId) {
-        let size = self.to.tensor(new.operands[0]).and_then(|t| t.dims.get(dim)).copied();
+        let size = self.to.tensor(new.operands[0]).and_then(|t| t.get_dim(dim)?.size());
         let size = i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX);
         let literal = Literal::scalar(DType::S32, Scalar::Signed(size));
         self.constant(inst.results()[0], literal, inst, out);
@@ -225,7 +225,7 @@ impl<'m> Walk<'_, 'm> {
             let declared = &self.from[*result];
             types.push(match (declared, self.shapes.remove(result)) {
                 (Type::Tensor(t), Some(dims)) => {
-                    let said = Type::from(t.with_dims(dims));
+                    let said = Type::from(t.with_sizes(dims));
                     let ty = more_specific(declared, &said);
                     ty.ok_or_else(|| contradiction(&name_of(&new.op), &said, declared, new.span))?
                 }
@@ -290,8 +290,7 @@ impl<'m> Walk<'_, 'm> {
     /// A constant in the place of an instruction's result.
     fn constant(&mut self, result: ValueId, literal: Literal, at: Inst<'_>, out: RegionId) {
         let declared = self.from.tensor(result);
-        let dims = literal.ty().dims;
-        let ty = declared.map_or_else(|| literal.ty(), |t| t.with_dims(dims));
+        let ty = declared.map_or_else(|| literal.ty(), |t| t.with_dims_of(&literal.ty()));
         let new = NewInst::new(Op::Constant(literal.clone()), []).at(at.span(), at.loc().cloned());
         let new = self.to.push(out, new, [ty.into()]);
         let value = self.to.inst(new).results()[0];
@@ -340,10 +339,10 @@ impl<'m> Walk<'_, 'm> {
         let small = |v: &ValueId| {
             let ty = self.to.tensor(*v);
             // A tensor without elements may be large along its other dimensions.
-            let few = |t: &TensorType| {
-                t.dims.iter().fold(1, |n: usize, d| n.saturating_mul((*d).max(1))) <= super::SMALL
+            let few = |sizes: &[usize]| {
+                sizes.iter().fold(1, |n: usize, d| n.saturating_mul((*d).max(1))) <= super::SMALL
             };
-            ty.is_some_and(|t| t.quant.is_none() && t.is_static() && few(t))
+            ty.is_some_and(|t| t.quant.is_none() && t.static_sizes().is_some_and(few))
         };
         let foldable = !new.results().is_empty()
             && new.region_ids().is_empty()
@@ -528,14 +527,11 @@ fn more_specific(declared: &Type, inferred: &Type) -> Option<Type> {
             if declared.rank() != inferred.rank() {
                 return None;
             }
-            let pairs = declared.dims.iter().zip(inferred.dims.iter());
-            let dims: Option<Vec<usize>> = pairs
-                .map(|(declared, inferred)| match (*declared, *inferred) {
-                    (DYNAMIC, known) | (known, DYNAMIC) => Some(known),
-                    (a, b) => (a == b).then_some(a),
-                })
+            let pairs = declared.dims().zip(inferred.dims());
+            let dims: Option<Vec<Dim>> = pairs
+                .map(|(declared, inferred)| declared.may_equal(inferred).then(|| declared.or(inferred)))
                 .collect();
-            Some(static_part(declared, dims?).into())
+            Some(declared.with_dims(dims?).into())
         }
         (Type::Tuple(declared), Type::Tuple(inferred)) if declared.len() == inferred.len() => {
             let parts = declared.iter().zip(inferred.iter()).map(|(d, i)| more_specific(d, i));
@@ -547,9 +543,4 @@ fn more_specific(declared: &Type, inferred: &Type) -> Option<Type> {
         }
         _ => (declared == inferred).then(|| declared.clone()),
     }
-}
-
-/// A type with other dimensions. Bounds go with the dynamic dimensions that they are of.
-fn static_part(ty: &TensorType, dims: Vec<usize>) -> TensorType {
-    if dims == *ty.dims { ty.clone() } else { ty.with_dims(dims) }
 }

@@ -30,7 +30,7 @@ use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module};
 use crate::normalize;
 use crate::op::Op;
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{TensorType, Type};
 
 /// Instructions that are walked at most, those of functions that are walked several times counted as
 /// often.
@@ -107,7 +107,7 @@ fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Litera
         next += ty.tensors().count();
         let Type::Tensor(ty) = ty else { return None };
         let literal = known.get(first)?.as_ref()?;
-        (literal.dtype() == ty.dtype && literal.dims() == &*ty.dims && is_small(literal))
+        (literal.dtype() == ty.dtype && ty.static_sizes() == Some(literal.dims()) && is_small(literal))
             .then(|| literal.clone())
     };
     params.iter().map(of).collect()
@@ -127,14 +127,14 @@ fn parameters(entry: &Func, inputs: Option<&[TensorType]>) -> Result<Vec<Type>, 
                 let Some((i, given)) = given.next() else { return Ok(declared.clone()) };
                 let fits = given.dtype == declared.dtype
                     && given.rank() == declared.rank()
-                    && declared.dims.iter().zip(given.dims.iter()).all(|(d, g)| *d == DYNAMIC || d == g);
+                    && declared.dims().zip(given.dims()).all(|(d, g)| d.is_dynamic() || d == g);
                 if !fits {
                     return Err(fail(format!(
                         "input {i} of @{} is {given}, but it takes {declared}",
                         entry.name
                     )));
                 }
-                Ok(declared.with_dims(given.dims.clone()))
+                Ok(declared.with_dims_of(given))
             })
         })
         .collect();

@@ -273,6 +273,6 @@ impl<'s> Parser<'s> {
             })?;
         }
         let n = bytes.len() / dtype.size();
-        self.literal_of(dtype, vec![n].into(), &bytes, Span::default()).map(Attr::DenseArray)
+        self.literal_of(dtype, [n], &bytes, Span::default()).map(Attr::DenseArray)
     }
 }

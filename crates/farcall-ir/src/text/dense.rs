@@ -52,12 +52,26 @@ impl<'s> Parser<'s> {
             self.tensor()?
         };
         match tensor {
-            Tensor::OfIndex(dims) => Ok((DType::S64, dims.into(), true)),
-            Tensor::Of(ty) if !ty.is_static() => {
-                let at = Span::new(at.start, self.pos());
+            Tensor::OfIndex(dims) => {
+                self.static_type(TensorType::from_dims(DType::S64, dims), at.start, true)
+            }
+            Tensor::Of(ty) => self.static_type(ty, at.start, false),
+        }
+    }
+
+    /// The parts of a constant's type, which starts at `start`.
+    fn static_type(
+        &mut self,
+        ty: TensorType,
+        start: usize,
+        index: bool,
+    ) -> Parsed<(DType, Arc<[usize]>, bool)> {
+        match ty.static_sizes() {
+            Some(sizes) => Ok((ty.dtype, sizes.into(), index)),
+            None => {
+                let at = Span::new(start, self.pos());
                 self.fail("type", at, format!("a constant needs a static shape, not {ty}"))
             }
-            Tensor::Of(ty) => Ok((ty.dtype, ty.dims, false)),
         }
     }
 
@@ -124,7 +138,7 @@ impl<'s> Parser<'s> {
     fn splat(&mut self, element: &[u8], ty: &TensorType, place: Span) -> Parsed<Literal> {
         let mut whole = [0; 16];
         whole[..element.len()].copy_from_slice(element);
-        match Literal::splat_of(ty.dtype, Arc::clone(&ty.dims), whole) {
+        match Literal::splat_of(ty.dtype, ty.sizes().into(), whole) {
             Ok(literal) => Ok(literal),
             Err(_) => {
                 let message = format!("{ty} has more bytes than can be counted");
@@ -136,7 +150,7 @@ impl<'s> Parser<'s> {
     pub(super) fn literal_of(
         &mut self,
         dtype: DType,
-        dims: Arc<[usize]>,
+        dims: impl Into<Arc<[usize]>>,
         bytes: &[u8],
         place: Span,
     ) -> Parsed<Literal> {
@@ -159,7 +173,7 @@ impl<'s> Parser<'s> {
             out[0]
         };
         if bits >= 8 && raw.len() == bytes {
-            return self.literal_of(ty.dtype, Arc::clone(&ty.dims), raw, place);
+            return self.literal_of(ty.dtype, ty.sizes(), raw, place);
         }
         let narrow = bits < 8;
         // One byte for up to eight booleans: packed, unless it means one value for all.
@@ -171,11 +185,11 @@ impl<'s> Parser<'s> {
             let mask = u8::MAX >> (8 - bits);
             let unpacked: Vec<u8> =
                 (0..n).map(|i| normal((raw[i * bits / 8] >> (i * bits % 8)) & mask)).collect();
-            return self.literal_of(ty.dtype, Arc::clone(&ty.dims), &unpacked, place);
+            return self.literal_of(ty.dtype, ty.sizes(), &unpacked, place);
         }
         if narrow && raw.len() == n {
             let bytes: Vec<u8> = raw.iter().map(|b| normal(*b)).collect();
-            return self.literal_of(ty.dtype, Arc::clone(&ty.dims), &bytes, place);
+            return self.literal_of(ty.dtype, ty.sizes(), &bytes, place);
         }
         if raw.len() == size {
             let element = if narrow { vec![normal(raw[0])] } else { raw.to_vec() };

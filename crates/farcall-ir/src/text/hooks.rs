@@ -545,7 +545,7 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         }
     };
     // The region takes two scalars of the results' element type.
-    let scalar = |ty: &Type| ty.tensor().map(|t| Type::Tensor(t.with_dims([])));
+    let scalar = |ty: &Type| ty.tensor().map(|t| Type::Tensor(t.with_sizes([])));
     let Some(ty) = draft.operands.get(draft.operands.len() / 2).and_then(|init| scalar(&p.func[init.id]))
     else {
         return Ok(());
@@ -627,7 +627,7 @@ fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'stat
     let Reducer { inst: apply, swapped: false } = reducer::of(region)? else { return None };
     let init = inst.operands().get(1).filter(|_| inst.operands().len() == 2)?;
     let init = p.func[*init].tensor()?;
-    let scalar = Type::Tensor(init.with_dims([]));
+    let scalar = Type::Tensor(init.with_sizes([]));
     let plain = matches!(apply.op(), Op::Binary(_))
         && apply.attrs().is_empty()
         && region.terminator()?.attrs().is_empty()

@@ -15,7 +15,7 @@ use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{NewInst, RegionId, ValueId};
 use crate::op::Op;
-use crate::types::{FuncType, TensorType, Type};
+use crate::types::{FuncType, Type};
 use farcall_sig::DType;
 
 /// Operations that are about one device among several.
@@ -319,7 +319,7 @@ impl<'s> Parser<'s> {
             Types::Complex => {
                 let ty = self.value_type()?;
                 if let Type::Tensor(t) = &ty {
-                    let part = Type::Tensor(TensorType { dtype: t.dtype.real(), ..t.clone() });
+                    let part = Type::Tensor(t.with_dtype(t.dtype.real()).with_quant(t.quant.clone()));
                     self.all_operands_are(draft, &part);
                 }
                 draft.results.push(ty);

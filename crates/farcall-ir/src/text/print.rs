@@ -13,7 +13,7 @@ use crate::attr::{Attr, AttrDict, IntKind};
 use crate::attributes;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
-use crate::types::{TensorType, Type};
+use crate::types::Type;
 
 /// The attribute by which the middle form says how many operands are captured (see [`Inst::captures`]).
 pub(super) const CAPTURES: &str = "farcall.captures";
@@ -332,7 +332,7 @@ impl<'a> Printer<'a> {
             (Types::Same, [r]) => operands.iter().all(|o| o == r),
             (Types::Select, [r]) => operands.len() == 3 && operands[1] == *r && operands[2] == *r,
             (Types::Complex, [Type::Tensor(r)]) => {
-                let part = Type::Tensor(TensorType { dtype: r.dtype.real(), ..r.clone() });
+                let part = Type::Tensor(r.with_dtype(r.dtype.real()).with_quant(r.quant.clone()));
                 r.dtype.is_complex() && operands.iter().all(|o| **o == part)
             }
             (Types::Result, [_]) => operands.is_empty(),

@@ -6,12 +6,12 @@ use farcall_sig::DType;
 
 use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
-use crate::types::{DYNAMIC, FuncType, Quantization, TensorType, Type, default_storage_range};
+use crate::types::{Dim, FuncType, Quantization, TensorType, Type, default_storage_range};
 
 /// What `tensor<…>` says: a tensor, or dimensions of `index` elements (in attributes only).
 pub(super) enum Tensor {
     Of(TensorType),
-    OfIndex(Vec<usize>),
+    OfIndex(Vec<Dim>),
 }
 
 /// Longest text of a tensor type that is looked up before it is read.
@@ -132,7 +132,7 @@ impl<'s> Parser<'s> {
 
     fn tensor_body(&mut self) -> Parsed<Tensor> {
         let open = self.expect(b'<')?;
-        let dims = self.dimensions()?;
+        let mut dims = self.dimensions()?;
         let at = self.peek();
         if self.at(b'*') {
             return self.fail("type", span(at), "tensors of unknown rank are not supported");
@@ -145,19 +145,18 @@ impl<'s> Parser<'s> {
             Tok::Bang => self.element_type()?,
             _ => (self.dtype()?, None),
         };
-        let mut bounds = None;
         if self.eat(b',') {
-            bounds = Some(self.bounds(dims.len())?);
+            self.bounds(&mut dims)?;
         }
         if !self.at(b'>') && self.peek().tok == Tok::Eof {
             return self.fail("parse", span(open), "this `<` is never closed");
         }
         self.expect(b'>')?;
-        Ok(Tensor::Of(TensorType { dtype, dims: dims.into(), quant, bounds }))
+        Ok(Tensor::Of(TensorType::from_dims(dtype, dims).with_quant(quant)))
     }
 
     /// `4x?x` straight from the bytes: a token would take the `x` for the start of a word.
-    fn dimensions(&mut self) -> Parsed<Vec<usize>> {
+    fn dimensions(&mut self) -> Parsed<Vec<Dim>> {
         let bytes = self.bytes();
         let mut dims = Vec::new();
         let mut pos = skip_space(bytes, self.pos());
@@ -166,14 +165,14 @@ impl<'s> Parser<'s> {
             let dim = match bytes.get(pos) {
                 Some(b'?') => {
                     pos += 1;
-                    DYNAMIC
+                    Dim::UNBOUNDED
                 }
                 Some(b'0'..=b'9') => {
                     while bytes.get(pos).is_some_and(u8::is_ascii_digit) {
                         pos += 1;
                     }
                     match self.slice(start, pos).parse::<i64>() {
-                        Ok(n) => usize::try_from(n).unwrap_or(DYNAMIC - 1),
+                        Ok(n) => Dim::Static(usize::try_from(n).unwrap_or(usize::MAX)),
                         Err(_) => {
                             let at = crate::diag::Span::new(start, pos);
                             return self.fail("type", at, "a dimension is at most 2^63 - 1");
@@ -288,7 +287,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `#stablehlo.bounds<3, ?>`, or the older `#mhlo.type_extensions<bounds = [3, ?]>`.
-    fn bounds(&mut self, rank: usize) -> Parsed<Arc<[usize]>> {
+    fn bounds(&mut self, dims: &mut [Dim]) -> Parsed<()> {
         let t = self.peek();
         let name = if t.tok == Tok::Hash { self.str_of(t) } else { "" };
         let (open, close) = match name {
@@ -301,17 +300,28 @@ impl<'s> Parser<'s> {
         let mut bounds = Vec::new();
         self.list_until(close, |p| {
             let known = !p.eat(b'?');
-            bounds.push(if known { p.unsigned("a bound")? } else { DYNAMIC });
+            bounds.push(if known { Some(p.unsigned("a bound")?) } else { None });
             Ok(())
         })?;
         if close == b']' {
             self.expect(b'>')?;
         }
-        if bounds.len() != rank {
-            let message = format!("{} bounds for {rank} dimensions", bounds.len());
+        if bounds.len() != dims.len() {
+            let message = format!("{} bounds for {} dimensions", bounds.len(), dims.len());
             return self.fail("type", span(t), message);
         }
-        Ok(bounds.into())
+        for (i, (dim, bound)) in dims.iter_mut().zip(bounds).enumerate() {
+            match (&dim, bound) {
+                (Dim::Dynamic { .. }, bound) => *dim = Dim::Dynamic { bound },
+                (Dim::Static(_), None) => {}
+                (Dim::Static(size), Some(bound)) => {
+                    let message =
+                        format!("dimension {i} has size {size}, its bound must be `?`, found {bound}");
+                    return self.fail("bounds", span(t), message);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// `!stablehlo.token`, `!alias`, or a type of another dialect as text.

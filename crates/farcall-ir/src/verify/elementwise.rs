@@ -4,7 +4,7 @@ use super::results::{Codes, check};
 use crate::infer::Cx;
 use crate::op::elementwise::ResultRule;
 use crate::op::{Binary, Class, Unary};
-use crate::types::{TensorType, Type};
+use crate::types::Type;
 
 pub(super) fn unary(cx: &mut Cx<'_>, op: Unary, types: &[Type]) {
     let info = op.info();
@@ -40,7 +40,7 @@ fn add(cx: &mut Cx<'_>, types: &[Type]) {
     }
     // The shape; element types have constraints of their own.
     let shape = types.first().and_then(Type::tensor);
-    let shape = shape.map(|t| TensorType { dims: t.dims.clone(), ..result.clone() });
+    let shape = shape.map(|t| result.with_dims_of(t));
     check(cx, &shape.map(Type::from).into_iter().collect::<Vec<_>>(), Codes::one("add_c1"));
     let (Some(l), Some(r), Some(q)) = (&lhs.quant, &rhs.quant, &result.quant) else {
         // add_c2. That of the operands was reported.

@@ -13,7 +13,7 @@
 //!   all that it calls (`inlined-size`).
 //! - Every value belongs to its function (`unknown-value`), is defined once (`redefinition`) and
 //!   before it is used, in the region of the use or one around it (`undefined-value`). It is a tensor,
-//!   a token or a tuple of those (`value-type`), its bounds fit (`bounds`), and its quantization is
+//!   a token or a tuple of those (`value-type`), and its quantization is
 //!   consistent (`quantized_type_c…`).
 //! - Every region ends with a return and has none before the end (`missing-terminator`,
 //!   `early-terminator`). A function returns its result types (`return-arity`, `return-type`).

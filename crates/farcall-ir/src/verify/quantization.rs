@@ -2,8 +2,8 @@
 
 use farcall_sig::DType;
 
-use crate::infer::{Cx, same_dim};
-use crate::types::{DYNAMIC, Quantization, TensorType, default_storage_range};
+use crate::infer::Cx;
+use crate::types::{Dim, Quantization, TensorType, default_storage_range};
 
 /// What is wrong with a quantized tensor type, if anything: the constraint and a message. The message
 /// does not print the type, whose lists may not fit together.
@@ -37,10 +37,10 @@ pub(super) fn invalid(ty: &TensorType) -> Option<(&'static str, String)> {
     }
     // quantized_type_c12, quantized_type_c13
     let axis = q.axis?;
-    let Some(size) = ty.dims.get(axis) else {
+    let Some(size) = ty.get_dim(axis) else {
         return Some(("quantized_type_c12", format!("quantized along dimension {axis} of {}", ty.rank())));
     };
-    (!same_dim(*size, scales))
+    (!size.may_be(scales))
         .then(|| ("quantized_type_c13", format!("{scales} scales for a dimension of size {size}")))
 }
 
@@ -76,9 +76,10 @@ fn same_parameters(
 pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType, result: &TensorType) {
     let axis = |t: &TensorType| t.quant.as_ref().and_then(|q| q.axis);
     let (Some(from), Some(to)) = (axis(operand), axis(result)) else { return };
-    let (Some(a), Some(b)) = (operand.dims.get(from), result.dims.get(to)) else { return };
-    let before = |t: &TensorType, axis: usize| TensorType::new(DType::U8, &t.dims[..axis]).elements();
-    let same = same_dim(*a, *b)
+    let (Some(a), Some(b)) = (operand.get_dim(from), result.get_dim(to)) else { return };
+    let before =
+        |t: &TensorType, axis: usize| TensorType::from_dims(DType::U8, t.dims().take(axis)).elements();
+    let same = a.may_equal(b)
         && (!operand.is_static() || !result.is_static() || before(operand, from) == before(result, to));
     cx.check(same, code, || {
         format!("the quantized dimension must stay as it is, found {operand} and {result}")
@@ -96,8 +97,8 @@ pub(super) fn broadcast_axis(
     let (Some(a), Some(b)) = (&operand.quant, &result.quant) else { return };
     let (Some(from), Some(to)) = (a.axis, b.axis) else { return };
     let moved = dims.get(from) == Some(&to);
-    let repeated = operand.dims.get(from) != Some(&1)
-        || result.dims.get(to) == Some(&DYNAMIC)
+    let repeated = operand.get_dim(from) != Some(Dim::Static(1))
+        || result.get_dim(to).is_some_and(Dim::is_dynamic)
         || (b.scales.iter().all(|s| *s == a.scales[0])
             && b.zero_points.iter().all(|z| *z == a.zero_points[0]));
     cx.check(moved && repeated, code, || {

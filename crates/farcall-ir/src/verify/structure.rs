@@ -3,7 +3,7 @@
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::Op;
-use crate::types::{DYNAMIC, TensorType, Type};
+use crate::types::{TensorType, Type};
 use crate::verify::quantization;
 
 /// What is wrong with the structure of a function. If anything is, types of values cannot be relied
@@ -151,14 +151,6 @@ impl Walk<'_> {
     fn tensor(&mut self, ty: &TensorType, span: Span) {
         if let Some((code, message)) = quantization::invalid(ty) {
             self.fail(code, span, message);
-        } else if let Some(bounds) = &ty.bounds {
-            let fit = bounds.len() == ty.rank()
-                && bounds.iter().zip(ty.dims.iter()).all(|(b, d)| *b == DYNAMIC || *d == DYNAMIC);
-            if !fit {
-                let message =
-                    format!("bounds must have one entry per dimension, `?` for static ones, found {ty}");
-                self.fail("bounds", span, message);
-            }
         }
     }
 }

@@ -42,7 +42,7 @@ func.func @f(%a: tensor<2xf32>, %i: tensor<f32>) {
   return
 }
 // -----
-// [bounds] 1:11: bounds must have one entry per dimension, `?` for static ones, found tensor<4xf32, #stablehlo.bounds<4>>
+// [bounds] 1:32: dimension 0 has size 4, its bound must be `?`, found 4
 func.func @f(%a: tensor<4xf32, #stablehlo.bounds<4>>) {
   return
 }

@@ -116,7 +116,7 @@ fn tensors(types: &[Type]) -> Vec<&TensorType> {
 }
 
 fn dims(ty: &TensorType) -> Vec<i64> {
-    ty.dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect()
+    ty.sizes().iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect()
 }
 
 /// `f32[2, 64]`

@@ -101,9 +101,9 @@ impl<'m> Lowering<'m> {
         // In physical order the tensor is row-major over permuted dimensions; undo the permutation.
         let order: Vec<usize> = layout.iter().rev().copied().collect();
         check_layout(&order, &x.ty, span)?;
-        let dims: Vec<usize> = order.iter().map(|d| x.ty.dims[*d]).collect();
+        let dims: Vec<usize> = order.iter().map(|d| x.ty.sizes()[*d]).collect();
         let inverse = (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
-        self.transposed(&Operand { id: x.id, ty: x.ty.with_dims(dims) }, inverse, span)
+        self.transposed(&Operand { id: x.id, ty: x.ty.with_sizes(dims) }, inverse, span)
     }
 }
 

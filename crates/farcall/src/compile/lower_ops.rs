@@ -104,10 +104,10 @@ impl<'m> Lowering<'m> {
         permutation: Vec<usize>,
         span: Span,
     ) -> Result<Operand, Diagnostic> {
-        let dims: Vec<usize> = permutation.iter().map(|d| from.ty.dims[*d]).collect();
+        let dims: Vec<usize> = permutation.iter().map(|d| from.ty.sizes()[*d]).collect();
         // Elements of any type are moved alike.
         let from = Operand { id: from.id, ty: from.ty.with_dtype(from.ty.dtype) };
-        let ty = from.ty.with_dims(dims);
+        let ty = from.ty.with_sizes(dims);
         let results = self.compute_with(&Op::Transpose { permutation }, Vec::new(), &[from], &[&ty], span)?;
         let result = results.and_then(|mut results| results.pop());
         result.ok_or_else(|| internal(span, "a layout of a tensor that cannot be transposed"))

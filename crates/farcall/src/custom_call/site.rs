@@ -196,7 +196,7 @@ fn leaves(types: &[Type]) -> Result<Box<[Leaf]>, String> {
         match ty {
             Type::Tensor(t) => {
                 let bytes = t.bytes().ok_or_else(|| format!("{t} has no size before a run"))?;
-                let dims = t.dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
+                let dims = t.sizes().iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
                 out.push(Leaf { dtype: DataType::from_dtype(t.dtype), dims, bytes });
             }
             Type::Token => out.push(Leaf { dtype: DataType::TOKEN, dims: Box::default(), bytes: 0 }),

@@ -11,14 +11,14 @@ pub(super) static KERNEL: Kernel =
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Concatenate { dim }, [y]) = (request.op, request.outputs) else { return None };
-    let stride = row_major(&y.dims).get(*dim)?.unsigned_abs();
+    let stride = row_major(y.sizes()).get(*dim)?.unsigned_abs();
     let (mut parts, mut at) = (Vec::with_capacity(request.inputs.len()), 0usize);
     for x in request.inputs {
         if x.rank() != y.rank() || x.dtype != y.dtype {
             return None;
         }
         parts.push(Movement::new([x, y], embed(x, y), [0, at.checked_mul(stride)?])?);
-        at = at.checked_add(x.dims[*dim])?;
+        at = at.checked_add(x.sizes()[*dim])?;
     }
     Some(Prepared::new(move |args| {
         for (i, part) in parts.iter().enumerate() {

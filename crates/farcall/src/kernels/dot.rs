@@ -135,7 +135,7 @@ impl Dot {
 }
 
 fn sizes(x: &TensorType, dims: &[usize]) -> Vec<usize> {
-    dims.iter().map(|d| x.dims[*d]).collect()
+    dims.iter().map(|d| x.sizes()[*d]).collect()
 }
 
 /// Dimensions that neither batch nor contract; `None` if one of those is named twice, or is not there.
@@ -154,7 +154,7 @@ fn fits(d: &DotGeneral, [x, y]: [&TensorType; 2], free: &[Vec<usize>; 2], out: &
     let result = [batch.clone(), sizes(x, &free[0]), sizes(y, &free[1])].concat();
     batch == sizes(y, &d.rhs_batch)
         && sizes(x, &d.lhs_contract) == sizes(y, &d.rhs_contract)
-        && result[..] == out.dims[..]
+        && result[..] == out.sizes()[..]
 }
 
 /// An operand as a batch of matrices: of the wider type, with one stride along rows and one along columns.
@@ -208,16 +208,16 @@ impl Side {
             let convert = elementwise::converted(x, dtype).filter(|_| wider)?;
             widen = Some((convert, take(&wide)?));
         }
-        let strides: Vec<usize> = row_major(&x.dims).iter().map(|s| s.unsigned_abs()).collect();
-        let along = |dims: &[usize]| joined(dims.iter().map(|d| (x.dims[*d], strides[*d])));
+        let strides: Vec<usize> = row_major(x.sizes()).iter().map(|s| s.unsigned_abs()).collect();
+        let along = |dims: &[usize]| joined(dims.iter().map(|d| (x.sizes()[*d], strides[*d])));
         if let (Some(r), Some(c)) = (along(rows), along(columns)) {
             let batch = batch.iter().map(|d| strides[*d]).collect();
             return Some(Side { widen, pack: None, place, strides: (r, c), batch });
         }
         let permutation = [batch, rows, columns].concat();
-        let packed = wide.with_dims(sizes(x, &permutation));
+        let packed = wide.with_sizes(sizes(x, &permutation));
         let pack = Some((transpose(&wide, &packed, &permutation)?, take(&packed)?));
-        let strides = row_major(&packed.dims);
+        let strides = row_major(packed.sizes());
         let batch = strides[..batch.len()].iter().map(|s| s.unsigned_abs()).collect();
         Some(Side { widen, pack, place, strides: (count(&sizes(x, columns)), 1), batch })
     }

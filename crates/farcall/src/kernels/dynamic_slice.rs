@@ -15,11 +15,11 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     else {
         return None;
     };
-    if sizes[..] != y.dims[..] || x.rank() != y.rank() || x.dtype != y.dtype {
+    if sizes[..] != y.sizes()[..] || x.rank() != y.rank() || x.dtype != y.dtype {
         return None;
     }
     let start = Start::new(x, y, indices, 1)?;
-    let strides = row_major(&x.dims);
+    let strides = row_major(x.sizes());
     let movement = Movement::new([x, y], fill(y, |d| strides[d]), [0, 0])?;
     if !movement.fits([x, y], [start.far()?, 0]) {
         return None;
@@ -50,9 +50,9 @@ impl Start {
         if indices.len() != whole.rank() || part.rank() != whole.rank() {
             return None;
         }
-        let strides = row_major(&whole.dims);
+        let strides = row_major(whole.sizes());
         let each = indices.iter().enumerate().map(|(d, index)| {
-            let limit = whole.dims[d].checked_sub(part.dims[d])?;
+            let limit = whole.sizes()[d].checked_sub(part.sizes()[d])?;
             let one = index.elements() == Some(1);
             Some((index_reader(index.dtype).filter(|_| one)?, limit, strides[d].unsigned_abs()))
         });

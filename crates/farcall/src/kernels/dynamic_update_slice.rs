@@ -17,7 +17,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     else {
         return None;
     };
-    if x.dims != y.dims || x.dtype != y.dtype || update.rank() != y.rank() || update.dtype != y.dtype {
+    if x.sizes() != y.sizes() || x.dtype != y.dtype || update.rank() != y.rank() || update.dtype != y.dtype {
         return None;
     }
     let bytes = y.bytes()?;

@@ -49,11 +49,11 @@ struct Batch {
 impl Slices {
     fn new(g: &Gather, x: &TensorType, indices: &TensorType, y: &TensorType) -> Option<Slices> {
         let [x_strides, i_strides, y_strides] = [x, indices, y]
-            .map(|t| row_major(&t.dims).iter().map(|s| s.unsigned_abs()).collect::<Vec<usize>>());
+            .map(|t| row_major(t.sizes()).iter().map(|s| s.unsigned_abs()).collect::<Vec<usize>>());
         if x.dtype != y.dtype || g.slice_sizes.len() != x.rank() || g.index_vector_dim > indices.rank() {
             return None;
         }
-        let limit = |d: usize| x.dims.get(d)?.checked_sub(g.slice_sizes[d]);
+        let limit = |d: usize| x.sizes().get(d)?.checked_sub(g.slice_sizes[d]);
         (0..x.rank()).try_for_each(|d| limit(d).map(drop))?;
 
         // The slice, whose dimensions are the result's that `offset_dims` names.
@@ -66,7 +66,7 @@ impl Slices {
             let [src, dst] =
                 [x_strides[*d], y_strides[*to]].map(|s| isize::try_from(s).unwrap_or(isize::MAX));
             let size = g.slice_sizes[*d];
-            (y.dims[*to] == size).then(|| axes.push(Axis { size, src, dst }))?;
+            (y.sizes()[*to] == size).then(|| axes.push(Axis { size, src, dst }))?;
         }
         // The other ones are those of the indices.
         let outer: Vec<usize> = (0..indices.rank()).filter(|d| *d != g.index_vector_dim).collect();
@@ -78,12 +78,12 @@ impl Slices {
             let operand = match parted {
                 Some(i) => {
                     let of = *g.operand_batching_dims.get(i)?;
-                    (x.dims.get(of)? == &indices.dims[*d]).then_some(x_strides[of])?
+                    (x.sizes().get(of)? == &indices.sizes()[*d]).then_some(x_strides[of])?
                 }
                 None => 0,
             };
-            let size = indices.dims[*d];
-            (y.dims[*to] == size).then_some(Batch {
+            let size = indices.sizes()[*d];
+            (y.sizes()[*to] == size).then_some(Batch {
                 size,
                 indices: i_strides[*d],
                 operand,
@@ -95,7 +95,7 @@ impl Slices {
         let entries = g.start_index_map.iter().map(|d| Some((limit(*d)?, x_strides[*d])));
         let entries: Vec<(usize, usize)> = entries.collect::<Option<_>>()?;
         let twice = |(i, d): (usize, &usize)| g.start_index_map[..i].contains(d);
-        let length = indices.dims.get(g.index_vector_dim).copied().unwrap_or(1);
+        let length = indices.sizes().get(g.index_vector_dim).copied().unwrap_or(1);
         if length != entries.len() || g.start_index_map.iter().enumerate().any(twice) {
             return None;
         }

@@ -19,8 +19,8 @@ fn describe(request: &Request<'_>) -> String {
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Iota { dim }, [], [y]) = (request.op, request.inputs, request.outputs) else { return None };
-    let size = *y.dims.get(*dim)?;
-    let inner = count(&y.dims[dim + 1..]).max(1);
+    let size = *y.sizes().get(*dim)?;
+    let inner = count(&y.sizes()[dim + 1..]).max(1);
     dispatch!(y.dtype, [ints, floats], T => Prepared::new(move |args| {
         // SAFETY: the output's elements are of this type, and there is no input.
         let out = unsafe { args.output::<T>(0) };

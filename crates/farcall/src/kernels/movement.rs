@@ -139,21 +139,21 @@ pub(super) fn row_major(dims: &[usize]) -> Vec<isize> {
 
 /// The axes that fill a row-major tensor, with these strides in the source.
 pub(super) fn fill(to: &TensorType, src: impl Fn(usize) -> isize) -> Vec<Axis> {
-    let strides = row_major(&to.dims);
-    (0..to.rank()).map(|d| Axis { size: to.dims[d], src: src(d), dst: strides[d] }).collect()
+    let strides = row_major(to.sizes());
+    (0..to.rank()).map(|d| Axis { size: to.sizes()[d], src: src(d), dst: strides[d] }).collect()
 }
 
 /// The axes that read a row-major tensor, with the strides of another one of the same rank that it becomes a
 /// part of.
 pub(super) fn embed(part: &TensorType, whole: &TensorType) -> Vec<Axis> {
-    let sizes = part.dims.iter().zip(row_major(&part.dims)).zip(row_major(&whole.dims));
+    let sizes = part.sizes().iter().zip(row_major(part.sizes())).zip(row_major(whole.sizes()));
     sizes.map(|((size, src), dst)| Axis { size: *size, src, dst }).collect()
 }
 
 /// The movement to a row-major tensor whose dimension `i` is dimension `permutation[i]` of `from`.
 pub(super) fn transpose(from: &TensorType, to: &TensorType, permutation: &[usize]) -> Option<Movement> {
-    let strides = row_major(&from.dims);
-    let same = permutation.iter().map(|p| from.dims.get(*p)).eq(to.dims.iter().map(Some));
+    let strides = row_major(from.sizes());
+    let same = permutation.iter().map(|p| from.sizes().get(*p)).eq(to.sizes().iter().map(Some));
     if !same {
         return None;
     }

@@ -31,12 +31,12 @@ fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
     if [y.rank(), p.low.len(), p.interior.len()] != [rank; 3] || p.interior.iter().any(|i| *i < 0) {
         return None;
     }
-    let (src_strides, dst_strides) = (row_major(&x.dims), row_major(&y.dims));
+    let (src_strides, dst_strides) = (row_major(x.sizes()), row_major(y.sizes()));
     let (mut axes, mut src, mut dst) = (Vec::new(), 0usize, 0usize);
-    for (d, size) in x.dims.iter().enumerate() {
+    for (d, size) in x.sizes().iter().enumerate() {
         // Element `i` goes to `low + i * step`; those that fall outside are cut off.
         let step = i128::from(p.interior[d]) + 1;
-        let (low, end) = (i128::from(p.low[d]), y.dims[d] as i128);
+        let (low, end) = (i128::from(p.low[d]), y.sizes()[d] as i128);
         let first = if low < 0 { (-low + step - 1) / step } else { 0 };
         let last = ((end - 1 - low).div_euclid(step)).min(*size as i128 - 1);
         let size = usize::try_from(last - first + 1).unwrap_or(0);

@@ -27,12 +27,12 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         return None;
     };
     let [body] = request.bodies else { return None };
-    let kept = (0..x.rank()).filter(|d| !reduced.contains(d)).map(|d| x.dims[d]);
+    let kept = (0..x.rank()).filter(|d| !reduced.contains(d)).map(|d| x.sizes()[d]);
     let same = init.dtype == x.dtype && y.dtype == x.dtype;
-    if !same || init.elements() != Some(1) || !kept.eq(y.dims.iter().copied()) {
+    if !same || init.elements() != Some(1) || !kept.eq(y.sizes().iter().copied()) {
         return None;
     }
-    combining(Combine::of(body, x.dtype)?, x.dtype, &joined(&x.dims, reduced))
+    combining(Combine::of(body, x.dtype)?, x.dtype, &joined(x.sizes(), reduced))
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -40,7 +40,7 @@ fn describe(request: &Request<'_>) -> String {
         return String::new();
     };
     let mut text = Combine::of(body, x.dtype).map_or(String::new(), |op| format!("{op:?}").to_lowercase());
-    for (n, reduced) in joined(&x.dims, dims) {
+    for (n, reduced) in joined(x.sizes(), dims) {
         text += &format!(" {n}{}", if reduced { "!" } else { "" });
     }
     text

@@ -48,9 +48,9 @@ fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Movem
     if dims.len() != from.rank() {
         return None;
     }
-    let strides = row_major(&from.dims);
+    let strides = row_major(from.sizes());
     let axes = fill(to, |d| match dims.iter().position(|x| *x == d) {
-        Some(i) if from.dims[i] == to.dims[d] => strides[i],
+        Some(i) if from.sizes()[i] == to.sizes()[d] => strides[i],
         _ => 0,
     });
     Movement::new([from, to], axes, [0, 0])
@@ -61,7 +61,7 @@ fn slice(from: &TensorType, to: &TensorType, s: &Slice) -> Option<Movement> {
     if [s.start.len(), s.strides.len(), to.rank()] != [rank; 3] {
         return None;
     }
-    let strides = row_major(&from.dims);
+    let strides = row_major(from.sizes());
     let mut src = 0usize;
     for (start, stride) in s.start.iter().zip(&strides) {
         src = src.checked_add(start.checked_mul(stride.unsigned_abs())?)?;
@@ -71,12 +71,12 @@ fn slice(from: &TensorType, to: &TensorType, s: &Slice) -> Option<Movement> {
 }
 
 fn reverse(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Movement> {
-    if from.dims != to.dims || dims.iter().any(|d| *d >= from.rank()) {
+    if from.sizes() != to.sizes() || dims.iter().any(|d| *d >= from.rank()) {
         return None;
     }
-    let strides = row_major(&from.dims);
+    let strides = row_major(from.sizes());
     let src = (0..from.rank()).filter(|d| dims.contains(d));
-    let far = |d: usize| from.dims[d].saturating_sub(1).saturating_mul(strides[d].unsigned_abs());
+    let far = |d: usize| from.sizes()[d].saturating_sub(1).saturating_mul(strides[d].unsigned_abs());
     let src = src.fold(0, |n: usize, d| n.saturating_add(far(d)));
     let axes = fill(to, |d| if dims.contains(&d) { -strides[d] } else { strides[d] });
     Movement::new([from, to], axes, [src, 0])

@@ -24,19 +24,19 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let first = request.inputs.first()?;
     let elements = first.elements()?;
     let (inputs, outputs) = (request.inputs, request.outputs);
-    if inputs != outputs || inputs.iter().any(|x| x.dims != first.dims) {
+    if inputs != outputs || inputs.iter().any(|x| x.sizes() != first.sizes()) {
         return None;
     }
     let types: Vec<DType> = inputs.iter().map(|x| x.dtype).collect();
     let keys: Vec<Key> = order(body, *body.returned.first()?, &types)?;
     let read: Vec<ReadKeys> = keys.iter().map(Key::reader).collect::<Option<_>>()?;
-    let length = *first.dims.get(*dim)?;
+    let length = *first.sizes().get(*dim)?;
     u32::try_from(length).ok()?;
     let mut permute = Vec::with_capacity(types.len());
     for dtype in &types {
         permute.push(by_size!(dtype.size(), T => permute_line::<T> as Permute)?);
     }
-    let inner = if elements == 0 { 0 } else { first.dims[dim + 1..].iter().product() };
+    let inner = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
     let layout = Layout::new(length, keys.len())?;
     let bytes = layout.end;
     let sorter = Sorter { types, keys, read, permute, length, inner, layout };

@@ -73,8 +73,8 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
         y = r.ty(dtype, rank);
     }
     let sub = |r: &mut Random, of: &TensorType| {
-        of.with_dims(
-            of.dims
+        of.with_sizes(
+            of.sizes()
                 .iter()
                 .map(|d| if r.below(20) == 0 { d + 1 } else { d - d.min(&r.below(3)) })
                 .collect::<Vec<_>>(),
@@ -92,8 +92,9 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
         4 => (Op::Iota { dim: r.below(3) }, vec![], vec![], vec![y]),
         5 => {
             let permutation = r.dims(rank);
-            let to: Vec<usize> = permutation.iter().map(|p| x.dims.get(*p).copied().unwrap_or(1)).collect();
-            (Op::Transpose { permutation }, vec![], vec![x.clone()], vec![x.with_dims(to)])
+            let to: Vec<usize> =
+                permutation.iter().map(|p| x.sizes().get(*p).copied().unwrap_or(1)).collect();
+            (Op::Transpose { permutation }, vec![], vec![x.clone()], vec![x.with_sizes(to)])
         }
         6 => {
             let y = r.ty(dtype, rank + 1);
@@ -123,7 +124,7 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
             let part = sub(r, &x);
             let mut inputs = vec![x.clone()];
             inputs.extend(scalars(DType::S32, rank));
-            (Op::DynamicSlice { sizes: part.dims.to_vec() }, vec![], inputs, vec![part])
+            (Op::DynamicSlice { sizes: part.sizes().to_vec() }, vec![], inputs, vec![part])
         }
         12 => {
             let mut inputs = vec![x.clone(), sub(r, &x)];
@@ -132,8 +133,8 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
         }
         13 => {
             let dims = r.dims(rank);
-            let kept: Vec<usize> = (0..rank).filter(|d| !dims.contains(d)).map(|d| x.dims[d]).collect();
-            let to = x.with_dims(kept);
+            let kept: Vec<usize> = (0..rank).filter(|d| !dims.contains(d)).map(|d| x.sizes()[d]).collect();
+            let to = x.with_sizes(kept);
             let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Maximum][r.below(2)]), dtype);
             (Op::Reduce { dims }, vec![body], vec![x, TensorType::scalar(dtype)], vec![to])
         }
@@ -151,11 +152,11 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
             let left = |t: &TensorType| -> Vec<usize> {
                 (0..rank)
                     .filter(|i| !d.lhs_contract.contains(i) && !d.lhs_batch.contains(i))
-                    .map(|i| t.dims[i])
+                    .map(|i| t.sizes()[i])
                     .collect()
             };
-            let batch: Vec<usize> = d.lhs_batch.iter().filter_map(|i| x.dims.get(*i)).copied().collect();
-            let y = x.with_dims([batch, left(&x), left(&rhs)].concat());
+            let batch: Vec<usize> = d.lhs_batch.iter().filter_map(|i| x.sizes().get(*i)).copied().collect();
+            let y = x.with_sizes([batch, left(&x), left(&rhs)].concat());
             (Op::DotGeneral(d), vec![], vec![x, rhs], vec![y])
         }
         15 => {
@@ -182,7 +183,7 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
                 slice_sizes: slices,
                 ..Gather::default()
             };
-            let y = x.with_dims([vec![indices.dims[0]], kept].concat());
+            let y = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
             (Op::Gather(g), vec![], vec![x, indices], vec![y])
         }
     }

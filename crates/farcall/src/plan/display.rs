@@ -18,7 +18,7 @@ impl fmt::Display for Slice {
 impl fmt::Display for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}[", self.slice, self.ty.dtype)?;
-        for (i, d) in self.ty.dims.iter().enumerate() {
+        for (i, d) in self.ty.sizes().iter().enumerate() {
             write!(f, "{}{d}", if i == 0 { "" } else { "," })?;
         }
         f.write_str("]")

@@ -257,7 +257,7 @@ mod tests {
         let message = changed(SLICE, |plan| compute(plan).op = Op::Select);
         assert_eq!(message, "the kernel does not serve the operation");
         let message = changed(SLICE, |plan| {
-            let ty = plan.thunks[0].inputs[0].ty.with_dims([9]);
+            let ty = plan.thunks[0].inputs[0].ty.with_sizes([9]);
             plan.thunks[0].inputs[0].ty = ty;
         });
         assert_eq!(message, "in0 does not hold a tensor<9xf32>");
@@ -270,7 +270,7 @@ mod tests {
             let last = scratch(plan);
             let less = &mut plan.thunks[1].outputs[last];
             less.slice.size -= 64;
-            less.ty = less.ty.with_dims([less.slice.size]);
+            less.ty = less.ty.with_sizes([less.slice.size]);
         });
         assert_eq!(message, "scratch memory of another size");
         let message = changed(SORT, |plan| {

@@ -90,7 +90,7 @@ pub(super) fn thunks(
 
 /// A literal for a result that is written as a whole.
 fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
-    Literal::try_for_overwrite(ty.dtype, ty.dims.clone())
+    Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
         .map_err(|error| RunError::Memory { what: "a result", error })
 }
 
@@ -335,7 +335,7 @@ impl<'a> Executor<'a> {
             Base::Arena | Base::Constant(_) => None,
         };
         match same.filter(|same| same.dtype() == b.ty.dtype && same.byte_len() == at.size) {
-            Some(same) => Ok(same.reshape(b.ty.dims.clone())),
+            Some(same) => Ok(same.reshape(b.ty.shared_sizes())),
             None => self.literal(&b.ty, at),
         }
     }

@@ -365,7 +365,7 @@ impl Gen {
             ty = ty.with_dtype(self.r.pick(&all));
         }
         if !ranks.contains(&ty.rank()) {
-            ty = ty.with_dims(vec![2; *ranks.start()]);
+            ty = ty.with_sizes(vec![2; *ranks.start()]);
         }
         self.constant(&ty, need)
     }
@@ -391,7 +391,7 @@ impl Gen {
             && !ty.dtype.is_bool()
             && ty.rank() > 0
             && self.r.one_in(10)
-            && ty.dims.iter().all(|n| *n as u64 <= largest_integer(ty.dtype))
+            && ty.sizes().iter().all(|n| *n as u64 <= largest_integer(ty.dtype))
         {
             let (dim, meta) = (self.r.below(ty.rank()), Meta::bounded(Some(200), ty.dtype));
             if let Some(iota) = self.value_of(Op::Iota { dim }, &[], ty, Meta { bits: true, ..meta }) {
@@ -462,7 +462,7 @@ impl Gen {
     pub(crate) fn literal_within(&mut self, ty: &TensorType, most: Option<u64>) -> Literal {
         let wild = most.is_none() && self.r.one_in(2);
         let most = most.unwrap_or(3).min(largest_integer(ty.dtype)).min(1 << 20);
-        let (dtype, dims) = (ty.dtype, ty.dims.clone());
+        let (dtype, dims) = (ty.dtype, ty.sizes());
         if self.r.one_in(2) {
             let element = match self.r.below(6) {
                 0 | 1 => Scalar::Signed(0),
@@ -552,5 +552,5 @@ pub(crate) fn meta_of(literal: &Literal) -> Meta {
 /// A small number everywhere; a zero is negative if asked for and possible.
 pub(crate) fn splat(ty: &TensorType, n: i64, negative: bool) -> Literal {
     let n = if n == 0 && negative { Scalar::Float(-0.0) } else { Scalar::Signed(n) };
-    Literal::splat(ty.dtype, ty.dims.clone(), as_number(n, ty.dtype))
+    Literal::splat(ty.dtype, ty.sizes(), as_number(n, ty.dtype))
 }

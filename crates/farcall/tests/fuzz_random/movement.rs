@@ -57,7 +57,7 @@ fn iota(g: &mut Gen) -> Option<()> {
     }
     let dim = g.r.below(ty.rank());
     if g.r.one_in(3) {
-        let shape = sizes(g, &ty.dims);
+        let shape = sizes(g, ty.sizes());
         return g.value_of(Op::DynamicIota { dim }, &[shape], &ty, Meta::EXACT).map(drop);
     }
     g.value_of(Op::Iota { dim }, &[], &ty, Meta::EXACT).map(drop)
@@ -79,14 +79,14 @@ fn broadcast(g: &mut Gen) -> Option<()> {
     }
     let mut shape: Vec<usize> = (0..rank).map(|_| g.size()).collect();
     for (i, d) in dims.iter().enumerate() {
-        if from.dims[i] != 1 || g.r.one_in(2) {
-            shape[*d] = from.dims[i];
+        if from.sizes()[i] != 1 || g.r.one_in(2) {
+            shape[*d] = from.sizes()[i];
         }
     }
     if shape.iter().product::<usize>() > 2_000 {
         return None;
     }
-    let ty = from.with_dims(shape.clone());
+    let ty = from.with_sizes(shape.clone());
     if g.r.one_in(6) {
         let shape = sizes(g, &shape);
         return g.value_of(Op::DynamicBroadcastInDim { dims }, &[x, shape], &ty, meta).map(drop);
@@ -97,7 +97,7 @@ fn broadcast(g: &mut Gen) -> Option<()> {
 fn reshape(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=4);
     let (meta, from) = (g.meta_of(x), g.tensor(x));
-    let mut dims = from.dims.to_vec();
+    let mut dims = from.sizes().to_vec();
     match g.r.below(4) {
         0 => dims = vec![from.elements()?],
         1 => dims.insert(g.r.below(dims.len() + 1), 1),
@@ -107,7 +107,7 @@ fn reshape(g: &mut Gen) -> Option<()> {
     if dims.len() > 4 {
         return None;
     }
-    let ty = from.with_dims(dims.clone());
+    let ty = from.with_sizes(dims.clone());
     if g.r.one_in(6) {
         let shape = sizes(g, &dims);
         return g.value_of(Op::DynamicReshape, &[x, shape], &ty, meta).map(drop);
@@ -128,7 +128,7 @@ fn transpose(g: &mut Gen) -> Option<()> {
 
 fn slice(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=4);
-    let dims = g.tensor(x).dims.clone();
+    let dims = g.tensor(x).sizes().to_vec();
     let start: Vec<usize> = dims.iter().map(|n| if g.r.one_in(2) { 0 } else { g.r.below(n + 1) }).collect();
     let limit =
         dims.iter().zip(&start).map(|(n, s)| if g.r.one_in(2) { *n } else { s + g.r.below(n - s + 1) });
@@ -143,23 +143,23 @@ fn concatenate(g: &mut Gen) -> Option<()> {
     let dim = g.r.below(ty.rank());
     let mut parts = vec![x];
     for _ in 0..g.r.below(4) {
-        let mut dims = ty.dims.to_vec();
+        let mut dims = ty.sizes().to_vec();
         dims[dim] = g.size();
         let other = g.find(|t, _| {
             t.dtype == ty.dtype
                 && t.rank() == ty.rank()
-                && (0..t.rank()).all(|d| d == dim || t.dims[d] == ty.dims[d])
+                && (0..t.rank()).all(|d| d == dim || t.sizes()[d] == ty.sizes()[d])
         });
         parts.push(match other {
             Some(other) => other,
-            None => g.constant(&ty.with_dims(dims), Need::Anything),
+            None => g.constant(&ty.with_sizes(dims), Need::Anything),
         });
     }
     let meta = parts.iter().map(|p| g.meta_of(*p)).reduce(Meta::or)?;
     let joined = g.value(Op::Concatenate { dim }, &parts, meta)?;
     if g.r.one_in(2) {
         // A part again.
-        let dims = g.tensor(joined).dims.clone();
+        let dims = g.tensor(joined).sizes().to_vec();
         let mut start = vec![0; dims.len()];
         start[dim] = g.r.below(dims[dim] + 1);
         let mut limit = dims.to_vec();
@@ -174,16 +174,16 @@ fn pad(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=3);
     let ty = g.tensor(x);
     let value = g.scalar(ty.dtype, Need::Anything);
-    let mut each = |choices: &[i64]| -> Vec<i64> { ty.dims.iter().map(|_| g.r.pick(choices)).collect() };
+    let mut each = |choices: &[i64]| -> Vec<i64> { ty.sizes().iter().map(|_| g.r.pick(choices)).collect() };
     let (low, high) = (each(&[0, 0, 1, 2, -1]), each(&[0, 0, 1, 2, -1]));
     let interior = each(&[0, 0, 1, 2]);
     let meta = g.meta_of(x).or(g.meta_of(value));
     let padded = |d: usize| {
-        let n = ty.dims[d] as i64;
+        let n = ty.sizes()[d] as i64;
         low[d] + high[d] + n + interior[d] * (n - 1).max(0)
     };
     let dims: Option<Vec<usize>> = (0..ty.rank()).map(|d| usize::try_from(padded(d)).ok()).collect();
-    let to = ty.with_dims(dims?);
+    let to = ty.with_sizes(dims?);
     if g.r.one_in(6) {
         let dtype = g.r.pick(&[DType::S32, DType::S64]);
         let mut list = |n: &[i64]| g.numbers(dtype, vec![n.len()], n);
@@ -211,13 +211,13 @@ fn size(g: &mut Gen) -> Option<()> {
     if g.r.one_in(2) {
         return g.value(Op::GetDimensionSize { dim }, &[x], Meta::BITS).map(drop);
     }
-    let n = g.r.below(ty.dims[dim] + 1);
+    let n = g.r.below(ty.sizes()[dim] + 1);
     let size = g.numbers(DType::S32, vec![], &[n as i64]);
     let y = g.value(Op::SetDimensionSize { dim }, &[x, size], g.meta_of(x))?;
     // The size is a constant; the builder does not look at these.
-    let mut dims = ty.dims.to_vec();
+    let mut dims = ty.sizes().to_vec();
     dims[dim] = n;
-    g.func.set_ty(y, ty.with_dims(dims).into());
+    g.func.set_ty(y, ty.with_sizes(dims).into());
     Some(())
 }
 
@@ -241,7 +241,7 @@ fn starts(g: &mut Gen, rank: usize) -> Vec<ValueId> {
 
 fn dynamic_slice(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=4);
-    let dims = g.tensor(x).dims.clone();
+    let dims = g.tensor(x).sizes().to_vec();
     let sizes: Vec<usize> = dims.iter().map(|n| if g.r.one_in(3) { *n } else { g.r.below(n + 1) }).collect();
     let mut operands = vec![x];
     operands.extend(starts(g, dims.len()));
@@ -252,13 +252,15 @@ fn dynamic_update_slice(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=4);
     let ty = g.tensor(x);
     let fits = |t: &TensorType, _| {
-        t.dtype == ty.dtype && t.rank() == ty.rank() && t.dims.iter().zip(ty.dims.iter()).all(|(a, b)| a <= b)
+        t.dtype == ty.dtype
+            && t.rank() == ty.rank()
+            && t.sizes().iter().zip(ty.sizes().iter()).all(|(a, b)| a <= b)
     };
     let update = match g.find(fits) {
         Some(update) if !g.r.one_in(3) => update,
         _ => {
-            let dims: Vec<usize> = ty.dims.iter().map(|n| g.r.below(n + 1)).collect();
-            g.constant(&ty.with_dims(dims), Need::Anything)
+            let dims: Vec<usize> = ty.sizes().iter().map(|n| g.r.below(n + 1)).collect();
+            g.constant(&ty.with_sizes(dims), Need::Anything)
         }
     };
     let mut operands = vec![x, update];
@@ -272,7 +274,7 @@ fn real_dynamic_slice(g: &mut Gen) -> Option<()> {
     let ty = g.tensor(x);
     let mut lists = [vec![], vec![], vec![]];
     let mut dims = Vec::new();
-    for n in ty.dims.iter() {
+    for n in ty.sizes().iter() {
         let start = g.r.below(n + 1);
         let limit = start + g.r.below(n - start + 1);
         let stride = 1 + g.r.below(2);
@@ -283,7 +285,7 @@ fn real_dynamic_slice(g: &mut Gen) -> Option<()> {
     for list in &lists {
         operands.push(g.numbers(DType::S64, vec![list.len()], list));
     }
-    g.value_of(Op::RealDynamicSlice, &operands, &ty.with_dims(dims), g.meta_of(x)).map(drop)
+    g.value_of(Op::RealDynamicSlice, &operands, &ty.with_sizes(dims), g.meta_of(x)).map(drop)
 }
 
 /// Indices, some of them outside.
@@ -298,7 +300,7 @@ fn indices(g: &mut Gen, dims: Vec<usize>) -> ValueId {
             g.r.below(7) as i64 - low
         })
         .collect();
-    g.numbers(ty.dtype, ty.dims.to_vec(), &numbers)
+    g.numbers(ty.dtype, ty.sizes().to_vec(), &numbers)
 }
 
 /// Which dimensions are looked up, which of these are left out of a slice.
@@ -327,7 +329,7 @@ fn window(g: &mut Gen, rank: usize) -> Window {
 
 fn gather(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=3);
-    let dims = g.tensor(x).dims.clone();
+    let dims = g.tensor(x).sizes().to_vec();
     let rank = dims.len();
     let w = window(g, rank);
     let slice_sizes: Vec<usize> = (0..rank)
@@ -367,7 +369,7 @@ fn gather(g: &mut Gen) -> Option<()> {
 /// Rows by number, with or without dimensions in common.
 fn take(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 2..=3);
-    let dims = g.tensor(x).dims.clone();
+    let dims = g.tensor(x).sizes().to_vec();
     let mut rest = dims[2..].to_vec();
     let count = g.r.below(4);
     let indices = indices(g, vec![dims[0], count, 1]);
@@ -396,7 +398,7 @@ fn scatter(g: &mut Gen) -> Option<()> {
         batch.remove(w.index_vector_dim);
     }
     let mut windows: Vec<usize> =
-        (0..rank).filter(|d| !w.collapsed.contains(d)).map(|d| g.r.below(ty.dims[d] + 1)).collect();
+        (0..rank).filter(|d| !w.collapsed.contains(d)).map(|d| g.r.below(ty.sizes()[d] + 1)).collect();
     let all = batch.len() + windows.len();
     let mut update_window_dims: Vec<usize> = (0..all).collect();
     while update_window_dims.len() > windows.len() {
@@ -411,7 +413,7 @@ fn scatter(g: &mut Gen) -> Option<()> {
         *size = from.pop()?;
     }
     let indices = indices(g, w.index_dims);
-    let updates = g.of(&ty.with_dims(dims), Need::Exact);
+    let updates = g.of(&ty.with_sizes(dims), Need::Exact);
     let op = Scatter {
         update_window_dims,
         inserted_window_dims: w.collapsed,

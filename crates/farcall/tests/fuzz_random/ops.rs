@@ -263,7 +263,7 @@ fn bitcast(g: &mut Gen) -> Option<()> {
     let from = g.tensor(x);
     let to = g.dtype();
     let (a, b) = (from.dtype.bits() as usize, to.bits() as usize);
-    let mut dims = from.dims.to_vec();
+    let mut dims = from.sizes().to_vec();
     if a > b {
         dims.push(a / b);
     } else if a < b && dims.pop()? * a != b {
@@ -284,7 +284,7 @@ fn quantized(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Exact, |d| matches!(d, DType::F32 | DType::BF16 | DType::F16), 1..=3);
     let from = g.tensor(x);
     let axis = if g.r.one_in(3) { Some(g.r.below(from.rank())) } else { None };
-    let count = axis.map_or(1, |a| from.dims[a]);
+    let count = axis.map_or(1, |a| from.sizes()[a]);
     if count == 0 {
         return None;
     }
@@ -298,7 +298,7 @@ fn quantized(g: &mut Gen) -> Option<()> {
         scales: (0..count).map(|i| (0.5 * (i + 1) as f64).to_bits()).collect(),
         zero_points: (0..count).map(|i| i as i64 % 2).collect(),
     };
-    let ty = TensorType { quant: Some(quant.into()), ..from.with_dtype(dtype) };
+    let ty = from.with_dtype(dtype).with_quant(Some(quant.into()));
     let q = g.value_of(Op::UniformQuantize, &[x], &ty, Meta::EXACT)?;
     let op = g.r.pick(&[Binary::Add, Binary::Maximum, Binary::Multiply]);
     let y = match g.r.below(3) {

@@ -90,14 +90,15 @@ fn dot_general(g: &mut Gen) -> Option<()> {
         let j = g.r.below(kinds.len());
         kinds.swap(i, j);
     }
-    let dims: Vec<usize> = kinds.iter().map(|(_, d)| d.map_or_else(|| g.size(), |d| from.dims[d])).collect();
+    let dims: Vec<usize> =
+        kinds.iter().map(|(_, d)| d.map_or_else(|| g.size(), |d| from.sizes()[d])).collect();
     let place = |d: usize| kinds.iter().position(|k| k.1 == Some(d)).unwrap_or(0);
     let (rhs_batch, rhs_contract) =
         (lhs_batch.iter().map(|d| place(*d)).collect(), lhs_contract.iter().map(|d| place(*d)).collect());
-    let b = factor(g, &from.with_dims(dims.clone()));
-    let count: usize = lhs_contract.iter().map(|d| from.dims[*d]).product();
+    let b = factor(g, &from.with_sizes(dims.clone()));
+    let count: usize = lhs_contract.iter().map(|d| from.sizes()[*d]).product();
     let meta = product(g, a, b, count);
-    let mut shape: Vec<usize> = lhs_batch.iter().chain(&free).map(|d| from.dims[*d]).collect();
+    let mut shape: Vec<usize> = lhs_batch.iter().chain(&free).map(|d| from.sizes()[*d]).collect();
     shape.extend(kinds.iter().zip(&dims).filter(|(k, _)| k.0 == 2).map(|(_, n)| *n));
     if shape.iter().product::<usize>() > 3_000 {
         return None;
@@ -132,7 +133,7 @@ fn convolution(g: &mut Gen) -> Option<()> {
     let padding: Vec<(i64, i64)> =
         each(&[0, 1, 2]).into_iter().zip(each(&[0, 1, 2])).map(|(a, b)| (a as i64, b as i64 - 1)).collect();
     let reversal = each(&[0, 1]).into_iter().map(|n| n == 1).collect();
-    let count: usize = rhs.dims.iter().product();
+    let count: usize = rhs.sizes().iter().product();
     let meta = product(g, a, b, count);
     let dims = || (2..2 + spatial).collect::<Vec<usize>>();
     let dims = ConvolutionDims {
@@ -197,7 +198,7 @@ fn fft(g: &mut Gen) -> Option<()> {
     let kind = g.r.pick(&FftKind::ALL);
     let complex = kind != FftKind::Rfft;
     let x = g.some(Need::Integers(8), |d| if complex { d == DType::C64 } else { d == DType::F32 }, 1..=3);
-    let dims = g.tensor(x).dims.clone();
+    let dims = g.tensor(x).sizes().to_vec();
     let last = 1 + g.r.below(dims.len());
     let mut length = dims[dims.len() - last..].to_vec();
     if kind == FftKind::Irfft {
@@ -218,7 +219,7 @@ fn random_bits(g: &mut Gen) -> Option<()> {
 
 fn random_numbers(g: &mut Gen) -> Option<()> {
     let ty = g.ty().with_dtype(g.r.pick(&[DType::F32, DType::S32, DType::F64]));
-    let numbers: Vec<i64> = ty.dims.iter().map(|n| *n as i64).collect();
+    let numbers: Vec<i64> = ty.sizes().iter().map(|n| *n as i64).collect();
     let shape = g.numbers(DType::S64, vec![ty.rank()], &numbers);
     // Intervals and deviations of size zero: which numbers there are is up to each way of running a program.
     let kind = g.r.pick(&RngDistribution::ALL);
@@ -281,8 +282,8 @@ fn broadcasting(g: &mut Gen) -> Option<()> {
     let a = g.some(need, taken, 0..=4);
     let ty = g.tensor(a);
     let cut = g.r.below(ty.rank() + 1);
-    let dims: Vec<usize> = ty.dims[cut..].iter().map(|n| if g.r.one_in(3) { 1 } else { *n }).collect();
-    let b = g.of(&ty.with_dims(dims), need);
+    let dims: Vec<usize> = ty.sizes()[cut..].iter().map(|n| if g.r.one_in(3) { 1 } else { *n }).collect();
+    let b = g.of(&ty.with_sizes(dims), need);
     let (a, b) = if g.r.one_in(3) { (b, a) } else { (a, b) };
     let meta = match function {
         Broadcasted::Binary(op) => binary_meta(op, ty.dtype, g.meta_of(a), g.meta_of(b)),
@@ -313,25 +314,30 @@ fn derived(g: &mut Gen) -> Option<()> {
         2 => {
             let a = left(g, 1..=2);
             let from = g.tensor(a);
-            let n = *from.dims.last()?;
+            let n = *from.sizes().last()?;
             let dims = if g.r.one_in(2) { vec![n] } else { vec![n, g.size()] };
-            let b = factor(g, &from.with_dims(dims.clone()));
-            let mut shape = from.dims[..from.rank() - 1].to_vec();
+            let b = factor(g, &from.with_sizes(dims.clone()));
+            let mut shape = from.sizes()[..from.rank() - 1].to_vec();
             shape.extend(&dims[1..]);
             let meta = product(g, a, b, n);
-            g.value_of(Op::Derived(Derived::Dot { precision: vec![] }), &[a, b], &from.with_dims(shape), meta)
-                .map(drop)
+            g.value_of(
+                Op::Derived(Derived::Dot { precision: vec![] }),
+                &[a, b],
+                &from.with_sizes(shape),
+                meta,
+            )
+            .map(drop)
         }
         3 => {
             let a = left(g, 2..=2);
             let from = g.tensor(a);
             let (config, dims) = match g.r.below(4) {
-                0 => ("ab,bc->ac", vec![from.dims[1], g.size()]),
-                1 => ("ab,ab->", from.dims.to_vec()),
-                2 => ("ab,b->ba", vec![from.dims[1]]),
-                _ => ("ab,cb->cab", vec![g.size(), from.dims[1]]),
+                0 => ("ab,bc->ac", vec![from.sizes()[1], g.size()]),
+                1 => ("ab,ab->", from.sizes().to_vec()),
+                2 => ("ab,b->ba", vec![from.sizes()[1]]),
+                _ => ("ab,cb->cab", vec![g.size(), from.sizes()[1]]),
             };
-            let b = factor(g, &from.with_dims(dims));
+            let b = factor(g, &from.with_sizes(dims));
             let meta = product(g, a, b, from.elements()?);
             let op = Op::Derived(Derived::Einsum { config: config.to_owned() });
             g.value_of(op, &[a, b], &TensorType::scalar(from.dtype), meta).map(drop)
@@ -360,7 +366,7 @@ fn batch_norm(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Integers(8), |d| d == dtype, 2..=4);
     let ty = g.tensor(x);
     let feature = g.r.below(ty.rank());
-    let vector = ty.with_dims([ty.dims[feature]]);
+    let vector = ty.with_sizes([ty.sizes()[feature]]);
     let op = BatchNorm { epsilon_bits: 0.5f32.to_bits(), feature };
     let mut list = vec![x];
     let vectors = g.r.below(3);
@@ -384,10 +390,10 @@ fn ragged_dot(g: &mut Gen) -> Option<()> {
     let from = g.tensor(a);
     let groups = 1 + g.r.below(3);
     let columns = g.size();
-    let b = factor(g, &from.with_dims([groups, from.dims[1], columns]));
+    let b = factor(g, &from.with_sizes([groups, from.sizes()[1], columns]));
     let numbers: Vec<i64> = (0..groups).map(|_| g.r.below(4) as i64).collect();
     let counts = g.numbers(DType::S32, vec![groups], &numbers);
-    let meta = product(g, a, b, from.dims[1]);
+    let meta = product(g, a, b, from.sizes()[1]);
     let op = RaggedDot {
         lhs_batch: vec![],
         rhs_batch: vec![],
@@ -397,6 +403,6 @@ fn ragged_dot(g: &mut Gen) -> Option<()> {
         rhs_group: vec![0],
         precision: vec![],
     };
-    let ty = from.with_dims([from.dims[0], columns]);
+    let ty = from.with_sizes([from.sizes()[0], columns]);
     g.value_of(Op::Derived(Derived::RaggedDot(Box::new(op))), &[a, b, counts], &ty, meta).map(drop)
 }

@@ -144,7 +144,8 @@ fn reduce_pair(g: &mut Gen, x: ValueId, dims: Vec<usize>) -> Option<()> {
 fn reduce_window(g: &mut Gen) -> Option<()> {
     let x = summand(g, 0..=3);
     let ty = g.tensor(x);
-    let mut each = |choices: &[usize]| -> Vec<usize> { ty.dims.iter().map(|_| g.r.pick(choices)).collect() };
+    let mut each =
+        |choices: &[usize]| -> Vec<usize> { ty.sizes().iter().map(|_| g.r.pick(choices)).collect() };
     let (window, strides) = (each(&[1, 2, 3]), each(&[1, 1, 2]));
     let (base_dilations, window_dilations) = (each(&[1, 1, 2]), each(&[1, 1, 2]));
     let padding = each(&[0, 0, 1, 2]).into_iter().zip(each(&[0, 1, 1, 3]));
@@ -161,13 +162,13 @@ fn reduce_window(g: &mut Gen) -> Option<()> {
 fn select_and_scatter(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Exact, |d| !d.is_complex(), 1..=3);
     let ty = g.tensor(x);
-    let window: Vec<usize> = ty.dims.iter().map(|_| g.r.pick(&[1, 2, 3])).collect();
-    let strides: Vec<usize> = ty.dims.iter().map(|_| g.r.pick(&[1, 2])).collect();
+    let window: Vec<usize> = ty.sizes().iter().map(|_| g.r.pick(&[1, 2, 3])).collect();
+    let strides: Vec<usize> = ty.sizes().iter().map(|_| g.r.pick(&[1, 2])).collect();
     let windows =
-        |d: usize| if ty.dims[d] < window[d] { 0 } else { (ty.dims[d] - window[d]) / strides[d] + 1 };
+        |d: usize| if ty.sizes()[d] < window[d] { 0 } else { (ty.sizes()[d] - window[d]) / strides[d] + 1 };
     let dims: Vec<usize> = (0..ty.rank()).map(windows).collect();
     let need = if g.r.one_in(2) { Need::Exact } else { Need::Integers(8) };
-    let source = g.of(&ty.with_dims(dims), need);
+    let source = g.of(&ty.with_sizes(dims), need);
     let start = init(g, ty.dtype, g.meta_of(source));
     let padding = vec![(0, 0); ty.rank()];
     let args = [(scalar(ty.dtype), Meta::EXACT), (scalar(ty.dtype), Meta::EXACT)];
@@ -213,12 +214,12 @@ fn scan(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Exact, |_| true, 1..=3);
     let ty = g.tensor(x);
     let dim = g.r.below(ty.rank());
-    let mut dims = ty.dims.to_vec();
+    let mut dims = ty.sizes().to_vec();
     let size = dims.remove(dim);
     if size > 20 {
         return None;
     }
-    let slice = ty.with_dims(dims);
+    let slice = ty.with_sizes(dims);
     let carry = if g.r.one_in(2) { slice.clone() } else { TensorType::scalar(DType::S32) };
     let start = g.of(&carry, Need::Exact);
     let args = [(slice.clone().into(), Meta::EXACT), (carry.clone().into(), Meta::EXACT)];
@@ -293,7 +294,7 @@ fn in_order(
 fn top_k(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Bits, |d| !d.is_complex() && !d.is_bool(), 1..=3);
     let ty = g.tensor(x);
-    let k = g.r.below(ty.dims[ty.rank() - 1] + 1);
+    let k = g.r.below(ty.sizes()[ty.rank() - 1] + 1);
     let types = vec![ty.clone().into(), ty.with_dtype(DType::S32).into()];
     g.emit(NewInst::new(Op::TopK { k }, [x]), types, &[g.meta_of(x), Meta::BITS]).map(drop)
 }
@@ -458,7 +459,7 @@ fn tokens(g: &mut Gen) -> Option<()> {
 fn future(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Anything, |_| true, 1..=3);
     let (ty, meta) = (g.tensor(x), g.meta_of(x));
-    let limit: Vec<usize> = ty.dims.iter().map(|n| g.r.below(n + 1)).collect();
+    let limit: Vec<usize> = ty.sizes().iter().map(|n| g.r.below(n + 1)).collect();
     let slice = Slice { start: vec![0; ty.rank()], limit, strides: vec![1; ty.rank()] };
     let mut result = None;
     let region = g.region(&[(ty.clone().into(), meta)], false, |g, args| {

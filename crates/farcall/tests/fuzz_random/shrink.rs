@@ -158,7 +158,7 @@ fn zeroed(p: &Program, inst: InstId) -> Option<Program> {
     let values: Vec<ValueId> = types
         .into_iter()
         .map(|ty| {
-            let zeros = Literal::zeros(ty.dtype, ty.dims.clone());
+            let zeros = Literal::zeros(ty.dtype, ty.sizes());
             r.value_before(inst, Op::Constant(zeros), [], ty)
         })
         .collect();

@@ -87,7 +87,7 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
         Op::Slice(s) => s.start.iter().all(|i| *i == 0) && s.strides.iter().all(|n| *n == 1),
         Op::Pad(p) => p.low.iter().chain(&p.high).chain(&p.interior).all(|n| *n == 0),
         Op::Concatenate { .. } => inst.operands().len() == 1,
-        Op::Reverse { dims } => dims.iter().all(|d| to.dims[*d] <= 1),
+        Op::Reverse { dims } => dims.iter().all(|d| to.sizes()[*d] <= 1),
         Op::DynamicSlice { .. } => true,
         _ => false,
     };

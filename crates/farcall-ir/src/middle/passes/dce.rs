@@ -38,7 +38,7 @@ fn without_elements(func: &mut Func) {
         for result in results {
             let Type::Tensor(ty) = r.func().ty(result).clone() else { continue };
             if ty.elements() == Some(0) && ty.quant.is_none() && r.is_used(result) {
-                let literal = Literal::zeros(ty.dtype, ty.dims.clone());
+                let literal = Literal::zeros(ty.dtype, ty.sizes());
                 let constant = r.value_before(inst, Op::Constant(literal), [], ty);
                 r.replace_uses(result, constant);
             }

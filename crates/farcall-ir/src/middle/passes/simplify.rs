@@ -94,7 +94,7 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
         Simpler::Value(value) => r.replace(id, &[value]),
         Simpler::Splat(scalar) => {
             let Some(ty) = at.result().cloned() else { return false };
-            let literal = Literal::splat(ty.dtype, ty.dims.clone(), scalar);
+            let literal = Literal::splat(ty.dtype, ty.sizes(), scalar);
             let value = r.value_before(id, Op::Constant(literal), [], ty);
             r.replace(id, &[value]);
         }
@@ -323,7 +323,7 @@ fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
     let (made, x) = inner(at, |op| matches!(op, Op::Slice(_)))?;
     let (Op::Slice(outer), Op::Slice(first)) = (at.op(), made.op()) else { return None };
     let each = |f: &dyn Fn(usize) -> usize| (0..outer.start.len()).map(f).collect::<Vec<usize>>();
-    let sizes = &at.result()?.dims;
+    let sizes = at.result()?.sizes();
     // A slice of nothing may begin behind the end.
     let first_of = |d: usize| first.start[d] + outer.start[d] * first.strides[d];
     let start = each(&|d| if sizes[d] == 0 { 0 } else { first_of(d) });
@@ -339,7 +339,7 @@ fn slice_of_concatenate(at: &At<'_>) -> Option<Simpler> {
     let Op::Concatenate { dim } = made.op() else { return None };
     let mut begin = 0;
     for part in made.operands() {
-        let end = begin + at.ty(*part)?.dims[*dim];
+        let end = begin + at.ty(*part)?.sizes()[*dim];
         if slice.start[*dim] >= begin && slice.limit[*dim] <= end && begin < end {
             let mut slice = slice.clone();
             slice.start[*dim] -= begin;
@@ -371,7 +371,7 @@ fn convert_of_convert(at: &At<'_>) -> Option<Simpler> {
 fn known_start(at: &At<'_>) -> Option<Simpler> {
     let Op::DynamicSlice { sizes } = at.op() else { return None };
     let (x, starts) = at.inst.operands().split_first()?;
-    let dims = &at.ty(*x)?.dims;
+    let dims = at.ty(*x)?.sizes();
     let mut start = Vec::with_capacity(starts.len());
     for (d, index) in starts.iter().enumerate() {
         let index = match at.number(*index)? {

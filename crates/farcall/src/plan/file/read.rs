@@ -278,7 +278,12 @@ impl<'a> Bytes<'a> {
     fn types(mut self) -> Reading<Vec<Type>> {
         let types = self.list(4, |b| {
             let text = b.text()?;
-            b.parsed("a type", text::parse_type(text))
+            let ty = b.parsed("a type", text::parse_type(text))?;
+            if ty.tensors().all(TensorType::is_static) {
+                Ok(ty)
+            } else {
+                b.damaged(format!("a dynamic dimension in {ty}"))
+            }
         })?;
         self.end().map(|()| types)
     }
@@ -320,9 +325,9 @@ fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) ->
     let literal = if splat {
         let mut element = [0; 16];
         input.fill(&mut element[..bytes], "constants")?;
-        Literal::splat_of(ty.dtype, Arc::clone(&ty.dims), element).map_err(refused)?
+        Literal::splat_of(ty.dtype, ty.sizes().into(), element).map_err(refused)?
     } else {
-        let mut literal = Literal::try_zeros(ty.dtype, Arc::clone(&ty.dims)).map_err(refused)?;
+        let mut literal = Literal::try_zeros(ty.dtype, ty.sizes()).map_err(refused)?;
         input.fill(literal.bytes_mut(), "constants")?;
         literal
     };
