@@ -11,7 +11,8 @@
 //! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
 //! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
 //! - `kernels`: the loops that compute operations, in one table, which all three ask.
-//! - [`custom_call`]: the host side of XLA's C interface.
+//! - `host`: the host side of XLA's C interface, as foreign code meets it.
+//! - [`custom_call`]: the calls of a program through it.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 
 mod attributes;
@@ -20,6 +21,7 @@ pub mod custom_call;
 pub mod eval_host;
 mod executable;
 mod float_control;
+mod host;
 mod interrupt;
 mod kernels;
 mod op_program;

@@ -34,26 +34,3 @@ impl CallError {
 fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(" at {place}") }
 }
-
-/// An error on its way between handler and host.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Failure {
-    pub(crate) code: ErrorCode,
-    pub(crate) message: String,
-}
-
-/// Tells of something that went wrong where no call is left to fail.
-#[cold]
-pub(super) fn report_lost(doing: &str, failure: &Failure) {
-    eprintln!("farcall: {doing} failed: {:?}: {}", failure.code, failure.message);
-}
-
-impl Failure {
-    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into() }
-    }
-
-    pub(crate) fn invalid(message: impl Into<String>) -> Failure {
-        Failure::new(ErrorCode::INVALID_ARGUMENT, message)
-    }
-}

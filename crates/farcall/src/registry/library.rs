@@ -13,7 +13,7 @@ use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
 
 use super::load::LoadError;
-use crate::custom_call::{exit, guard};
+use crate::host::{exit, guard};
 
 /// What the registry wants to know of a library's file.
 #[derive(Debug, Default)]

@@ -14,12 +14,13 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeIn
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 
 use super::declaration;
+use super::exports::host_symbol_addresses;
 use super::library::{self, Library};
 use super::spec::{STAGES, Symbols};
 use super::{
     Declaration, How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
 };
-use crate::custom_call;
+use crate::host::api;
 
 /// What a library brought.
 #[derive(Clone, Debug)]
@@ -255,7 +256,7 @@ thread_local! {
 /// registry that is loading it, else into the one of the process.
 ///
 /// The functions are the library's, which stays loaded.
-pub(crate) fn register_from_library(
+pub(super) fn register_from_library(
     name: &str,
     platform: Platform,
     bundle: HandlerBundle,
@@ -373,7 +374,7 @@ fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
 
 /// Symbols of a host that a library needs, with the addresses of ours.
 fn needed_host_symbols(facts: &library::Facts) -> impl Iterator<Item = (&'static str, usize)> {
-    let all = custom_call::host_symbol_addresses().into_iter();
+    let all = host_symbol_addresses().into_iter();
     all.filter(|(symbol, _)| facts.needs.iter().any(|needed| needed == symbol))
 }
 
@@ -487,7 +488,7 @@ unsafe fn register_state_type(
     // SAFETY: both are what the functions' types say.
     unsafe {
         let name = format!("state of {target}");
-        *id = custom_call::register_type(&name, *id, info).map_err(|failure| failure.message)?;
+        *id = api::register_type(&name, *id, info).map_err(|failure| failure.message)?;
     }
     Ok(())
 }

@@ -18,18 +18,18 @@ use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Diagnostic, Span};
 
 mod declaration;
+pub(crate) mod exports;
 mod library;
 mod load;
 mod spec;
 mod target;
-pub(crate) mod types;
 
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
-pub(crate) use load::register_from_library;
 pub use load::{LoadError, LoadReport};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
 pub use target::{ApiKind, Handler, How, Origin, Platform, Target, UntypedHandler};
-pub use types::{Deleter, TypeError, register_type, type_name};
+
+pub use crate::host::types::{Deleter, TypeError, register_type, type_name};
 
 /// A set of targets; clones share it.
 #[derive(Clone, Default)]

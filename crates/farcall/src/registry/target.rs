@@ -12,8 +12,10 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
 
 use farcall_sig::Signature;
 
+use super::exports::host_api;
 use super::{Declaration, RegisterError};
-use crate::custom_call::metadata;
+use crate::host::api::API_VERSION;
+use crate::host::metadata::{self, NoFacts};
 
 /// A platform that handlers are registered for.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -171,6 +173,15 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The error for a handler of a target that does not say what it is.
+fn untold(why: NoFacts, name: &str, stage: Stage) -> RegisterError {
+    let name = name.to_owned();
+    match why {
+        NoFacts::Version(found) => RegisterError::Version { name, stage, found, supported: API_VERSION },
+        NoFacts::Refused(failure) => RegisterError::Metadata { name, stage, message: failure.message },
+    }
+}
+
 /// A function that custom calls name.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -220,7 +231,7 @@ impl Target {
             let Some(handler) = handler else { continue };
             // SAFETY: the caller's promise.
             let facts =
-                unsafe { metadata::query(handler, stage) }.map_err(|failure| failure.of(name, stage))?;
+                unsafe { metadata::query(host_api(), handler, stage) }.map_err(|e| untold(e, name, stage))?;
             // The oldest host that can run all stages is the newest version among them.
             target.api_version = target.api_version.max(Some(facts.api_version));
             target.traits |= facts.traits;

@@ -59,13 +59,13 @@ impl EncodedAttrs {
     }
 
     /// The dictionary; it may be copied, but not outlive `self`.
-    pub(super) fn abi(&self) -> Attrs {
+    pub(crate) fn abi(&self) -> Attrs {
         let Attrs { struct_size, extension_start, size, types, names, attrs } = self.root;
         Attrs { struct_size, extension_start, size, types, names, attrs }
     }
 
     /// The dictionary in place.
-    pub(super) fn as_ptr(&self) -> *const Attrs {
+    pub(crate) fn as_ptr(&self) -> *const Attrs {
         &raw const self.root
     }
 

@@ -13,7 +13,8 @@ use farcall_sig::Attrs;
 use farcall_sig::signature::OperandType;
 
 use super::attrs::EncodedAttrs;
-use super::{api, guard};
+use super::error::take_error;
+use super::guard;
 use crate::attributes;
 
 /// What a batching function says of a call.
@@ -109,7 +110,7 @@ unsafe fn ask(
     };
     // SAFETY: a rule, and a question whose parts live here.
     let error = unsafe { guard::task(rule, (&raw mut call).cast()) };
-    match (api::take_error(error), answer.error.take()) {
+    match (take_error(error), answer.error.take()) {
         (Some(failure), _) => Err(failure.message),
         (None, Some(message)) => Err(message),
         (None, None) => Ok(answer),
