@@ -1,6 +1,6 @@
-//! Attributes in the form of the C interface.
+//! Attributes of a program in the form of the C interface; the encoder is [`farcall_ffi::encode`].
 //!
-//! Encoded once per call site; the memory stays where it is for as long as the [`EncodedAttrs`].
+//! Encoded once per call site.
 //!
 //! | attribute | is passed as |
 //! | --- | --- |
@@ -13,39 +13,17 @@
 //! Units, symbols, types, dialect attributes and mixed lists have no form there: they are an error
 //! that names the attribute.
 
-use std::ffi::c_void;
-use std::ptr::{NonNull, null_mut};
-
-use farcall_ffi::abi::{Array, AttrType, Attrs, ByteSpan, DataType, Scalar as AbiScalar};
+use farcall_ffi::abi::Attrs;
+use farcall_ffi::encode::{Encoded, Entries};
 use farcall_ir::attr::IntKind;
-use farcall_ir::memory::{self, OutOfMemory};
+use farcall_ir::memory;
 use farcall_ir::{Attr, AttrDict, DType, Literal, Scalar};
 
-/// Dictionaries in dictionaries at most.
-const MAX_DEPTH: usize = 64;
+pub use farcall_ffi::encode::AttrError;
 
-/// Why attributes have no form in the C interface.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("attribute `{path}`: {problem}")]
-pub struct AttrError {
-    /// Name of the attribute; in dictionaries, names joined by dots.
-    pub path: String,
-    /// What is wrong with it.
-    pub problem: String,
-}
-
-/// A dictionary of attributes as handlers read it.
-#[derive(Debug)]
-pub struct EncodedAttrs {
-    root: Attrs,
-    // Declared after `root`, which points into it.
-    memory: Memory,
-}
-
-// SAFETY: `root` points into `memory`, which nobody writes to after encoding.
-unsafe impl Send for EncodedAttrs {}
-// SAFETY: as above.
-unsafe impl Sync for EncodedAttrs {}
+/// A dictionary of attributes as handlers read it. The memory stays where it is for as long as this lives.
+#[derive(Debug, Default)]
+pub struct EncodedAttrs(Encoded);
 
 impl EncodedAttrs {
     /// Encodes a dictionary.
@@ -53,181 +31,67 @@ impl EncodedAttrs {
     /// # Errors
     /// If an attribute has no form there.
     pub fn new(dict: &AttrDict) -> Result<EncodedAttrs, AttrError> {
-        let mut memory = Memory::default();
-        let root = memory.dict(dict, "", 0)?;
-        Ok(EncodedAttrs { root, memory })
+        Encoded::new(|entries| fill(entries, dict)).map(EncodedAttrs)
     }
 
     /// The dictionary; it may be copied, but not outlive `self`.
     pub(crate) fn abi(&self) -> Attrs {
-        let Attrs { struct_size, extension_start, size, types, names, attrs } = self.root;
-        Attrs { struct_size, extension_start, size, types, names, attrs }
+        self.0.abi()
     }
 
     /// The dictionary in place.
     pub(crate) fn as_ptr(&self) -> *const Attrs {
-        &raw const self.root
+        self.0.as_ptr()
     }
 
     /// Number of attributes.
     pub fn len(&self) -> usize {
-        usize::try_from(self.root.size).unwrap_or(0)
+        self.0.len()
     }
 
     /// True if there are no attributes.
     pub fn is_empty(&self) -> bool {
-        self.memory.0.is_empty()
+        self.0.is_empty()
     }
 }
 
-impl Default for EncodedAttrs {
-    fn default() -> EncodedAttrs {
-        let root = Attrs {
-            struct_size: Attrs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            size: 0,
-            types: null_mut(),
-            names: null_mut(),
-            attrs: null_mut(),
-        };
-        EncodedAttrs { root, memory: Memory::default() }
+fn fill(entries: &mut Entries<'_>, dict: &AttrDict) -> Result<(), AttrError> {
+    dict.iter().try_for_each(|(name, attr)| entry(entries, name, attr))
+}
+
+fn entry(entries: &mut Entries<'_>, name: &str, attr: &Attr) -> Result<(), AttrError> {
+    let error = |problem: &str| Err(AttrError::new(name, problem));
+    if let Some((dtype, scalar)) = scalar(attr) {
+        let mut element = [0; 16];
+        scalar.write(dtype, &mut element);
+        return entries.scalar(name, dtype, &element[..dtype.size()]);
+    }
+    match attr {
+        Attr::String(text) => {
+            entries.string(name, text);
+            Ok(())
+        }
+        Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
+            array(entries, name, literal)
+        }
+        Attr::Array(items) => match list(items) {
+            Ok(list) => array(entries, name, &list),
+            Err(problem) => error(&problem),
+        },
+        Attr::Dict(dict) => entries.dict(name, |entries| fill(entries, dict)),
+        Attr::Unit => error("a unit attribute cannot be passed to a handler; write `true`"),
+        Attr::Symbol(_) => error("a symbol cannot be passed to a handler; write its name as a string"),
+        Attr::Type(_) => error("a type cannot be passed to a handler"),
+        Attr::Sharding(_) | Attr::ShardingPerValue(_) => error("a sharding cannot be passed to a handler"),
+        Attr::Dialect(d) => error(&format!("`#{}` cannot be passed to a handler", d.name)),
+        Attr::Bool(_) | Attr::Int(..) | Attr::Float(..) => error("this number has no element type"),
     }
 }
 
-/// Objects that stay where they are.
-#[derive(Default)]
-struct Memory(Vec<Kept>);
-
-/// An object on the heap, owned, of a type that is no longer known but droppable.
-struct Kept {
-    object: NonNull<c_void>,
-    drop: unsafe fn(NonNull<c_void>),
-}
-
-impl std::fmt::Debug for Memory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Memory({} objects)", self.0.len())
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        for kept in &self.0 {
-            // SAFETY: `keep` made both for each other, and this is the only drop.
-            unsafe { (kept.drop)(kept.object) };
-        }
-    }
-}
-
-/// A scalar's bytes, aligned for any element type.
-#[repr(align(16))]
-struct Value([u8; 16]);
-
-impl Memory {
-    /// Moves a value to the heap.
-    fn keep<T>(&mut self, value: T) -> NonNull<T> {
-        /// # Safety
-        /// `object` is a box's raw pointer to a `T`, dropped nowhere else.
-        unsafe fn drop_box<T>(object: NonNull<c_void>) {
-            // SAFETY: the caller's promise.
-            drop(unsafe { Box::from_raw(object.cast::<T>().as_ptr()) });
-        }
-        let object = NonNull::from(Box::leak(Box::new(value)));
-        self.0.push(Kept { object: object.cast(), drop: drop_box::<T> });
-        object
-    }
-
-    /// Moves a vector's elements to memory that stays.
-    fn keep_all<T>(&mut self, values: Vec<T>) -> *mut T {
-        let kept = self.keep(values);
-        // SAFETY: just made, and nobody else has it.
-        unsafe { (*kept.as_ptr()).as_mut_ptr() }
-    }
-
-    fn dict(&mut self, dict: &AttrDict, prefix: &str, depth: usize) -> Result<Attrs, AttrError> {
-        let mut types = Vec::with_capacity(dict.len());
-        let mut names = Vec::with_capacity(dict.len());
-        let mut attrs = Vec::with_capacity(dict.len());
-        // The order of a `BTreeMap` of strings is bytewise, as readers expect.
-        for (name, attr) in dict {
-            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-            let (kind, value) = self.attr(attr, &path, depth)?;
-            let name = self.span(name.as_bytes());
-            types.push(kind);
-            names.push(name.as_ptr());
-            attrs.push(value);
-        }
-        Ok(Attrs {
-            struct_size: Attrs::STRUCT_SIZE,
-            extension_start: null_mut(),
-            size: i64::try_from(dict.len()).unwrap_or(i64::MAX),
-            types: self.keep_all(types),
-            names: self.keep_all(names),
-            attrs: self.keep_all(attrs),
-        })
-    }
-
-    fn attr(&mut self, attr: &Attr, path: &str, depth: usize) -> Result<(AttrType, *mut c_void), AttrError> {
-        let error = |problem: &str| Err(AttrError { path: path.to_owned(), problem: problem.to_owned() });
-        if let Some((dtype, scalar)) = scalar(attr) {
-            return Ok((AttrType::SCALAR, self.scalar(dtype, scalar).cast().as_ptr()));
-        }
-        match attr {
-            Attr::String(text) => Ok((AttrType::STRING, self.span(text).cast().as_ptr())),
-            Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
-                match self.array(literal) {
-                    Ok(array) => Ok((AttrType::ARRAY, array)),
-                    Err(problem) => error(&problem.to_string()),
-                }
-            }
-            Attr::Array(items) => {
-                match list(items).and_then(|list| self.array(&list).map_err(|e| e.to_string())) {
-                    Ok(array) => Ok((AttrType::ARRAY, array)),
-                    Err(problem) => error(&problem),
-                }
-            }
-            Attr::Dict(_) if depth == MAX_DEPTH => error("dictionaries are nested too deep"),
-            Attr::Dict(dict) => {
-                let dict = self.dict(dict, path, depth + 1)?;
-                Ok((AttrType::DICTIONARY, self.keep(dict).cast().as_ptr()))
-            }
-            Attr::Unit => error("a unit attribute cannot be passed to a handler; write `true`"),
-            Attr::Symbol(_) => error("a symbol cannot be passed to a handler; write its name as a string"),
-            Attr::Type(_) => error("a type cannot be passed to a handler"),
-            Attr::Sharding(_) | Attr::ShardingPerValue(_) => {
-                error("a sharding cannot be passed to a handler")
-            }
-            Attr::Dialect(d) => error(&format!("`#{}` cannot be passed to a handler", d.name)),
-            Attr::Bool(_) | Attr::Int(..) | Attr::Float(..) => error("this number has no element type"),
-        }
-    }
-
-    fn span(&mut self, bytes: &[u8]) -> NonNull<ByteSpan> {
-        let len = bytes.len();
-        let ptr = self.keep_all(bytes.to_vec()).cast_const().cast();
-        self.keep(ByteSpan { ptr, len })
-    }
-
-    fn scalar(&mut self, dtype: DType, scalar: Scalar) -> NonNull<AbiScalar> {
-        let mut value = Value([0; 16]);
-        scalar.write(dtype, &mut value.0);
-        let value = self.keep(value).cast().as_ptr();
-        self.keep(AbiScalar { dtype: DataType::from_dtype(dtype), value })
-    }
-
-    fn array(&mut self, literal: &Literal) -> Result<*mut c_void, OutOfMemory> {
-        // Words of 16 bytes, so that elements of every type are aligned.
-        literal.expand()?;
-        let mut words: Vec<Value> = memory::reserved(literal.byte_len().div_ceil(16))?;
-        words.extend(literal.bytes().chunks(16).map(|chunk| {
-            let mut word = Value([0; 16]);
-            word.0[..chunk.len()].copy_from_slice(chunk);
-            word
-        }));
-        let data = self.keep_all(words).cast();
-        let dtype = DataType::from_dtype(literal.dtype());
-        Ok(self.keep(Array { dtype, size: literal.len(), data }).cast().as_ptr())
-    }
+fn array(entries: &mut Entries<'_>, name: &str, literal: &Literal) -> Result<(), AttrError> {
+    let room = literal.expand().and_then(|()| memory::admit_scratch(literal.byte_len()));
+    room.map_err(|e| AttrError::new(name, e.to_string()))?;
+    entries.array(name, literal.dtype(), literal.len(), literal.bytes())
 }
 
 /// The number that an attribute is, if it is one.
@@ -269,6 +133,7 @@ fn list(items: &[Attr]) -> Result<Literal, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farcall_ffi::abi::{Array, AttrType, ByteSpan, Scalar as AbiScalar};
 
     fn dict(entries: Vec<(&str, Attr)>) -> AttrDict {
         entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
