@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use farcall::custom_call::HOST_SYMBOLS;
 use farcall::registry::{self, ApiKind, LoadError, LoadReport, Origin, Platform, TargetSpec};
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -273,12 +272,7 @@ fn load(
 
 /// True if a library was not opened, none of its code run, because it does not see our symbols.
 fn misses_host_symbol(error: &LoadError) -> bool {
-    match error {
-        LoadError::HostSymbols { .. } => true,
-        // The linker's words; our own look-up does see what our own module exports.
-        LoadError::Open { explanation, .. } => HOST_SYMBOLS.iter().any(|s| explanation.contains(s)),
-        _ => false,
-    }
+    matches!(error, LoadError::HostSymbols { .. })
 }
 
 /// Makes the symbols of this module visible to libraries that are opened later.

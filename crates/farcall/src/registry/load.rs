@@ -14,8 +14,10 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeIn
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 
 use super::declaration;
-use super::exports::host_symbol_addresses;
+use super::elf::Facts;
+use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
+use super::link::LinkError;
 use super::spec::{STAGES, Symbols};
 use super::{
     Declaration, How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
@@ -80,12 +82,14 @@ pub enum LoadError {
         symbols: Vec<&'static str>,
     },
     /// The dynamic linker refused it.
-    #[error("library {} cannot be opened: {explanation}", path.display())]
+    #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_ref()))]
     Open {
         /// The file.
         path: PathBuf,
-        /// Why, and the linker's own words.
-        explanation: String,
+        /// What it lacks, if that could be found out.
+        why: Option<LinkError>,
+        /// The linker's own words.
+        words: String,
     },
     /// It has no such symbol.
     #[error("library {} has no symbol `{symbol}` (for {role} of target `{target}`){}",
@@ -134,6 +138,10 @@ fn export_hint(symbols: &[&str]) -> String {
     out
 }
 
+fn lacks(why: Option<&LinkError>) -> String {
+    why.map_or_else(String::new, |why| format!("{why}: "))
+}
+
 fn nearest_hint(nearest: &[String]) -> String {
     if nearest.is_empty() { String::new() } else { format!("; it has {}", nearest.join(", ")) }
 }
@@ -178,7 +186,7 @@ impl Registry {
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         let notes = foreign_host_symbols(&facts);
-        let (loaded, changed) = open(&path, self, &facts).map_err(|e| name_host_symbols(e, &facts))?;
+        let (loaded, changed) = open(&path, self, &facts).map_err(name_host_symbols)?;
         let warning = || {
             format!(
                 "{} has changed since this process loaded it: what was loaded then stays until the process ends; \
@@ -285,7 +293,7 @@ pub(super) fn register_from_library(
 type Version = ((u64, u64), u64, (i64, i64));
 
 /// Opens a library, or finds it among those that are open. True if what is open is not what the file holds.
-fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<(Arc<Loaded>, bool), LoadError> {
+fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<(Arc<Loaded>, bool), LoadError> {
     /// Device and inode.
     type FileId = (u64, u64);
     static OPEN: LazyLock<Mutex<HashMap<FileId, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
@@ -373,13 +381,13 @@ fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
 }
 
 /// Symbols of a host that a library needs, with the addresses of ours.
-fn needed_host_symbols(facts: &library::Facts) -> impl Iterator<Item = (&'static str, usize)> {
+fn needed_host_symbols(facts: &Facts) -> impl Iterator<Item = (&'static str, usize)> {
     let all = host_symbol_addresses().into_iter();
     all.filter(|(symbol, _)| facts.needs.iter().any(|needed| needed == symbol))
 }
 
 /// Says where a library that needs symbols of a host finds those that are not ours.
-fn foreign_host_symbols(facts: &library::Facts) -> Vec<String> {
+fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
     let note = |(symbol, ours)| {
         let who = match library::process_symbol(symbol) {
             Some(address) if address == ours => return None,
@@ -395,20 +403,22 @@ fn foreign_host_symbols(facts: &library::Facts) -> Vec<String> {
 
 /// The error for a library that the dynamic linker refused because nobody offers it what it needs of a host.
 /// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
-fn name_host_symbols(error: LoadError, facts: &library::Facts) -> LoadError {
-    let LoadError::Open { path, explanation } = error else { return error };
-    let missing = |symbol: &str| explanation.contains(&format!("undefined symbol: {symbol}"));
-    if !needed_host_symbols(facts).any(|(symbol, _)| missing(symbol)) {
-        return LoadError::Open { path, explanation };
+fn name_host_symbols(error: LoadError) -> LoadError {
+    match error {
+        LoadError::Open { path, why: Some(LinkError::Symbols { names, needed_by }), words } => {
+            let hosts = HOST_SYMBOLS.into_iter().filter(|symbol| names.iter().any(|name| name == symbol));
+            let symbols: Vec<&'static str> = hosts.collect();
+            if symbols.is_empty() {
+                return LoadError::Open { path, why: Some(LinkError::Symbols { names, needed_by }), words };
+            }
+            LoadError::HostSymbols { path: needed_by.unwrap_or(path), symbols }
+        }
+        other => other,
     }
-    // The linker names the first one only.
-    let unseen = |(symbol, _): &(&str, usize)| missing(symbol) || library::process_symbol(symbol).is_none();
-    let symbols = needed_host_symbols(facts).filter(unseen).map(|(symbol, _)| symbol).collect();
-    LoadError::HostSymbols { path, symbols }
 }
 
 /// Makes a target of a library's symbols.
-fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &library::Facts) -> Result<Target, LoadError> {
+fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Target, LoadError> {
     let path = &loaded.path;
     let find = |symbol: &str, role: &str| {
         loaded.library.symbol(symbol).ok_or_else(|| {
@@ -616,7 +626,6 @@ mod tests {
         let Some(path) = build(&dir, "needs_gone", source, &[gone.to_str().unwrap()]) else { return };
         std::fs::remove_file(&gone).unwrap();
         let e = refusal(&path);
-        assert!(e.contains("a library that it depends on is not found"), "{e}");
-        assert!(e.contains("libgone.so"), "{e}");
+        assert!(e.contains("libgone.so, which is not found (is LD_LIBRARY_PATH set?)"), "{e}");
     }
 }

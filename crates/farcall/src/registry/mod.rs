@@ -18,13 +18,16 @@ use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Diagnostic, Span};
 
 mod declaration;
+mod elf;
 pub(crate) mod exports;
 mod library;
+mod link;
 mod load;
 mod spec;
 mod target;
 
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
+pub use link::LinkError;
 pub use load::{LoadError, LoadReport};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
 pub use target::{ApiKind, Handler, How, Origin, Platform, Target, UntypedHandler};
