@@ -67,14 +67,14 @@ impl Registry {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let target = target.map_err(|e| error::register(&e))?;
+        let target = target.map_err(|e| error::exception(e.code(), e.to_string()))?;
         if replace {
             let target = Arc::new(target);
             self.inner.replace(registry::Target::clone(&target));
             return Ok(Target { inner: target });
         }
         guarded(|| {
-            let inner = self.inner.register(target).map_err(|e| error::register(&e))?;
+            let inner = self.inner.register(target).map_err(|e| error::exception(e.code(), e.to_string()))?;
             Ok(Target { inner })
         })
     }
@@ -88,9 +88,12 @@ impl Registry {
         targets: Vec<String>,
     ) -> PyResult<(Vec<Target>, Vec<String>)> {
         let specs = targets.iter().map(|t| t.parse::<TargetSpec>());
-        let specs = specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::spec(&e))?;
+        let specs =
+            specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::exception(e.code(), e.to_string()))?;
         guarded(|| {
-            let report = py.detach(|| load(&self.inner, &path, &specs)).map_err(|e| error::load(&e))?;
+            let report = py
+                .detach(|| load(&self.inner, &path, &specs))
+                .map_err(|e| error::exception(e.code(), e.to_string()))?;
             let targets = report.targets.into_iter().map(|inner| Target { inner }).collect();
             Ok((targets, report.warnings))
         })
@@ -188,8 +191,8 @@ pub(crate) fn register_type(
     };
     // SAFETY: as above; nobody else writes the id while the interpreter's lock is held.
     unsafe {
-        let known =
-            registry::register_type(name, id.read(), deleter).map_err(|e| error::register_type(&e))?;
+        let known = registry::register_type(name, id.read(), deleter)
+            .map_err(|e| error::exception(e.code(), e.to_string()))?;
         id.write(known);
         Ok(known.type_id)
     }

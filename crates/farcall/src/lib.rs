@@ -13,11 +13,13 @@
 //! - `kernels`: the loops that compute operations, in one table, which all three ask.
 //! - `host`: the host side of XLA's C interface, as foreign code meets it.
 //! - [`custom_call`]: the calls of a program through it.
+//! - [`ErrorCode`]: what kind of error an error is.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 
 mod attributes;
 mod compile;
 pub mod custom_call;
+mod error_code;
 pub mod eval_host;
 mod executable;
 mod float_control;
@@ -30,6 +32,7 @@ pub mod registry;
 mod runtime;
 
 pub use attributes::attr as attribute;
+pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ir as ir;
 pub use farcall_ir::{iterations, memory};

@@ -24,6 +24,11 @@ pub struct CallError {
 }
 
 impl CallError {
+    /// What kind of error it is.
+    pub fn code(&self) -> crate::ErrorCode {
+        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from_abi(self.code))
+    }
+
     /// The same as a mistake at a place of the program, if that is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = CallError { place: "".into(), ..self.clone() };

@@ -12,7 +12,7 @@ use farcall_ffi::abi::{self, *};
 use super::context::Context;
 use super::error::{ERRORS, Failure, HostError, new_error, take_error};
 use super::future;
-use super::types::{self, TypeError};
+use super::types;
 
 /// Version of XLA's FFI that this host speaks, as (major, minor); handlers may be older.
 pub const API_VERSION: (i32, i32) = (abi::API_MAJOR, abi::API_MINOR);
@@ -173,13 +173,8 @@ pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo
     let deleter = unsafe {
         if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
     };
-    types::register_type(name, id, deleter).map_err(|e| {
-        let code = match e {
-            TypeError::Taken { .. } => ErrorCode::ALREADY_EXISTS,
-            TypeError::EmptyName => ErrorCode::INVALID_ARGUMENT,
-        };
-        Failure::new(code, e.to_string())
-    })
+    types::register_type(name, id, deleter)
+        .map_err(|e| Failure::new(e.code().status().to_abi(), e.to_string()))
 }
 
 /// The id that a handler's pointer points to.

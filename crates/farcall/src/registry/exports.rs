@@ -1,9 +1,9 @@
 //! What libraries find in the process: the host's table of functions, through which they register
 //! themselves, and the symbols that lead to it.
 
-use farcall_ffi::abi::{Api, Error, ErrorCode, HandlerRegisterArgs, HandlerRegisterArgsV4};
+use farcall_ffi::abi::{Api, Error, HandlerRegisterArgs, HandlerRegisterArgsV4};
 
-use super::{Platform, RegisterError, load};
+use super::{Platform, load};
 use crate::host::api;
 use crate::host::error::Failure;
 use crate::host::status;
@@ -63,13 +63,8 @@ unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Er
             };
             let name = api::text(args.name, "name of the target")?;
             let platform = Platform::parse(&api::text(args.platform, "name of the platform")?);
-            load::register_from_library(&name, platform, args.bundle, args.traits).map_err(|e| {
-                let code = match e {
-                    RegisterError::Conflict { .. } => ErrorCode::ALREADY_EXISTS,
-                    _ => ErrorCode::INVALID_ARGUMENT,
-                };
-                Failure::new(code, e.to_string())
-            })
+            load::register_from_library(&name, platform, args.bundle, args.traits)
+                .map_err(|e| Failure::new(e.code().status().to_abi(), e.to_string()))
         })
     }
 }

@@ -118,7 +118,7 @@ impl Library {
                 let message =
                     if message.is_null() { c"for no known reason" } else { CStr::from_ptr(message) };
                 let words = message.to_string_lossy().into_owned();
-                return Err(failed(link::missing(path), words));
+                return Err(failed(link::missing(path).map(Box::new), words));
             }
             Ok(Library { handle: handle.addr() })
         }

@@ -22,6 +22,7 @@ use super::spec::{STAGES, Symbols};
 use super::{
     Declaration, How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
 };
+use crate::ErrorCode;
 use crate::host::api;
 
 /// What a library brought.
@@ -82,12 +83,12 @@ pub enum LoadError {
         symbols: Vec<&'static str>,
     },
     /// The dynamic linker refused it.
-    #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_ref()))]
+    #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_deref()))]
     Open {
         /// The file.
         path: PathBuf,
         /// What it lacks, if that could be found out.
-        why: Option<LinkError>,
+        why: Option<Box<LinkError>>,
         /// The linker's own words.
         words: String,
     },
@@ -118,12 +119,12 @@ pub enum LoadError {
         exports: Vec<String>,
     },
     /// Targets or types of it were refused.
-    #[error("library {}: {}", path.display(), errors.join("; "))]
+    #[error("library {}: {}", path.display(), all(errors))]
     Refused {
         /// The file.
         path: PathBuf,
         /// Why, one each.
-        errors: Vec<String>,
+        errors: Vec<RegisterError>,
     },
 }
 
@@ -136,6 +137,25 @@ fn export_hint(symbols: &[&str]) -> String {
         );
     }
     out
+}
+
+impl LoadError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LoadError::NotFound { .. } => ErrorCode::FileNotFound,
+            LoadError::Io { .. } => ErrorCode::UnreadableFile,
+            LoadError::NotALibrary { .. } | LoadError::WrongMachine { .. } => ErrorCode::NotALibrary,
+            LoadError::HostSymbols { .. } | LoadError::Open { .. } => ErrorCode::Link,
+            LoadError::MissingSymbol { .. } => ErrorCode::MissingSymbol,
+            LoadError::Nothing { .. } => ErrorCode::NoTargets,
+            LoadError::Refused { .. } => ErrorCode::RefusedTargets,
+        }
+    }
+}
+
+fn all(errors: &[RegisterError]) -> String {
+    errors.iter().map(RegisterError::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn lacks(why: Option<&LinkError>) -> String {
@@ -202,7 +222,7 @@ impl Registry {
         for target in loaded.targets.iter().cloned().chain(named) {
             match self.register(target) {
                 Ok(target) => report.targets.push(target),
-                Err(e) => errors.push(e.to_string()),
+                Err(e) => errors.push(e),
             }
         }
         if !errors.is_empty() {
@@ -245,7 +265,7 @@ struct Loaded {
     /// Targets that it registered or describes.
     targets: Vec<Target>,
     /// Why it has less of them than it should.
-    errors: Vec<String>,
+    errors: Vec<RegisterError>,
 }
 
 /// Registrations of the library that this thread is opening.
@@ -253,7 +273,7 @@ struct Recording {
     registry: Registry,
     path: PathBuf,
     targets: Vec<Target>,
-    errors: Vec<String>,
+    errors: Vec<RegisterError>,
 }
 
 thread_local! {
@@ -284,7 +304,7 @@ pub(super) fn register_from_library(
         (None, _) => {}
         // Whether it fits beside others is a question to each registry that loads the library.
         (Some(recording), Ok(target)) => recording.targets.push(target.clone()),
-        (Some(recording), Err(e)) => recording.errors.push(e.to_string()),
+        (Some(recording), Err(e)) => recording.errors.push(e.clone()),
     });
     registry.register(target?).map(drop)
 }
@@ -344,7 +364,7 @@ fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<(Arc<Loaded>,
 }
 
 /// The targets that a farcall library describes.
-fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, String>> {
+fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, RegisterError>> {
     // SAFETY: the name of the symbol implies its type.
     let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
@@ -352,9 +372,9 @@ fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, S
         Ok(library) => {
             let origin = Origin::library(path, How::Descriptor);
             let ops: Vec<Op<'_>> = library.ops().collect();
-            from_ops(&ops, &origin).into_iter().map(|t| t.map_err(|e| e.to_string())).collect()
+            from_ops(&ops, &origin)
         }
-        Err(e) => vec![Err(e.to_string())],
+        Err(e) => vec![Err(RegisterError::Descriptor(e))],
     }
 }
 
@@ -404,17 +424,15 @@ fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
 /// The error for a library that the dynamic linker refused because nobody offers it what it needs of a host.
 /// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
 fn name_host_symbols(error: LoadError) -> LoadError {
-    match error {
-        LoadError::Open { path, why: Some(LinkError::Symbols { names, needed_by }), words } => {
-            let hosts = HOST_SYMBOLS.into_iter().filter(|symbol| names.iter().any(|name| name == symbol));
-            let symbols: Vec<&'static str> = hosts.collect();
-            if symbols.is_empty() {
-                return LoadError::Open { path, why: Some(LinkError::Symbols { names, needed_by }), words };
-            }
-            LoadError::HostSymbols { path: needed_by.unwrap_or(path), symbols }
+    let LoadError::Open { path, why: Some(why), words } = error else { return error };
+    if let LinkError::Symbols { names, needed_by } = &*why {
+        let hosts = HOST_SYMBOLS.into_iter().filter(|symbol| names.iter().any(|name| name == symbol));
+        let symbols: Vec<&'static str> = hosts.collect();
+        if !symbols.is_empty() {
+            return LoadError::HostSymbols { path: needed_by.clone().unwrap_or(path), symbols };
         }
-        other => other,
     }
+    LoadError::Open { path, why: Some(why), words }
 }
 
 /// Makes a target of a library's symbols.
@@ -434,7 +452,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
         })
     };
     let origin = Origin::library(path, How::Symbols(spec.symbols.to_string()));
-    let refused = |error: String| LoadError::Refused { path: path.clone(), errors: vec![error] };
+    let refused = |error: RegisterError| LoadError::Refused { path: path.clone(), errors: vec![error] };
     let target = match &spec.symbols {
         Symbols::Untyped(symbol) => {
             let address = find(symbol, "the handler")?;
@@ -467,12 +485,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
     target.map_err(|e| {
         let untold = matches!(&e, RegisterError::Metadata { stage: Stage::INSTANTIATE, .. });
         let typed = matches!(&spec.symbols, Symbols::Typed { state_type: Some(_), .. });
-        let hint = if untold && !typed {
-            "; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
-        } else {
-            ""
-        };
-        refused(format!("{e}{hint}"))
+        refused(if untold && !typed { RegisterError::StateTypeUnnamed(Box::new(e)) } else { e })
     })
 }
 
@@ -484,7 +497,7 @@ unsafe fn register_state_type(
     target: &str,
     id: *mut std::ffi::c_void,
     info: *mut std::ffi::c_void,
-) -> Result<(), String> {
+) -> Result<(), RegisterError> {
     // SAFETY: the caller's promise.
     let (id, info) = unsafe {
         let id = std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn() -> *mut TypeId>(id);
@@ -493,12 +506,13 @@ unsafe fn register_state_type(
         (id(), info())
     };
     if id.is_null() {
-        return Err(format!("the state type of `{target}` has no id"));
+        return Err(RegisterError::StateType(format!("the state type of `{target}` has no id")));
     }
     // SAFETY: both are what the functions' types say.
     unsafe {
         let name = format!("state of {target}");
-        *id = api::register_type(&name, *id, info).map_err(|failure| failure.message)?;
+        *id = api::register_type(&name, *id, info)
+            .map_err(|failure| RegisterError::StateType(failure.message))?;
     }
     Ok(())
 }

@@ -14,8 +14,11 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::Stage;
+use farcall_ffi::descriptor::ReadError;
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Diagnostic, Span};
+
+use crate::ErrorCode;
 
 mod declaration;
 mod elf;
@@ -209,6 +212,11 @@ pub struct ResolveError {
 }
 
 impl ResolveError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::MissingTarget
+    }
+
     /// The same as a mistake of a program, at the call's place.
     pub fn at(self, span: Span) -> Diagnostic {
         Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
@@ -267,12 +275,37 @@ pub enum RegisterError {
         /// The handler's words.
         message: String,
     },
+    /// The same of a handler that keeps a state, maybe of a type that is not registered.
+    #[error(
+        "{0}; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
+    )]
+    StateTypeUnnamed(Box<RegisterError>),
+    /// The type of a state was refused.
+    #[error("{0}")]
+    StateType(String),
     /// What an op declares about itself does not fit together.
     #[error("{0}")]
     Declaration(String),
-    /// The arguments of a registration make no sense.
-    #[error("malformed registration: {0}")]
-    Malformed(String),
+    /// The library's description of itself cannot be read.
+    #[error("{0}")]
+    Descriptor(ReadError),
+}
+
+impl RegisterError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            RegisterError::Conflict { .. } => ErrorCode::AlreadyRegistered,
+            RegisterError::EmptyName
+            | RegisterError::NoExecute { .. }
+            | RegisterError::Version { .. }
+            | RegisterError::Metadata { .. }
+            | RegisterError::StateTypeUnnamed(_)
+            | RegisterError::StateType(_)
+            | RegisterError::Declaration(_)
+            | RegisterError::Descriptor(_) => ErrorCode::InvalidTarget,
+        }
+    }
 }
 
 #[cfg(test)]
