@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use farcall::Registry;
-use farcall::registry::{LoadError, TargetSpec};
+use farcall::registry::TargetSpec;
+use farcall::{ErrorCode, Registry};
 
 use crate::args::LoadArgs;
 use crate::check_targets;
@@ -21,7 +21,7 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
             Ok(report) => {
                 report.warnings.iter().for_each(|warning| anstream::eprintln!("warning: {warning}"))
             }
-            Err(e @ LoadError::Nothing { .. }) => without_targets.push((path, e)),
+            Err(e) if e.code() == ErrorCode::NoTargets => without_targets.push((path, e)),
             Err(e) => return Err(e.into()),
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
         for spec in offered {
             match registry.load_symbols(path, std::slice::from_ref(spec)) {
                 Ok(_) => found = true,
-                Err(LoadError::MissingSymbol { .. }) => {}
+                Err(e) if e.code() == ErrorCode::MissingSymbol => {}
                 Err(e) => return Err(e.into()),
             }
         }
@@ -55,7 +55,7 @@ fn add_symbols<'a>(
     for path in libraries {
         match registry.load_symbols(path, std::slice::from_ref(spec)) {
             Ok(_) => return Ok(path),
-            Err(e @ LoadError::MissingSymbol { .. }) => missing.push(e),
+            Err(e) if e.code() == ErrorCode::MissingSymbol => missing.push(e),
             Err(e) => return Err(e.into()),
         }
     }

@@ -76,9 +76,11 @@
 //! - [`rules`]: shape functions and batching functions.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
+//! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
 
 pub mod abi;
+mod arena;
 mod attr;
 mod buffer;
 mod context;
@@ -86,6 +88,7 @@ mod declared;
 mod decode;
 pub mod descriptor;
 mod element;
+pub mod encode;
 mod error;
 mod kept;
 mod panics;

@@ -43,7 +43,6 @@ pub mod minifloat;
 pub mod module;
 pub mod normalize;
 pub mod op;
-mod recycle;
 pub mod reducer;
 pub mod refine;
 pub mod scalar;

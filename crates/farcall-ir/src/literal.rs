@@ -9,8 +9,7 @@ use farcall_sig::DType;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use crate::memory::{Charge, OutOfMemory};
-use crate::recycle;
+use crate::memory::{self, Charge, OutOfMemory};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
@@ -54,7 +53,7 @@ struct Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        recycle::give((std::mem::take(&mut self.words), std::mem::replace(&mut self.charge, Charge::NONE)));
+        memory::give((std::mem::take(&mut self.words), std::mem::replace(&mut self.charge, Charge::NONE)));
     }
 }
 
@@ -510,7 +509,7 @@ impl Words {
 
     /// With elements that are zeros, or what they were before.
     fn for_overwrite(bytes: usize) -> Result<Words, OutOfMemory> {
-        match recycle::take(bytes.div_ceil(8) + SPARE) {
+        match memory::take(bytes.div_ceil(8) + SPARE) {
             Some((words, charge)) => Ok(Words { start: aligned_start(&words), words, charge }),
             None => Words::zeros(bytes),
         }

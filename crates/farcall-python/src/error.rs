@@ -4,16 +4,20 @@
 //! - `TypeError`: too few or too many arguments, or arguments of another element type.
 //! - `RuntimeError`: a handler failed, or the engine did.
 //! - `FileNotFoundError`, `OSError`: a library's file is at fault.
+//! - `MemoryError`: there is not enough memory.
+//!
+//! The engine's [`ErrorCode`] says which it is.
 //!
 //! A panic is a bug in the engine, and a `RuntimeError` that asks for a report: not pyo3's `PanicException`, which
 //! `except Exception` lets pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use farcall::registry::{LoadError, RegisterError, TargetSpecError, TypeError};
-use farcall::{CompileError, RunError};
+use farcall::{CompileError, ErrorCode};
 use farcall_ir::ProgramError;
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 
 /// Enters the engine. A panic ends here: what the engine shares between calls recovers from poisoned locks.
@@ -35,55 +39,48 @@ pub(crate) fn panics(words: String) -> PyResult<()> {
     guarded(|| std::panic::panic_any(words))
 }
 
+/// The exception for an error of this code, with these words.
+pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
+    match code {
+        ErrorCode::ArgumentCount | ErrorCode::ElementType | ErrorCode::Attribute => {
+            PyTypeError::new_err(message)
+        }
+        ErrorCode::InvalidProgram
+        | ErrorCode::Shape
+        | ErrorCode::Device
+        | ErrorCode::NoSignature
+        | ErrorCode::MissingSymbol
+        | ErrorCode::NoTargets
+        | ErrorCode::RefusedTargets
+        | ErrorCode::MissingTarget
+        | ErrorCode::AlreadyRegistered
+        | ErrorCode::InvalidTarget
+        | ErrorCode::InvalidText => PyValueError::new_err(message),
+        ErrorCode::OutOfMemory => PyMemoryError::new_err(message),
+        ErrorCode::FileNotFound => PyFileNotFoundError::new_err(message),
+        ErrorCode::UnreadableFile | ErrorCode::NotALibrary | ErrorCode::Link => PyOSError::new_err(message),
+        ErrorCode::Elements
+        | ErrorCode::CustomCall(_)
+        | ErrorCode::Operation
+        | ErrorCode::Interrupted
+        | ErrorCode::TooManyIterations
+        | ErrorCode::InvalidPlan => PyRuntimeError::new_err(message),
+        // The engine may come to know more.
+        _ => PyRuntimeError::new_err(message),
+    }
+}
+
 /// A program that breaks StableHLO's rules.
 pub(crate) fn program(error: &ProgramError) -> PyErr {
-    PyValueError::new_err(error.render(false))
+    exception(ErrorCode::InvalidProgram, error.render(false))
 }
 
 /// A program that cannot be compiled.
 pub(crate) fn compile(error: &CompileError) -> PyErr {
     match error {
         CompileError::Program(error) => program(error),
-        CompileError::Plan(_) | CompileError::NoDevice(_) => PyRuntimeError::new_err(error.to_string()),
-        CompileError::Memory { .. } => pyo3::exceptions::PyMemoryError::new_err(error.to_string()),
-    }
-}
-
-/// A run that failed. `same_dtype` says whether the inputs had the right element types.
-pub(crate) fn run(error: &RunError, same_dtype: bool) -> PyErr {
-    let message = error.to_string();
-    match error {
-        RunError::InputCount { .. } => PyTypeError::new_err(message),
-        RunError::Input { .. } if same_dtype => PyValueError::new_err(message),
-        RunError::Input { .. } => PyTypeError::new_err(message),
-        RunError::Memory { .. } => pyo3::exceptions::PyMemoryError::new_err(message),
-        _ => PyRuntimeError::new_err(message),
-    }
-}
-
-/// A library that was not loaded.
-pub(crate) fn load(error: &LoadError) -> PyErr {
-    let message = error.to_string();
-    match error {
-        LoadError::NotFound { .. } => PyFileNotFoundError::new_err(message),
-        LoadError::MissingSymbol { .. } | LoadError::Nothing { .. } | LoadError::Refused { .. } => {
-            PyValueError::new_err(message)
+        CompileError::Plan(_) | CompileError::NoDevice(_) | CompileError::Memory { .. } => {
+            exception(error.code(), error.to_string())
         }
-        _ => PyOSError::new_err(message),
     }
-}
-
-/// A target that was not registered.
-pub(crate) fn register(error: &RegisterError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-/// A text that names no symbols.
-pub(crate) fn spec(error: &TargetSpecError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-/// A type that was not registered.
-pub(crate) fn register_type(error: &TypeError) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }

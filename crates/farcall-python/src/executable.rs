@@ -1,6 +1,6 @@
 //! Compiled programs.
 
-use farcall::{CompileOptions, RunError};
+use farcall::CompileOptions;
 use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::{Module, Source, TensorType, text};
 use pyo3::exceptions::PyValueError;
@@ -98,19 +98,9 @@ impl Executable {
     ) -> PyResult<Vec<Elements>> {
         let inputs = inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes));
         let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
-        let dtypes: Vec<_> = inputs.iter().map(farcall_ir::Literal::dtype).collect();
         guarded(|| match run::run(py, &self.inner, inputs)? {
             Ok(outputs) => Ok(outputs.into_iter().map(Elements::new).collect()),
-            Err(e) => {
-                let same_dtype = match &e {
-                    RunError::Input { index, .. } => {
-                        let wanted = self.inner.inputs().get(*index).map(|ty| ty.dtype);
-                        wanted == dtypes.get(*index).copied()
-                    }
-                    _ => true,
-                };
-                Err(error::run(&e, same_dtype))
-            }
+            Err(e) => Err(error::exception(e.code(), e.to_string())),
         })
     }
 }

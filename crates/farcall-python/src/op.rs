@@ -6,20 +6,20 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use farcall::CompileOptions;
 use farcall::registry::{self, Declaration, Handler};
-use farcall::{CompileOptions, OpError};
 use farcall_ffi::abi::Stage;
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
-    Arity, BatchSummary, Batching, GivenType, Inference, JvpSource, Mismatch, MismatchKind, NumberKind,
-    OperandType, VjpSource,
+    Arity, BatchSummary, Batching, GivenType, Inference, JvpSource, Mismatch, NumberKind, OperandType,
+    VjpSource,
 };
 use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
 
-use crate::error::guarded;
+use crate::error::{exception, guarded};
 use crate::executable::Executable;
 use crate::registry::Registry;
 
@@ -82,11 +82,7 @@ impl Op {
     }
 
     fn mismatch(&self, mismatch: &Mismatch) -> PyErr {
-        let message = mismatch.in_op(self.target.name());
-        match mismatch.kind {
-            MismatchKind::Shape => PyValueError::new_err(message),
-            _ => PyTypeError::new_err(message),
-        }
+        exception(mismatch.kind.into(), mismatch.in_op(self.target.name()))
     }
 }
 
@@ -339,10 +335,8 @@ impl Op {
         let types = operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(known(&dtype)?, dims)));
         let types = types.collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
-            let module = farcall::op_program(&self.target, &types, &attrs.inner).map_err(|e| match &e {
-                OpError::Mismatch { mismatch, .. } => self.mismatch(mismatch),
-                OpError::NoSignature { .. } => PyValueError::new_err(e.to_string()),
-            })?;
+            let module = farcall::op_program(&self.target, &types, &attrs.inner)
+                .map_err(|e| exception(e.code(), e.to_string()))?;
             Executable::new(&module, &registry.get().inner, &CompileOptions::default())
         })
     }

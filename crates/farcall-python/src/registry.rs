@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use farcall::custom_call::HOST_SYMBOLS;
 use farcall::registry::{self, ApiKind, LoadError, LoadReport, Origin, Platform, TargetSpec};
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -68,14 +67,14 @@ impl Registry {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let target = target.map_err(|e| error::register(&e))?;
+        let target = target.map_err(|e| error::exception(e.code(), e.to_string()))?;
         if replace {
             let target = Arc::new(target);
             self.inner.replace(registry::Target::clone(&target));
             return Ok(Target { inner: target });
         }
         guarded(|| {
-            let inner = self.inner.register(target).map_err(|e| error::register(&e))?;
+            let inner = self.inner.register(target).map_err(|e| error::exception(e.code(), e.to_string()))?;
             Ok(Target { inner })
         })
     }
@@ -89,9 +88,12 @@ impl Registry {
         targets: Vec<String>,
     ) -> PyResult<(Vec<Target>, Vec<String>)> {
         let specs = targets.iter().map(|t| t.parse::<TargetSpec>());
-        let specs = specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::spec(&e))?;
+        let specs =
+            specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::exception(e.code(), e.to_string()))?;
         guarded(|| {
-            let report = py.detach(|| load(&self.inner, &path, &specs)).map_err(|e| error::load(&e))?;
+            let report = py
+                .detach(|| load(&self.inner, &path, &specs))
+                .map_err(|e| error::exception(e.code(), e.to_string()))?;
             let targets = report.targets.into_iter().map(|inner| Target { inner }).collect();
             Ok((targets, report.warnings))
         })
@@ -189,8 +191,8 @@ pub(crate) fn register_type(
     };
     // SAFETY: as above; nobody else writes the id while the interpreter's lock is held.
     unsafe {
-        let known =
-            registry::register_type(name, id.read(), deleter).map_err(|e| error::register_type(&e))?;
+        let known = registry::register_type(name, id.read(), deleter)
+            .map_err(|e| error::exception(e.code(), e.to_string()))?;
         id.write(known);
         Ok(known.type_id)
     }
@@ -273,12 +275,7 @@ fn load(
 
 /// True if a library was not opened, none of its code run, because it does not see our symbols.
 fn misses_host_symbol(error: &LoadError) -> bool {
-    match error {
-        LoadError::HostSymbols { .. } => true,
-        // The linker's words; our own look-up does see what our own module exports.
-        LoadError::Open { explanation, .. } => HOST_SYMBOLS.iter().any(|s| explanation.contains(s)),
-        _ => false,
-    }
+    matches!(error, LoadError::HostSymbols { .. })
 }
 
 /// Makes the symbols of this module visible to libraries that are opened later.

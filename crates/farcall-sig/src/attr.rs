@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::DType;
+
 /// The type of a number or boolean, under its name in Rust.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "each variant is the type of the same name")]
@@ -58,6 +60,28 @@ impl ScalarType {
     /// The type of this name.
     pub fn from_name(name: &str) -> Option<ScalarType> {
         ScalarType::ALL.into_iter().find(|t| t.name() == name)
+    }
+
+    /// The element type of the same values.
+    pub const fn dtype(self) -> DType {
+        match self {
+            ScalarType::Bool => DType::Pred,
+            ScalarType::I8 => DType::S8,
+            ScalarType::I16 => DType::S16,
+            ScalarType::I32 => DType::S32,
+            ScalarType::I64 => DType::S64,
+            ScalarType::U8 => DType::U8,
+            ScalarType::U16 => DType::U16,
+            ScalarType::U32 => DType::U32,
+            ScalarType::U64 => DType::U64,
+            ScalarType::F32 => DType::F32,
+            ScalarType::F64 => DType::F64,
+        }
+    }
+
+    /// The type of the numbers or booleans of an element type, if attributes can be of it.
+    pub fn from_dtype(dtype: DType) -> Option<ScalarType> {
+        ScalarType::ALL.into_iter().find(|ty| ty.dtype() == dtype)
     }
 
     /// True for `i8` … `u64`.

@@ -3,15 +3,19 @@
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;
 use farcall_ir::{Attr, Literal, Scalar};
-use farcall_sig::{AttrValue, DType, ScalarType};
+use farcall_sig::{AttrValue, ScalarType};
 
 /// A program's attribute as a signature sees it, if it has a form there.
 pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
     match attr {
         Attr::Bool(b) => Some(AttrValue::Bool(*b)),
-        Attr::Int(value, IntKind::Typed(dtype)) => Some(AttrValue::Int(*value, scalar_type(*dtype)?)),
+        Attr::Int(value, IntKind::Typed(dtype)) => {
+            Some(AttrValue::Int(*value, ScalarType::from_dtype(*dtype)?))
+        }
         Attr::Int(value, IntKind::Index) => Some(AttrValue::Int(*value, ScalarType::I64)),
-        Attr::Float(bits, dtype) => Some(AttrValue::Float(f64::from_bits(*bits), scalar_type(*dtype)?)),
+        Attr::Float(bits, dtype) => {
+            Some(AttrValue::Float(f64::from_bits(*bits), ScalarType::from_dtype(*dtype)?))
+        }
         Attr::String(_) => attr.as_str().map(|text| AttrValue::Str(text.to_owned())),
         Attr::Array(items) => {
             let items: Vec<AttrValue> = items.iter().map(value).collect::<Option<_>>()?;
@@ -23,7 +27,7 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
             Some(AttrValue::Array(ty, items))
         }
         Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
-            let ty = scalar_type(literal.dtype())?;
+            let ty = ScalarType::from_dtype(literal.dtype())?;
             // A few characters of text may stand for more elements than memory holds.
             memory::admit_scratch(literal.len().saturating_mul(2 * size_of::<AttrValue>())).ok()?;
             Some(AttrValue::Array(
@@ -48,18 +52,18 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
 pub fn attr(value: &AttrValue) -> Attr {
     match value {
         AttrValue::Bool(b) => Attr::Bool(*b),
-        AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(dtype(*ty))),
-        AttrValue::Float(v, ty) => Attr::float(*v, dtype(*ty)),
+        AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(ty.dtype())),
+        AttrValue::Float(v, ty) => Attr::float(*v, ty.dtype()),
         AttrValue::Str(text) => Attr::string(text),
         AttrValue::Array(ty, items) => {
             let scalar = |i: usize| match &items[i] {
                 AttrValue::Bool(b) => Scalar::Bool(*b),
-                AttrValue::Int(v, ty) if dtype(*ty).is_unsigned_integer() => Scalar::Unsigned(*v as u64),
+                AttrValue::Int(v, ty) if ty.dtype().is_unsigned_integer() => Scalar::Unsigned(*v as u64),
                 AttrValue::Int(v, _) => Scalar::Signed(*v as i64),
                 AttrValue::Float(v, _) => Scalar::Float(*v),
                 _ => Scalar::Bool(false),
             };
-            Attr::DenseArray(Literal::from_fn(dtype(*ty), [items.len()], scalar))
+            Attr::DenseArray(Literal::from_fn(ty.dtype(), [items.len()], scalar))
         }
         AttrValue::Dict(entries) => {
             Attr::Dict(entries.iter().map(|(name, value)| (name.clone(), attr(value))).collect())
@@ -74,25 +78,5 @@ fn number(scalar: Scalar, ty: ScalarType) -> Option<AttrValue> {
         Scalar::Unsigned(v) => Some(AttrValue::Int(v.into(), ty)),
         Scalar::Float(v) => Some(AttrValue::Float(v, ty)),
         Scalar::Complex(_) => None,
-    }
-}
-
-fn scalar_type(dtype_: DType) -> Option<ScalarType> {
-    ScalarType::ALL.into_iter().find(|ty| dtype(*ty) == dtype_)
-}
-
-fn dtype(ty: ScalarType) -> DType {
-    match ty {
-        ScalarType::Bool => DType::Pred,
-        ScalarType::I8 => DType::S8,
-        ScalarType::I16 => DType::S16,
-        ScalarType::I32 => DType::S32,
-        ScalarType::I64 => DType::S64,
-        ScalarType::U8 => DType::U8,
-        ScalarType::U16 => DType::U16,
-        ScalarType::U32 => DType::U32,
-        ScalarType::U64 => DType::U64,
-        ScalarType::F32 => DType::F32,
-        ScalarType::F64 => DType::F64,
     }
 }

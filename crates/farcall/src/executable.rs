@@ -12,6 +12,7 @@ use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Diagnostic, Literal, Module, ProgramError, TensorType};
 
+use crate::ErrorCode;
 use crate::compile;
 use crate::custom_call::RunContext;
 use crate::device::{Buffer, BufferError, Device, Pending, Stream};
@@ -66,6 +67,18 @@ pub enum CompileError {
         /// How much it is, and what stands against it.
         error: OutOfMemory,
     },
+}
+
+impl CompileError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            CompileError::Program(_) => ErrorCode::InvalidProgram,
+            CompileError::Plan(error) => error.code(),
+            CompileError::NoDevice(_) => ErrorCode::Device,
+            CompileError::Memory { .. } => ErrorCode::OutOfMemory,
+        }
+    }
 }
 
 /// What compiling took, and what it made.
@@ -351,20 +364,15 @@ impl Executable {
     fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
         let wanted = self.inputs();
         if inputs.len() != wanted.len() {
-            let signature: Vec<String> = wanted.iter().map(TensorType::to_string).collect();
-            return Err(RunError::InputCount {
-                expected: wanted.len(),
-                found: inputs.len(),
-                signature: if signature.is_empty() { "none".to_owned() } else { signature.join(", ") },
-            });
+            return Err(RunError::InputCount { expected: wanted.into(), found: inputs.len() });
         }
         for (index, (input, ty)) in inputs.iter().zip(wanted).enumerate() {
             if input.dtype() != ty.dtype || input.dims() != ty.sizes() {
                 return Err(RunError::Input {
                     index,
                     name: self.name(index),
-                    expected: ty.to_string(),
-                    found: input.ty().to_string(),
+                    expected: ty.clone().into(),
+                    found: input.ty().into(),
                 });
             }
         }

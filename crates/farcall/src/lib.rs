@@ -12,25 +12,31 @@
 //! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
 //! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
 //! - `kernels`: the loops that compute operations, in one table, which all three ask.
-//! - [`custom_call`]: the host side of XLA's C interface.
+//! - `host`: the host side of XLA's C interface, as foreign code meets it.
+//! - [`custom_call`]: the calls of a program through it.
+//! - [`ErrorCode`]: what kind of error an error is.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 
 mod attributes;
 mod compile;
 pub mod custom_call;
 pub mod device;
+mod error_code;
 pub mod eval_host;
 mod executable;
 mod float_control;
+mod host;
 mod interrupt;
 mod kernels;
 mod op_program;
 pub mod plan;
+mod platform;
 pub mod registry;
 mod runtime;
 mod transfers;
 
 pub use attributes::attr as attribute;
+pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ir as ir;
 pub use farcall_ir::{iterations, memory};

@@ -12,6 +12,7 @@ use farcall_ir::{Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, Tensor
 use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 use farcall_sig::{Attrs, Signature};
 
+use crate::ErrorCode;
 use crate::attributes;
 use crate::registry::{Declaration, Target};
 
@@ -32,6 +33,27 @@ pub enum OpError {
         /// What does not fit: its kind, its place, and the message without the op's name.
         mismatch: Mismatch,
     },
+}
+
+impl OpError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            OpError::NoSignature { .. } => ErrorCode::NoSignature,
+            OpError::Mismatch { mismatch, .. } => mismatch.kind.into(),
+        }
+    }
+}
+
+impl From<MismatchKind> for ErrorCode {
+    fn from(kind: MismatchKind) -> ErrorCode {
+        match kind {
+            MismatchKind::Count => ErrorCode::ArgumentCount,
+            MismatchKind::Type => ErrorCode::ElementType,
+            MismatchKind::Shape => ErrorCode::Shape,
+            MismatchKind::AttrName | MismatchKind::AttrType => ErrorCode::Attribute,
+        }
+    }
 }
 
 /// A module whose `main` takes these operands, calls the op, and returns what it gives, row-major and in the

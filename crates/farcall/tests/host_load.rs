@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use farcall::Registry;
 use farcall::registry::LoadError;
+use farcall::{ErrorCode, Registry};
 
 #[test]
 fn files_that_are_no_libraries() {
@@ -26,6 +26,8 @@ fn a_library_for_another_machine() {
 fn a_library_that_is_not_there() {
     let e = Registry::new().load("/no/such/lib.so").unwrap_err();
     assert_eq!(e.to_string(), "library /no/such/lib.so does not exist");
+    assert_eq!(e.code(), ErrorCode::FileNotFound);
+    assert_eq!(e.code().status(), farcall_ffi::ErrorCode::NotFound);
 }
 
 #[test]
@@ -41,12 +43,14 @@ fn a_library_without_targets_says_how_to_name_them() {
     let registry = Registry::new();
     let e = registry.load(libm).unwrap_err();
     assert!(matches!(&e, LoadError::Nothing { .. }), "{e}");
+    assert_eq!(e.code(), ErrorCode::NoTargets);
     assert!(e.to_string().contains("name its handlers: --target NAME=SYMBOL; it exports "), "{e}");
     let e = registry.load_symbols(libm, &["f=untyped:sinn".parse().unwrap()]).unwrap_err();
     assert!(
         e.to_string().contains("has no symbol `sinn` (for the handler of target `f`); it has sin"),
         "{e}"
     );
+    assert_eq!(e.code(), ErrorCode::MissingSymbol);
     let report = registry.load_symbols(libm, &["f=untyped:sin".parse().unwrap()]).unwrap();
     assert_eq!(report.targets[0].name(), "f");
 }
@@ -55,7 +59,9 @@ fn check(name: &str, bytes: &[u8], expected: &str) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, bytes).unwrap();
     let registry = Registry::new();
-    let e = registry.load(&path).unwrap_err().to_string();
+    let e = registry.load(&path).unwrap_err();
+    assert_eq!(e.code(), ErrorCode::NotALibrary);
+    let e = e.to_string();
     assert!(e.contains(expected), "{e}");
     assert!(e.contains(name), "{e}");
 }

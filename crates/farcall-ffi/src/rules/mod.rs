@@ -42,10 +42,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use farcall_sig::signature::OperandType;
 
 use crate::abi as c;
+use crate::arena::Arena;
 use crate::attr::{Attrs, Dict, FromAttr};
 use crate::error::{Error, Result};
 use crate::panics::{self, Panic};
-use crate::value::{Arena, Value, attrs};
+use crate::value::{Value, attrs};
 
 pub mod abi;
 
@@ -293,7 +294,7 @@ pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
                 let operands: Vec<i64> = operands.iter().map(|at| at.map_or(-1, position)).collect();
                 let results: Vec<i64> = results.into_iter().map(position).collect();
                 let mut arena = Arena::default();
-                let changed = attrs(&mut arena, &changed.into_iter().collect());
+                let changed = attrs(&mut arena, &changed.into_iter().collect())?;
                 let call = RuleOnce {
                     struct_size: size_of::<RuleOnce>(),
                     operands: operands.as_ptr(),

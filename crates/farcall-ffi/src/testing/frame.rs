@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use super::Tensor;
 use crate::abi;
-use crate::value::Arena;
+use crate::arena::Arena;
 
 /// The operands of a call.
 pub(super) fn args(arena: &mut Arena, tensors: &[Tensor]) -> abi::Args {
@@ -14,8 +14,8 @@ pub(super) fn args(arena: &mut Arena, tensors: &[Tensor]) -> abi::Args {
         struct_size: abi::Args::STRUCT_SIZE,
         extension_start: null_mut(),
         size: tensors.len() as i64,
-        types: arena.put_all(vec![abi::ArgType::BUFFER; tensors.len()]),
-        args: arena.put_all(buffers),
+        types: arena.put_all(&vec![abi::ArgType::BUFFER; tensors.len()]),
+        args: arena.put_all(&buffers),
     }
 }
 
@@ -26,13 +26,13 @@ pub(super) fn rets(arena: &mut Arena, tensors: &[Tensor]) -> abi::Rets {
         struct_size: abi::Rets::STRUCT_SIZE,
         extension_start: null_mut(),
         size: tensors.len() as i64,
-        types: arena.put_all(vec![abi::RetType::BUFFER; tensors.len()]),
-        rets: arena.put_all(buffers),
+        types: arena.put_all(&vec![abi::RetType::BUFFER; tensors.len()]),
+        rets: arena.put_all(&buffers),
     }
 }
 
 fn buffer(arena: &mut Arena, tensor: &Tensor) -> *mut c_void {
-    let dims = arena.put_all(tensor.dims.clone());
+    let dims = arena.put_all(&tensor.dims);
     let buffer = abi::Buffer {
         struct_size: abi::Buffer::STRUCT_SIZE,
         extension_start: null_mut(),

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 
 use super::{Call, Metadata, frame};
 use crate::abi::{self, Api};
+use crate::arena::Arena;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value;
 
@@ -85,11 +86,11 @@ pub(super) fn call(
     instance: &Instance,
     change: impl FnOnce(&mut abi::CallFrame),
 ) -> Result<()> {
-    let mut arena = value::Arena::default();
+    let mut arena = Arena::default();
     let running = Running {
         instance,
         user_data: &call.user_data,
-        options: call.options.as_ref().map(|options| value::attrs(&mut arena, options)),
+        options: call.options.as_ref().map(|options| value::attrs(&mut arena, options)).transpose()?,
         scratch: AtomicUsize::new(0),
     };
     let mut frame = abi::CallFrame {
@@ -100,7 +101,7 @@ pub(super) fn call(
         stage,
         args: frame::args(&mut arena, &call.operands),
         rets: frame::rets(&mut arena, &call.results),
-        attrs: value::attrs(&mut arena, &call.attrs),
+        attrs: value::attrs(&mut arena, &call.attrs)?,
         future: null_mut(),
     };
     change(&mut frame);
@@ -148,7 +149,7 @@ pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metada
         },
         metadata: &raw mut metadata,
     };
-    let mut arena = value::Arena::default();
+    let mut arena = Arena::default();
     let mut frame = abi::CallFrame {
         struct_size: abi::CallFrame::STRUCT_SIZE,
         extension_start: (&raw mut extension).cast(),
@@ -157,7 +158,7 @@ pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metada
         stage: abi::Stage::EXECUTE,
         args: frame::args(&mut arena, &[]),
         rets: frame::rets(&mut arena, &[]),
-        attrs: value::attrs(&mut arena, &Default::default()),
+        attrs: value::attrs(&mut arena, &Default::default())?,
         future: null_mut(),
     };
     enter(entry, &mut frame)?;

@@ -21,7 +21,7 @@
 //! The frame goes through the same entry that a host calls, so that decoding, the check of shared memory
 //! and the handling of panics are part of the test.
 //!
-//! **Invariants.** Everything that a frame points to lives in its `value::Arena`, or is borrowed for the
+//! **Invariants.** Everything that a frame points to lives in its `Arena`, or is borrowed for the
 //! lifetime of the [`Call`].
 
 use std::collections::BTreeMap;

@@ -24,6 +24,11 @@ pub struct CallError {
 }
 
 impl CallError {
+    /// What kind of error it is.
+    pub fn code(&self) -> crate::ErrorCode {
+        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from_abi(self.code))
+    }
+
     /// The same as a mistake at a place of the program, if that is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = CallError { place: "".into(), ..self.clone() };
@@ -33,27 +38,4 @@ impl CallError {
 
 fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(" at {place}") }
-}
-
-/// An error on its way between handler and host.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Failure {
-    pub(crate) code: ErrorCode,
-    pub(crate) message: String,
-}
-
-/// Tells of something that went wrong where no call is left to fail.
-#[cold]
-pub(super) fn report_lost(doing: &str, failure: &Failure) {
-    eprintln!("farcall: {doing} failed: {:?}: {}", failure.code, failure.message);
-}
-
-impl Failure {
-    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into() }
-    }
-
-    pub(crate) fn invalid(message: impl Into<String>) -> Failure {
-        Failure::new(ErrorCode::INVALID_ARGUMENT, message)
-    }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use farcall_ffi::abi::{self, ArgType, Buffer, Error, Handler, RetType, Stage};
 
-use super::api;
-use super::context::{Context, RunContext};
-use super::error::{CallError, Failure};
-use super::exit;
-use super::future::{self, Completion};
-use super::guard;
-use super::metadata::empty_frame;
+use super::error::CallError;
 use super::site::{CallSite, Callee, Leaf};
+use crate::host::context::{Context, RunContext};
+use crate::host::error::{Failure, take_error};
+use crate::host::future::{self, Completion};
+use crate::host::metadata::empty_frame;
+use crate::host::{exit, guard};
+use crate::registry::exports::host_api;
 
 /// The structs that one call site's handler is called with, built once per run context.
 ///
@@ -195,7 +195,7 @@ impl CallFrame {
         match &mut self.body {
             Body::Typed(typed) => {
                 let execute = typed.execute;
-                let inside = exit::enters(site, Stage::EXECUTE);
+                let inside = exit::enters(site.name(), Stage::EXECUTE);
                 // SAFETY: the caller's promise.
                 let outcome = unsafe { typed.enter(Stage::EXECUTE, execute, run) };
                 drop(inside);
@@ -216,7 +216,7 @@ impl CallFrame {
                 let Callee::Untyped(callee) = &site.callee else {
                     unreachable!("frames are made after their site's callee")
                 };
-                let _inside = exit::enters(site, Stage::EXECUTE);
+                let _inside = exit::enters(site.name(), Stage::EXECUTE);
                 // SAFETY: the caller's promise.
                 unsafe { callee.call(ins, outs) }.map_err(|f| site.error(Stage::EXECUTE, f))?;
                 Ok(None)
@@ -294,7 +294,7 @@ impl CallFrame {
         typed.context.clear_state(stage);
         typed.operands.set_all(operands);
         typed.results.set_all(results);
-        let _inside = exit::enters(&self.site, stage);
+        let _inside = exit::enters(self.site.name(), stage);
         // SAFETY: the caller's promise.
         unsafe { typed.run_to_end(stage, handler, run) }.map_err(|f| {
             typed.context.clear_state(stage);
@@ -369,7 +369,7 @@ pub(super) fn instantiate(site: &CallSite) -> Result<(), CallError> {
     let Some(handler) = bundle.instantiate else { return Ok(()) };
     // No operands and results, as XLA has it: they are not known to this stage.
     let mut typed = Typed::new(site, handler, &[], &[]);
-    let _inside = exit::enters(site, Stage::INSTANTIATE);
+    let _inside = exit::enters(site.name(), Stage::INSTANTIATE);
     // SAFETY: there are no buffers.
     unsafe { typed.run_to_end(Stage::INSTANTIATE, handler, std::ptr::null()) }
         .map_err(|f| site.error(Stage::INSTANTIATE, f))
@@ -384,7 +384,7 @@ enum Outcome {
 impl Typed {
     fn new(site: &CallSite, execute: Handler, operands: &[Leaf], results: &[Leaf]) -> Box<Typed> {
         let mut typed = Box::new(Typed {
-            frame: empty_frame(Stage::EXECUTE),
+            frame: empty_frame(host_api(), Stage::EXECUTE),
             context: Context::new(site.state()),
             execute,
             operands: Buffers::new(operands),
@@ -447,7 +447,7 @@ impl Typed {
 /// The outcome of a call that did not just succeed.
 #[cold]
 fn after(error: *mut Error, future: *mut abi::Future) -> Outcome {
-    if let Some(failure) = api::take_error(error) {
+    if let Some(failure) = take_error(error) {
         future::give_up(future);
         return Outcome::Failed(failure);
     }

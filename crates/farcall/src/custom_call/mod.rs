@@ -1,4 +1,4 @@
-//! The host's side of custom calls: from a call site of a program to the handler's function and back.
+//! Custom calls: from a call site of a program to the handler's function and back.
 //!
 //! ```text
 //! compile   CallSite::new   decides typed or untyped, encodes attributes, runs `instantiate`
@@ -8,7 +8,8 @@
 //! ```
 //!
 //! While a handler runs it talks back through the host's table of functions ([`host_api`]), which
-//! finds the run by the context pointer in the call frame.
+//! finds the run by the context pointer in the call frame. These functions, and all else that foreign
+//! code meets, are in `host`; which function a call means is asked of `registry`.
 //!
 //! Operands and results are passed as XLA:CPU passes them: tuples as their leaves in order, a token
 //! as a buffer of type `TOKEN` and rank 0. Functions of the untyped API get arrays of pointers:
@@ -32,28 +33,18 @@
 //!   passed to a refused `State_Set` is still the handler's.
 //! - A call whose future is never completed never ends: there is no time after which it cannot be.
 
-mod api;
-mod attrs;
-mod context;
 mod error;
-pub(crate) mod exit;
-mod float_mode;
 mod frame;
-mod future;
-pub(crate) mod guard;
-mod handles;
-pub(crate) mod metadata;
-mod pool;
-pub(crate) mod rule;
 mod site;
 mod untyped;
 
-pub use api::{API_VERSION, HOST_SYMBOLS, XLA_FFI_GetApi, get_xla_ffi_api, host_api};
-pub(crate) use api::{host_symbol_addresses, register_type};
-pub use attrs::{AttrError, EncodedAttrs};
-pub use context::RunContext;
 pub use error::CallError;
-pub use exit::ExitWatch;
 pub use frame::{CallFrame, Pending};
-pub use pool::ThreadPool;
 pub use site::{CallSite, Leaf};
+
+pub use crate::host::api::API_VERSION;
+pub use crate::host::attrs::{AttrError, EncodedAttrs};
+pub use crate::host::context::RunContext;
+pub use crate::host::exit::ExitWatch;
+pub use crate::host::pool::ThreadPool;
+pub use crate::registry::exports::{HOST_SYMBOLS, XLA_FFI_GetApi, get_xla_ffi_api, host_api};

@@ -8,11 +8,13 @@ use farcall_ir::diag::shortened;
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Span, Type};
 
-use super::attrs::EncodedAttrs;
-use super::context::StateSlot;
-use super::error::{CallError, Failure};
+use super::error::CallError;
 use super::frame;
 use super::untyped::UntypedCall;
+use crate::host::attrs::EncodedAttrs;
+use crate::host::context::StateSlot;
+use crate::host::error::Failure;
+use crate::host::exit::CallName;
 use crate::registry::{ApiKind, Handler, Target, call_kind};
 
 /// One operand or result as a handler sees it: a leaf of a tuple, if the value is one.
@@ -39,7 +41,7 @@ impl Leaf {
 #[derive(Debug)]
 pub struct CallSite {
     target: Arc<Target>,
-    place: Arc<str>,
+    name: CallName,
     span: Option<Span>,
     operands: Box<[Leaf]>,
     results: Box<[Leaf]>,
@@ -74,10 +76,10 @@ impl CallSite {
         results: &[Type],
         place: impl Into<Arc<str>>,
     ) -> Result<CallSite, CallError> {
-        let place = place.into();
+        let name = CallName { target: target.shared_name(), place: place.into() };
         let error = |failure: Failure| CallError {
-            target: target.shared_name(),
-            place: Arc::clone(&place),
+            target: Arc::clone(&name.target),
+            place: Arc::clone(&name.place),
             span: None,
             stage: Stage::INSTANTIATE,
             code: failure.code,
@@ -96,7 +98,7 @@ impl CallSite {
         let callee = callee.map_err(error)?;
         let site = CallSite {
             target: Arc::clone(&target),
-            place: Arc::clone(&place),
+            name: name.clone(),
             span: None,
             operands: operand_leaves,
             results: result_leaves,
@@ -118,7 +120,7 @@ impl CallSite {
 
     /// Where the program calls it.
     pub fn place(&self) -> &str {
-        &self.place
+        &self.name.place
     }
 
     /// Operands as the handler gets them: one pointer each.
@@ -140,11 +142,16 @@ impl CallSite {
         }
     }
 
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> &CallName {
+        &self.name
+    }
+
     #[cold]
     pub(super) fn error(&self, stage: Stage, failure: Failure) -> CallError {
         CallError {
-            target: self.target.shared_name(),
-            place: Arc::clone(&self.place),
+            target: Arc::clone(&self.name.target),
+            place: Arc::clone(&self.name.place),
             span: self.span,
             stage,
             code: failure.code,

@@ -6,6 +6,7 @@ use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{DType, Literal, TensorType};
 
 use super::{Device, MemorySpace};
+use crate::ErrorCode;
 
 /// A tensor in the memory of a device: what executables take and give.
 ///
@@ -48,6 +49,16 @@ pub enum BufferError {
     /// The memory is full.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
+}
+
+impl BufferError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            BufferError::NoCopy { .. } => ErrorCode::Device,
+            BufferError::Memory(_) => ErrorCode::OutOfMemory,
+        }
+    }
 }
 
 impl Buffer {

@@ -17,7 +17,7 @@ use std::fmt;
 pub use buffer::{Buffer, BufferError};
 pub use stream::{Pending, Stream};
 
-use crate::registry::Platform;
+use crate::platform::Platform;
 
 /// Something that runs programs. Devices are there until the process ends; this is a name of one.
 #[derive(Clone, Copy)]

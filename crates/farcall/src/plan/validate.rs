@@ -19,6 +19,13 @@ pub struct InvalidPlan {
     pub message: String,
 }
 
+impl InvalidPlan {
+    /// What kind of error it is.
+    pub fn code(&self) -> crate::ErrorCode {
+        crate::ErrorCode::InvalidPlan
+    }
+}
+
 impl Plan {
     /// Checks the invariants of the [module](super).
     ///

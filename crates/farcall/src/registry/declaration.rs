@@ -18,7 +18,7 @@ use farcall_sig::{Attrs, Signature};
 
 use self::by_hand::ByHand;
 use super::Platform;
-use crate::custom_call::rule;
+use crate::host::rule;
 
 mod by_hand;
 

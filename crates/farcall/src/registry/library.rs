@@ -10,19 +10,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{ElfFile64, FileHeader as _};
-use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
+use object::{Endianness, ReadCache, elf};
 
+use super::elf::Facts;
+use super::link;
 use super::load::LoadError;
-use crate::custom_call::{exit, guard};
-
-/// What the registry wants to know of a library's file.
-#[derive(Debug, Default)]
-pub(super) struct Facts {
-    /// Functions and data that it offers.
-    pub(super) exports: Vec<String>,
-    /// Symbols that it cannot be opened without.
-    pub(super) needs: Vec<String>,
-}
+use crate::host::{exit, guard};
 
 /// Reads a library's file.
 pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
@@ -64,19 +57,7 @@ pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
         elf::ET_EXEC => return Err(not("an executable".into())),
         other => return Err(not(format!("an ELF file of type {other}"))),
     }
-    let mut facts = Facts::default();
-    for symbol in file.dynamic_symbols() {
-        let Ok(name) = symbol.name() else { continue };
-        if name.is_empty() {
-            continue;
-        }
-        if symbol.is_definition() && symbol.is_global() {
-            facts.exports.push(name.to_owned());
-        } else if symbol.is_undefined() && !symbol.is_weak() {
-            facts.needs.push(name.to_owned());
-        }
-    }
-    Ok(facts)
+    Ok(Facts::read(&file))
 }
 
 const MACHINE: elf::Machine = if cfg!(target_arch = "x86_64") { elf::EM_X86_64 } else { elf::EM_AARCH64 };
@@ -124,9 +105,9 @@ impl Library {
     /// # Safety
     /// The library's code may do anything; the caller trusts it.
     pub(super) unsafe fn open(path: &Path) -> Result<Library, LoadError> {
-        let failed = |explanation: String| LoadError::Open { path: path.to_owned(), explanation };
+        let failed = |why, words: String| LoadError::Open { path: path.to_owned(), why, words };
         let name = CString::new(path.as_os_str().as_bytes())
-            .map_err(|_| failed("the path has a null byte".into()))?;
+            .map_err(|_| failed(None, "the path has a null byte".into()))?;
         // SAFETY: the caller's trust; dlerror is per thread.
         unsafe {
             let inside = exit::opens(path);
@@ -136,7 +117,8 @@ impl Library {
                 let message = libc::dlerror();
                 let message =
                     if message.is_null() { c"for no known reason" } else { CStr::from_ptr(message) };
-                return Err(failed(explain(&message.to_string_lossy())));
+                let words = message.to_string_lossy().into_owned();
+                return Err(failed(link::missing(path).map(Box::new), words));
             }
             Ok(Library { handle: handle.addr() })
         }
@@ -179,58 +161,9 @@ pub(super) fn file_of(address: usize) -> Option<PathBuf> {
     (Some(base) != own).then(|| file.canonicalize().unwrap_or(file))
 }
 
-/// The dynamic linker's words, with what they mean.
-fn explain(words: &str) -> String {
-    let between = |from: &str, to: char| {
-        words.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map(|(found, _)| found)
-    };
-    if let Some(version) = between("version `", '\'') {
-        let hint = if version.starts_with("GLIBC_") {
-            let here = glibc_version().map_or(String::new(), |v| format!(", this one has glibc {v}"));
-            format!(
-                "it was built on a system with a newer C library ({version}{here}); build it on this system or an older one"
-            )
-        } else {
-            format!("it needs a newer version of a library that it depends on ({version})")
-        };
-        return format!("{hint}: {words}");
-    }
-    if let Some((_, symbol)) = words.split_once("undefined symbol: ") {
-        let symbol = symbol.split([',', ' ']).next().unwrap_or(symbol);
-        return format!(
-            "nobody offers the symbol `{symbol}` that it needs; link the library that has it: {words}"
-        );
-    }
-    if words.contains("cannot open shared object file") {
-        return format!("a library that it depends on is not found (is LD_LIBRARY_PATH set?): {words}");
-    }
-    words.to_owned()
-}
-
-#[cfg(target_env = "gnu")]
-fn glibc_version() -> Option<String> {
-    // SAFETY: returns a static text.
-    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-    version.to_str().ok().map(str::to_owned)
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn glibc_version() -> Option<String> {
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_linkers_words_are_explained() {
-        let newer = "/x/lib.so: /lib/libc.so.6: version `GLIBC_2.99' not found (required by /x/lib.so)";
-        assert!(explain(newer).starts_with("it was built on a system with a newer C library (GLIBC_2.99"));
-        let undefined = "/x/lib.so: undefined symbol: cblas_dgemm";
-        assert!(explain(undefined).starts_with("nobody offers the symbol `cblas_dgemm`"));
-        assert_eq!(explain("strange"), "strange");
-    }
 
     #[test]
     fn files_that_are_no_libraries_are_told_apart() {

@@ -14,12 +14,16 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeIn
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 
 use super::declaration;
+use super::elf::Facts;
+use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
+use super::link::LinkError;
 use super::spec::{STAGES, Symbols};
 use super::{
     Declaration, How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
 };
-use crate::custom_call;
+use crate::ErrorCode;
+use crate::host::api;
 
 /// What a library brought.
 #[derive(Clone, Debug)]
@@ -79,12 +83,14 @@ pub enum LoadError {
         symbols: Vec<&'static str>,
     },
     /// The dynamic linker refused it.
-    #[error("library {} cannot be opened: {explanation}", path.display())]
+    #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_deref()))]
     Open {
         /// The file.
         path: PathBuf,
-        /// Why, and the linker's own words.
-        explanation: String,
+        /// What it lacks, if that could be found out.
+        why: Option<Box<LinkError>>,
+        /// The linker's own words.
+        words: String,
     },
     /// It has no such symbol.
     #[error("library {} has no symbol `{symbol}` (for {role} of target `{target}`){}",
@@ -113,12 +119,12 @@ pub enum LoadError {
         exports: Vec<String>,
     },
     /// Targets or types of it were refused.
-    #[error("library {}: {}", path.display(), errors.join("; "))]
+    #[error("library {}: {}", path.display(), all(errors))]
     Refused {
         /// The file.
         path: PathBuf,
         /// Why, one each.
-        errors: Vec<String>,
+        errors: Vec<RegisterError>,
     },
 }
 
@@ -131,6 +137,29 @@ fn export_hint(symbols: &[&str]) -> String {
         );
     }
     out
+}
+
+impl LoadError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LoadError::NotFound { .. } => ErrorCode::FileNotFound,
+            LoadError::Io { .. } => ErrorCode::UnreadableFile,
+            LoadError::NotALibrary { .. } | LoadError::WrongMachine { .. } => ErrorCode::NotALibrary,
+            LoadError::HostSymbols { .. } | LoadError::Open { .. } => ErrorCode::Link,
+            LoadError::MissingSymbol { .. } => ErrorCode::MissingSymbol,
+            LoadError::Nothing { .. } => ErrorCode::NoTargets,
+            LoadError::Refused { .. } => ErrorCode::RefusedTargets,
+        }
+    }
+}
+
+fn all(errors: &[RegisterError]) -> String {
+    errors.iter().map(RegisterError::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn lacks(why: Option<&LinkError>) -> String {
+    why.map_or_else(String::new, |why| format!("{why}: "))
 }
 
 fn nearest_hint(nearest: &[String]) -> String {
@@ -177,7 +206,7 @@ impl Registry {
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         let notes = foreign_host_symbols(&facts);
-        let (loaded, changed) = open(&path, self, &facts).map_err(|e| name_host_symbols(e, &facts))?;
+        let (loaded, changed) = open(&path, self, &facts).map_err(name_host_symbols)?;
         let warning = || {
             format!(
                 "{} has changed since this process loaded it: what was loaded then stays until the process ends; \
@@ -193,7 +222,7 @@ impl Registry {
         for target in loaded.targets.iter().cloned().chain(named) {
             match self.register(target) {
                 Ok(target) => report.targets.push(target),
-                Err(e) => errors.push(e.to_string()),
+                Err(e) => errors.push(e),
             }
         }
         if !errors.is_empty() {
@@ -236,7 +265,7 @@ struct Loaded {
     /// Targets that it registered or describes.
     targets: Vec<Target>,
     /// Why it has less of them than it should.
-    errors: Vec<String>,
+    errors: Vec<RegisterError>,
 }
 
 /// Registrations of the library that this thread is opening.
@@ -244,7 +273,7 @@ struct Recording {
     registry: Registry,
     path: PathBuf,
     targets: Vec<Target>,
-    errors: Vec<String>,
+    errors: Vec<RegisterError>,
 }
 
 thread_local! {
@@ -255,7 +284,7 @@ thread_local! {
 /// registry that is loading it, else into the one of the process.
 ///
 /// The functions are the library's, which stays loaded.
-pub(crate) fn register_from_library(
+pub(super) fn register_from_library(
     name: &str,
     platform: Platform,
     bundle: HandlerBundle,
@@ -275,7 +304,7 @@ pub(crate) fn register_from_library(
         (None, _) => {}
         // Whether it fits beside others is a question to each registry that loads the library.
         (Some(recording), Ok(target)) => recording.targets.push(target.clone()),
-        (Some(recording), Err(e)) => recording.errors.push(e.to_string()),
+        (Some(recording), Err(e)) => recording.errors.push(e.clone()),
     });
     registry.register(target?).map(drop)
 }
@@ -284,7 +313,7 @@ pub(crate) fn register_from_library(
 type Version = ((u64, u64), u64, (i64, i64));
 
 /// Opens a library, or finds it among those that are open. True if what is open is not what the file holds.
-fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<(Arc<Loaded>, bool), LoadError> {
+fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<(Arc<Loaded>, bool), LoadError> {
     /// Device and inode.
     type FileId = (u64, u64);
     static OPEN: LazyLock<Mutex<HashMap<FileId, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
@@ -335,7 +364,7 @@ fn open(path: &Path, registry: &Registry, facts: &library::Facts) -> Result<(Arc
 }
 
 /// The targets that a farcall library describes.
-fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, String>> {
+fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, RegisterError>> {
     // SAFETY: the name of the symbol implies its type.
     let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
@@ -343,9 +372,9 @@ fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, S
         Ok(library) => {
             let origin = Origin::library(path, How::Descriptor);
             let ops: Vec<Op<'_>> = library.ops().collect();
-            from_ops(&ops, &origin).into_iter().map(|t| t.map_err(|e| e.to_string())).collect()
+            from_ops(&ops, &origin)
         }
-        Err(e) => vec![Err(e.to_string())],
+        Err(e) => vec![Err(RegisterError::Descriptor(e))],
     }
 }
 
@@ -372,13 +401,13 @@ fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
 }
 
 /// Symbols of a host that a library needs, with the addresses of ours.
-fn needed_host_symbols(facts: &library::Facts) -> impl Iterator<Item = (&'static str, usize)> {
-    let all = custom_call::host_symbol_addresses().into_iter();
+fn needed_host_symbols(facts: &Facts) -> impl Iterator<Item = (&'static str, usize)> {
+    let all = host_symbol_addresses().into_iter();
     all.filter(|(symbol, _)| facts.needs.iter().any(|needed| needed == symbol))
 }
 
 /// Says where a library that needs symbols of a host finds those that are not ours.
-fn foreign_host_symbols(facts: &library::Facts) -> Vec<String> {
+fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
     let note = |(symbol, ours)| {
         let who = match library::process_symbol(symbol) {
             Some(address) if address == ours => return None,
@@ -394,20 +423,20 @@ fn foreign_host_symbols(facts: &library::Facts) -> Vec<String> {
 
 /// The error for a library that the dynamic linker refused because nobody offers it what it needs of a host.
 /// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
-fn name_host_symbols(error: LoadError, facts: &library::Facts) -> LoadError {
-    let LoadError::Open { path, explanation } = error else { return error };
-    let missing = |symbol: &str| explanation.contains(&format!("undefined symbol: {symbol}"));
-    if !needed_host_symbols(facts).any(|(symbol, _)| missing(symbol)) {
-        return LoadError::Open { path, explanation };
+fn name_host_symbols(error: LoadError) -> LoadError {
+    let LoadError::Open { path, why: Some(why), words } = error else { return error };
+    if let LinkError::Symbols { names, needed_by } = &*why {
+        let hosts = HOST_SYMBOLS.into_iter().filter(|symbol| names.iter().any(|name| name == symbol));
+        let symbols: Vec<&'static str> = hosts.collect();
+        if !symbols.is_empty() {
+            return LoadError::HostSymbols { path: needed_by.clone().unwrap_or(path), symbols };
+        }
     }
-    // The linker names the first one only.
-    let unseen = |(symbol, _): &(&str, usize)| missing(symbol) || library::process_symbol(symbol).is_none();
-    let symbols = needed_host_symbols(facts).filter(unseen).map(|(symbol, _)| symbol).collect();
-    LoadError::HostSymbols { path, symbols }
+    LoadError::Open { path, why: Some(why), words }
 }
 
 /// Makes a target of a library's symbols.
-fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &library::Facts) -> Result<Target, LoadError> {
+fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Target, LoadError> {
     let path = &loaded.path;
     let find = |symbol: &str, role: &str| {
         loaded.library.symbol(symbol).ok_or_else(|| {
@@ -423,7 +452,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &library::Facts) -> R
         })
     };
     let origin = Origin::library(path, How::Symbols(spec.symbols.to_string()));
-    let refused = |error: String| LoadError::Refused { path: path.clone(), errors: vec![error] };
+    let refused = |error: RegisterError| LoadError::Refused { path: path.clone(), errors: vec![error] };
     let target = match &spec.symbols {
         Symbols::Untyped(symbol) => {
             let address = find(symbol, "the handler")?;
@@ -456,12 +485,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &library::Facts) -> R
     target.map_err(|e| {
         let untold = matches!(&e, RegisterError::Metadata { stage: Stage::INSTANTIATE, .. });
         let typed = matches!(&spec.symbols, Symbols::Typed { state_type: Some(_), .. });
-        let hint = if untold && !typed {
-            "; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
-        } else {
-            ""
-        };
-        refused(format!("{e}{hint}"))
+        refused(if untold && !typed { RegisterError::StateTypeUnnamed(Box::new(e)) } else { e })
     })
 }
 
@@ -473,7 +497,7 @@ unsafe fn register_state_type(
     target: &str,
     id: *mut std::ffi::c_void,
     info: *mut std::ffi::c_void,
-) -> Result<(), String> {
+) -> Result<(), RegisterError> {
     // SAFETY: the caller's promise.
     let (id, info) = unsafe {
         let id = std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn() -> *mut TypeId>(id);
@@ -482,12 +506,13 @@ unsafe fn register_state_type(
         (id(), info())
     };
     if id.is_null() {
-        return Err(format!("the state type of `{target}` has no id"));
+        return Err(RegisterError::StateType(format!("the state type of `{target}` has no id")));
     }
     // SAFETY: both are what the functions' types say.
     unsafe {
         let name = format!("state of {target}");
-        *id = custom_call::register_type(&name, *id, info).map_err(|failure| failure.message)?;
+        *id = api::register_type(&name, *id, info)
+            .map_err(|failure| RegisterError::StateType(failure.message))?;
     }
     Ok(())
 }
@@ -615,7 +640,6 @@ mod tests {
         let Some(path) = build(&dir, "needs_gone", source, &[gone.to_str().unwrap()]) else { return };
         std::fs::remove_file(&gone).unwrap();
         let e = refusal(&path);
-        assert!(e.contains("a library that it depends on is not found"), "{e}");
-        assert!(e.contains("libgone.so"), "{e}");
+        assert!(e.contains("libgone.so, which is not found (is LD_LIBRARY_PATH set?)"), "{e}");
     }
 }

@@ -14,22 +14,29 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::Stage;
+use farcall_ffi::descriptor::ReadError;
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Diagnostic, Span};
 
+use crate::ErrorCode;
+
 mod declaration;
+mod elf;
+pub(crate) mod exports;
 mod library;
+mod link;
 mod load;
 mod spec;
 mod target;
-pub(crate) mod types;
 
+pub use crate::platform::Platform;
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
-pub(crate) use load::register_from_library;
+pub use link::LinkError;
 pub use load::{LoadError, LoadReport};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
-pub use target::{ApiKind, Handler, How, Origin, Platform, Target, UntypedHandler};
-pub use types::{Deleter, TypeError, register_type, type_name};
+pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
+
+pub use crate::host::types::{Deleter, TypeError, register_type, type_name};
 
 /// A set of targets; clones share it.
 #[derive(Clone, Default)]
@@ -206,6 +213,11 @@ pub struct ResolveError {
 }
 
 impl ResolveError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::MissingTarget
+    }
+
     /// The same as a mistake of a program, at the call's place.
     pub fn at(self, span: Span) -> Diagnostic {
         Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
@@ -264,12 +276,37 @@ pub enum RegisterError {
         /// The handler's words.
         message: String,
     },
+    /// The same of a handler that keeps a state, maybe of a type that is not registered.
+    #[error(
+        "{0}; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
+    )]
+    StateTypeUnnamed(Box<RegisterError>),
+    /// The type of a state was refused.
+    #[error("{0}")]
+    StateType(String),
     /// What an op declares about itself does not fit together.
     #[error("{0}")]
     Declaration(String),
-    /// The arguments of a registration make no sense.
-    #[error("malformed registration: {0}")]
-    Malformed(String),
+    /// The library's description of itself cannot be read.
+    #[error("{0}")]
+    Descriptor(ReadError),
+}
+
+impl RegisterError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            RegisterError::Conflict { .. } => ErrorCode::AlreadyRegistered,
+            RegisterError::EmptyName
+            | RegisterError::NoExecute { .. }
+            | RegisterError::Version { .. }
+            | RegisterError::Metadata { .. }
+            | RegisterError::StateTypeUnnamed(_)
+            | RegisterError::StateType(_)
+            | RegisterError::Declaration(_)
+            | RegisterError::Descriptor(_) => ErrorCode::InvalidTarget,
+        }
+    }
 }
 
 #[cfg(test)]

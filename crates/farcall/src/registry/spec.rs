@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Platform;
+use crate::ErrorCode;
 
 /// A target and the symbols that it is made of. Reads and prints as the module's docs say.
 ///
@@ -55,6 +56,13 @@ const EXECUTE: usize = 3;
 pub struct TargetSpecError {
     spec: String,
     problem: String,
+}
+
+impl TargetSpecError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidText
+    }
 }
 
 impl FromStr for TargetSpec {

@@ -12,60 +12,11 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
 
 use farcall_sig::Signature;
 
+use super::exports::host_api;
 use super::{Declaration, RegisterError};
-use crate::custom_call::metadata;
-
-/// A platform that handlers are registered for.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Platform {
-    /// `Host`, also written `cpu`.
-    Host,
-    /// `CUDA`, also written `gpu`.
-    Cuda,
-    /// `ROCM`
-    Rocm,
-    /// `SYCL`
-    Sycl,
-    /// Another one, as written.
-    Other(Arc<str>),
-}
-
-impl Platform {
-    /// The platform of this name; known names in any case and spelling.
-    ///
-    /// ```
-    /// use farcall::registry::Platform;
-    /// assert_eq!(Platform::parse("cpu"), Platform::parse("HOST"));
-    /// assert_eq!(Platform::parse("gpu").to_string(), "CUDA");
-    /// assert_eq!(Platform::parse("MyChip").to_string(), "MyChip");
-    /// ```
-    pub fn parse(name: &str) -> Platform {
-        match name.to_ascii_lowercase().as_str() {
-            "host" | "cpu" => Platform::Host,
-            "cuda" | "gpu" => Platform::Cuda,
-            "rocm" => Platform::Rocm,
-            "sycl" => Platform::Sycl,
-            _ => Platform::Other(name.into()),
-        }
-    }
-
-    /// The canonical name.
-    pub fn name(&self) -> &str {
-        match self {
-            Platform::Host => "Host",
-            Platform::Cuda => "CUDA",
-            Platform::Rocm => "ROCM",
-            Platform::Sycl => "SYCL",
-            Platform::Other(name) => name,
-        }
-    }
-}
-
-impl fmt::Display for Platform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+use crate::host::api::API_VERSION;
+use crate::host::metadata::{self, NoFacts};
+use crate::platform::Platform;
 
 /// Which of XLA's two custom-call interfaces a handler or a call speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -171,6 +122,15 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The error for a handler of a target that does not say what it is.
+fn untold(why: NoFacts, name: &str, stage: Stage) -> RegisterError {
+    let name = name.to_owned();
+    match why {
+        NoFacts::Version(found) => RegisterError::Version { name, stage, found, supported: API_VERSION },
+        NoFacts::Refused(failure) => RegisterError::Metadata { name, stage, message: failure.message },
+    }
+}
+
 /// A function that custom calls name.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -220,7 +180,7 @@ impl Target {
             let Some(handler) = handler else { continue };
             // SAFETY: the caller's promise.
             let facts =
-                unsafe { metadata::query(handler, stage) }.map_err(|failure| failure.of(name, stage))?;
+                unsafe { metadata::query(host_api(), handler, stage) }.map_err(|e| untold(e, name, stage))?;
             // The oldest host that can run all stages is the newest version among them.
             target.api_version = target.api_version.max(Some(facts.api_version));
             target.traits |= facts.traits;

@@ -22,8 +22,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use farcall_ir::eval::EvalError;
 use farcall_ir::iterations::TooMany;
 use farcall_ir::memory::OutOfMemory;
-use farcall_ir::{Diagnostic, Literal};
+use farcall_ir::{Diagnostic, Literal, TensorType};
 
+use crate::ErrorCode;
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{BufferError, Device};
 use crate::plan::Plan;
@@ -38,14 +39,12 @@ pub(crate) use reference::values;
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
     /// Too few or too many inputs.
-    #[error("the program takes {expected} inputs, {found} were given (it takes {signature})")]
+    #[error("the program takes {} inputs, {found} were given (it takes {})", expected.len(), list(expected))]
     InputCount {
-        /// Inputs that the program takes.
-        expected: usize,
-        /// Inputs that were given.
+        /// Types of the inputs that the program takes.
+        expected: Box<[TensorType]>,
+        /// How many were given.
         found: usize,
-        /// Their types.
-        signature: String,
     },
     /// An input of another element type or shape.
     #[error("input {index} is {found}, but the program takes {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
@@ -55,9 +54,9 @@ pub enum RunError {
         /// Name of the argument, if the program has one for it.
         name: Option<String>,
         /// Type that the program takes.
-        expected: String,
+        expected: Box<TensorType>,
         /// Type that was given.
-        found: String,
+        found: Box<TensorType>,
     },
     /// An input has other elements than those that the program was compiled for.
     #[error("input {index}{} has other elements than the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
@@ -112,7 +111,31 @@ pub enum RunError {
     Iterations(#[from] TooMany),
 }
 
+fn list(types: &[TensorType]) -> String {
+    let types: Vec<String> = types.iter().map(TensorType::to_string).collect();
+    if types.is_empty() { "none".to_owned() } else { types.join(", ") }
+}
+
 impl RunError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            RunError::InputCount { .. } => ErrorCode::ArgumentCount,
+            RunError::Input { expected, found, .. } if expected.dtype != found.dtype => {
+                ErrorCode::ElementType
+            }
+            RunError::Input { .. } => ErrorCode::Shape,
+            RunError::KnownInput { .. } => ErrorCode::Elements,
+            RunError::InputDevice { .. } | RunError::Device { .. } => ErrorCode::Device,
+            RunError::Buffer(error) => error.code(),
+            RunError::Memory { .. } => ErrorCode::OutOfMemory,
+            RunError::CustomCall(error) => error.code(),
+            RunError::Reference(_) => ErrorCode::Operation,
+            RunError::Interrupted => ErrorCode::Interrupted,
+            RunError::Iterations(_) => ErrorCode::TooManyIterations,
+        }
+    }
+
     /// The same as a mistake at a place of the program, if it has one.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {

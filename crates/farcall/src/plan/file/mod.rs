@@ -22,6 +22,7 @@ use std::io::{self, Read, Write};
 use farcall_ir::memory::OutOfMemory;
 
 use super::{InvalidPlan, Plan};
+use crate::ErrorCode;
 
 /// The first bytes of a plan. (The first one is that of no text.)
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
@@ -92,6 +93,21 @@ pub enum FileError {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl FileError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            FileError::NotAPlan
+            | FileError::Version { .. }
+            | FileError::Truncated { .. }
+            | FileError::Damaged { .. }
+            | FileError::Plan(_) => ErrorCode::InvalidPlan,
+            FileError::Memory { .. } => ErrorCode::OutOfMemory,
+            FileError::Io(_) => ErrorCode::UnreadableFile,
+        }
+    }
 }
 
 impl Plan {

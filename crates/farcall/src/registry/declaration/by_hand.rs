@@ -5,7 +5,7 @@ use farcall_sig::Attrs;
 use farcall_sig::signature::{Batching, Inference, Mismatch, MismatchKind, OperandType, Place};
 
 use super::Declaration;
-use crate::custom_call::rule::{self, Batched};
+use crate::host::rule::{self, Batched};
 
 /// A call that is vmapped.
 pub(super) struct ByHand<'a> {

@@ -16,25 +16,25 @@ use std::ffi::{c_char, c_void};
 
 use farcall_ffi::abi::{self, Error};
 
-use super::untyped::CallStatus;
-use crate::registry::types::Deleter;
+use super::status::CallStatus;
+use super::types::Deleter;
 
 /// A function of the untyped API: operands and results only.
-pub(super) type Original = unsafe extern "C" fn(*mut c_void, *const *const c_void);
+pub(crate) type Original = unsafe extern "C" fn(*mut c_void, *const *const c_void);
 /// A function of the untyped API with a status.
-pub(super) type WithStatus = unsafe extern "C" fn(*mut c_void, *const *const c_void, *mut CallStatus);
+pub(crate) type WithStatus = unsafe extern "C" fn(*mut c_void, *const *const c_void, *mut CallStatus);
 /// A function of the untyped API with an opaque string and a status.
-pub(super) type Unified =
+pub(crate) type Unified =
     unsafe extern "C" fn(*mut c_void, *const *const c_void, *const c_char, usize, *mut CallStatus);
 
 pub(crate) use imp::open;
-pub(super) use imp::{handler, original, unified, with_status};
+pub(crate) use imp::{handler, original, unified, with_status};
 
 /// Runs a task that a handler scheduled.
 ///
 /// # Safety
 /// As for the task.
-pub(super) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
+pub(crate) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
     // SAFETY: the caller's promise.
     unsafe { imp::task(task, data) }
 }
@@ -43,7 +43,7 @@ pub(super) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
 ///
 /// # Safety
 /// As for the deleter.
-pub(super) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Error {
+pub(crate) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Error {
     // SAFETY: the caller's promise.
     unsafe { imp::task(deleter, object) }
 }
@@ -55,8 +55,8 @@ mod imp {
 
     use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
 
-    use super::super::error::Failure;
-    use super::super::{api, exit};
+    use super::super::error::{Failure, new_error, take_error};
+    use super::super::exit;
     use super::{CallStatus, Original, Unified, WithStatus};
 
     type Thrown = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Error;
@@ -102,7 +102,7 @@ mod imp {
         let make = || {
             // SAFETY: the caller's promise.
             let message = unsafe { describe(kind, words) };
-            api::new_error(Failure::new(ErrorCode::INTERNAL, message))
+            new_error(Failure::new(ErrorCode::INTERNAL, message))
         };
         // Null is success: better no words than that.
         catch_unwind(make).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
@@ -133,7 +133,7 @@ mod imp {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the caller's promise.
         let error = unsafe { farcall_shim_open(path.as_ptr(), flags, &raw mut handle, thrown) };
-        if let Some(failure) = api::take_error(error) {
+        if let Some(failure) = take_error(error) {
             exit::ended(&failure.message);
         }
         handle
@@ -142,21 +142,21 @@ mod imp {
     /// # Safety
     /// As for the handler.
     #[inline]
-    pub(in super::super) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
+    pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
         // SAFETY: the caller's promise.
         unsafe { farcall_shim_handler(handler, frame, thrown) }
     }
 
     /// # Safety
     /// As for the task.
-    pub(super) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
+    pub(crate) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
         // SAFETY: the caller's promise.
         unsafe { farcall_shim_task(task, data, thrown) }
     }
 
     /// # Safety
     /// As for the function.
-    pub(in super::super) unsafe fn original(
+    pub(crate) unsafe fn original(
         function: Original,
         out: *mut c_void,
         ins: *const *const c_void,
@@ -167,7 +167,7 @@ mod imp {
 
     /// # Safety
     /// As for the function.
-    pub(in super::super) unsafe fn with_status(
+    pub(crate) unsafe fn with_status(
         function: WithStatus,
         out: *mut c_void,
         ins: *const *const c_void,
@@ -179,7 +179,7 @@ mod imp {
 
     /// # Safety
     /// As for the function.
-    pub(in super::super) unsafe fn unified(
+    pub(crate) unsafe fn unified(
         function: Unified,
         out: *mut c_void,
         ins: *const *const c_void,
@@ -199,7 +199,7 @@ mod imp {
         fn an_exception_is_an_error_whatever_is_known_of_it() {
             let message = |kind: *const c_char, words: *const c_char| {
                 // SAFETY: texts or null.
-                let failure = api::take_error(unsafe { thrown(kind, words) }).unwrap();
+                let failure = take_error(unsafe { thrown(kind, words) }).unwrap();
                 assert_eq!(failure.code, ErrorCode::INTERNAL);
                 failure.message
             };
@@ -219,8 +219,7 @@ mod imp {
 
     use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
 
-    use super::super::api;
-    use super::super::error::Failure;
+    use super::super::error::{Failure, new_error};
     use super::{CallStatus, Original, Unified, WithStatus, c_char};
 
     /// # Safety
@@ -241,13 +240,13 @@ mod imp {
     fn panicked() -> *mut Error {
         let failure = Failure::new(ErrorCode::INTERNAL, "the handler panicked");
         // Null is success: better no words than that.
-        catch_unwind(|| api::new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+        catch_unwind(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
     }
 
     /// # Safety
     /// As for the handler.
     #[inline]
-    pub(in super::super) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
+    pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
         type Unwinding = unsafe extern "C-unwind" fn(*mut abi::CallFrame) -> *mut Error;
         // SAFETY: the same function, but it may unwind.
         let handler = unsafe { std::mem::transmute::<Handler, Unwinding>(handler) };
@@ -257,7 +256,7 @@ mod imp {
 
     /// # Safety
     /// As for the task.
-    pub(super) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
+    pub(crate) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
         // SAFETY: the same function, but it may unwind.
         let task = unsafe { std::mem::transmute::<Task, unsafe extern "C-unwind" fn(*mut c_void)>(task) };
         contained(|| {
@@ -269,7 +268,7 @@ mod imp {
 
     /// # Safety
     /// As for the function.
-    pub(in super::super) unsafe fn original(
+    pub(crate) unsafe fn original(
         function: Original,
         out: *mut c_void,
         ins: *const *const c_void,
@@ -286,7 +285,7 @@ mod imp {
 
     /// # Safety
     /// As for the function.
-    pub(in super::super) unsafe fn with_status(
+    pub(crate) unsafe fn with_status(
         function: WithStatus,
         out: *mut c_void,
         ins: *const *const c_void,
@@ -304,7 +303,7 @@ mod imp {
 
     /// # Safety
     /// As for the function.
-    pub(in super::super) unsafe fn unified(
+    pub(crate) unsafe fn unified(
         function: Unified,
         out: *mut c_void,
         ins: *const *const c_void,

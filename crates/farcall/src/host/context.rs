@@ -8,13 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use farcall_ffi::abi::{self, ErrorCode, Stage, TypeId};
 
-use super::api;
 use super::attrs::EncodedAttrs;
-use super::error::{Failure, report_lost};
+use super::error::{Failure, report_lost, take_error};
 use super::guard;
 use super::pool::{TaskFailure, ThreadPool};
+use super::types::{self, Deleter};
 use crate::interrupt::Interrupt;
-use crate::registry::types::{self, Deleter};
 use crate::transfers::Transfers;
 
 /// What a run is given beside its inputs, and all custom calls of it share.
@@ -119,11 +118,11 @@ impl RunContext {
         self.transfers.as_deref()
     }
 
-    pub(super) fn options(&self) -> &EncodedAttrs {
+    pub(crate) fn options(&self) -> &EncodedAttrs {
         &self.options
     }
 
-    pub(super) fn user_data(&self, type_id: TypeId) -> Option<*mut c_void> {
+    pub(crate) fn user_data(&self, type_id: TypeId) -> Option<*mut c_void> {
         self.user_data.iter().find(|(id, _)| *id == type_id.type_id).map(|(_, data)| data.0)
     }
 }
@@ -158,7 +157,7 @@ impl Drop for State {
         if let Some(deleter) = self.deleter {
             // SAFETY: the object is of the type that the deleter was registered for, and this is its end.
             let error = unsafe { guard::deleter(deleter, self.object) };
-            if let Some(failure) = api::take_error(error) {
+            if let Some(failure) = take_error(error) {
                 let name = types::type_name(self.type_id).unwrap_or_default();
                 report_lost(&format!("destroying a handler's state of type `{name}`"), &failure);
             }
@@ -168,10 +167,10 @@ impl Drop for State {
 
 /// Room for the state that a stage makes.
 #[derive(Debug, Default)]
-pub(super) struct StateSlot(OnceLock<State>);
+pub(crate) struct StateSlot(OnceLock<State>);
 
 impl StateSlot {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.take();
     }
 
@@ -216,7 +215,7 @@ impl StateSlot {
 /// Handlers use it from any thread until their call is complete.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Context {
+pub(crate) struct Context {
     magic: u64,
     run: AtomicPtr<RunContext>,
     stage: AtomicU32,
@@ -244,7 +243,7 @@ unsafe impl Send for Scratch {}
 
 impl Context {
     /// A context for calls whose instantiate stage left its state in `instantiated`.
-    pub(super) fn new(instantiated: NonNull<StateSlot>) -> Context {
+    pub(crate) fn new(instantiated: NonNull<StateSlot>) -> Context {
         Context {
             magic: MAGIC,
             run: AtomicPtr::new(null_mut()),
@@ -262,7 +261,7 @@ impl Context {
     ///
     /// # Safety
     /// `ctx` is null, or came from a frame of this host whose call is not complete.
-    pub(super) unsafe fn of<'a>(ctx: *mut abi::InvokeContext) -> Result<&'a Context, Failure> {
+    pub(crate) unsafe fn of<'a>(ctx: *mut abi::InvokeContext) -> Result<&'a Context, Failure> {
         let context = ctx.cast::<Context>();
         if context.is_null() || !context.is_aligned() {
             return Err(Failure::invalid("the call's context is null or not a context"));
@@ -277,7 +276,7 @@ impl Context {
 
     /// Begins a call.
     #[inline]
-    pub(super) fn enter(&self, stage: Stage, run: *const RunContext) {
+    pub(crate) fn enter(&self, stage: Stage, run: *const RunContext) {
         self.stage.store(stage.0, Ordering::Relaxed);
         self.run.store(run.cast_mut(), Ordering::Release);
     }
@@ -285,13 +284,13 @@ impl Context {
     /// Ends a call: what the handler forgot to free is freed. What went wrong in a task of it, if
     /// anything did so far.
     #[inline]
-    pub(super) fn leave(&self) -> Option<Failure> {
+    pub(crate) fn leave(&self) -> Option<Failure> {
         self.run.store(null_mut(), Ordering::Release);
         if self.loose_ends.load(Ordering::Relaxed) { self.tie_up() } else { None }
     }
 
     /// Ends a call of which this is known. An error of the call itself comes before one of its tasks.
-    pub(super) fn end(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+    pub(crate) fn end(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
         let tasks = self.leave();
         outcome.and(tasks.map_or(Ok(()), Err))
     }
@@ -312,7 +311,7 @@ impl Context {
     }
 
     /// Before a run's prepare (initialize) stage, after one that failed, and when the run ends.
-    pub(super) fn clear_state(&mut self, stage: Stage) {
+    pub(crate) fn clear_state(&mut self, stage: Stage) {
         match stage {
             Stage::PREPARE => self.prepared.clear(),
             Stage::INITIALIZE => self.initialized.clear(),
@@ -321,7 +320,7 @@ impl Context {
     }
 
     /// The run that the call is part of.
-    pub(super) fn run(&self) -> Result<&RunContext, Failure> {
+    pub(crate) fn run(&self) -> Result<&RunContext, Failure> {
         let run = self.run.load(Ordering::Acquire);
         // SAFETY: `enter` was given a context that lives until `leave`.
         unsafe { run.as_ref() }.ok_or_else(|| {
@@ -343,7 +342,7 @@ impl Context {
         }
     }
 
-    pub(super) fn set_state(
+    pub(crate) fn set_state(
         &self,
         stage: Stage,
         type_id: TypeId,
@@ -360,11 +359,11 @@ impl Context {
         slot.set(type_id, object)
     }
 
-    pub(super) fn state(&self, stage: Stage, type_id: TypeId) -> Result<*mut c_void, Failure> {
+    pub(crate) fn state(&self, stage: Stage, type_id: TypeId) -> Result<*mut c_void, Failure> {
         self.slot(stage)?.get(type_id)
     }
 
-    pub(super) fn allocate(&self, size: usize, alignment: usize) -> Result<*mut c_void, Failure> {
+    pub(crate) fn allocate(&self, size: usize, alignment: usize) -> Result<*mut c_void, Failure> {
         self.run()?;
         let alignment = alignment.max(1);
         if !alignment.is_power_of_two() {
@@ -384,7 +383,7 @@ impl Context {
         Ok(data.as_ptr().cast())
     }
 
-    pub(super) fn free(&self, data: *mut c_void) -> Result<(), Failure> {
+    pub(crate) fn free(&self, data: *mut c_void) -> Result<(), Failure> {
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(i) = scratch.iter().rposition(|s| s.data.as_ptr().cast() == data) else {
             return Err(Failure::invalid("this is not scratch memory of this call, or it is free already"));

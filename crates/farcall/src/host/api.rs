@@ -1,4 +1,4 @@
-//! The host's table of functions, and the symbol by which libraries find it.
+//! The host's functions, which handlers and libraries call through one table.
 //!
 //! One table serves handlers of every version: a function reads its arguments by their
 //! `struct_size`, as the layouts of 0.2 to 0.5 can be told apart by it.
@@ -10,124 +10,53 @@ use std::ptr::{null, null_mut};
 use farcall_ffi::abi::{self, *};
 
 use super::context::Context;
-use super::error::Failure;
-use super::handles::Handles;
-use super::{future, untyped};
-use crate::registry::{self, Platform, RegisterError, TypeError};
+use super::error::{ERRORS, Failure, HostError, new_error, take_error};
+use super::future;
+use super::types;
 
 /// Version of XLA's FFI that this host speaks, as (major, minor); handlers may be older.
 pub const API_VERSION: (i32, i32) = (abi::API_MAJOR, abi::API_MINOR);
 
-/// Symbols that libraries may expect of the process they are loaded into.
+/// The table of functions, with the one that registers handlers.
 ///
-/// An executable exports them only where its linker was told so; see
-/// [`LoadError::HostSymbols`](registry::LoadError::HostSymbols).
-pub const HOST_SYMBOLS: [&str; 4] = [
-    "XLA_FFI_GetApi",
-    "_ZN3xla3ffi12GetXlaFfiApiEv",
-    "XlaCustomCallStatusSetFailure",
-    "XlaCustomCallStatusSetSuccess",
-];
-
-/// The host's functions.
-pub fn host_api() -> *const Api {
-    &raw const TABLE.0
-}
-
-/// The symbol by which libraries find the host's functions and register themselves.
-#[unsafe(no_mangle)]
-pub extern "C" fn XLA_FFI_GetApi() -> *const Api {
-    host_api()
-}
-
-/// The same as a C++ function: `const XLA_FFI_Api* xla::ffi::GetXlaFfiApi()`.
-#[unsafe(export_name = "_ZN3xla3ffi12GetXlaFfiApiEv")]
-pub extern "C" fn get_xla_ffi_api() -> *const Api {
-    host_api()
-}
-
-/// The addresses of [`HOST_SYMBOLS`]; also keeps the functions from being left out by the linker.
-pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 4] {
-    let [get_api, get_api_cxx, set_failure, set_success] = HOST_SYMBOLS;
-    [
-        (get_api, XLA_FFI_GetApi as *const () as usize),
-        (get_api_cxx, get_xla_ffi_api as *const () as usize),
-        (set_failure, untyped::XlaCustomCallStatusSetFailure as *const () as usize),
-        (set_success, untyped::XlaCustomCallStatusSetSuccess as *const () as usize),
-    ]
-}
-
-/// Takes an error that a handler returned; `None` for null.
-pub(super) fn take_error(error: *mut Error) -> Option<Failure> {
-    if error.is_null() {
-        return None;
+/// Libraries find it by a symbol, and register into the registry, which is not known here.
+pub(crate) const fn table(
+    handler_register: unsafe extern "C" fn(*mut HandlerRegisterArgs) -> *mut Error,
+) -> Api {
+    Api {
+        struct_size: Api::STRUCT_SIZE,
+        // Libraries made with farcall are read by their descriptor, and need not register themselves.
+        extension_start: farcall_ffi::descriptor::HOST_MARK.list(),
+        api_version: ApiVersion::new(API_VERSION.0, API_VERSION.1),
+        internal_api: null(),
+        error_create: Some(error_create),
+        error_get_details: Some(error_get_details),
+        error_destroy: Some(error_destroy),
+        handler_register: Some(handler_register),
+        stream_get: Some(stream_get),
+        type_register: Some(type_register),
+        invoke_context_get: Some(invoke_context_get),
+        state_set: Some(state_set),
+        state_get: Some(state_get),
+        device_memory_allocate: Some(device_memory_allocate),
+        device_memory_free: Some(device_memory_free),
+        thread_pool_schedule: Some(thread_pool_schedule),
+        thread_pool_num_threads: Some(thread_pool_num_threads),
+        future_create: Some(future_create),
+        future_set_available: Some(future_set_available),
+        future_set_error: Some(future_set_error),
+        run_id_get: Some(run_id_get),
+        device_ordinal_get: Some(device_ordinal_get),
+        invoke_context_find_extension: Some(invoke_context_find_extension),
+        custom_options_get: Some(custom_options_get),
     }
-    let unknown =
-        || Failure::new(ErrorCode::UNKNOWN, "the handler returned an error that is not this host's");
-    Some(match ERRORS.take(error) {
-        None => unknown(),
-        Some(HostError { code, message }) => {
-            let known = code.is_known() && code != ErrorCode::OK;
-            let code = if known { code } else { ErrorCode::UNKNOWN };
-            Failure { code, message: message.to_string_lossy().into_owned() }
-        }
-    })
 }
-
-/// What an [`abi::Error`] of this host stands for.
-struct HostError {
-    code: ErrorCode,
-    message: CString,
-}
-
-static ERRORS: Handles<HostError> = Handles::new();
-
-/// An error for a handler, or for the host itself to take.
-pub(super) fn new_error(failure: Failure) -> *mut Error {
-    let mut bytes = failure.message.into_bytes();
-    bytes.retain(|b| *b != 0);
-    let message = CString::new(bytes).unwrap_or_default();
-    ERRORS.insert(HostError { code: failure.code, message })
-}
-
-struct Table(Api);
-
-// SAFETY: the table is never written to, and the functions in it may be called from any thread.
-unsafe impl Sync for Table {}
-
-static TABLE: Table = Table(Api {
-    struct_size: Api::STRUCT_SIZE,
-    // Libraries made with farcall are read by their descriptor, and need not register themselves.
-    extension_start: farcall_ffi::descriptor::HOST_MARK.list(),
-    api_version: ApiVersion::new(API_VERSION.0, API_VERSION.1),
-    internal_api: null(),
-    error_create: Some(error_create),
-    error_get_details: Some(error_get_details),
-    error_destroy: Some(error_destroy),
-    handler_register: Some(handler_register),
-    stream_get: Some(stream_get),
-    type_register: Some(type_register),
-    invoke_context_get: Some(invoke_context_get),
-    state_set: Some(state_set),
-    state_get: Some(state_get),
-    device_memory_allocate: Some(device_memory_allocate),
-    device_memory_free: Some(device_memory_free),
-    thread_pool_schedule: Some(thread_pool_schedule),
-    thread_pool_num_threads: Some(thread_pool_num_threads),
-    future_create: Some(future_create),
-    future_set_available: Some(future_set_available),
-    future_set_error: Some(future_set_error),
-    run_id_get: Some(run_id_get),
-    device_ordinal_get: Some(device_ordinal_get),
-    invoke_context_find_extension: Some(invoke_context_find_extension),
-    custom_options_get: Some(custom_options_get),
-});
 
 /// The one way in: checks null and size, catches panics, turns a failure into an error.
 ///
 /// # Safety
 /// `args` is null, or points to as many bytes as the `struct_size` at its start says.
-unsafe fn enter<A>(
+pub(crate) unsafe fn enter<A>(
     args: *mut A,
     at_least: usize,
     body: impl FnOnce(usize) -> Result<(), Failure>,
@@ -159,7 +88,7 @@ unsafe fn enter<A>(
 ///
 /// # Safety
 /// Unless null, `span.ptr` points to `span.len` bytes.
-unsafe fn text(span: ByteSpan, what: &str) -> Result<String, Failure> {
+pub(crate) unsafe fn text(span: ByteSpan, what: &str) -> Result<String, Failure> {
     if span.len > 0 && (span.ptr.is_null() || isize::try_from(span.len).is_err()) {
         return Err(Failure::invalid(format!("the {what} is null or too long")));
     }
@@ -216,26 +145,6 @@ unsafe extern "C" fn error_destroy(args: *mut ErrorDestroyArgs) {
     drop(ERRORS.take(failed));
 }
 
-unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
-    unsafe {
-        enter(args, HandlerRegisterArgsV4::STRUCT_SIZE, |_| {
-            let Some(args) = HandlerRegisterArgs::read(args) else {
-                return Err(Failure::invalid("a registration of no known version"));
-            };
-            let name = text(args.name, "name of the target")?;
-            let platform = Platform::parse(&text(args.platform, "name of the platform")?);
-            registry::register_from_library(&name, platform, args.bundle, args.traits).map_err(|e| {
-                let code = match e {
-                    RegisterError::Conflict { .. } => ErrorCode::ALREADY_EXISTS,
-                    _ => ErrorCode::INVALID_ARGUMENT,
-                };
-                Failure::new(code, e.to_string())
-            })
-        })
-    }
-}
-
 unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
     // SAFETY: as the interface demands of the caller. `type_info` lies beyond the size that the
     // header names, but every caller has it.
@@ -264,13 +173,8 @@ pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo
     let deleter = unsafe {
         if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
     };
-    registry::register_type(name, id, deleter).map_err(|e| {
-        let code = match e {
-            TypeError::Taken { .. } => ErrorCode::ALREADY_EXISTS,
-            TypeError::EmptyName => ErrorCode::INVALID_ARGUMENT,
-        };
-        Failure::new(code, e.to_string())
-    })
+    types::register_type(name, id, deleter)
+        .map_err(|e| Failure::new(e.code().status().to_abi(), e.to_string()))
 }
 
 /// The id that a handler's pointer points to.
@@ -302,7 +206,7 @@ unsafe extern "C" fn invoke_context_get(args: *mut InvokeContextGetArgs) -> *mut
             let id = read_type_id((*args).type_id)?;
             let run = Context::of((*args).ctx)?.run()?;
             (*args).data = run.user_data(id).ok_or_else(|| {
-                let name = registry::type_name(id).unwrap_or_else(|| format!("type id {}", id.type_id));
+                let name = types::type_name(id).unwrap_or_else(|| format!("type id {}", id.type_id));
                 Failure::new(ErrorCode::NOT_FOUND, format!("the run has no user data of `{name}`"))
             })?;
             Ok(())
@@ -521,13 +425,5 @@ mod tests {
         let stray: *mut Error = std::ptr::without_provenance_mut(0x1238);
         assert_eq!(take_error(stray).unwrap().code, ErrorCode::UNKNOWN);
         assert_eq!(take_error(null_mut()), None);
-    }
-
-    #[test]
-    fn the_exported_symbol_gives_the_table() {
-        assert_eq!((XLA_FFI_GetApi(), get_xla_ffi_api()), (host_api(), host_api()));
-        // SAFETY: the table is static.
-        let api = unsafe { &*host_api() };
-        assert_eq!((api.api_version.major_version, api.api_version.minor_version), API_VERSION);
     }
 }

@@ -25,8 +25,7 @@ use std::thread;
 
 use farcall_ffi::abi;
 
-use super::api;
-use super::error::{Failure, report_lost};
+use super::error::{Failure, report_lost, take_error};
 use super::float_mode::FloatMode;
 use super::guard;
 use crate::kernels::Tasks;
@@ -315,7 +314,7 @@ impl Job {
             Task::Foreign(task, data, to) => {
                 // SAFETY: the promise of `spawn_foreign`.
                 let error = unsafe { guard::task(task, data) };
-                if let Some(Failure { code, message }) = api::take_error(error) {
+                if let Some(Failure { code, message }) = take_error(error) {
                     let failure = Failure::new(code, format!("in a task of the handler: {message}"));
                     report_lost("a task of a handler", &failure);
                     to.set(failure);

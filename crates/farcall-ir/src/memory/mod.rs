@@ -18,7 +18,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::recycle;
+mod recycle;
+
+pub(crate) use recycle::{give, take};
 
 /// Memory that cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -10,6 +10,8 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::TypeId;
 
+use crate::ErrorCode;
+
 /// Destroys an object of a type.
 pub type Deleter = unsafe extern "C" fn(object: *mut c_void);
 
@@ -47,6 +49,16 @@ pub enum TypeError {
         /// Who has it.
         other: String,
     },
+}
+
+impl TypeError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            TypeError::EmptyName => ErrorCode::InvalidText,
+            TypeError::Taken { .. } => ErrorCode::AlreadyRegistered,
+        }
+    }
 }
 
 /// Registers a type and returns its id: `id` itself unless that is [`TypeId::UNKNOWN`], else the id

@@ -3,13 +3,13 @@
 use std::mem::MaybeUninit;
 
 use farcall_ffi::abi::{
-    self, ApiVersion, CallFrame, ErrorCode, ExtensionBase, ExtensionType, HandlerTraits, Metadata,
+    self, Api, ApiVersion, CallFrame, ErrorCode, ExtensionBase, ExtensionType, HandlerTraits, Metadata,
     MetadataExtension, Stage, TypeId,
 };
 
-use super::api::{self, API_VERSION};
-use super::error::Failure;
-use crate::registry::RegisterError;
+use super::api::API_VERSION;
+use super::error::{Failure, take_error};
+use super::guard;
 
 /// A handler's answer.
 #[derive(Clone, Copy, Debug)]
@@ -25,17 +25,6 @@ pub(crate) enum NoFacts {
     Refused(Failure),
 }
 
-impl NoFacts {
-    /// The error for a handler of a target.
-    pub(crate) fn of(self, name: &str, stage: Stage) -> RegisterError {
-        let name = name.to_owned();
-        match self {
-            NoFacts::Version(found) => RegisterError::Version { name, stage, found, supported: API_VERSION },
-            NoFacts::Refused(failure) => RegisterError::Metadata { name, stage, message: failure.message },
-        }
-    }
-}
-
 /// What a handler writes to, with room for members that later versions may add.
 #[repr(C)]
 struct Room {
@@ -49,8 +38,8 @@ const UNANSWERED: (i32, i32) = (-1, -1);
 /// Asks a handler for its metadata.
 ///
 /// # Safety
-/// `handler` is an XLA FFI handler.
-pub(crate) unsafe fn query(handler: abi::Handler, stage: Stage) -> Result<Facts, NoFacts> {
+/// `handler` is an XLA FFI handler, and `api` the host's table.
+pub(crate) unsafe fn query(api: *const Api, handler: abi::Handler, stage: Stage) -> Result<Facts, NoFacts> {
     let mut room = Room {
         metadata: Metadata {
             struct_size: Metadata::STRUCT_SIZE,
@@ -69,11 +58,11 @@ pub(crate) unsafe fn query(handler: abi::Handler, stage: Stage) -> Result<Facts,
         },
         metadata: room_at.cast(),
     };
-    let mut frame = empty_frame(stage);
+    let mut frame = empty_frame(api, stage);
     frame.extension_start = (&raw mut extension).cast();
     // SAFETY: the frame is complete, and what it points to outlives the call.
-    let error = unsafe { super::guard::handler(handler, &raw mut frame) };
-    if let Some(failure) = api::take_error(error) {
+    let error = unsafe { guard::handler(handler, &raw mut frame) };
+    if let Some(failure) = take_error(error) {
         return Err(NoFacts::Refused(failure));
     }
     // SAFETY: initialized above; only the handler wrote to it since.
@@ -90,11 +79,11 @@ pub(crate) unsafe fn query(handler: abi::Handler, stage: Stage) -> Result<Facts,
 }
 
 /// A frame without operands, results, attributes and context.
-pub(super) fn empty_frame(stage: Stage) -> CallFrame {
+pub(crate) fn empty_frame(api: *const Api, stage: Stage) -> CallFrame {
     // SAFETY: all members are integers and pointers.
     let mut frame: CallFrame = unsafe { MaybeUninit::zeroed().assume_init() };
     frame.struct_size = CallFrame::STRUCT_SIZE;
-    frame.api = api::host_api();
+    frame.api = api;
     frame.stage = stage;
     frame.args.struct_size = abi::Args::STRUCT_SIZE;
     frame.rets.struct_size = abi::Rets::STRUCT_SIZE;

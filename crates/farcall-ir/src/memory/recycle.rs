@@ -9,7 +9,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::memory::{self, Charge};
+use super::Charge;
+use crate::memory;
 
 /// Smaller memory is not kept: allocators reuse that without the system.
 const SMALLEST: usize = 1 << 16;

@@ -9,18 +9,25 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 
 use farcall_ffi::abi::Stage;
 
-use super::CallSite;
+/// What a call is called in messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CallName {
+    /// The target.
+    pub(crate) target: Arc<str>,
+    /// Where the program calls it; empty if unknown.
+    pub(crate) place: Arc<str>,
+}
 
 /// Foreign code that a thread is in.
 #[derive(Clone, Copy)]
 enum Doing {
     Nothing,
-    Call(*const CallSite, Stage),
+    Call(*const CallName, Stage),
     Opening(*const Path),
 }
 
@@ -30,8 +37,8 @@ thread_local! {
 
 /// Notes that this thread enters a handler. What it did before is put back by [`left`].
 #[inline]
-pub(super) fn enters(site: &CallSite, stage: Stage) -> Inside {
-    Inside(DOING.replace(Doing::Call(site, stage)))
+pub(crate) fn enters(call: &CallName, stage: Stage) -> Inside {
+    Inside(DOING.replace(Doing::Call(call, stage)))
 }
 
 /// Notes that this thread opens a library.
@@ -53,10 +60,9 @@ impl Drop for Inside {
 fn doing() -> Option<String> {
     match DOING.get() {
         Doing::Nothing => None,
-        Doing::Call(site, stage) => {
-            // SAFETY: the caller of `enters` has the site until the guard is dropped, which nobody did.
-            let site = unsafe { &*site };
-            let (target, place) = (site.target().name(), site.place());
+        Doing::Call(call, stage) => {
+            // SAFETY: the caller of `enters` has the name until the guard is dropped, which nobody did.
+            let CallName { target, place } = unsafe { &*call };
             let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
             Some(format!("custom call `{target}`{at}, in its {} stage,", stage.name()))
         }

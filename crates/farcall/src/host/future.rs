@@ -15,7 +15,7 @@ use super::handles::Handles;
 
 /// Where a call's outcome appears.
 #[derive(Debug, Default)]
-pub(super) struct Completion {
+pub(crate) struct Completion {
     outcome: Mutex<Option<Result<(), Failure>>>,
     done: Condvar,
 }
@@ -30,12 +30,12 @@ struct Entry {
 static FUTURES: Handles<Entry> = Handles::new();
 
 /// A future that is not complete.
-pub(super) fn create() -> *mut abi::Future {
+pub(crate) fn create() -> *mut abi::Future {
     FUTURES.insert(Entry { completion: Arc::default(), claimed: false, completed: false })
 }
 
 /// Completes a future, for the handler.
-pub(super) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -> Result<(), Failure> {
     let found = FUTURES.with(future, |entry| {
         let first = !std::mem::replace(&mut entry.completed, true);
         (first, entry.claimed, Arc::clone(&entry.completion))
@@ -52,7 +52,7 @@ pub(super) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -
 }
 
 /// Takes the host's side of a future that a handler returned.
-pub(super) fn claim(future: *mut abi::Future) -> Option<Arc<Completion>> {
+pub(crate) fn claim(future: *mut abi::Future) -> Option<Arc<Completion>> {
     let (first, completed, completion) = FUTURES.with(future, |entry| {
         let first = !std::mem::replace(&mut entry.claimed, true);
         (first, entry.completed, Arc::clone(&entry.completion))
@@ -68,13 +68,13 @@ pub(super) fn claim(future: *mut abi::Future) -> Option<Arc<Completion>> {
 
 /// Forgets a future that a handler returned beside an error: its call is over. Completing it later
 /// is an error like completing one twice.
-pub(super) fn give_up(future: *mut abi::Future) {
+pub(crate) fn give_up(future: *mut abi::Future) {
     drop(FUTURES.take(future));
 }
 
 impl Completion {
     /// Waits for the outcome.
-    pub(super) fn wait(&self) -> Result<(), Failure> {
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(outcome) = &*outcome {
@@ -85,7 +85,7 @@ impl Completion {
     }
 
     /// True if [`Completion::wait`] would not wait.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }

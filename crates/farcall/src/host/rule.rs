@@ -6,15 +6,14 @@
 use std::ffi::c_void;
 
 use farcall_ffi::abi::{ByteSpan, DataType};
+use farcall_ffi::encode::Encoded;
 use farcall_ffi::rules::abi::{RuleCall, RuleFn, RuleOnce, RuleOperand};
 use farcall_ffi::rules::read_attrs;
-use farcall_ir::AttrDict;
 use farcall_sig::Attrs;
 use farcall_sig::signature::OperandType;
 
-use super::attrs::EncodedAttrs;
-use super::{api, guard};
-use crate::attributes;
+use super::error::take_error;
+use super::guard;
 
 /// What a batching function says of a call.
 #[derive(Debug)]
@@ -80,9 +79,7 @@ unsafe fn ask(
     batched: Option<(&[bool], i64)>,
     attrs: &Attrs,
 ) -> Result<Answer, String> {
-    let dict: AttrDict =
-        attrs.iter().map(|(name, value)| (name.to_owned(), attributes::attr(value))).collect();
-    let encoded = EncodedAttrs::new(&dict).map_err(|e| e.to_string())?;
+    let encoded = Encoded::of(attrs).map_err(|e| e.to_string())?;
     let table: Vec<RuleOperand> = operands
         .iter()
         .enumerate()
@@ -109,7 +106,7 @@ unsafe fn ask(
     };
     // SAFETY: a rule, and a question whose parts live here.
     let error = unsafe { guard::task(rule, (&raw mut call).cast()) };
-    match (api::take_error(error), answer.error.take()) {
+    match (take_error(error), answer.error.take()) {
         (Some(failure), _) => Err(failure.message),
         (None, Some(message)) => Err(message),
         (None, None) => Ok(answer),

@@ -1,0 +1,123 @@
+//! Memory for what is handed over: plain values at addresses that do not change.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ptr::NonNull;
+
+/// Owns values without destructors until it is dropped, several in one allocation.
+#[derive(Default)]
+pub(crate) struct Arena {
+    chunks: Vec<Chunk>,
+    /// Bytes of the last chunk that are taken.
+    used: usize,
+}
+
+/// An allocation.
+struct Chunk {
+    data: NonNull<u8>,
+    layout: Layout,
+}
+
+/// Alignment of chunks, and of the data in arrays: that of every element type.
+const ALIGN: usize = 16;
+
+/// Size of chunks, but for a value that is larger.
+const CHUNK: usize = 512;
+
+/// There is not that much memory.
+#[derive(Debug)]
+pub(crate) struct OutOfMemory;
+
+// SAFETY: an arena owns its memory, and only `&mut` methods touch it.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Moves a value here.
+    pub(crate) fn put<T>(&mut self, value: T) -> *mut T {
+        const { assert!(align_of::<T>() <= ALIGN && !std::mem::needs_drop::<T>()) };
+        let layout = Layout::new::<T>();
+        let to = self.room(layout.size(), layout.align()).unwrap_or_else(|_| handle_alloc_error(layout));
+        let to = to.cast::<T>().as_ptr();
+        // SAFETY: the room is new, aligned, and large enough.
+        unsafe { to.write(value) };
+        to
+    }
+
+    /// Copies values here, one after the other.
+    pub(crate) fn put_all<T: Copy>(&mut self, values: &[T]) -> *mut T {
+        const { assert!(align_of::<T>() <= ALIGN) };
+        let layout = Layout::for_value(values);
+        let to = self.room(layout.size(), layout.align()).unwrap_or_else(|_| handle_alloc_error(layout));
+        let to = to.cast::<T>().as_ptr();
+        // SAFETY: as above, for all of them.
+        unsafe { to.copy_from_nonoverlapping(values.as_ptr(), values.len()) };
+        to
+    }
+
+    /// Copies bytes to an address that suits every element type.
+    pub(crate) fn put_elements(&mut self, bytes: &[u8]) -> Result<*mut u8, OutOfMemory> {
+        let to = self.room(bytes.len(), ALIGN)?.as_ptr();
+        // SAFETY: the room is new and large enough.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(to)
+    }
+
+    /// Memory that nobody has, of a size and an alignment of at most [`ALIGN`].
+    fn room(&mut self, size: usize, align: usize) -> Result<NonNull<u8>, OutOfMemory> {
+        if size == 0 {
+            return Ok(NonNull::<u128>::dangling().cast());
+        }
+        let start = self.used.next_multiple_of(align);
+        if let Some(last) = self.chunks.last()
+            && last.layout.size().checked_sub(start).is_some_and(|left| left >= size)
+        {
+            self.used = start + size;
+            // SAFETY: within the chunk.
+            return Ok(unsafe { last.data.add(start) });
+        }
+        let layout = Layout::from_size_align(size.max(CHUNK), ALIGN).map_err(|_| OutOfMemory)?;
+        // SAFETY: the size is not zero.
+        let data = NonNull::new(unsafe { alloc(layout) }).ok_or(OutOfMemory)?;
+        self.chunks.push(Chunk { data, layout });
+        self.used = size;
+        Ok(data)
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for Chunk { data, layout } in &self.chunks {
+            // SAFETY: `room` allocated it with this layout, and nobody else frees it.
+            unsafe { dealloc(data.as_ptr(), *layout) };
+        }
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arena({} chunks)", self.chunks.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stay_where_they_are() {
+        let mut arena = Arena::default();
+        let first = arena.put(1u8);
+        let all: Vec<*mut u64> = (0..200).map(|i| arena.put_all(&[i, i + 1])).collect();
+        let large = arena.put_elements(&[7; 10_000]).unwrap();
+        let last = arena.put(9u16);
+        assert!(all.iter().all(|at| at.is_aligned()) && large.addr() % ALIGN == 0 && last.is_aligned());
+        // SAFETY: the arena is there, and nobody writes to it.
+        unsafe {
+            assert_eq!((*first, *last, *large, *large.add(9_999)), (1, 9, 7, 7));
+            assert!(all.iter().zip(0..).all(|(at, i)| (**at, *at.add(1)) == (i, i + 1)));
+        }
+        assert!(arena.put_all::<u64>(&[]).is_aligned());
+    }
+}

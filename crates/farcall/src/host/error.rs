@@ -1,0 +1,64 @@
+//! Errors on their way between handler and host.
+
+use std::ffi::CString;
+
+use farcall_ffi::abi::{Error, ErrorCode};
+
+use super::handles::Handles;
+
+/// An error on its way between handler and host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: String,
+}
+
+/// Reports something that went wrong where no call is left to fail.
+#[cold]
+pub(crate) fn report_lost(doing: &str, failure: &Failure) {
+    eprintln!("farcall: {doing} failed: {:?}: {}", failure.code, failure.message);
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Failure {
+        Failure::new(ErrorCode::INVALID_ARGUMENT, message)
+    }
+}
+
+/// Takes an error that a handler returned; `None` for null.
+pub(crate) fn take_error(error: *mut Error) -> Option<Failure> {
+    if error.is_null() {
+        return None;
+    }
+    let unknown =
+        || Failure::new(ErrorCode::UNKNOWN, "the handler returned an error that is not this host's");
+    Some(match ERRORS.take(error) {
+        None => unknown(),
+        Some(HostError { code, message }) => {
+            let known = code.is_known() && code != ErrorCode::OK;
+            let code = if known { code } else { ErrorCode::UNKNOWN };
+            Failure { code, message: message.to_string_lossy().into_owned() }
+        }
+    })
+}
+
+/// What an [`Error`] of this host stands for.
+pub(super) struct HostError {
+    pub(super) code: ErrorCode,
+    pub(super) message: CString,
+}
+
+/// The errors that the other side holds.
+pub(super) static ERRORS: Handles<HostError> = Handles::new();
+
+/// An error for a handler, or for the host itself to take.
+pub(crate) fn new_error(failure: Failure) -> *mut Error {
+    let mut bytes = failure.message.into_bytes();
+    bytes.retain(|b| *b != 0);
+    let message = CString::new(bytes).unwrap_or_default();
+    ERRORS.insert(HostError { code: failure.code, message })
+}

@@ -1,0 +1,32 @@
+//! The host as foreign code meets it: how that is entered, and what it may ask for meanwhile.
+//!
+//! ```text
+//! enters     guard      the only way into foreign code; ends exceptions
+//!            exit       whose code a thread is in, should it end the process
+//!            metadata   asks a handler what it is
+//!            rule       asks an op's rules by hand
+//! offers     api        the functions of the C interface, in a table
+//!            context    the run behind a handler's context pointer, with state and scratch memory
+//!            pool, future   threads for tasks; calls that complete later
+//!            status     what functions of the untyped API report to
+//! passes     attrs      attributes in the form of the C interface
+//!            error, handles, types   errors, and what else crosses the border as a number
+//! ```
+//!
+//! Nothing here knows which targets there are (`registry`) or where a program calls them (`custom_call`):
+//! both are built on this. The table of functions lacks one, that which registers handlers; `registry` adds it.
+
+pub(crate) mod api;
+pub(crate) mod attrs;
+pub(crate) mod context;
+pub(crate) mod error;
+pub(crate) mod exit;
+mod float_mode;
+pub(crate) mod future;
+pub(crate) mod guard;
+mod handles;
+pub(crate) mod metadata;
+pub(crate) mod pool;
+pub(crate) mod rule;
+pub(crate) mod status;
+pub(crate) mod types;

@@ -1,0 +1,56 @@
+//! Kinds of devices, by the names that handlers are registered for.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A platform that handlers are registered for.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Platform {
+    /// `Host`, also written `cpu`.
+    Host,
+    /// `CUDA`, also written `gpu`.
+    Cuda,
+    /// `ROCM`
+    Rocm,
+    /// `SYCL`
+    Sycl,
+    /// Another one, as written.
+    Other(Arc<str>),
+}
+
+impl Platform {
+    /// The platform of this name; known names in any case and spelling.
+    ///
+    /// ```
+    /// use farcall::registry::Platform;
+    /// assert_eq!(Platform::parse("cpu"), Platform::parse("HOST"));
+    /// assert_eq!(Platform::parse("gpu").to_string(), "CUDA");
+    /// assert_eq!(Platform::parse("MyChip").to_string(), "MyChip");
+    /// ```
+    pub fn parse(name: &str) -> Platform {
+        match name.to_ascii_lowercase().as_str() {
+            "host" | "cpu" => Platform::Host,
+            "cuda" | "gpu" => Platform::Cuda,
+            "rocm" => Platform::Rocm,
+            "sycl" => Platform::Sycl,
+            _ => Platform::Other(name.into()),
+        }
+    }
+
+    /// The canonical name.
+    pub fn name(&self) -> &str {
+        match self {
+            Platform::Host => "Host",
+            Platform::Cuda => "CUDA",
+            Platform::Rocm => "ROCM",
+            Platform::Sycl => "SYCL",
+            Platform::Other(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,298 @@
+//! Why the dynamic linker refused a library: found out from the files, as its own words are for people.
+//!
+//! What is wrong is looked for in the order in which the linker does: libraries that are not found, then versions,
+//! then symbols. Where the files do not tell, nothing is said; the linker's words are shown either way.
+
+use std::collections::{HashSet, VecDeque};
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::elf::Facts;
+use super::library::inspect;
+
+/// What a library that cannot be opened lacks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LinkError {
+    /// A library that it depends on is not found.
+    Library {
+        /// The library that is not found.
+        name: String,
+        /// The library that needs it, if it is not the one that was to be opened.
+        needed_by: Option<PathBuf>,
+    },
+    /// A library that it depends on is there, but another version is needed.
+    Version {
+        /// The library.
+        library: String,
+        /// The version that is needed: `GLIBC_2.99`.
+        version: String,
+        /// The version of the C library here, if it is that.
+        here: Option<String>,
+    },
+    /// Neither the process nor the libraries that it depends on have symbols that it needs.
+    Symbols {
+        /// All of them; at least one.
+        names: Vec<String>,
+        /// The library that needs them, if it is not the one that was to be opened.
+        needed_by: Option<PathBuf>,
+    },
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |library: &Option<PathBuf>| {
+            library.as_ref().map_or("it".to_owned(), |path| path.display().to_string())
+        };
+        match self {
+            LinkError::Library { name, needed_by } => {
+                let it = of(needed_by);
+                write!(f, "{it} depends on {name}, which is not found (is LD_LIBRARY_PATH set?)")
+            }
+            LinkError::Version { version, here: Some(here), .. } => write!(
+                f,
+                "it was built on a system with a newer C library ({version}, this one has glibc {here}); build it on \
+                 this system or an older one"
+            ),
+            LinkError::Version { library, version, here: None } => {
+                write!(f, "it needs another version of {library}, one that has {version}")
+            }
+            LinkError::Symbols { names, needed_by } => {
+                let it = of(needed_by);
+                match names.as_slice() {
+                    [name] => write!(
+                        f,
+                        "nobody offers the symbol `{name}` that {it} needs; link the library that has it"
+                    ),
+                    names => {
+                        let shown: Vec<String> = names.iter().take(3).map(|n| format!("`{n}`")).collect();
+                        let more = if names.len() > shown.len() {
+                            format!(" and {} more", names.len() - shown.len())
+                        } else {
+                            String::new()
+                        };
+                        write!(
+                            f,
+                            "nobody offers the symbols {}{more} that {it} needs; link the library that has them",
+                            shown.join(", ")
+                        )
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A library of those that are needed.
+struct Found {
+    /// Name by which it is needed.
+    name: String,
+    path: PathBuf,
+    facts: Facts,
+    /// Open already: what it needs it has.
+    open: bool,
+}
+
+/// Libraries that are looked at, at most.
+const MOST: usize = 1000;
+
+/// What a library lacks that the linker refused; `None` if its file does not tell.
+pub(super) fn missing(path: &Path) -> Option<LinkError> {
+    let all = match needed(path)? {
+        Ok(all) => all,
+        Err(error) => return Some(error),
+    };
+    let new = || all.iter().filter(|library| !library.open);
+    let needed_by = |library: &Found| (library.path != path).then(|| library.path.clone());
+    for library in new() {
+        for (of, version) in &library.facts.needs_versions {
+            let there = all.iter().find(|other| other.name == *of);
+            if there.is_some_and(|other| !other.facts.versions.contains(version)) {
+                let here = version.starts_with("GLIBC_").then(glibc_version).flatten();
+                return Some(LinkError::Version { library: of.clone(), version: version.clone(), here });
+            }
+        }
+    }
+    let offered: HashSet<&str> = all.iter().flat_map(|l| &l.facts.exports).map(String::as_str).collect();
+    for library in new() {
+        let needs = library.facts.needs.iter().filter(|name| !offered.contains(name.as_str()));
+        let names: Vec<String> = needs.filter(|name| !is_global(name)).cloned().collect();
+        if !names.is_empty() {
+            return Some(LinkError::Symbols { names, needed_by: needed_by(library) });
+        }
+    }
+    None
+}
+
+/// The library and all that it depends on, or the one that is not found; `None` if not all files can be read.
+fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
+    let open = open_libraries();
+    let facts = inspect(path).ok().filter(|facts| facts.is_whole)?;
+    let first = Found { name: String::new(), path: path.to_owned(), facts, open: false };
+    let mut known: HashSet<String> = HashSet::new();
+    let (mut all, mut queue) = (vec![first], VecDeque::from([0]));
+    while let Some(at) = queue.pop_front() {
+        let names = all[at].facts.libraries.clone();
+        for name in names {
+            if all.len() == MOST || !known.insert(name.clone()) {
+                continue;
+            }
+            let (by, run_paths) = (&all[at].path, &all[at].facts.run_paths);
+            let is_open = is_open(&name);
+            let file_name = |path: &&PathBuf| path.file_name() == Some(Path::new(&name).as_os_str());
+            let found = match open.iter().find(file_name).filter(|_| is_open) {
+                Some(path) => inspect(path).ok().map(|facts| (path.clone(), facts)),
+                None => candidates(&name, by, run_paths)
+                    .find_map(|path| Some((path.clone(), inspect(&path).ok()?))),
+            };
+            match found {
+                Some((_, facts)) if !facts.is_whole => return None,
+                Some((path, facts)) => {
+                    all.push(Found { name, path, facts, open: is_open });
+                    queue.push_back(all.len() - 1);
+                }
+                // It was opened under another name.
+                None if is_open => return None,
+                None => {
+                    let needed_by = (at > 0).then(|| by.clone());
+                    return Some(Err(LinkError::Library { name, needed_by }));
+                }
+            }
+        }
+    }
+    Some(Ok(all))
+}
+
+/// The files that a library of this name may be, best first.
+fn candidates(name: &str, by: &Path, run_paths: &[String]) -> impl Iterator<Item = PathBuf> {
+    let mut files = Vec::new();
+    if name.contains('/') {
+        files.push(PathBuf::from(name));
+    } else {
+        let origin = by.parent().map(|p| p.display().to_string()).unwrap_or_default();
+        let run_paths =
+            run_paths.iter().map(|p| p.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin).into());
+        let environment = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let environment = environment.as_bytes().split(|b| matches!(b, b':' | b';'));
+        let environment = environment
+            .filter(|p| !p.is_empty())
+            .map(|p| PathBuf::from(std::ffi::OsString::from_vec(p.to_vec())));
+        files.extend(run_paths.chain(environment).map(|folder: PathBuf| folder.join(name)));
+        files.extend(cached(name));
+        files.extend(DEFAULT_FOLDERS.iter().map(|folder| Path::new(folder).join(name)));
+    }
+    files.into_iter()
+}
+
+/// Where linkers look at last.
+const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
+
+/// The files of this name in the cache of glibc's linker, for whatever processor.
+fn cached(name: &str) -> Vec<PathBuf> {
+    const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
+    const HEADER: usize = 48;
+    const ENTRY: usize = 24;
+    let Ok(file) = std::fs::read("/etc/ld.so.cache") else { return Vec::new() };
+    // An older format may come first; offsets count from here.
+    let Some(start) = file.windows(MAGIC.len()).position(|w| w == MAGIC) else { return Vec::new() };
+    let cache = &file[start..];
+    let number = |at: usize| Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize);
+    let text = |at: usize| CStr::from_bytes_until_nul(cache.get(at..)?).ok();
+    let entry = |i: usize| {
+        let at = HEADER + i * ENTRY;
+        let (key, value) = (text(number(at + 4)?)?, text(number(at + 8)?)?);
+        (key.to_bytes() == name.as_bytes())
+            .then(|| PathBuf::from(std::ffi::OsStr::from_bytes(value.to_bytes())))
+    };
+    let count = number(MAGIC.len()).unwrap_or(0).min(cache.len() / ENTRY);
+    (0..count).filter_map(entry).collect()
+}
+
+/// The files of the libraries that are open.
+fn open_libraries() -> Vec<PathBuf> {
+    /// # Safety
+    /// As `dl_iterate_phdr` calls it, with a vector of paths.
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
+        // SAFETY: the linker's own description, and the vector of `open_libraries`.
+        let (name, paths) = unsafe { ((*info).dlpi_name, &mut *paths.cast::<Vec<PathBuf>>()) };
+        if !name.is_null() {
+            // SAFETY: a text of the linker.
+            let name = unsafe { CStr::from_ptr(name) };
+            paths.push(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())));
+        }
+        0
+    }
+    let mut paths: Vec<PathBuf> = Vec::new();
+    // SAFETY: `add` gets the vector, which is there until the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut paths).cast()) };
+    paths
+}
+
+/// True if a library of this name is open. Nothing is opened, and none of its code runs.
+fn is_open(name: &str) -> bool {
+    let Ok(name) = CString::new(name) else { return false };
+    // SAFETY: only looks whether it is there.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return false;
+    }
+    // SAFETY: gives back what was taken just now.
+    unsafe { libc::dlclose(handle) };
+    true
+}
+
+/// True if the process offers the symbol to libraries that are opened: the program, or what was opened for all.
+fn is_global(name: &str) -> bool {
+    let Ok(name) = CString::new(name) else { return false };
+    // SAFETY: the program itself, which is open.
+    let program = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY) };
+    // SAFETY: a look-up in it.
+    !program.is_null() && !unsafe { libc::dlsym(program, name.as_ptr()) }.is_null()
+}
+
+#[cfg(target_env = "gnu")]
+fn glibc_version() -> Option<String> {
+    // SAFETY: returns a static text.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    version.to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn glibc_version() -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_lacks_nothing() {
+        let libc = open_libraries().into_iter().find(|p| p.display().to_string().contains("libc.so"));
+        let Some(libc) = libc else { return println!("NOT RUN: the C library is not a shared one") };
+        assert_eq!(missing(&libc), None);
+        let name = libc.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(is_open(&name));
+        assert!(candidates(&name, &libc, &[]).any(|path| path.exists()), "{name}");
+        assert!(is_global("malloc") && !is_global("no_such_symbol_of_anybody"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let symbols = |names: &[&str]| LinkError::Symbols {
+            names: names.iter().map(|n| (*n).to_owned()).collect(),
+            needed_by: Some("/x/liby.so".into()),
+        };
+        assert_eq!(
+            symbols(&["a"]).to_string(),
+            "nobody offers the symbol `a` that /x/liby.so needs; link the library that has it"
+        );
+        assert_eq!(
+            symbols(&["a", "b", "c", "d"]).to_string(),
+            "nobody offers the symbols `a`, `b`, `c` and 1 more that /x/liby.so needs; link the library that has them"
+        );
+        let version = LinkError::Version { library: "libz.so".into(), version: "Z_9".into(), here: None };
+        assert_eq!(version.to_string(), "it needs another version of libz.so, one that has Z_9");
+    }
+}
