@@ -122,6 +122,8 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     }
     let (denormals, semantics) = numerics(plan);
     let mut table = terminal::table(&["plan", ""]);
+    let platform = Cell::new(&plan.platform).set_alignment(CellAlignment::Right);
+    table.add_row([Cell::new("platform"), platform]);
     table
         .add_row([Cell::new("arena"), Cell::new(bytes(plan.arena_size)).set_alignment(CellAlignment::Right)]);
     let constants = Cell::new(bytes(plan.constant_bytes())).set_alignment(CellAlignment::Right);
@@ -171,6 +173,7 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
         "program": (!plan.source.is_none()).then(|| plan.source.name()),
         "inputs": plan.params.iter().map(input).collect::<Vec<_>>(),
         "outputs": plan.results.iter().map(|r| ty(&r.ty)).collect::<Vec<_>>(),
+        "platform": plan.platform.name(),
         "denormals": denormals,
         "semantics": semantics,
         "arena_bytes": plan.arena_size,

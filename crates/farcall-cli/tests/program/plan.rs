@@ -66,6 +66,7 @@ fn a_plan_is_inspected() {
             ┌────────────────────┬───────┐
             │ plan               ┆       │
             ╞════════════════════╪═══════╡
+            │ platform           ┆  Host │
             │ arena              ┆   0 B │
             │ constants          ┆  24 B │
             │ denormals          ┆ flush │
