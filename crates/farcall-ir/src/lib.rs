@@ -43,6 +43,7 @@ pub mod minifloat;
 pub mod module;
 pub mod normalize;
 pub mod op;
+mod quote;
 pub mod reducer;
 pub mod refine;
 pub mod scalar;

@@ -159,6 +159,7 @@ impl Executable {
         registry: &Registry,
         numerics: Numerics,
     ) -> Result<Executable, CompileError> {
+        require_static(&module)?;
         let Numerics { denormals, semantics } = numerics;
         let options = CompileOptions { denormals, semantics, ..CompileOptions::default() };
         Executable::verified(&module, registry, &options, Instant::now(), &mut |_, _| {})

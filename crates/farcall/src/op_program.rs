@@ -105,9 +105,8 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
         if ty.quant.is_some() {
             return Err(wrong(MismatchKind::Type, "an op takes no quantized tensors"));
         }
-        // Sizes that are not known are the largest number.
-        let sizes = ty.sizes().iter().map(|d| i64::try_from(*d)).collect::<Result<_, _>>();
-        dims.push(sizes.map_err(|_| wrong(MismatchKind::Shape, "its sizes must be known"))?);
+        let known = ty.dims().map(|dim| i64::try_from(dim.size()?).ok()).collect::<Option<_>>();
+        dims.push(known.ok_or_else(|| wrong(MismatchKind::Shape, "its sizes must be known"))?);
     }
     let types = operands.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims });
     declaration.infer(&types.collect::<Vec<_>>(), &attrs)

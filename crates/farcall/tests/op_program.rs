@@ -1,6 +1,7 @@
 //! Ops called on arrays: what follows from a signature alone.
 
 use expect_test::{Expect, expect};
+use farcall::ir::types::Dim;
 use farcall::ir::{DType, Literal, TensorType, text};
 use farcall::registry::Platform;
 use farcall::{CompileOptions, Executable, Registry, op_program};
@@ -150,6 +151,14 @@ fn sizes_that_cannot_be_are_errors() {
             "error: [tensor-too-large] result 0 of stablehlo.custom_call, tensor<9223372036854775807x2xf32>, is larger than memory can be"
         ],
     );
+}
+
+#[test]
+fn sizes_of_operands_must_be_known() {
+    let target = registry().lookup("scaled", &Platform::Host).unwrap();
+    let ty = TensorType::from_dims(DType::F32, [Dim::Static(2), Dim::UNBOUNDED]);
+    let error = op_program(&target, &[ty], &Attrs::new()).unwrap_err();
+    expect!["scaled: x is tensor<2x?xf32>; its sizes must be known"].assert_eq(&error.to_string());
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Fields<'a> {
     pub operand: &'a dyn Fn(usize) -> Option<&'a TensorType>,
     /// What gives functions their numbers.
     pub symbols: &'a mut dyn Symbols,
+    /// Reads an attribute that stands as text in another one.
+    pub parse: &'a dyn Fn(&str) -> Option<Attr>,
 }
 
 /// What is wrong with an attribute: a sentence that names it.

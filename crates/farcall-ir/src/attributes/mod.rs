@@ -4,8 +4,8 @@
 //! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults;
 //! [`write()`] gives the dictionary that it reads the same operation from, without attributes that say their
 //! default. What is left in a dictionary belongs to the instruction. Nothing here knows how a program is written:
-//! a reader hands over a name, a dictionary, the types of the operands and something that numbers functions
-//! ([`Fields`]). Files are named like those of [`crate::op`]; `names` says which name means what.
+//! a reader hands over a name, a dictionary, the types of the operands, something that numbers functions and
+//! something that reads an attribute from text ([`Fields`]). Files are named like those of [`crate::op`]; `names` says which name means what.
 //!
 //! ```
 //! use farcall_ir::attributes::{self, Fields, Symbols};
@@ -19,7 +19,8 @@
 //! }
 //!
 //! let mut attrs = AttrDict::from([("iota_dimension".to_owned(), Attr::i64(1)), ("mine".to_owned(), Attr::Unit)]);
-//! let mut fields = Fields { attrs: &mut attrs, operand: &|_| None, symbols: &mut NoFunctions };
+//! let mut fields =
+//!     Fields { attrs: &mut attrs, operand: &|_| None, symbols: &mut NoFunctions, parse: &|_| None };
 //! assert_eq!(attributes::read("stablehlo.iota", &mut fields), Some(Ok(Op::Iota { dim: 1 })));
 //! assert_eq!(attrs.len(), 1);
 //! ```

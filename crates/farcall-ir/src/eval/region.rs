@@ -130,14 +130,14 @@ impl<'m> Translated<'m> {
         depth: usize,
     ) -> Option<Vec<usize>> {
         let last = region.last()?;
-        for inst in region.insts().take_while(|i| *i != last) {
+        for inst in region.insts().take_while(|i| i.id() != last.id()) {
             if let Op::Constant(literal) = inst.op() {
                 element_type(func, *inst.results().first()?)?;
                 numbers.insert(inst.results()[0], self.slots.len());
                 self.slots.push(literal.iter().next()?);
                 continue;
             }
-            let from = inst.own_operands().iter().map(|id| self.slot(m, func, *id, &mut numbers));
+            let from = inst.own_operands().iter().map(|id| self.slot(m, func, depth, *id, &mut numbers));
             let from = from.collect::<Option<Vec<usize>>>()?;
             if let Op::Call { callee } = inst.op() {
                 let callee = m.callee(*callee).ok()?;
@@ -161,7 +161,7 @@ impl<'m> Translated<'m> {
         if *last.op() != Op::Return {
             return None;
         }
-        last.operands().iter().map(|id| self.slot(m, func, *id, &mut numbers)).collect()
+        last.operands().iter().map(|id| self.slot(m, func, depth, *id, &mut numbers)).collect()
     }
 
     /// The slot of a value; one that is captured gets a slot that holds it.
@@ -169,6 +169,7 @@ impl<'m> Translated<'m> {
         &mut self,
         m: &Machine<'m>,
         func: &Func,
+        depth: usize,
         id: ValueId,
         numbers: &mut HashMap<ValueId, usize>,
     ) -> Option<usize> {
@@ -176,7 +177,7 @@ impl<'m> Translated<'m> {
             return Some(*i);
         }
         // Functions that are called capture nothing.
-        if !std::ptr::eq(func, m.func) {
+        if depth > 0 {
             return None;
         }
         element_type(func, id)?;

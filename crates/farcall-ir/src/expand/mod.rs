@@ -14,12 +14,9 @@ mod ragged;
 mod scan;
 mod select;
 
-pub(crate) use broadcasting::result_dims as broadcast_dims;
-pub(crate) use einsum::Config as EinsumConfig;
-pub(crate) use select::axes as index_select_axes;
-
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, ValueId, ValueMap};
+use crate::op::einsum::EinsumConfig;
 use crate::op::{Broadcasted, Derived, DotGeneral, Op};
 use crate::types::{TensorType, Type};
 use builder::Builder;
@@ -91,7 +88,7 @@ impl Builder<'_> {
                 vec![self.broadcast(*x, &dims, first.static_sizes()?)]
             }
             (Derived::Broadcasting(op), xs) => {
-                let xs = self.same_shape(xs, first.static_sizes()?, op.dims.as_deref())?;
+                let xs = self.same_shape(xs, first.static_sizes()?, op)?;
                 vec![match (op.function, xs.as_slice()) {
                     (Broadcasted::Binary(op), [a, b]) => self.binary(op, *a, *b)?,
                     (Broadcasted::Compare(op), [a, b]) => self.compare(op, *a, *b),

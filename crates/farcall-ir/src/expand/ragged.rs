@@ -3,8 +3,16 @@
 use super::builder::Builder;
 use crate::module::ValueId;
 use crate::op::derived::Ragged;
-use crate::op::{Direction, DotGeneral, Op, RaggedDot};
+use crate::op::{Binary, Direction, DotGeneral, Op, RaggedDot};
 use crate::types::TensorType;
+
+/// The groups of a ragged dimension.
+struct Groups {
+    count: usize,
+    /// Where each begins and ends.
+    starts: ValueId,
+    ends: ValueId,
+}
 
 impl Builder<'_> {
     pub(super) fn ragged_dot(
@@ -15,93 +23,122 @@ impl Builder<'_> {
         sizes: ValueId,
         result: &TensorType,
     ) -> Option<ValueId> {
-        let (left, right) = (self.ty(lhs), self.ty(rhs));
-        let ragged = *dot.lhs_ragged.first()?;
-        let groups = *self.ty(sizes).sizes().last()?;
-        let prefix = dot.prefix(left.rank());
-        let (starts, ends) = self.limits(sizes)?;
-        // Which elements of an operand belong to which group: a dimension of groups before the others.
-        let members = |b: &mut Self, dims: &[usize], along: usize, prefix: &[usize]| -> Option<ValueId> {
-            let all = [&[groups][..], dims].concat();
-            let index = b.iota(b.ty(starts).dtype, &all, along + 1);
-            let shared = b.ty(starts).rank() == 1;
-            let mut places: Vec<usize> = if shared { vec![] } else { prefix.iter().map(|d| d + 1).collect() };
-            places.push(0);
-            let [start, end] = [starts, ends].map(|limit| b.in_order(limit, &places, &all));
-            let (after, before) = (b.is(Direction::Ge, index, start), b.is(Direction::Lt, index, end));
-            b.binary(crate::op::Binary::And, after, before)
-        };
-        let shifted = |list: &[usize]| -> Vec<usize> { list.iter().map(|d| d + 1).collect() };
-        let [lb, lc] = [&dot.lhs_batch, &dot.lhs_contract].map(|l| shifted(l));
-        let masked = |b: &mut Self, x: ValueId, mask: ValueId| {
-            let (dtype, all) = (b.ty(x).dtype, b.ty(mask));
-            let spread = b.broadcast(x, &(1..all.rank()).collect::<Vec<_>>(), all.sizes());
-            let zero = b.splat(0.0, dtype, all.sizes());
-            b.select(mask, spread, zero)
-        };
-        let mask = members(self, left.sizes(), ragged, &prefix)?;
-        let general = |lhs_batch, rhs_batch, lhs_contract, rhs_contract| {
-            let (precision, algorithm) = (dot.precision.clone(), None);
-            Op::DotGeneral(DotGeneral {
-                lhs_batch,
-                rhs_batch,
-                lhs_contract,
-                rhs_contract,
-                precision,
-                algorithm,
-            })
-        };
+        let groups = self.groups(sizes)?;
         match dot.ragged() {
-            Ragged::Free => {
-                let lhs = masked(self, lhs, mask);
-                let group = *dot.rhs_group.first()?;
-                let contract = |list: Vec<usize>, group: usize| [list, vec![group]].concat();
-                let op = general(
-                    lb,
-                    dot.rhs_batch.clone(),
-                    contract(lc, 0),
-                    contract(dot.rhs_contract.clone(), group),
-                );
-                Some(self.emit(op, &[lhs, rhs], result.clone()))
-            }
-            Ragged::Contracting => {
-                let place = dot.lhs_contract.iter().position(|d| *d == ragged)?;
-                // The same mask for rhs, so that nothing outside of a group is multiplied by zero.
-                let twin = |d: &usize| {
-                    let of = |from: &[usize], to: &[usize]| Some(to[from.iter().position(|x| x == d)?]);
-                    of(&dot.lhs_batch, &dot.rhs_batch).or_else(|| of(&dot.lhs_contract, &dot.rhs_contract))
-                };
-                let twins = prefix.iter().map(twin).collect::<Option<Vec<usize>>>()?;
-                let right_mask = members(self, right.sizes(), *dot.rhs_contract.get(place)?, &twins)?;
-                let (lhs, rhs) = (masked(self, lhs, mask), masked(self, rhs, right_mask));
-                let [rb, rc] = [&dot.rhs_batch, &dot.rhs_contract].map(|l| shifted(l));
-                let first = |list: Vec<usize>| [vec![0], list].concat();
-                let op = general(first(lb), first(rb), lc, rc);
-                Some(self.emit(op, &[lhs, rhs], result.clone()))
-            }
-            Ragged::Batch => {
-                let op = general(
-                    dot.lhs_batch.clone(),
-                    dot.rhs_batch.clone(),
-                    dot.lhs_contract.clone(),
-                    dot.rhs_contract.clone(),
-                );
-                let product = self.emit(op, &[lhs, rhs], result.clone());
-                // Zeros where no group is: batching dimensions are the first of the result.
-                let along = dot.lhs_batch.iter().position(|d| *d == ragged)?;
-                let before: Vec<usize> = (0..along).collect();
-                let mask = members(self, result.static_sizes()?, along, &before)?;
-                let any = masked(self, product, mask);
-                Some(self.sum(any, &[0]))
-            }
+            Ragged::Free => self.ragged_free(dot, &groups, [lhs, rhs], result),
+            Ragged::Contracting => self.ragged_contracting(dot, &groups, [lhs, rhs], result),
+            Ragged::Batch => self.ragged_batch(dot, &groups, [lhs, rhs], result),
         }
     }
 
-    /// Where each group begins and ends.
-    fn limits(&mut self, sizes: ValueId) -> Option<(ValueId, ValueId)> {
+    /// Groups of rows of lhs, each with a matrix of rhs: groups are contracted as well.
+    fn ragged_free(
+        &mut self,
+        dot: &RaggedDot,
+        groups: &Groups,
+        [lhs, rhs]: [ValueId; 2],
+        result: &TensorType,
+    ) -> Option<ValueId> {
+        let mask = self.members_of_lhs(dot, groups, lhs)?;
+        let lhs = self.masked(lhs, mask);
+        let group = *dot.rhs_group.first()?;
+        let contract = |list: &[usize], group: usize| [list, &[group]].concat();
+        let op = product(
+            dot,
+            [shifted(&dot.lhs_batch), dot.rhs_batch.clone()],
+            [contract(&shifted(&dot.lhs_contract), 0), contract(&dot.rhs_contract, group)],
+        );
+        Some(self.emit(op, &[lhs, rhs], result.clone()))
+    }
+
+    /// A product for each group: groups are a batching dimension.
+    fn ragged_contracting(
+        &mut self,
+        dot: &RaggedDot,
+        groups: &Groups,
+        [lhs, rhs]: [ValueId; 2],
+        result: &TensorType,
+    ) -> Option<ValueId> {
+        let (left, right) = (self.ty(lhs), self.ty(rhs));
+        let mask = self.members_of_lhs(dot, groups, lhs)?;
+        let place = dot.lhs_contract.iter().position(|d| dot.lhs_ragged.first() == Some(d))?;
+        // The same mask for rhs, so that nothing outside of a group is multiplied by zero.
+        let twin = |d: &usize| {
+            let of = |from: &[usize], to: &[usize]| Some(to[from.iter().position(|x| x == d)?]);
+            of(&dot.lhs_batch, &dot.rhs_batch).or_else(|| of(&dot.lhs_contract, &dot.rhs_contract))
+        };
+        let twins = dot.prefix(left.rank()).iter().map(twin).collect::<Option<Vec<usize>>>()?;
+        let along = *dot.rhs_contract.get(place)?;
+        let right_mask = self.members(groups, right.sizes(), along, &twins)?;
+        let (lhs, rhs) = (self.masked(lhs, mask), self.masked(rhs, right_mask));
+        let first = |list: &[usize]| [&[0], shifted(list).as_slice()].concat();
+        let op = product(
+            dot,
+            [first(&dot.lhs_batch), first(&dot.rhs_batch)],
+            [shifted(&dot.lhs_contract), shifted(&dot.rhs_contract)],
+        );
+        Some(self.emit(op, &[lhs, rhs], result.clone()))
+    }
+
+    /// The whole product, with zeros where no group is.
+    fn ragged_batch(
+        &mut self,
+        dot: &RaggedDot,
+        groups: &Groups,
+        [lhs, rhs]: [ValueId; 2],
+        result: &TensorType,
+    ) -> Option<ValueId> {
+        let op = product(
+            dot,
+            [dot.lhs_batch.clone(), dot.rhs_batch.clone()],
+            [dot.lhs_contract.clone(), dot.rhs_contract.clone()],
+        );
+        let product = self.emit(op, &[lhs, rhs], result.clone());
+        // Batching dimensions are the first of the result.
+        let along = dot.lhs_batch.iter().position(|d| dot.lhs_ragged.first() == Some(d))?;
+        let before: Vec<usize> = (0..along).collect();
+        let mask = self.members(groups, result.static_sizes()?, along, &before)?;
+        let any = self.masked(product, mask);
+        Some(self.sum(any, &[0]))
+    }
+
+    fn members_of_lhs(&mut self, dot: &RaggedDot, groups: &Groups, lhs: ValueId) -> Option<ValueId> {
+        let ty = self.ty(lhs);
+        self.members(groups, ty.sizes(), *dot.lhs_ragged.first()?, &dot.prefix(ty.rank()))
+    }
+
+    /// Which elements of a tensor belong to which group of its dimension `along`: a dimension of groups before
+    /// the others. Groups may differ along the dimensions `prefix`.
+    fn members(
+        &mut self,
+        groups: &Groups,
+        dims: &[usize],
+        along: usize,
+        prefix: &[usize],
+    ) -> Option<ValueId> {
+        let all = [&[groups.count], dims].concat();
+        let limit = self.ty(groups.starts);
+        let index = self.iota(limit.dtype, &all, along + 1);
+        let mut places = if limit.rank() == 1 { Vec::new() } else { shifted(prefix) };
+        places.push(0);
+        let [start, end] = [groups.starts, groups.ends].map(|limit| self.in_order(limit, &places, &all));
+        let (after, before) = (self.is(Direction::Ge, index, start), self.is(Direction::Lt, index, end));
+        self.binary(Binary::And, after, before)
+    }
+
+    /// A tensor for each group, with zeros in the place of the elements that do not belong to it.
+    fn masked(&mut self, x: ValueId, mask: ValueId) -> ValueId {
+        let (dtype, all) = (self.ty(x).dtype, self.ty(mask));
+        let spread = self.broadcast(x, &(1..all.rank()).collect::<Vec<_>>(), all.sizes());
+        let zero = self.splat(0.0, dtype, all.sizes());
+        self.select(mask, spread, zero)
+    }
+
+    /// Groups of these sizes, one after the other.
+    fn groups(&mut self, sizes: ValueId) -> Option<Groups> {
         let ty = self.ty(sizes);
-        let groups = *ty.sizes().last()?;
-        let all = [ty.sizes(), &[groups]].concat();
+        let count = *ty.sizes().last()?;
+        let all = [ty.sizes(), &[count]].concat();
         let rank = ty.rank();
         // Element [i, j] is the size of group i if that is not behind group j.
         let spread = self.broadcast(sizes, &(0..rank).collect::<Vec<_>>(), &all);
@@ -110,7 +147,8 @@ impl Builder<'_> {
         let zero = self.splat(0.0, ty.dtype, &all);
         let counted = self.select(counts, spread, zero);
         let ends = self.sum(counted, &[rank - 1]);
-        Some((self.binary(crate::op::Binary::Subtract, ends, sizes)?, ends))
+        let starts = self.binary(Binary::Subtract, ends, sizes)?;
+        Some(Groups { count, starts, ends })
     }
 
     /// A broadcast to dimensions that need not be in order.
@@ -121,4 +159,19 @@ impl Builder<'_> {
         let x = self.transpose(x, order);
         self.broadcast(x, &sorted, to)
     }
+}
+
+/// Dimensions behind a new first one.
+fn shifted(dims: &[usize]) -> Vec<usize> {
+    dims.iter().map(|d| d + 1).collect()
+}
+
+/// The product over these batching and contracting dimensions.
+fn product(
+    dot: &RaggedDot,
+    [lhs_batch, rhs_batch]: [Vec<usize>; 2],
+    [lhs_contract, rhs_contract]: [Vec<usize>; 2],
+) -> Op {
+    let (precision, algorithm) = (dot.precision.clone(), None);
+    Op::DotGeneral(DotGeneral { lhs_batch, rhs_batch, lhs_contract, rhs_contract, precision, algorithm })
 }

@@ -3,19 +3,9 @@
 use super::builder::Builder;
 use crate::literal::Literal;
 use crate::module::ValueId;
+use crate::op::derived::index_select_axes;
 use crate::op::{Gather, Op};
 use crate::types::TensorType;
-
-/// The dimension that is indexed and the number of those in common, counted from the start. `None` if the
-/// operands have no such dimensions.
-pub(crate) fn axes(dim: i64, batch_dims: i64, operand: usize, index: usize) -> Option<(usize, usize)> {
-    let from_start = |n: i64, rank: usize| {
-        let n = if n < 0 { n.checked_add(i64::try_from(rank).ok()?)? } else { n };
-        usize::try_from(n).ok()
-    };
-    let (dim, batch) = (from_start(dim, operand)?, from_start(batch_dims, index)?);
-    (dim < operand && batch <= index && batch <= dim).then_some((dim, batch))
-}
 
 impl Builder<'_> {
     pub(super) fn index_select(
@@ -27,7 +17,7 @@ impl Builder<'_> {
         result: &TensorType,
     ) -> Option<ValueId> {
         let (operand, indices) = (self.ty(x), self.ty(index));
-        let (dim, batch) = axes(dim, batch_dims, operand.rank(), indices.rank())?;
+        let (dim, batch) = index_select_axes(dim, batch_dims, operand.rank(), indices.rank())?;
         if operand.elements() == Some(0)
             && let Some(sizes) = result.static_sizes()
         {

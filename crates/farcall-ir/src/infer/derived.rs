@@ -3,11 +3,11 @@
 
 use farcall_sig::DType;
 
-use crate::expand::{EinsumConfig, broadcast_dims, index_select_axes};
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_dims, compatible_elements, same_dims};
 use crate::literal::Literal;
-use crate::op::derived::Ragged;
+use crate::op::derived::{Ragged, index_select_axes};
+use crate::op::einsum::EinsumConfig;
 use crate::op::{BatchNorm, Broadcasted, Broadcasting, Class, Derived, RaggedDot};
 use crate::types::{Dim, TensorType, Type};
 
@@ -92,7 +92,7 @@ fn broadcast_shape(cx: &mut Cx<'_>, op: &Broadcasting, operands: &[&TensorType])
             return None;
         }
     }
-    let shape = broadcast_dims(operands, op.dims.as_deref());
+    let shape = op.result_dims(operands);
     // chlo_broadcast_c4
     cx.check(shape.is_some(), "chlo_broadcast_c4", || {
         let operands: Vec<String> = operands.iter().map(ToString::to_string).collect();

@@ -117,6 +117,38 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Vec<
     cx.class(either!(dynamic, "i2"), "start_indices", indices, Class::INT);
     let rank = operand.rank();
     let before = cx.diagnostics.len();
+    gather_numbers(cx, op, operand, indices, dynamic);
+    // gather_c20
+    let sizes = if dynamic { dynamic_sizes(cx)? } else { Some(op.slice_sizes.clone()) };
+    if let Some(sizes) = &sizes
+        && cx.length(either!(dynamic, "c20"), "slice_sizes", sizes.len(), rank, "one per operand dimension")
+    {
+        slice_sizes(cx, op, sizes, operand, dynamic);
+    }
+    // gather_c5
+    let index_rank = indices.rank() + usize::from(op.index_vector_dim == indices.rank());
+    let result_rank = (index_rank + op.offset_dims.len()).saturating_sub(1);
+    cx.in_range(either!(dynamic, "c5"), "offset_dims", &op.offset_dims, result_rank);
+    if cx.diagnostics.len() > before {
+        return None;
+    }
+    // gather_c22
+    let mut batch_sizes =
+        indices.dims().enumerate().filter(|(d, _)| *d != op.index_vector_dim).map(|(_, dim)| dim);
+    let mut offset_sizes = (0..rank)
+        .filter(|d| !op.collapsed_slice_dims.contains(d) && !op.operand_batching_dims.contains(d))
+        .map(|d| sizes.as_ref().map_or(Dim::UNBOUNDED, |s| Dim::Static(s[d])));
+    let dims = (0..result_rank).map(|d| {
+        let next = if op.offset_dims.contains(&d) { offset_sizes.next() } else { batch_sizes.next() };
+        next.unwrap_or(Dim::UNBOUNDED)
+    });
+    // gather_c23
+    Some(vec![operand.with_dims(dims).into()])
+}
+
+/// Which dimensions of operand and indices are what.
+fn gather_numbers(cx: &mut Cx<'_>, op: &Gather, operand: &TensorType, indices: &TensorType, dynamic: bool) {
+    let rank = operand.rank();
     // gather_c1
     let implied = op.offset_dims.len() + op.collapsed_slice_dims.len() + op.operand_batching_dims.len();
     cx.check(rank == implied, either!(dynamic, "c1"), || {
@@ -171,31 +203,6 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Vec<
     cx.unique(either!(dynamic, "c18"), "start_index_map and operand_batching_dims", &both);
     // gather_c19
     cx.in_range(either!(dynamic, "c19"), "start_index_map", &op.start_index_map, rank);
-    // gather_c20
-    let sizes = if dynamic { dynamic_sizes(cx)? } else { Some(op.slice_sizes.clone()) };
-    if let Some(sizes) = &sizes
-        && cx.length(either!(dynamic, "c20"), "slice_sizes", sizes.len(), rank, "one per operand dimension")
-    {
-        slice_sizes(cx, op, sizes, operand, dynamic);
-    }
-    // gather_c5
-    let index_rank = indices.rank() + usize::from(vector_dim == indices.rank());
-    let result_rank = (index_rank + op.offset_dims.len()).saturating_sub(1);
-    cx.in_range(either!(dynamic, "c5"), "offset_dims", &op.offset_dims, result_rank);
-    if cx.diagnostics.len() > before {
-        return None;
-    }
-    // gather_c22
-    let mut batch_sizes = indices.dims().enumerate().filter(|(d, _)| *d != vector_dim).map(|(_, dim)| dim);
-    let mut offset_sizes = (0..rank)
-        .filter(|d| !op.collapsed_slice_dims.contains(d) && !op.operand_batching_dims.contains(d))
-        .map(|d| sizes.as_ref().map_or(Dim::UNBOUNDED, |s| Dim::Static(s[d])));
-    let dims = (0..result_rank).map(|d| {
-        let next = if op.offset_dims.contains(&d) { offset_sizes.next() } else { batch_sizes.next() };
-        next.unwrap_or(Dim::UNBOUNDED)
-    });
-    // gather_c23
-    Some(vec![operand.with_dims(dims).into()])
 }
 
 /// `slice_sizes` of a dynamic gather, which are its third operand: the sizes where they are a
@@ -333,8 +340,45 @@ fn scatter_dims(
     indices: &TensorType,
     update: &TensorType,
 ) {
-    let rank = input.rank();
     let before = cx.diagnostics.len();
+    scatter_numbers(cx, op, input, indices, update);
+    let vector_dim = op.index_vector_dim;
+    // scatter_c22
+    if !cx.check(vector_dim <= indices.rank(), "scatter_c22", || {
+        format!("index_vector_dim must be in [0, {}], found {vector_dim}", indices.rank())
+    }) {
+        return;
+    }
+    // scatter_c19
+    let length = indices.get_dim(vector_dim).unwrap_or(Dim::Static(1));
+    cx.check(length.may_be(op.scatter_dims_to_operand_dims.len()), "scatter_c19", || {
+        format!(
+            "scatter_dims_to_operand_dims must have {length} entries (the length of an index in \
+             scatter_indices), found {}",
+            op.scatter_dims_to_operand_dims.len()
+        )
+    });
+    // scatter_c4
+    let scatter_rank = indices.rank() - usize::from(vector_dim < indices.rank());
+    let expected = scatter_rank + op.update_window_dims.len();
+    cx.check(update.rank() == expected, "scatter_c4", || {
+        format!("updates must have rank {expected} (scatter and window dimensions), found {update}")
+    });
+    if cx.diagnostics.len() > before {
+        return;
+    }
+    update_sizes(cx, op, input, indices, update);
+}
+
+/// Which dimensions of inputs, indices and updates are what.
+fn scatter_numbers(
+    cx: &mut Cx<'_>,
+    op: &Scatter,
+    input: &TensorType,
+    indices: &TensorType,
+    update: &TensorType,
+) {
+    let rank = input.rank();
     // scatter_c2
     let implied = op.update_window_dims.len() + op.inserted_window_dims.len() + op.input_batching_dims.len();
     cx.check(rank == implied, "scatter_c2", || {
@@ -377,36 +421,21 @@ fn scatter_dims(
     cx.unique("scatter_c20", "scatter_dims_to_operand_dims and input_batching_dims", &both);
     // scatter_c21
     cx.in_range("scatter_c21", "scatter_dims_to_operand_dims", &op.scatter_dims_to_operand_dims, rank);
-    // scatter_c22
-    if !cx.check(vector_dim <= indices.rank(), "scatter_c22", || {
-        format!("index_vector_dim must be in [0, {}], found {vector_dim}", indices.rank())
-    }) {
-        return;
-    }
-    // scatter_c19
-    let length = indices.get_dim(vector_dim).unwrap_or(Dim::Static(1));
-    cx.check(length.may_be(op.scatter_dims_to_operand_dims.len()), "scatter_c19", || {
-        format!(
-            "scatter_dims_to_operand_dims must have {length} entries (the length of an index in \
-             scatter_indices), found {}",
-            op.scatter_dims_to_operand_dims.len()
-        )
-    });
-    // scatter_c4
-    let scatter_sizes: Vec<Dim> =
-        indices.dims().enumerate().filter(|(d, _)| *d != vector_dim).map(|(_, dim)| dim).collect();
-    let expected = scatter_sizes.len() + op.update_window_dims.len();
-    cx.check(update.rank() == expected, "scatter_c4", || {
-        format!("updates must have rank {expected} (scatter and window dimensions), found {update}")
-    });
-    if cx.diagnostics.len() > before {
-        return;
-    }
-    let window_sizes: Vec<Dim> = (0..rank)
+}
+
+/// The sizes of updates: those of the indices, and at most those of the input in windows.
+fn update_sizes(
+    cx: &mut Cx<'_>,
+    op: &Scatter,
+    input: &TensorType,
+    indices: &TensorType,
+    update: &TensorType,
+) {
+    let mut scatter_sizes =
+        indices.dims().enumerate().filter(|(d, _)| *d != op.index_vector_dim).map(|(_, dim)| dim);
+    let mut window_sizes = (0..input.rank())
         .filter(|d| !op.inserted_window_dims.contains(d) && !op.input_batching_dims.contains(d))
-        .map(|d| input.dim(d))
-        .collect();
-    let (mut scatter_sizes, mut window_sizes) = (scatter_sizes.iter(), window_sizes.iter());
+        .map(|d| input.dim(d));
     for (d, size) in update.dims().enumerate() {
         if op.update_window_dims.contains(&d) {
             let Some(limit) = window_sizes.next() else { continue };
@@ -416,7 +445,7 @@ fn scatter_dims(
             });
         } else {
             let Some(expected) = scatter_sizes.next() else { continue };
-            cx.check(size.may_equal(*expected), "scatter_c4", || {
+            cx.check(size.may_equal(expected), "scatter_c4", || {
                 format!("dimension {d} of {update} must be {expected}, a dimension of {indices}")
             });
         }

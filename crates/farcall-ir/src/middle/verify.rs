@@ -94,7 +94,9 @@ pub(super) fn is_primitive(op: &Op) -> bool {
 
 fn is_defined_in(func: &Func, value: ValueId, region: Region<'_>) -> bool {
     match func.def(value) {
-        ValueDef::Result(inst, _) => func.inst(inst).parent() == Some(region),
+        ValueDef::Result(inst, _) => {
+            func.inst(inst).parent().is_some_and(|parent| parent.id() == region.id())
+        }
         ValueDef::Arg(of, _) => of == region.id(),
         ValueDef::Nowhere => false,
     }

@@ -21,6 +21,7 @@
 mod extract;
 mod func;
 mod loc;
+mod mesh;
 mod rewrite;
 mod same;
 mod view;
@@ -30,11 +31,11 @@ use std::sync::Arc;
 
 use crate::attr::AttrDict;
 use crate::diag::Source;
-use crate::sharding::NamedMesh;
 
 pub use crate::ids::{FuncId, InstId, RegionId, ValueId};
 pub use func::{Func, NewInst, ValueDef};
 pub use loc::Loc;
+pub use mesh::NamedMesh;
 pub(crate) use rewrite::kept;
 pub use rewrite::{Rewriter, ValueMap};
 pub use view::{Inst, Insts, Region};

@@ -121,13 +121,6 @@ impl<'f> Inst<'f> {
     }
 }
 
-/// Two views of one instruction of one function.
-impl PartialEq for Inst<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.func, other.func) && self.id == other.id
-    }
-}
-
 impl fmt::Debug for Inst<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.data.fmt(f)
@@ -208,13 +201,6 @@ impl<'f> Region<'f> {
             visit(inst);
             inst.regions().for_each(|r| r.walk(visit));
         }
-    }
-}
-
-/// Two views of one region of one function.
-impl PartialEq for Region<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.func, other.func) && self.id == other.id
     }
 }
 

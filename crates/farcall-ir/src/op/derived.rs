@@ -5,6 +5,7 @@
 
 use crate::literal::Literal;
 use crate::op::{Binary, Compare, Precision};
+use crate::types::{Dim, TensorType};
 
 /// An operation that is defined by simpler ones.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -60,6 +61,35 @@ pub struct Broadcasting {
     pub dims: Option<Vec<usize>>,
 }
 
+impl Broadcasting {
+    /// The dimensions of the result: those of the operand of the highest rank, where those of size 1 take the
+    /// sizes of others. `None` if sizes contradict each other.
+    pub(crate) fn result_dims(&self, operands: &[&TensorType]) -> Option<Vec<Dim>> {
+        let rank = operands.iter().map(|t| t.rank()).max()?;
+        let mut result = vec![Dim::Static(1); rank];
+        for operand in operands {
+            for (dim, d) in operand.dims().zip(self.places(operand.rank(), rank)) {
+                let known: &mut Dim = result.get_mut(d)?;
+                *known = match (*known, dim) {
+                    (Dim::Static(1), other) | (other, Dim::Static(1)) => other,
+                    // What is open is 1 or the size that is known.
+                    (a, b) if a.may_equal(b) => a.or(b),
+                    _ => return None,
+                };
+            }
+        }
+        Some(result)
+    }
+
+    /// The dimensions of a result of rank `of` that those of an operand are.
+    pub(crate) fn places(&self, rank: usize, of: usize) -> Vec<usize> {
+        match &self.dims {
+            Some(dims) if rank < of => dims.clone(),
+            _ => (of - rank..of).collect(),
+        }
+    }
+}
+
 /// The functions that CHLO has with operands of different shapes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Broadcasted {
@@ -76,6 +106,22 @@ impl Broadcasted {
     pub fn binary() -> impl Iterator<Item = Binary> {
         Binary::ALL.into_iter().filter(|op| *op != Binary::MulHi)
     }
+}
+
+/// `torch_index_select`: the dimension that is indexed and the number of those in common, counted from the start. `None` if the
+/// operands have no such dimensions.
+pub(crate) fn index_select_axes(
+    dim: i64,
+    batch_dims: i64,
+    operand: usize,
+    index: usize,
+) -> Option<(usize, usize)> {
+    let from_start = |n: i64, rank: usize| {
+        let n = if n < 0 { n.checked_add(i64::try_from(rank).ok()?)? } else { n };
+        usize::try_from(n).ok()
+    };
+    let (dim, batch) = (from_start(dim, operand)?, from_start(batch_dims, index)?);
+    (dim < operand && batch <= index && batch <= dim).then_some((dim, batch))
 }
 
 /// The attributes of batch normalization.

@@ -18,6 +18,7 @@ pub mod contraction;
 pub mod control;
 pub mod data;
 pub mod derived;
+pub(crate) mod einsum;
 pub mod elementwise;
 pub mod indexing;
 pub mod info;

@@ -11,8 +11,9 @@ mod read;
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::attr::{Attr, AttrDict};
-use crate::text::SymbolName;
+use crate::quote::Name;
+
+pub(crate) use read::is_plain;
 
 /// A grid of devices.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -21,17 +22,6 @@ pub struct Mesh {
     pub axes: Vec<(String, usize)>,
     /// The numbers of the devices in that order; their places, if there are none.
     pub device_ids: Vec<i64>,
-}
-
-/// A mesh of a module.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NamedMesh {
-    /// The name that shardings give it, without `@`.
-    pub name: String,
-    /// The grid.
-    pub mesh: Mesh,
-    /// Attributes of the operation that defines it.
-    pub attrs: AttrDict,
 }
 
 /// How a tensor is split.
@@ -76,38 +66,22 @@ pub struct AxisRef {
     pub part: Option<(usize, usize)>,
 }
 
-/// The attribute `#name<body>`, if it is a sharding.
-pub(crate) fn attr(name: &str, body: &str) -> Option<Attr> {
-    match name {
-        "sdy.sharding" => Some(Attr::Sharding(read::sharding(body)?.into())),
-        "sdy.sharding_per_value" => Some(Attr::ShardingPerValue(read::per_value(body)?.into())),
-        _ => None,
-    }
-}
-
 impl Mesh {
     /// The mesh of the text between `<` and `>`: `["x"=2, "y"=4], device_ids=[…]`.
     pub(crate) fn read(body: &str) -> Option<Mesh> {
         read::mesh(body)
     }
+}
 
-    /// The mesh of an attribute `stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}]}`.
-    pub(crate) fn of_dict(attr: &Attr) -> Option<Mesh> {
-        let Attr::Dict(dict) = attr else { return None };
-        let Attr::Array(axes) = dict.get("axes")? else { return None };
-        let axis = |axis: &Attr| match axis {
-            Attr::Dict(d) => {
-                let name = d.get("name")?.as_str().filter(|name| read::is_plain(name))?;
-                Some((name.to_owned(), usize::try_from(d.get("size")?.as_i64()?).ok()?))
-            }
-            _ => None,
-        };
-        let axes = axes.iter().map(axis).collect::<Option<_>>()?;
-        let device_ids = dict.get("device_ids").and_then(Attr::as_i64_list).unwrap_or_default();
-        if device_ids.iter().any(|id| *id < 0) {
-            return None;
-        }
-        Some(Mesh { axes, device_ids })
+impl Sharding {
+    /// The sharding of the text between `<` and `>`: `@mesh, [{"x"}, {?}]`.
+    pub(crate) fn read(body: &str) -> Option<Sharding> {
+        read::sharding(body)
+    }
+
+    /// A sharding per value: `[<@mesh, [{"x"}]>]`.
+    pub(crate) fn read_per_value(body: &str) -> Option<Vec<Sharding>> {
+        read::per_value(body)
     }
 }
 
@@ -125,17 +99,10 @@ impl Display for Mesh {
     }
 }
 
-impl Display for NamedMesh {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "sdy.mesh @{} = <{}>", SymbolName(&self.name), self.mesh)?;
-        if self.attrs.is_empty() { Ok(()) } else { write!(f, " {}", crate::text::show_dict(&self.attrs)) }
-    }
-}
-
 impl Display for Sharding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.mesh {
-            MeshRef::Named(name) => write!(f, "@{}", SymbolName(name))?,
+            MeshRef::Named(name) => write!(f, "@{}", Name(name))?,
             MeshRef::Inline(mesh) => write!(f, "mesh<{mesh}>")?,
         }
         f.write_str(", [")?;

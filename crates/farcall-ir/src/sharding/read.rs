@@ -29,7 +29,7 @@ pub(super) fn per_value(text: &str) -> Option<Vec<Sharding>> {
 }
 
 /// True for names that are written as they are.
-pub(super) fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     name.chars().all(|c| (c == ' ' || c.is_ascii_graphic()) && !matches!(c, '\\' | '"'))
 }
 

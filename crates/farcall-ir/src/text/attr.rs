@@ -9,8 +9,18 @@ use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::diag::{Diagnostic, Span};
+use crate::quote::is_bare;
 use crate::scalar::Scalar;
-use crate::sharding;
+use crate::sharding::Sharding;
+
+/// The attribute `#name<body>`, if it is a sharding.
+pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
+    match name {
+        "sdy.sharding" => Some(Attr::Sharding(Sharding::read(body)?.into())),
+        "sdy.sharding_per_value" => Some(Attr::ShardingPerValue(Sharding::read_per_value(body)?.into())),
+        _ => None,
+    }
+}
 
 impl<'s> Parser<'s> {
     pub(super) fn attr(&mut self) -> Parsed<Attr> {
@@ -206,7 +216,7 @@ impl<'s> Parser<'s> {
             // The short form says the name inside.
             let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || "_$.".contains(c)));
             let inner = &body[..end.unwrap_or(body.len())];
-            if super::lexer::is_bare(inner) {
+            if is_bare(inner) {
                 name = format!("{name}.{inner}");
                 body = body[inner.len()..].trim_start();
                 // `#dialect<name<…>>`
@@ -215,7 +225,7 @@ impl<'s> Parser<'s> {
                 }
             }
         }
-        if let Some(attr) = sharding::attr(&name, body) {
+        if let Some(attr) = sharding_attr(&name, body) {
             return Ok(attr);
         }
         let params = self.params(body);

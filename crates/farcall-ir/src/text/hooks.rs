@@ -1,6 +1,7 @@
 //! Pieces of pretty forms that the syntax table cannot spell: each is a function that reads it and one
 //! that prints it.
 
+use super::attr::sharding_attr;
 use super::inst::Draft;
 use super::parser::{Parsed, Parser, span};
 use super::print::{NotPretty, Printer, View};
@@ -13,7 +14,6 @@ use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, NewInst, Region};
 use crate::op::{Binary, Derived, Op, Precision};
 use crate::reducer::{self, Reducer};
-use crate::sharding;
 use crate::types::Type;
 use farcall_sig::DType;
 
@@ -33,7 +33,8 @@ pub(super) static SHARDING: Hook = Hook { parse: parse_sharding, print: print_sh
 fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let at = p.peek();
     let body = p.balanced()?;
-    let attr = sharding::attr("sdy.sharding", body).unwrap_or_else(|| Attr::dialect("sdy.sharding", body));
+    let name = "sdy.sharding";
+    let attr = sharding_attr(name, body).unwrap_or_else(|| Attr::dialect(name, body));
     p.insert(&mut draft.attrs, "sharding".to_owned(), attr, span(at));
     Ok(())
 }

@@ -450,7 +450,9 @@ impl<'s> Parser<'s> {
             return None;
         }
         let operand = |i: usize| draft.operands.get(i).and_then(|o| self.func.tensor(o.id));
-        let mut fields = Fields { attrs: &mut draft.attrs, operand: &operand, symbols: &mut self.symbols };
+        let parse = |text: &str| super::parse_attr(text).ok();
+        let mut fields =
+            Fields { attrs: &mut draft.attrs, operand: &operand, symbols: &mut self.symbols, parse: &parse };
         match attributes::read(syntax.name, &mut fields)? {
             Ok(op) => Some(op),
             Err(message) => {

@@ -3,6 +3,8 @@
 //! The lexer holds a position and nothing else: the parser looks at the next token, takes it, or goes
 //! on from another byte (dimension lists and dense constants are read from the bytes directly).
 
+use crate::quote::{is_word, is_word_start};
+
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tok {
@@ -114,25 +116,12 @@ pub(super) fn next_token(bytes: &[u8], pos: usize) -> Token {
     }
 }
 
-fn is_word_start(b: u8) -> bool {
-    b.is_ascii_alphabetic() || b == b'_'
-}
-
-fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.')
-}
-
 fn is_suffix_start(b: u8) -> bool {
     b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'.' | b'-')
 }
 
 fn is_suffix(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'-')
-}
-
-/// True if `name` needs no quotes after `@` or as a key.
-pub(super) fn is_bare(name: &str) -> bool {
-    name.bytes().next().is_some_and(is_word_start) && name.bytes().all(is_word)
 }
 
 fn number(bytes: &[u8], start: usize) -> Token {

@@ -8,10 +8,29 @@ use farcall_sig::DType;
 
 use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
-use crate::sharding::{AxisRef, Mesh};
+use crate::sharding::{AxisRef, Mesh, is_plain};
 
 /// Most devices that a mesh may have.
 const MAX_DEVICES: usize = 1 << 20;
+
+/// The mesh of an attribute `stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}]}`.
+pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
+    let Attr::Dict(dict) = attr else { return None };
+    let Attr::Array(axes) = dict.get("axes")? else { return None };
+    let axis = |axis: &Attr| match axis {
+        Attr::Dict(d) => {
+            let name = d.get("name")?.as_str().filter(|name| is_plain(name))?;
+            Some((name.to_owned(), usize::try_from(d.get("size")?.as_i64()?).ok()?))
+        }
+        _ => None,
+    };
+    let axes = axes.iter().map(axis).collect::<Option<_>>()?;
+    let device_ids = dict.get("device_ids").and_then(Attr::as_i64_list).unwrap_or_default();
+    if device_ids.iter().any(|id| *id < 0) {
+        return None;
+    }
+    Some(Mesh { axes, device_ids })
+}
 
 /// Replaces groups that are named by axes. `mesh` knows the meshes of the module by name.
 ///

@@ -34,14 +34,13 @@ mod print;
 mod program;
 mod region;
 mod scope;
-mod show;
 mod symbols;
 mod table;
 mod types;
 
 use std::sync::Arc;
 
-use crate::attr::{Attr, AttrDict};
+use crate::attr::{Attr, AttrDict, Dict};
 use crate::diag::{Diagnostic, ProgramError, Source, Span};
 use crate::module::Module;
 use crate::op::Op;
@@ -142,10 +141,8 @@ pub fn op_names() -> Vec<&'static str> {
 
 /// Writes a dictionary: `{a = 1 : i64, b}`.
 pub fn show_dict(attrs: &AttrDict) -> String {
-    show::Dict(attrs).to_string()
+    Dict(attrs).to_string()
 }
-
-pub(crate) use show::Name as SymbolName;
 
 fn whole<T>(name: &str, text: &str, read: impl Fn(&mut Parser<'_>) -> Parsed<T>) -> Result<T, ProgramError> {
     let mut p = Parser::new(text);

@@ -7,12 +7,12 @@ use std::fmt::Write;
 use farcall_sig::DType;
 
 use super::names::{Names, number};
-use super::show::{Dict, Name, Quoted};
 use super::table::{self, Part, Syntax, Types};
-use crate::attr::{Attr, AttrDict, IntKind};
+use crate::attr::{Attr, AttrDict, Dict, IntKind};
 use crate::attributes;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
+use crate::quote::{Name, Quoted};
 use crate::types::Type;
 
 /// The attribute by which the middle form says how many operands are captured (see [`Inst::captures`]).

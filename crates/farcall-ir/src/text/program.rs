@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::lexer::Tok;
+use super::mesh::mesh_of_dict;
 use super::parser::{Parsed, Parser, or_list, span};
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};
-use crate::module::{Func, FuncId, Module};
-use crate::sharding::{Mesh, NamedMesh};
+use crate::module::{Func, FuncId, Module, NamedMesh};
+use crate::sharding::Mesh;
 use crate::types::Type;
 
 impl<'s> Parser<'s> {
@@ -210,7 +211,7 @@ impl<'s> Parser<'s> {
         let mesh = match attrs.remove("mesh") {
             Some(Attr::Dialect(d)) if d.name == "sdy.mesh" => Mesh::read(&d.text),
             Some(_) => None,
-            None => attrs.get("stablehlo.mesh").and_then(Mesh::of_dict),
+            None => attrs.get("stablehlo.mesh").and_then(mesh_of_dict),
         };
         self.define_mesh(module, name, mesh, attrs, span(at))
     }

@@ -20,7 +20,8 @@ pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
 fn body(region: Region<'_>) -> Option<Body> {
     let func = region.func();
     let last = region.terminator()?;
-    let insts: Vec<Inst<'_>> = region.insts().take(MAX_INSTS + 2).take_while(|i| *i != last).collect();
+    let insts: Vec<Inst<'_>> =
+        region.insts().take(MAX_INSTS + 2).take_while(|i| i.id() != last.id()).collect();
     if insts.len() > MAX_INSTS {
         return None;
     }

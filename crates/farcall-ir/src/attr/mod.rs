@@ -1,5 +1,7 @@
 //! Attributes: the constants that programs attach to operations, functions and modules.
 
+mod show;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use farcall_sig::DType;
 use crate::literal::Literal;
 use crate::sharding::Sharding;
 use crate::types::Type;
+
+pub(crate) use show::Dict;
 
 /// Attributes by name, in the order of their names.
 pub type AttrDict = BTreeMap<String, Attr>;

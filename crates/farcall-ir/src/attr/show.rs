@@ -1,4 +1,4 @@
-//! Attributes as MLIR text: `Display` of [`Attr`], strings, names, floats, dense constants.
+//! Attributes as MLIR text: `Display` of [`Attr`], floats, dense constants.
 //!
 //! What is written reads back as the same bits: floats as the shortest decimal that does, or as
 //! hexadecimal bits.
@@ -7,9 +7,9 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use farcall_sig::{DType, DTypeClass};
 
-use super::lexer::is_bare;
-use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use super::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::literal::Literal;
+use crate::quote::{Name, Quoted, is_bare};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
@@ -94,7 +94,7 @@ fn write_dialect(f: &mut Formatter<'_>, d: &DialectAttr) -> fmt::Result {
 }
 
 /// `{a = 1 : i64, b}`
-pub(super) struct Dict<'a>(pub(super) &'a AttrDict);
+pub(crate) struct Dict<'a>(pub(crate) &'a AttrDict);
 
 impl Display for Dict<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -110,35 +110,8 @@ impl Display for Dict<'_> {
     }
 }
 
-/// A name, in quotes where it needs them.
-pub(crate) struct Name<'a>(pub(crate) &'a str);
-
-impl Display for Name<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if is_bare(self.0) { f.write_str(self.0) } else { write!(f, "{}", Quoted(self.0.as_bytes())) }
-    }
-}
-
-/// A string in quotes, with everything escaped that is not printable ASCII.
-pub(super) struct Quoted<'a>(pub(super) &'a [u8]);
-
-impl Display for Quoted<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for b in self.0 {
-            match b {
-                b'\\' => f.write_str("\\\\")?,
-                b'"' => f.write_str("\\22")?,
-                b' '..=b'~' => f.write_char(char::from(*b))?,
-                _ => write!(f, "\\{b:02X}")?,
-            }
-        }
-        f.write_str("\"")
-    }
-}
-
 /// `dense<…>` without the type.
-pub(super) fn write_literal(f: &mut dyn Write, l: &Literal) -> fmt::Result {
+fn write_literal(f: &mut dyn Write, l: &Literal) -> fmt::Result {
     f.write_str("dense<")?;
     if l.is_splat() {
         write_element(f, l, 0)?;
