@@ -21,6 +21,8 @@ pub enum ErrorCode {
     Attribute,
     /// An op without a signature.
     NoSignature,
+    /// An op without the derivative that is needed.
+    NotDifferentiable,
     /// There is not enough memory.
     OutOfMemory,
     /// A custom call failed, with this code of the handler's.
@@ -78,6 +80,7 @@ impl ErrorCode {
             ErrorCode::NoSignature | ErrorCode::UnreadableFile | ErrorCode::Link => {
                 Status::FailedPrecondition
             }
+            ErrorCode::NotDifferentiable => Status::Unimplemented,
             ErrorCode::OutOfMemory | ErrorCode::TooManyIterations => Status::ResourceExhausted,
             ErrorCode::Interrupted => Status::Cancelled,
             ErrorCode::Operation | ErrorCode::InvalidPlan => Status::Internal,
