@@ -37,7 +37,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::attributes::Attributes;
     #[pymodule_export]
-    use crate::elements::Elements;
+    use crate::elements::{Elements, element_types, holds};
     #[cfg(debug_assertions)]
     #[pymodule_export]
     use crate::error::panics;

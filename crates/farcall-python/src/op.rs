@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use crate::attributes::{Attributes, from_python, to_python};
+use crate::elements::element_type;
 use crate::error::{exception, guarded};
 use crate::executable::Executable;
 use crate::linear::Linear;
@@ -168,7 +169,7 @@ impl Op {
     ) -> PyResult<Vec<(Vec<usize>, Vec<Vec<&'static str>>)>> {
         let given = given.iter().map(|word| match NumberKind::from_name(word) {
             Some(kind) => Ok(GivenType::Number(kind)),
-            None => Ok(GivenType::Typed(known(word)?)),
+            None => Ok(GivenType::Typed(element_type(word)?)),
         });
         let given = given.collect::<PyResult<Vec<_>>>()?;
         let groups = self.declared()?.number_types(&given, wide).map_err(|e| self.mismatch(&e))?;
@@ -299,7 +300,8 @@ impl Op {
         attrs: &Attributes,
         registry: &Bound<'_, Registry>,
     ) -> PyResult<Executable> {
-        let types = operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(known(&dtype)?, dims)));
+        let types =
+            operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(element_type(&dtype)?, dims)));
         let types = types.collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
             let module = farcall::op_program(&self.target, &types, &attrs.inner)
@@ -336,16 +338,11 @@ pub(crate) struct Operands(pub(crate) Vec<(DType, Vec<i64>)>);
 
 impl Operands {
     pub(crate) fn new(operands: Vec<(String, Vec<i64>)>) -> PyResult<Operands> {
-        let operands = operands.into_iter().map(|(dtype, dims)| Ok((known(&dtype)?, dims)));
+        let operands = operands.into_iter().map(|(dtype, dims)| Ok((element_type(&dtype)?, dims)));
         Ok(Operands(operands.collect::<PyResult<_>>()?))
     }
 
     fn types(&self) -> Vec<OperandType<'_>> {
         self.0.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect()
     }
-}
-
-fn known(dtype: &str) -> PyResult<DType> {
-    let unknown = || PyTypeError::new_err(format!("there is no element type `{dtype}`"));
-    DType::from_name(dtype).ok_or_else(unknown)
 }
