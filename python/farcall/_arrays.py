@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from farcall import _farcall
+
 try:
     import ml_dtypes
 except ImportError:  # raw bits then
     ml_dtypes = None
+
+
+#: Of each element type of the engine: what its numbers are, bytes of an element, the range of integers.
+_ENGINE = {name: described for name, *described in _farcall.element_types()}
 
 
 class TensorType(NamedTuple):
@@ -77,7 +83,8 @@ def _dtype(name: str) -> np.dtype:
 
 def _bits(name: str) -> np.dtype:
     """The type of the raw bits of an element type that NumPy does not have."""
-    return np.dtype("uint16" if name == "bf16" else "uint8")
+    _, size, _ = _ENGINE[name]
+    return np.dtype(f"uint{8 * size}")
 
 
 _BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
@@ -106,7 +113,7 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
     else:
         array, kind = numbers(value, f"input {index}")
         if wanted is not None:
-            if not _holds(wanted.name, kind):
+            if not _farcall.holds(wanted.name, kind):
                 raise TypeError(f"input {index} holds {array.dtype} numbers, but must be {wanted}")
             array = cast(array, wanted.name, f"input {index}")
         array = in_engine_order(array)
@@ -136,7 +143,7 @@ def dtype_of(name: str) -> np.dtype:
     return _BY_NAME[name]
 
 
-#: What numbers without an element type are, by `numpy.dtype.kind`; the richer kinds come later.
+#: What numbers without an element type are, by `numpy.dtype.kind`.
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
 
 
@@ -163,16 +170,7 @@ def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
 
 
 def _is_integer(name: str) -> bool:
-    return name[0] in "su"
-
-
-def _holds(name: str, kind: str) -> bool:
-    """True if an element type holds numbers of a kind."""
-    if kind == "none":
-        return True
-    own = "bool" if name == "pred" else "int" if _is_integer(name) else "complex" if name[0] == "c" else "float"
-    order = list(dict.fromkeys(KINDS.values()))
-    return order.index(kind) <= order.index(own)
+    return bool(_ENGINE[name][0] == "int")
 
 
 def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
@@ -206,9 +204,9 @@ def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
 def _range(name: str) -> tuple[float, float]:
     """The least and the greatest number of an integer type, and of a float type that has no infinity or NaN to show an
     overflow; else nothing."""
-    if _is_integer(name):
-        bits = int(name[1:])
-        return (-(1 << bits - 1), (1 << bits - 1) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
+    _, _, integers = _ENGINE[name]
+    if integers is not None:
+        return integers
     if name.startswith(("f4", "f6")):
         info = ml_dtypes.finfo(_BY_NAME[name])
         return float(info.min), float(info.max)

@@ -82,9 +82,29 @@ class Call:
     result_slots: list[int]
     results: list[tuple[str, list[int], list[int]]]
     aliases: list[tuple[int, int]]
+    has_batch: list[bool]
     batch_rank: int
+    batch_split: tuple[int, int]
 
 _Types = Sequence[tuple[str, Sequence[int]]]
+
+_DerivativeCall = tuple[str, Attributes, list[tuple[str, Any]], list[int | None]]
+
+@final
+class Linear:
+    """The derivative of one call with respect to some of its operands, as a linear map. Its values are what is saved, then
+    the tangents of these operands."""
+
+    forward: tuple[str, Attributes] | None
+    result_count: int
+    results: list[int]
+    result_types: list[tuple[str, list[int]]]
+    saved: list[tuple[str, int]]
+
+    def tangent(self) -> _DerivativeCall: ...
+    def backward(self, zero: Sequence[bool]) -> _DerivativeCall: ...
+    def second(self) -> None: ...
+    def batch(self, mapped: Sequence[bool], size: int) -> tuple[list[bool], list[tuple[str, list[int]]]] | None: ...
 
 @final
 class Op:
@@ -97,20 +117,19 @@ class Op:
     signature: str
     markdown: str
     batching: str
-    operands: list[tuple[str, str, bool]]
+    operands: list[tuple[str, str]]
     results: list[str]
     attributes: list[tuple[str, str, bool, Any]]
     has_variadic_result: bool
     has_side_effect: bool
     batch_partitionable: bool
-    non_differentiable: list[str]
-    vjp: tuple[str | None, str, list[tuple[str, int]], list[int | None]] | None
-    jvp: tuple[str, list[tuple[str, int]], list[int | None]] | None
+    derivatives: list[str]
 
     def number_types(self, given: Sequence[str], wide: bool) -> list[tuple[list[int], list[list[str]]]]: ...
     def convert(self, given: dict[str, Any]) -> Attributes: ...
-    def select(self, attrs: Attributes) -> Attributes: ...
     def infer(self, operands: _Types, attrs: Attributes) -> Call: ...
+    def linear(self, operands: _Types, attrs: Attributes, moving: Sequence[int]) -> Linear: ...
+    def batch_sharding_rule(self, operands: _Types, attrs: Attributes) -> str: ...
     def batch_rule(self, operands: _Types, batched: Sequence[bool], attrs: Attributes) -> tuple[Any, ...]: ...
     def capsules(self) -> dict[str, Any]: ...
     def compile(self, operands: _Types, attrs: Attributes, registry: Registry) -> Executable: ...
@@ -129,4 +148,6 @@ class Registry:
 def compile(
     text: str, *, registry: Registry, name: str, entry: str | None, denormals: str, semantics: str
 ) -> Executable: ...
+def element_types() -> list[tuple[str, str, int, tuple[int, int] | None]]: ...
+def holds(dtype: str, kind: str) -> bool: ...
 def register_type(name: str, type_id: Any, type_info: Any | None, /) -> int: ...

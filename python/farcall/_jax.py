@@ -202,10 +202,9 @@ class OpPrimitive:
     def _batch_spec(self, call: _farcall.Call, operands: Sequence[Any]) -> tuple[Any, ...]:
         """How the batch dimensions are split, in a mesh of explicit axes."""
         specs = {}
-        for operand, slot in zip(operands, call.operand_slots):
-            name, _, has_batch = self.native.operands[slot]
+        for operand, slot, has_batch in zip(operands, call.operand_slots, call.has_batch):
             if has_batch and any(spec := tuple(operand.sharding.spec[: call.batch_rank])):
-                specs.setdefault(spec, name)
+                specs.setdefault(spec, self.native.operands[slot][0])
         if len(specs) > 1:
             words = [f"those of {name} as {jax.sharding.PartitionSpec(*spec)}" for spec, name in specs.items()]
             raise ValueError(
@@ -261,14 +260,15 @@ class OpPrimitive:
         if self.native.batch_partitionable:
             is_partitioned = _Internal.is_partitioned(context)
             if num_batch_dims is None:
-                num_batch_dims, added = self._batch_dims(call) if is_partitioned else (call.batch_rank, 0)
+                num_batch_dims, added = call.batch_split if is_partitioned else (call.batch_rank, 0)
                 if added:
                     rule = functools.partial(self._widened, call, added)
                     params = {"attributes": attributes, "num_batch_dims": num_batch_dims}
                     return mlir.lower_fun(rule, multiple_results=True)(context, *operands, **params)
             extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(num_batch_dims)})
             if is_partitioned:
-                extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(self._sharding_rule(call, context.avals_in))
+                rule = self.native.batch_sharding_rule(self.types(context.avals_in), attributes)
+                extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(rule)
         if self.native.has_side_effect and _Internal.is_partitioned(context):
             raise NotImplementedError(
                 f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
@@ -292,55 +292,15 @@ class OpPrimitive:
             context.set_tokens_out(mlir.TokenSet({_Internal.side_effect: results.pop()}))
         return _Internal.sharded(context, results)
 
-    # ---- Partitioning ----------------------------------------------------------------------
-    #
-    # XLA's partitioner for such calls splits the first `num_batch_dims` dimensions of every operand that has as many,
-    # leaves operands with fewer whole, and gives up where a first operand has no others. An op's batch can have any
-    # number of dimensions, so it gets some of size 1 until this fits. How the batch is split is known to Shardy by a rule.
-
-    def _batch_dims(self, call: _farcall.Call) -> tuple[int, int]:
-        """How many dimensions count as batch, and how many of size 1 have to be added to have that."""
-        ranks = [(len(layout), self.native.operands[slot][2]) for slot, layout in zip(call.operand_slots, call.operand_layouts)]
-        whole = max((rank for rank, has_batch in ranks if not has_batch), default=-1)
-        count = max(call.batch_rank, whole + 1)
-        only_batch = (call.batch_rank, True) in ranks
-        return count, count - call.batch_rank + only_batch
-
     def _widened(self, call: _farcall.Call, added: int, *operands: Any, **params: Any) -> list[Any]:
-        """The same call with more batch dimensions."""
+        """The same call with more batch dimensions, as XLA's partitioner needs it (`call.batch_split`)."""
         at = call.batch_rank
         operands = [
-            x.reshape(*x.shape[:at], *[1] * added, *x.shape[at:]) if self.native.operands[slot][2] else x
-            for x, slot in zip(operands, call.operand_slots)
+            x.reshape(*x.shape[:at], *[1] * added, *x.shape[at:]) if has_batch else x
+            for x, has_batch in zip(operands, call.has_batch)
         ]
         results = self.primitive.bind(*operands, **params)
         return [x.reshape(dims) for x, (_, dims, _) in zip(results, call.results)]
-
-    def _sharding_rule(self, call: _farcall.Call, operands: Sequence[Any]) -> str:
-        """The batch dimensions are split together; every other dimension is whole."""
-        sizes: list[int] = []
-
-        def factor(size: int) -> str:
-            sizes.append(size)
-            letter = "ijklmnopqrstuvwxyz"
-            return letter[len(sizes) - 1] if len(sizes) <= len(letter) else f"z_{len(sizes) - len(letter)}"
-
-        shapes = [(x.shape, self.native.operands[slot][2]) for x, slot in zip(operands, call.operand_slots)]
-        shapes += [(dims, True) for _, dims, _ in call.results]
-        batch = [factor(size) for size in next(shape for shape, has in shapes if has)[: call.batch_rank]]
-        names = list(batch)
-
-        def tensor(shape: Sequence[int], has_batch: bool) -> str:
-            own = [factor(size) for size in shape[len(batch) * has_batch :]]
-            names.extend(own)
-            return f"[{', '.join([*batch * has_batch, *own])}]"
-
-        tensors = [tensor(*shape) for shape in shapes]
-        inputs, outputs = ", ".join(tensors[: len(operands)]), ", ".join(tensors[len(operands) :])
-        of_size = ", ".join(f"{name}={size}" for name, size in zip(names, sizes))
-        whole = ", ".join(names[len(batch) :])
-        need = f" need_replication={{{whole}}}" if whole else ""
-        return f"#sdy.op_sharding_rule<({inputs})->({outputs}) {{{of_size}}}{need}, custom>"
 
     # ---- vmap ------------------------------------------------------------------------------
 
@@ -375,21 +335,6 @@ class OpPrimitive:
         """The op of the same library that is a derivative of this one."""
         return primitive_of(self.op._library[target])
 
-    def check_differentiable(self, call: _farcall.Call, moving: Sequence[int]) -> None:
-        """Says what a derivative with respect to these operands lacks, if it lacks anything. To be asked where the
-        derivative is needed: that of a result that nobody looks at is zero."""
-        if self.native.vjp is None and self.native.jvp is None:
-            raise TypeError(
-                f"{self.name} has no gradient: add #[vjp(backward = …)] for jax.grad or #[jvp(tangent = …)] for jax.jvp "
-                f"to its declaration, or use jax.lax.stop_gradient on its operands or results"
-            )
-        for i in moving:
-            name, _, _ = self.native.operands[call.operand_slots[i]]
-            if name in self.native.non_differentiable:
-                raise TypeError(
-                    f"{self.name} is not differentiable in {name}, by declaration: use jax.lax.stop_gradient({name})"
-                )
-
     @property
     def linear(self) -> "_Linear":
         if self._linear is None:
@@ -399,49 +344,42 @@ class OpPrimitive:
     def _jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, attributes: _farcall.Attributes
     ) -> tuple[list[Any], list[Any]]:
-        call = self.infer(primals, attributes)
+        types = self.types(primals)
         moving = tuple(i for i, t in enumerate(tangents) if type(t) is not ad.Zero)
-        if not any(_is_inexact(dtype_of(name)) for name, _, _ in call.results):
+        linear = self.native.linear(types, attributes, moving)
+        if not linear.results:
             results = self(primals, attributes)
             return results, [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
-        forward = self.native.vjp[0] if self.native.vjp else None
-        if forward is None:
+        if linear.forward is None:
             results, residuals = self(primals, attributes), []
         else:
-            target = self.derivative(forward)
-            values = target(primals, target.native.select(attributes))
-            results, residuals = values[: len(call.results)], values[len(call.results) :]
+            target, own = linear.forward
+            values = self.derivative(target)(primals, own)
+            results, residuals = values[: linear.result_count], values[linear.result_count :]
         values = {"operand": primals, "result": results, "residual": residuals}
-        saved = self.linear.saved(call, len(residuals))
-        tangents_out = iter(
-            self.linear.primitive.bind(
-                *(values[kind][i] for kind, i in saved),
-                *(tangents[i] for i in moving),
-                attributes=attributes,
-                types=self.types(primals),
-                moving=moving,
-                residuals=len(residuals),
-                specs=tuple(jax.typeof(r).sharding.spec for r in results if _is_continuous(r)),
-            )
+        tangents_out = self.linear.primitive.bind(
+            *(values[kind][i] for kind, i in linear.saved),
+            *(tangents[i] for i in moving),
+            attributes=attributes,
+            types=types,
+            moving=moving,
+            specs=tuple(jax.typeof(results[i]).sharding.spec for i in linear.results),
         )
-        tangents = [
-            next(tangents_out) if _is_continuous(r) else ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results
-        ]
-        return results, tangents
+        known = dict(zip(linear.results, tangents_out))
+        return results, [known.get(i, ad.Zero(jax.typeof(r).to_tangent_aval())) for i, r in enumerate(results)]
 
 
 class _Linear:
     """The derivative of an op at a point, as a linear map from tangents of operands to tangents of results.
 
     Its operands are the values that the op's derivatives need, then the tangents that are not zero. Its parameters are
-    the op's attributes, the types of the op's operands, which of these have a tangent, how many residuals there are, and
-    how the results are split in a mesh of explicit axes.
+    the op's attributes, the types of the op's operands, which of these have a tangent, and how the results are split in a
+    mesh of explicit axes. What follows from all but the last is the engine's to say (`_farcall.Linear`).
     """
 
     def __init__(self, of: OpPrimitive) -> None:
         self.of = of
         self.name = of.name
-        self.native = of.native
         self.primitive = jax.extend.core.Primitive(f"{of.name}_linear")
         self.primitive.multiple_results = True
         self.primitive.def_impl(self._evaluate)
@@ -451,168 +389,79 @@ class _Linear:
         ad.primitive_transposes[self.primitive] = self._transpose
         batching.primitive_batchers[self.primitive] = self._batch
 
-    def saved(self, call: _farcall.Call, residuals: int) -> list[tuple[str, int]]:
-        """What the derivatives need, in the order of the linear primitive's operands."""
-        sources = list(self.native.jvp[1]) if self.native.jvp else []
-        sources += self.native.vjp[2] if self.native.vjp else []
-        operands = [("operand", i) for i, slot in enumerate(call.operand_slots) if ("operand", slot) in sources]
-        results = [("result", i) for i, slot in enumerate(call.result_slots) if ("result", slot) in sources]
-        return operands + results + [("residual", i) for i in range(residuals)]
+    def _native(
+        self, *, attributes: _farcall.Attributes, types: Types, moving: tuple[int, ...], **_: Any
+    ) -> _farcall.Linear:
+        return self.of.native.linear(types, attributes, moving)
 
-    def _abstract(
-        self, *values: Any, attributes: _farcall.Attributes, types: Types, specs: tuple[Any, ...], **_: Any
-    ) -> list[Any]:
-        call = self.native.infer(types, attributes)
-        results = [(dtype, dims) for name, dims, _ in call.results if _is_inexact(dtype := dtype_of(name))]
-        return [_Internal.aval(self.name, *result, values, spec) for result, spec in zip(results, specs)]
-
-    def _evaluate(
+    def _call(
         self,
-        *values: Any,
-        attributes: _farcall.Attributes,
-        types: Types,
-        moving: tuple[int, ...],
-        residuals: int,
-        specs: tuple[Any, ...],
+        call: tuple[str, _farcall.Attributes, list[tuple[str, Any]], list[int | None]],
+        values: Sequence[Any],
+        cotangents: Sequence[Any] = (),
     ) -> list[Any]:
+        """Calls a derivative op; the results in the order in which they are wanted, `None` for one that there is not."""
+        target, attributes, arguments, wanted = call
+        make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
+        operands = _Internal.in_one_mesh([make[kind](what) for kind, what in arguments])
+        results = self.of.derivative(target)(operands, attributes)
+        return [None if i is None else results[i] for i in wanted]
+
+    def _abstract(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
+        types = self._native(**params).result_types
+        return [
+            _Internal.aval(self.name, dtype_of(name), dims, values, spec) for (name, dims), spec in zip(types, specs)
+        ]
+
+    def _evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         """The tangents of the results, by the tangent target."""
-        call = self.native.infer(types, attributes)
-        self.of.check_differentiable(call, moving)
-        if self.native.jvp is None:
-            raise TypeError(
-                f"{self.name} has no forward derivative, which jax.jvp, jax.jacfwd and jax.linearize need: add "
-                f"#[jvp(tangent = …)] to its declaration, or use jax.grad, jax.vjp or jax.jacrev"
-            )
-        target, sources, tangents_of = self.native.jvp
-        saved = self.saved(call, residuals)
-        known = dict(zip(saved, values))
-        known |= {("tangent", i): t for i, t in zip(moving, values[len(saved) :])}
-        operands = []
-        for kind, slot in sources:
-            slots = call.result_slots if kind == "result" else call.operand_slots
-            for i in (i for i, own in enumerate(slots) if own == slot):
-                # Only tangents can be unknown: those that are zero.
-                operands.append(known[kind, i] if (kind, i) in known else _zeros(types[i]))
-        tangent = self.of.derivative(target)
-        own = tangent.native.select(attributes)
-        outputs = tangent(_Internal.in_one_mesh(operands), own)
-        by_slot = _by_slot(outputs, tangent.infer(operands, own).result_slots)
-        results = []
-        for (name, _, _), slot in zip(call.results, call.result_slots):
-            if _is_inexact(dtype_of(name)):
-                results.append(next(by_slot[tangents_of[slot]]))
+        results = self._call(self._native(**params).tangent(), values)
         return [_Internal.split_as(r, spec) for r, spec in zip(results, specs)]
 
-    def _transpose(
-        self,
-        cotangents: Sequence[Any],
-        *values: Any,
-        attributes: _farcall.Attributes,
-        types: Types,
-        moving: tuple[int, ...],
-        residuals: int,
-        specs: tuple[Any, ...],
-    ) -> list[Any]:
+    def _transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
         """The cotangents of the operands, by the backward target."""
-        call = self.native.infer(types, attributes)
-        saved = self.saved(call, residuals)
-        linear = values[len(saved) :]
-        if any(ad.is_undefined_primal(v) for v in values[: len(saved)]):
+        native = self._native(**params)
+        saved = len(native.saved)
+        if any(ad.is_undefined_primal(v) for v in values[:saved]):
             raise TypeError(f"{self.name} is not linear in its operands, and cannot be transposed with respect to them")
-        if all(type(c) is ad.Zero for c in cotangents):
-            return [None] * len(saved) + [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in linear]
-        self.of.check_differentiable(call, moving)
-        if self.native.vjp is None:
-            raise TypeError(
-                f"{self.name} has no reverse derivative, which jax.grad, jax.vjp and jax.jacrev need: add "
-                f"#[vjp(backward = …)] to its declaration, or use jax.jvp or jax.jacfwd"
-            )
-        _, target, sources, cotangents_of = self.native.vjp
-        known: dict[tuple[str, int], Any] = dict(zip(saved, values))
-        cotangents = iter(cotangents)
-        for i, ((name, dims, _), slot) in enumerate(zip(call.results, call.result_slots)):
-            if _is_inexact(dtype_of(name)):
-                cotangent = next(cotangents)
-                if ("cotangent", slot) not in sources and type(cotangent) is not ad.Zero:
-                    result = self.native.results[slot]
-                    raise TypeError(
-                        f"{self.name} is not differentiable in its result {result}: {target}, its backward op, does not "
-                        f"take d{result}"
-                    )
-                known["cotangent", i] = _zeros((name, dims)) if type(cotangent) is ad.Zero else cotangent
-        operands = []
-        for kind, slot in sources:
-            slots = {"operand": call.operand_slots, "residual": range(residuals)}.get(kind, call.result_slots)
-            operands += [known[kind, i] for i, own in enumerate(slots) if own == slot]
-        backward = self.of.derivative(target)
-        own = backward.native.select(attributes)
-        operands = _Internal.in_one_mesh(operands)
-        by_slot = _by_slot(backward(operands, own), backward.infer(operands, own).result_slots)
-        gradients: dict[int, Any] = {}
-        for i, slot in enumerate(call.operand_slots):
-            if cotangents_of[slot] is not None and (found := next(by_slot.get(cotangents_of[slot], iter(())), None)) is not None:
-                gradients[i] = found
-        return [None] * len(saved) + [
-            _Internal.split_as(gradients[i], v.aval.sharding.spec) if ad.is_undefined_primal(v) else None
-            for i, v in zip(moving, linear)
+        zero = [type(c) is ad.Zero for c in cotangents]
+        if all(zero):
+            return [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in values]
+        gradients = self._call(native.backward(zero), values, cotangents)
+        return [None] * saved + [
+            _Internal.split_as(gradient, v.aval.sharding.spec) if ad.is_undefined_primal(v) else None
+            for gradient, v in zip(gradients, values[saved:])
         ]
 
     def _jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
-        call = self.native.infer(params["types"], params["attributes"])
-        saved = len(self.saved(call, params["residuals"]))
+        native = self._native(**params)
+        saved = len(native.saved)
         if all(type(t) is ad.Zero for t in tangents[:saved]):
             # Linear in the tangents: the derivative is the same map.
             moved = [ad.instantiate_zeros(t) for t in tangents[saved:]]
             return self.primitive.bind(*primals, **params), self.primitive.bind(*primals[:saved], *moved, **params)
-        if self.native.jvp is None:
-            raise TypeError(
-                f"{self.name} has no second derivative: it would be that of its forward derivative, which it does not "
-                f"have (add #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
-            )
+        native.second()
         return jax.jvp(
             functools.partial(self._evaluate, **params), list(primals), [ad.instantiate_zeros(t) for t in tangents]
         )
 
     def _batch(
-        self,
-        values: Sequence[Any],
-        axes: Sequence[int | None],
-        *,
-        attributes: _farcall.Attributes,
-        types: Types,
-        moving: tuple[int, ...],
-        residuals: int,
-        specs: tuple[Any, ...],
+        self, values: Sequence[Any], axes: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], list[int | None]]:
-        """One larger call if the op and its forward op can be batched so, else a loop."""
-        call = self.native.infer(types, attributes)
-        saved = self.saved(call, residuals)
-        params = {"attributes": attributes, "moving": moving, "residuals": residuals}
-        sources = [*saved, *(("tangent", i) for i in moving)]
+        """One larger call, or a loop."""
         mapped = [axis is not None for axis in axes]
         [size] = {x.shape[axis] for x, axis, m in zip(values, axes, mapped) if m}
-
-        # Whatever has batch dimensions gets another one.
-        has_batch = [self.native.operands[slot][2] for slot in call.operand_slots]
-        flags = list(has_batch)
-        for (kind, i), m in zip(sources, mapped):
-            if m and kind in ("operand", "tangent"):
-                flags[i] = True
-        forward = self.native.vjp[0] if self.native.vjp else None
-        ops = [self, *([self.of.derivative(forward)] if forward else [])]
-        front = [(dtype, (size, *dims) if b else dims) for (dtype, dims), b in zip(types, flags)]
-        if all(op.native.batch_rule(front, flags, op.native.select(attributes))[0] == "native" for op in ops):
-            operands = [
-                _at(x, axis, 0, size) if kind in ("result", "residual") or has_batch[i] else x
-                for x, axis, (kind, i) in zip(values, axes, sources)
-            ]
-            larger = tuple((dtype, (size, *dims) if b else dims) for (dtype, dims), b in zip(types, has_batch))
-            specs = tuple(jax.sharding.PartitionSpec(None, *spec) for spec in specs)
-            results = self.primitive.bind(*operands, types=larger, specs=specs, **params)
+        larger = self._native(**params).batch(mapped, size)
+        if larger is None:
+            results = _loop(lambda *entry: self.primitive.bind(*entry, **params), values, axes)
         else:
-            results = _loop(lambda *entry: self.primitive.bind(*entry, types=types, specs=specs, **params), values, axes)
+            batched, types = larger
+            operands = [_at(x, axis, 0, size) if b else x for x, axis, b in zip(values, axes, batched)]
+            params["types"] = tuple((dtype, tuple(dims)) for dtype, dims in types)
+            params["specs"] = tuple(jax.sharding.PartitionSpec(None, *spec) for spec in params["specs"])
+            results = self.primitive.bind(*operands, **params)
         return results, [0] * len(results)
 
 
@@ -657,19 +506,6 @@ def _without(shape: Sequence[int], axis: int | None) -> tuple[int, ...]:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def _by_slot(values: Sequence[Any], slots: Sequence[int]) -> dict[int, Any]:
-    """Iterators over the values of each declared result."""
-    return {slot: iter([v for v, s in zip(values, slots) if s == slot]) for slot in slots}
-
-
 def _zeros(ty: tuple[str, Sequence[int]]) -> Any:
     name, dims = ty
     return jnp.zeros(tuple(dims), dtype_of(name))
-
-
-def _is_inexact(dtype: np.dtype) -> bool:
-    return jnp.issubdtype(dtype, jnp.inexact)
-
-
-def _is_continuous(value: Any) -> bool:
-    return _is_inexact(value.dtype)

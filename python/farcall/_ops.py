@@ -106,9 +106,7 @@ class Op:
     @property
     def derivatives(self) -> list[str]:
         """The ops of its library that are its derivatives."""
-        forward, backward = self._native.vjp[:2] if self._native.vjp else (None, None)
-        tangent = self._native.jvp[0] if self._native.jvp else None
-        return [name for name in (forward, backward, tangent) if name is not None]
+        return self._native.derivatives
 
     @property
     def platforms(self) -> list[str]:
@@ -133,12 +131,12 @@ class Op:
         variadic = bool(declared) and declared[-1][1] == "variadic"
         given = list(operands)
         if not variadic and len(given) > len(declared):
-            names = ", ".join(name for name, _, _ in declared)
+            names = ", ".join(name for name, _ in declared)
             hint = f"; attributes are given by name: {self._attributes[0]}=…" if self._attributes else ""
             raise TypeError(f"{self.__name__}: takes {_count(len(declared), 'operand')} ({names}), but is given {len(given)}{hint}")
         attributes = dict(named)
         if named:
-            for i, (name, arity, _) in enumerate(declared):
+            for i, (name, arity) in enumerate(declared):
                 if name in attributes and arity != "variadic":
                     value = attributes.pop(name)
                     if value is None:
@@ -147,7 +145,7 @@ class Op:
                         raise TypeError(f"{self.__name__}: {name} is given twice, by position and by name")
                     given.extend([None] * (i - len(given)))
                     given.append(value)
-        for (name, arity, _), value in zip(declared, given):
+        for (name, arity), value in zip(declared, given):
             if value is None and arity == "required":
                 raise TypeError(f"{self.__name__}: operand {name} is missing")
         if not variadic:
@@ -156,7 +154,7 @@ class Op:
         for i, value in enumerate(given):
             if value is None:
                 raise TypeError(f"{self.__name__}: {declared[min(i, len(declared) - 1)][0]} must be given if a later operand is")
-        missing = [name for name, arity, _ in declared[len(given) :] if arity == "required"]
+        missing = [name for name, arity in declared[len(given) :] if arity == "required"]
         if missing:
             are = "operand" if len(missing) == 1 else "operands"
             raise TypeError(f"{self.__name__}: {are} missing: {', '.join(missing)}")
@@ -226,7 +224,7 @@ class Op:
     def _signature(self) -> inspect.Signature:
         kinds = inspect.Parameter
         parameters = []
-        for name, arity, _ in self._operands:
+        for name, arity in self._operands:
             kind = kinds.VAR_POSITIONAL if arity == "variadic" else kinds.POSITIONAL_OR_KEYWORD
             default = None if arity == "optional" else kinds.empty
             parameters.append(inspect.Parameter(name, kind, default=default))
@@ -235,7 +233,7 @@ class Op:
         return inspect.Signature(parameters)
 
     def _name(self, index: int) -> str:
-        name, arity, _ = self._operands[min(index, len(self._operands) - 1)]
+        name, arity = self._operands[min(index, len(self._operands) - 1)]
         return f"{name}[{index - len(self._operands) + 1}]" if arity == "variadic" else name
 
     def __repr__(self) -> str:

@@ -162,81 +162,18 @@ struct Strict {
 
 impl Entry {
     fn implementation(&self, function: &Function, instances: &Instances) -> TokenStream {
-        let Entry { name: text, stage, traits, state, strict } = self;
+        let Entry { name: text, stage, traits, strict, .. } = self;
         let name = &function.name;
-        let params = &function.params;
-        let slots: Vec<_> = (0..params.len()).map(|i| format_ident!("__slot{i}")).collect();
-        let call = |what: &str, i: usize, arguments: TokenStream| {
-            let (ty, what) = (&params[i].ty, format_ident!("{what}"));
-            quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
-        };
-
-        let empty = (0..params.len()).map(|i| {
-            let (slot, empty) = (&slots[i], call("slot", i, quote!()));
-            quote! { let mut #slot = #empty; }
-        });
-        let positional = (0..params.len()).map(|i| {
-            let (slot, name) = (&slots[i], &params[i].name);
-            let read = call("positional", i, quote!(__decoder, #name, &mut #slot));
-            quote! { #read?; }
-        });
-        // Attributes arrive sorted by name, bytewise.
-        let mut by_name: Vec<_> = (0..params.len()).collect();
-        by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
-        let named = by_name.into_iter().map(|i| {
-            let (slot, name) = (&slots[i], &params[i].name);
-            let read = call("named", i, quote!(__decoder, #name, &mut #slot));
-            quote! { #read?; }
-        });
-        let memory = slots.iter().enumerate().map(|(i, slot)| call("memory", i, quote!(&#slot)));
-        let may_overlap = self.may_overlap(function, &slots);
-        let arguments = slots.iter().enumerate().map(|(i, slot)| call("take", i, quote!(&mut #slot)));
-
         let counts = strict.counts;
-        let finish =
-            strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
-        let (state_type, returned) = match state {
-            Some(state) => (
-                quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
-                quote! { __ffi::__private::set_state(__decoder, __ffi::abi::Stage::#stage, __returned) },
-            ),
-            None => (
-                quote! { ::std::option::Option::None },
-                quote! { __ffi::__private::returned(__decoder, __returned) },
-            ),
+        let state_type = match &self.state {
+            Some(state) => quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
+            None => quote! { ::std::option::Option::None },
         };
-        let expected = match state {
-            Some(state) => quote! { __ffi::Result<#state> },
-            None => quote! { __ffi::Result<()> },
-        };
-        let check = quote_spanned! { function.output_span()=> let __returned: #expected = __returned; };
-        let type_params = function.type_params();
-        let arguments_of_types = instances.is_generic().then(|| quote! { ::<#(#type_params),*> });
-        let run = quote! {
-            #(#empty)*
-            #(#positional)*
-            #(#named)*
-            #finish
-            if (#may_overlap) < 0 {
-                __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
-            }
-            let __returned = #name #arguments_of_types(#(#arguments),*);
-            #check
-            #returned
-        };
+        let body = self.body(function, instances);
         let (instance, run) = if instances.is_generic() {
-            let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
-            let instance = quote! {
-                #[inline(always)]
-                fn __instance #generics(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed
-                #where_clause
-                {
-                    #run
-                }
-            };
-            (Some(instance), instances.choose(&quote!(__instance)))
+            (Some(instance(function, &body)), instances.choose(&quote!(__instance)))
         } else {
-            (None, run)
+            (None, body)
         };
         quote! {
             #instance
@@ -258,21 +195,125 @@ impl Entry {
             }
         }
     }
+
+    /// From the frame to the function and back.
+    fn body(&self, function: &Function, instances: &Instances) -> TokenStream {
+        let name = &function.name;
+        let slots = Slots::new(function);
+        let decode = slots.decode();
+        let finish =
+            self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
+        let (may_overlap, memory, arguments) = (slots.may_overlap(), slots.memory(), slots.arguments());
+        let (expected, returned) = self.returned();
+        let check = quote_spanned! { function.output_span()=> let __returned: #expected = __returned; };
+        let type_params = function.type_params();
+        let arguments_of_types = instances.is_generic().then(|| quote! { ::<#(#type_params),*> });
+        quote! {
+            #decode
+            #finish
+            if (#may_overlap) < 0 {
+                __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
+            }
+            let __returned = #name #arguments_of_types(#(#arguments),*);
+            #check
+            #returned
+        }
+    }
+
+    /// The type that the function returns, and what becomes of the value.
+    fn returned(&self) -> (TokenStream, TokenStream) {
+        let stage = &self.stage;
+        match &self.state {
+            Some(state) => (
+                quote! { __ffi::Result<#state> },
+                quote! { __ffi::__private::set_state(__decoder, __ffi::abi::Stage::#stage, __returned) },
+            ),
+            None => {
+                (quote! { __ffi::Result<()> }, quote! { __ffi::__private::returned(__decoder, __returned) })
+            }
+        }
+    }
 }
 
-impl Entry {
+/// The function that serves one instance of a generic handler.
+fn instance(function: &Function, body: &TokenStream) -> TokenStream {
+    let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
+    quote! {
+        #[inline(always)]
+        fn __instance #generics(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed
+        #where_clause
+        {
+            #body
+        }
+    }
+}
+
+/// Where the parameters are kept between the frame and the call: a variable each.
+struct Slots<'a> {
+    function: &'a Function,
+    variables: Vec<Ident>,
+}
+
+impl Slots<'_> {
+    fn new(function: &Function) -> Slots<'_> {
+        let variables = (0..function.params.len()).map(|i| format_ident!("__slot{i}")).collect();
+        Slots { function, variables }
+    }
+
+    /// A call of a private function of the SDK for the type of parameter `i`.
+    fn call(&self, what: &str, i: usize, arguments: &TokenStream) -> TokenStream {
+        let (ty, what) = (&self.function.params[i].ty, format_ident!("{what}"));
+        quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
+    }
+
+    /// Reads the parameters out of the frame: by position, then attributes by name.
+    fn decode(&self) -> TokenStream {
+        let params = &self.function.params;
+        let empty = self.variables.iter().enumerate().map(|(i, slot)| {
+            let empty = self.call("slot", i, &quote!());
+            quote! { let mut #slot = #empty; }
+        });
+        let read = |how: &str, i: usize| {
+            let (slot, name) = (&self.variables[i], &params[i].name);
+            let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot));
+            quote! { #read?; }
+        };
+        let positional = (0..params.len()).map(|i| read("positional", i));
+        // Attributes arrive sorted by name, bytewise.
+        let mut by_name: Vec<_> = (0..params.len()).collect();
+        by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
+        let named = by_name.into_iter().map(|i| read("named", i));
+        quote! {
+            #(#empty)*
+            #(#positional)*
+            #(#named)*
+        }
+    }
+
+    /// The memory of each parameter.
+    fn memory(&self) -> Vec<TokenStream> {
+        let slots = self.variables.iter().enumerate();
+        slots.map(|(i, slot)| self.call("memory", i, &quote!(&#slot))).collect()
+    }
+
+    /// The arguments of the function.
+    fn arguments(&self) -> Vec<TokenStream> {
+        let slots = self.variables.iter().enumerate();
+        slots.map(|(i, slot)| self.call("take", i, &quote!(&mut #slot))).collect()
+    }
+
     /// A number that is negative if any two parameters might share memory: from a fast test of each pair,
     /// or always, where there are so many pairs that the loop over them is the better code.
-    fn may_overlap(&self, function: &Function, slots: &[Ident]) -> TokenStream {
+    fn may_overlap(&self) -> TokenStream {
         const MOST: usize = 16;
-        let types: Vec<_> = function.params.iter().map(|param| &param.ty).collect();
+        let types: Vec<_> = self.function.params.iter().map(|param| &param.ty).collect();
         if types.len() > MOST {
             return quote! { -1 };
         }
         let itself = types.iter().map(|ty| quote! { __ffi::__private::may_overlap_itself::<#ty>() });
         let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
         let pairs = pairs.map(|(i, j)| {
-            let (p, q, p_slot, q_slot) = (types[i], types[j], &slots[i], &slots[j]);
+            let (p, q, p_slot, q_slot) = (types[i], types[j], &self.variables[i], &self.variables[j]);
             // With this span, a type that is no parameter is reported once.
             quote_spanned! { q.span()=> __ffi::__private::may_overlap::<#p, #q>(&#p_slot, &#q_slot) }
         });

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use farcall_ir::{DType, Literal, TensorType};
+use farcall_sig::signature::NumberKind;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -50,13 +51,35 @@ impl Elements {
     }
 }
 
+/// The element types: name, what their numbers are, bytes of an element, and the least and the greatest integer.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a list that Python unpacks at once")]
+pub(crate) fn element_types() -> Vec<(&'static str, &'static str, usize, Option<(i128, i128)>)> {
+    let described =
+        |dtype: DType| (dtype.name(), NumberKind::of(dtype).name(), dtype.size(), dtype.integer_range());
+    DType::ALL.into_iter().map(described).collect()
+}
+
+/// True if an array of this element type can hold numbers of this kind.
+#[pyfunction]
+pub(crate) fn holds(dtype: &str, kind: &str) -> PyResult<bool> {
+    let kind = NumberKind::from_name(kind)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no kind of numbers `{kind}`")))?;
+    Ok(kind.is_held_by(element_type(dtype)?))
+}
+
+/// The element type of this name.
+pub(crate) fn element_type(name: &str) -> PyResult<DType> {
+    let unknown = || PyTypeError::new_err(format!("there is no element type `{name}`"));
+    DType::from_name(name).ok_or_else(unknown)
+}
+
 /// A tensor of the elements in a Python buffer of bytes.
 ///
 /// # Errors
 /// If there is no such element type, or the buffer has another size.
 pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -> PyResult<Literal> {
-    let dtype = DType::from_name(dtype)
-        .ok_or_else(|| PyTypeError::new_err(format!("there is no element type `{dtype}`")))?;
+    let dtype = element_type(dtype)?;
     let py = bytes.py();
     let bytes = PyBuffer::<u8>::get(bytes)?;
     let ty = TensorType::new(dtype, dims);

@@ -42,9 +42,10 @@ pub(crate) fn panics(words: String) -> PyResult<()> {
 /// The exception for an error of this code, with these words.
 pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
     match code {
-        ErrorCode::ArgumentCount | ErrorCode::ElementType | ErrorCode::Attribute => {
-            PyTypeError::new_err(message)
-        }
+        ErrorCode::ArgumentCount
+        | ErrorCode::ElementType
+        | ErrorCode::Attribute
+        | ErrorCode::NotDifferentiable => PyTypeError::new_err(message),
         ErrorCode::InvalidProgram
         | ErrorCode::Shape
         | ErrorCode::Device

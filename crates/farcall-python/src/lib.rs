@@ -11,6 +11,8 @@
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs.
 //! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
+//! - `linear`: the derivative of a call, for JAX.
+//! - `attributes`: attributes out of Python and into it.
 //! - `elements`: the elements of a tensor as a Python buffer.
 //! - `run`: runs that Ctrl-C ends.
 //! - `error`: which exception an error becomes, and a panic of ours.
@@ -18,9 +20,11 @@
 //! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
 //! engine compiles, runs or opens a library; it is held while elements are copied in.
 
+mod attributes;
 mod elements;
 mod error;
 mod executable;
+mod linear;
 mod op;
 mod registry;
 mod run;
@@ -31,14 +35,18 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _farcall {
     #[pymodule_export]
-    use crate::elements::Elements;
+    use crate::attributes::Attributes;
+    #[pymodule_export]
+    use crate::elements::{Elements, element_types, holds};
     #[cfg(debug_assertions)]
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
     use crate::executable::{Executable, compile};
     #[pymodule_export]
-    use crate::op::{Attributes, Call, Op};
+    use crate::linear::Linear;
+    #[pymodule_export]
+    use crate::op::{Call, Op};
     #[pymodule_export]
     use crate::registry::{Registry, Target, register_type};
 

@@ -3,7 +3,6 @@
 //! All that is decided about an op is decided by the engine's crates; this file puts it into Python's
 //! words. A call is described by the element type and shape of each operand, and by [`Attributes`].
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use farcall::CompileOptions;
@@ -11,37 +10,24 @@ use farcall::registry::{self, Declaration, Handler};
 use farcall_ffi::abi::Stage;
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
-    Arity, BatchSummary, Batching, GivenType, Inference, JvpSource, Mismatch, NumberKind, OperandType,
-    VjpSource,
+    Arity, BatchSplit, BatchSummary, Batching, GivenType, Inference, Mismatch, NumberKind, OperandType,
 };
-use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
+use farcall_sig::{Attrs, DType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
+use crate::attributes::{Attributes, from_python, to_python};
+use crate::elements::element_type;
 use crate::error::{exception, guarded};
 use crate::executable::Executable;
+use crate::linear::Linear;
 use crate::registry::Registry;
 
 /// An op: a target with a signature.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Op {
     target: Arc<registry::Target>,
-}
-
-/// The constants of a call, of exactly the declared types, with defaults filled in.
-#[pyclass(frozen, eq, hash, module = "farcall._farcall")]
-#[derive(PartialEq)]
-pub(crate) struct Attributes {
-    inner: Attrs,
-    /// As StableHLO writes it; tells values apart that differ in their bits.
-    text: String,
-}
-
-impl Hash for Attributes {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
-    }
 }
 
 /// Element type, dimensions, and dimensions from the fastest in memory to the slowest.
@@ -62,8 +48,13 @@ pub(crate) struct Call {
     results: Vec<Tensor>,
     /// Pairs of a result and the operand whose memory it is in.
     aliases: Vec<(usize, usize)>,
+    /// For each operand, whether it has batch dimensions.
+    has_batch: Vec<bool>,
     /// Number of leading batch dimensions.
     batch_rank: usize,
+    /// How many dimensions XLA's partitioner is to take for batch, and how many of size 1 have to be added to all
+    /// tensors with batch dimensions to have that.
+    batch_split: (usize, usize),
 }
 
 impl Op {
@@ -130,17 +121,16 @@ impl Op {
         self.target.origin().to_string()
     }
 
-    /// Name of each declared operand, whether it is `required`, `optional` or `variadic`, and whether it has batch
-    /// dimensions.
+    /// Name of each declared operand, and whether it is `required`, `optional` or `variadic`.
     #[getter]
-    fn operands(&self) -> PyResult<Vec<(&str, &'static str, bool)>> {
+    fn operands(&self) -> PyResult<Vec<(&str, &'static str)>> {
         let arity = |arity| match arity {
             Arity::Required => "required",
             Arity::Optional => "optional",
             Arity::Variadic => "variadic",
         };
         let operands = self.declared()?.operands().iter();
-        Ok(operands.map(|o| (o.name.text.as_str(), arity(o.arity), o.shape.batch.is_some())).collect())
+        Ok(operands.map(|o| (o.name.text.as_str(), arity(o.arity))).collect())
     }
 
     /// Names of the declared results.
@@ -179,7 +169,7 @@ impl Op {
     ) -> PyResult<Vec<(Vec<usize>, Vec<Vec<&'static str>>)>> {
         let given = given.iter().map(|word| match NumberKind::from_name(word) {
             Some(kind) => Ok(GivenType::Number(kind)),
-            None => Ok(GivenType::Typed(known(word)?)),
+            None => Ok(GivenType::Typed(element_type(word)?)),
         });
         let given = given.collect::<PyResult<Vec<_>>>()?;
         let groups = self.declared()?.number_types(&given, wide).map_err(|e| self.mismatch(&e))?;
@@ -205,22 +195,13 @@ impl Op {
         Ok(Attributes::new(attrs))
     }
 
-    /// The attributes that this op has too: a derivative is called with those of its op.
-    fn select(&self, attrs: &Attributes) -> PyResult<Attributes> {
-        let own = self.declared()?.attrs().iter();
-        let own = own.filter_map(|a| {
-            let name = a.name.text.as_str();
-            Some((name, attrs.inner.get(name)?.clone()))
-        });
-        Ok(Attributes::new(own.collect()))
-    }
-
     /// What a call gives.
     fn infer(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<Call> {
         let operands = Operands::new(operands)?;
         guarded(|| {
-            let inference = self.declaration()?.infer(&operands.types(), &attrs.inner);
-            Ok(Call::from(inference.map_err(|e| self.mismatch(&e))?))
+            let declaration = self.declaration()?;
+            let inference = declaration.infer(&operands.types(), &attrs.inner);
+            Ok(Call::new(inference.map_err(|e| self.mismatch(&e))?, &declaration.signature))
         })
     }
 
@@ -249,44 +230,31 @@ impl Op {
         }
     }
 
-    /// Names of the operands that have no derivatives by declaration.
+    /// The ops of its library that are its derivatives: forward, backward and tangent op, as far as it has them.
     #[getter]
-    fn non_differentiable(&self) -> PyResult<Vec<String>> {
-        Ok(self.declaration()?.non_differentiable.clone())
+    fn derivatives(&self) -> PyResult<Vec<&str>> {
+        Ok(self.declaration()?.derivatives())
     }
 
-    /// The reverse derivative: forward target or `None`, backward target, what each of its operands is
-    /// (`"operand"`, `"result"`, `"residual"` or `"cotangent"`, and which), and for each operand of the op
-    /// the result that is its cotangent.
-    #[getter]
-    #[expect(clippy::type_complexity, reason = "a tuple that Python unpacks at once")]
-    fn vjp(&self) -> PyResult<Option<(Option<&str>, &str, Vec<(&'static str, usize)>, Vec<Option<usize>>)>> {
-        let source = |source: &VjpSource| match *source {
-            VjpSource::Operand(i) => ("operand", i),
-            VjpSource::Result(i) => ("result", i),
-            VjpSource::Residual(i) => ("residual", i),
-            VjpSource::Cotangent(i) => ("cotangent", i),
-        };
-        Ok(self.declaration()?.vjp.as_ref().map(|vjp| {
-            let operands = vjp.rule.operands.iter().map(source).collect();
-            (vjp.forward.as_deref(), vjp.backward.as_str(), operands, vjp.rule.cotangents.clone())
-        }))
+    /// The derivative of a call with respect to some of its operands.
+    fn linear(
+        &self,
+        operands: Vec<(String, Vec<i64>)>,
+        attrs: &Attributes,
+        moving: Vec<usize>,
+    ) -> PyResult<Linear> {
+        let operands = Operands::new(operands)?;
+        guarded(|| Linear::new(&self.target, operands, attrs, moving))
     }
 
-    /// The forward derivative: tangent target, what each of its operands is (`"operand"`, `"result"` or
-    /// `"tangent"`, and which), and for each result of the op the result that is its tangent.
-    #[getter]
-    #[expect(clippy::type_complexity, reason = "a tuple that Python unpacks at once")]
-    fn jvp(&self) -> PyResult<Option<(&str, Vec<(&'static str, usize)>, Vec<Option<usize>>)>> {
-        let source = |source: &JvpSource| match *source {
-            JvpSource::Operand(i) => ("operand", i),
-            JvpSource::Result(i) => ("result", i),
-            JvpSource::Tangent(i) => ("tangent", i),
-        };
-        Ok(self.declaration()?.jvp.as_ref().map(|jvp| {
-            let operands = jvp.rule.operands.iter().map(source).collect();
-            (jvp.tangent.as_str(), operands, jvp.rule.tangents.clone())
-        }))
+    /// The sharding rule of a call that is split along its batch dimensions alone, as MLIR writes it.
+    fn batch_sharding_rule(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<String> {
+        let operands = Operands::new(operands)?;
+        guarded(|| {
+            let (types, declaration) = (operands.types(), self.declaration()?);
+            let call = declaration.infer(&types, &attrs.inner).map_err(|e| self.mismatch(&e))?;
+            Ok(declaration.signature.batch_sharding_rule(&types, &call))
+        })
     }
 
     /// True if calls are never dropped or repeated.
@@ -332,7 +300,8 @@ impl Op {
         attrs: &Attributes,
         registry: &Bound<'_, Registry>,
     ) -> PyResult<Executable> {
-        let types = operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(known(&dtype)?, dims)));
+        let types =
+            operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(element_type(&dtype)?, dims)));
         let types = types.collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
             let module = farcall::op_program(&self.target, &types, &attrs.inner)
@@ -346,33 +315,14 @@ impl Op {
     }
 }
 
-#[pymethods]
-impl Attributes {
-    /// A dictionary attribute of StableHLO.
-    #[getter]
-    fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Short: `{eps=1e-5}`, as a jaxpr shows it.
-    fn __repr__(&self) -> String {
-        let entries: Vec<String> = self.inner.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        format!("{{{}}}", entries.join(", "))
-    }
-}
-
-impl Attributes {
-    fn new(inner: Attrs) -> Attributes {
-        let entries: Vec<String> =
-            inner.iter().map(|(name, value)| format!("{name} = {}", farcall::attribute(value))).collect();
-        Attributes { inner, text: format!("{{{}}}", entries.join(", ")) }
-    }
-}
-
-impl From<Inference> for Call {
-    fn from(inference: Inference) -> Call {
+impl Call {
+    fn new(inference: Inference, signature: &Signature) -> Call {
+        let BatchSplit { dims, added } = signature.batch_split(&inference);
+        let has_batch = |slot: &usize| signature.operands()[*slot].shape.batch.is_some();
         let results = inference.results;
         Call {
+            has_batch: inference.operands.iter().map(has_batch).collect(),
+            batch_split: (dims, added),
             operand_slots: inference.operands,
             operand_layouts: inference.operand_layouts,
             result_slots: results.iter().map(|r| r.decl).collect(),
@@ -384,104 +334,15 @@ impl From<Inference> for Call {
 }
 
 /// The operands of a call: element types and dimensions.
-struct Operands(Vec<(DType, Vec<i64>)>);
+pub(crate) struct Operands(pub(crate) Vec<(DType, Vec<i64>)>);
 
 impl Operands {
-    fn new(operands: Vec<(String, Vec<i64>)>) -> PyResult<Operands> {
-        let operands = operands.into_iter().map(|(dtype, dims)| Ok((known(&dtype)?, dims)));
+    pub(crate) fn new(operands: Vec<(String, Vec<i64>)>) -> PyResult<Operands> {
+        let operands = operands.into_iter().map(|(dtype, dims)| Ok((element_type(&dtype)?, dims)));
         Ok(Operands(operands.collect::<PyResult<_>>()?))
     }
 
     fn types(&self) -> Vec<OperandType<'_>> {
         self.0.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect()
     }
-}
-
-fn known(dtype: &str) -> PyResult<DType> {
-    let unknown = || PyTypeError::new_err(format!("there is no element type `{dtype}`"));
-    DType::from_name(dtype).ok_or_else(unknown)
-}
-
-/// A Python value as an attribute: numbers, texts, sequences of numbers, dictionaries.
-fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
-    let ty = || value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    let scalar = |value: &Bound<'_, PyAny>| -> Option<AttrValue> {
-        if let Ok(flag) = value.extract::<bool>() {
-            return Some(AttrValue::Bool(flag));
-        }
-        // What rounds itself is no integer; what only counts itself is one.
-        if value.hasattr("__index__").unwrap_or(false)
-            && !value.is_instance_of::<PyFloat>()
-            && let Ok(number) = value.extract::<i128>()
-        {
-            return Some(AttrValue::Int(number, ScalarType::I64));
-        }
-        value.extract::<f64>().ok().map(|number| AttrValue::Float(number, ScalarType::F64))
-    };
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(AttrValue::Str(text.to_str()?.to_owned()));
-    }
-    if let Ok(entries) = value.cast::<PyMapping>() {
-        let mut dict = Vec::new();
-        for entry in entries.items()?.iter() {
-            let (name, value): (String, Bound<'_, PyAny>) = entry.extract()?;
-            dict.push((name, from_python(&value)?));
-        }
-        return Ok(AttrValue::Dict(dict));
-    }
-    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
-        let too_large =
-            || PyTypeError::new_err(format!("is {value}, which is out of range for every attribute"));
-        return scalar(value).ok_or_else(too_large);
-    }
-    let no_scalar = value.hasattr("shape")? && value.getattr("shape")?.len()? > 0;
-    if !no_scalar && let Some(number) = scalar(value) {
-        return Ok(number);
-    }
-    let wrong = || {
-        let what = match value.hasattr("aval").unwrap_or(false)
-            && !value.hasattr("addressable_shards").unwrap_or(false)
-        {
-            true => "is traced, but must be known when the program is (jax.jit: static_argnames)",
-            false => "is neither a number, a text, a list of numbers nor a dictionary",
-        };
-        PyTypeError::new_err(format!("{what}; it is a {}", ty()))
-    };
-    let items = value.try_iter().map_err(|_| wrong())?;
-    let items = items.map(|item| scalar(&item?).ok_or_else(wrong)).collect::<PyResult<Vec<_>>>()?;
-    Ok(AttrValue::Array(common_type(&items), items))
-}
-
-/// The type of an array of these; what they are converted to is the signature's business.
-fn common_type(items: &[AttrValue]) -> ScalarType {
-    match items.first() {
-        Some(AttrValue::Bool(_)) => ScalarType::Bool,
-        _ if items.iter().any(|i| matches!(i, AttrValue::Float(..))) => ScalarType::F64,
-        _ => ScalarType::I64,
-    }
-}
-
-/// An attribute as a Python value.
-fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match value {
-        AttrValue::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
-        AttrValue::Int(v, _) => v.into_pyobject(py)?.into_any(),
-        // As it was written: 1e-6, not the digits of the nearest f32.
-        AttrValue::Float(v, ScalarType::F32) => {
-            PyFloat::new(py, (*v as f32).to_string().parse().unwrap_or(*v)).into_any()
-        }
-        AttrValue::Float(v, _) => PyFloat::new(py, *v).into_any(),
-        AttrValue::Str(v) => PyString::new(py, v).into_any(),
-        AttrValue::Array(_, items) => {
-            let items = items.iter().map(|v| to_python(py, v)).collect::<PyResult<Vec<_>>>()?;
-            PyTuple::new(py, items)?.into_any()
-        }
-        AttrValue::Dict(entries) => {
-            let dict = PyDict::new(py);
-            for (name, value) in entries {
-                dict.set_item(name, to_python(py, value)?)?;
-            }
-            dict.into_any()
-        }
-    })
 }

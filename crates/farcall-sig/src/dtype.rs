@@ -213,6 +213,16 @@ impl DType {
         (self.bits() as usize).div_ceil(8)
     }
 
+    /// The least and the greatest number of an integer type.
+    pub const fn integer_range(self) -> Option<(i128, i128)> {
+        let bits = self.bits();
+        match self.class() {
+            DTypeClass::Signed => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
+            DTypeClass::Unsigned => Some((0, (1 << bits) - 1)),
+            DTypeClass::Bool | DTypeClass::Float | DTypeClass::Complex => None,
+        }
+    }
+
     /// True for `pred`.
     pub const fn is_bool(self) -> bool {
         matches!(self.class(), DTypeClass::Bool)

@@ -23,6 +23,8 @@ pub enum ErrorCode {
     NoSignature,
     /// A device that is not there, or an argument on another device than the program's.
     Device,
+    /// An op without the derivative that is needed.
+    NotDifferentiable,
     /// There is not enough memory.
     OutOfMemory,
     /// A custom call failed, with this code of the handler's.
@@ -80,6 +82,7 @@ impl ErrorCode {
             ErrorCode::Device | ErrorCode::NoSignature | ErrorCode::UnreadableFile | ErrorCode::Link => {
                 Status::FailedPrecondition
             }
+            ErrorCode::NotDifferentiable => Status::Unimplemented,
             ErrorCode::OutOfMemory | ErrorCode::TooManyIterations => Status::ResourceExhausted,
             ErrorCode::Interrupted => Status::Cancelled,
             ErrorCode::Operation | ErrorCode::InvalidPlan => Status::Internal,

@@ -9,6 +9,7 @@
 //! - [`Executable`]: a compiled program, what most users hold.
 //! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and gives.
 //! - [`op_program`]: the program of one call of an op, for running ops on arrays.
+//! - [`Linear`]: the derivative of such a call, and how derivative ops are called.
 //! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
 //! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
 //! - `kernels`: the loops that compute operations, in one table, which all three ask.
@@ -28,6 +29,7 @@ mod float_control;
 mod host;
 mod interrupt;
 mod kernels;
+mod linear;
 mod op_program;
 pub mod plan;
 mod platform;
@@ -41,6 +43,7 @@ pub use executable::{CompileError, CompileOptions, CompileStats, Executable, ref
 pub use farcall_ir as ir;
 pub use farcall_ir::{iterations, memory};
 pub use interrupt::Interrupt;
+pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch, OpCall, Saved};
 pub use op_program::{OpError, op_program};
 pub use plan::Plan;
 pub use registry::Registry;

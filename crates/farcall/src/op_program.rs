@@ -14,6 +14,7 @@ use farcall_sig::{Attrs, Signature};
 
 use crate::ErrorCode;
 use crate::attributes;
+use crate::linear::DerivativeError;
 use crate::registry::{Declaration, Target};
 
 /// Why an op cannot be called on these operands with these attributes.
@@ -33,6 +34,14 @@ pub enum OpError {
         /// What does not fit: its kind, its place, and the message without the op's name.
         mismatch: Mismatch,
     },
+    /// The op has no such derivative.
+    #[error("{op} {what}")]
+    Derivative {
+        /// The op's name.
+        op: String,
+        /// What it lacks.
+        what: DerivativeError,
+    },
 }
 
 impl OpError {
@@ -41,6 +50,7 @@ impl OpError {
         match self {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
             OpError::Mismatch { mismatch, .. } => mismatch.kind.into(),
+            OpError::Derivative { what, .. } => what.code(),
         }
     }
 }

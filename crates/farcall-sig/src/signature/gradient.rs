@@ -129,78 +129,92 @@ impl Vjp {
         };
         let mut matcher = Matcher::new(Part::Backward, op, backward);
         matcher.attrs()?;
-        let mut operands = Vec::new();
-        for operand in &backward.operands {
-            let name = operand.name.text.as_str();
-            let source = if let Some(i) = find(&op.operands, |o| &o.name, name) {
-                matcher.same(Tensor::from(&op.operands[i]), operand.into())?;
-                VjpSource::Operand(i)
-            } else if let Some(i) = find(&op.results, |r| &r.name, name) {
-                matcher.same(Tensor::from(&op.results[i]), operand.into())?;
-                VjpSource::Result(i)
-            } else if let Some(i) = find(residuals, |r| &r.name, name) {
-                matcher.same_in(forward.unwrap_or(op), Tensor::from(&residuals[i]), operand.into())?;
-                VjpSource::Residual(i)
-            } else if let Some(i) = find(&op.results, |r| &r.name, derivative_of(name)) {
-                if !is_differentiable(op, &op.results[i].element) {
-                    return matcher.wrong(
-                        &operand.name,
-                        format!(
-                            "the result `{}` has no cotangent, since its type is not real or complex",
-                            op.results[i].name
-                        ),
-                    );
-                }
-                matcher.same(Tensor::from(&op.results[i]), operand.into())?;
-                VjpSource::Cotangent(i)
-            } else {
-                let results = op.results.iter().map(|r| format!("d{}", r.name));
-                let plain = op
-                    .operands
-                    .iter()
-                    .map(|o| &o.name)
-                    .chain(op.results.iter().chain(residuals).map(|r| &r.name));
-                let known: Vec<String> = results.chain(plain.map(|n| n.text.clone())).collect();
-                return matcher.unknown(
-                    &operand.name,
-                    "an operand, a result, a residual, or `d` and a result of the op",
-                    &known,
-                );
-            };
-            operands.push(source);
-        }
-        let mut cotangents = vec![None; op.operands.len()];
-        for (k, result) in backward.results.iter().enumerate() {
-            let Some(i) = find(&op.operands, |o| &o.name, derivative_of(&result.name.text)) else {
-                let known: Vec<String> = op.operands.iter().map(|o| format!("d{}", o.name)).collect();
-                return matcher.unknown(&result.name, "`d` and an operand of the op", &known);
-            };
-            let operand = &op.operands[i];
-            constants.expect_derivative(&matcher, operand, &result.name)?;
-            matcher.same(operand.into(), result.into())?;
-            let is_sum = matches!(backward.dim_use("*"), DimUse::Reduce(Reducer::Sum) | DimUse::Whole);
-            let is_batched = backward.operands.iter().any(|o| o.shape.batch.is_some());
-            if result.shape.batch.is_none() && is_batched && !is_sum {
-                return matcher.wrong(
-                    &result.name,
-                    format!(
-                        "the cotangent `{}` is shared by the batch, and must be its sum: `*: sum`",
-                        result.name
-                    ),
-                );
-            }
-            cotangents[i] = Some(k);
-        }
-        if let Some(i) =
-            (0..cotangents.len()).find(|i| cotangents[*i].is_none() && !constants.has_none(op, *i))
-        {
-            return matcher.missing(format!(
-                "the backward op gives no cotangent for `{0}`: add a result `d{0}`, or declare `{0}` as not differentiable",
-                op.operands[i].name
-            ));
-        }
+        let source = |operand| operand_source(&mut matcher, op, forward, residuals, operand);
+        let operands = backward.operands.iter().map(source).collect::<Result<_>>()?;
+        let cotangents = cotangents(&mut matcher, op, backward, &constants)?;
         Ok(Vjp { residuals: residuals.len(), operands, cotangents })
     }
+}
+
+/// What an operand of the backward op is.
+fn operand_source(
+    matcher: &mut Matcher<'_>,
+    op: &Signature,
+    forward: Option<&Signature>,
+    residuals: &[ResultDecl],
+    operand: &super::Operand,
+) -> Result<VjpSource> {
+    let name = operand.name.text.as_str();
+    if let Some(i) = find(&op.operands, |o| &o.name, name) {
+        matcher.same(Tensor::from(&op.operands[i]), operand.into())?;
+        Ok(VjpSource::Operand(i))
+    } else if let Some(i) = find(&op.results, |r| &r.name, name) {
+        matcher.same(Tensor::from(&op.results[i]), operand.into())?;
+        Ok(VjpSource::Result(i))
+    } else if let Some(i) = find(residuals, |r| &r.name, name) {
+        matcher.same_in(forward.unwrap_or(op), Tensor::from(&residuals[i]), operand.into())?;
+        Ok(VjpSource::Residual(i))
+    } else if let Some(i) = find(&op.results, |r| &r.name, derivative_of(name)) {
+        if !is_differentiable(op, &op.results[i].element) {
+            return matcher.wrong(
+                &operand.name,
+                format!(
+                    "the result `{}` has no cotangent, since its type is not real or complex",
+                    op.results[i].name
+                ),
+            );
+        }
+        matcher.same(Tensor::from(&op.results[i]), operand.into())?;
+        Ok(VjpSource::Cotangent(i))
+    } else {
+        let results = op.results.iter().map(|r| format!("d{}", r.name));
+        let plain =
+            op.operands.iter().map(|o| &o.name).chain(op.results.iter().chain(residuals).map(|r| &r.name));
+        let known: Vec<String> = results.chain(plain.map(|n| n.text.clone())).collect();
+        matcher.unknown(
+            &operand.name,
+            "an operand, a result, a residual, or `d` and a result of the op",
+            &known,
+        )
+    }
+}
+
+/// Which result of the backward op is the cotangent of each operand.
+fn cotangents(
+    matcher: &mut Matcher<'_>,
+    op: &Signature,
+    backward: &Signature,
+    constants: &Constants<'_>,
+) -> Result<Vec<Option<usize>>> {
+    let mut cotangents = vec![None; op.operands.len()];
+    for (k, result) in backward.results.iter().enumerate() {
+        let Some(i) = find(&op.operands, |o| &o.name, derivative_of(&result.name.text)) else {
+            let known: Vec<String> = op.operands.iter().map(|o| format!("d{}", o.name)).collect();
+            return matcher.unknown(&result.name, "`d` and an operand of the op", &known);
+        };
+        let operand = &op.operands[i];
+        constants.expect_derivative(matcher, operand, &result.name)?;
+        matcher.same(operand.into(), result.into())?;
+        let is_sum = matches!(backward.dim_use("*"), DimUse::Reduce(Reducer::Sum) | DimUse::Whole);
+        let is_batched = backward.operands.iter().any(|o| o.shape.batch.is_some());
+        if result.shape.batch.is_none() && is_batched && !is_sum {
+            return matcher.wrong(
+                &result.name,
+                format!(
+                    "the cotangent `{}` is shared by the batch, and must be its sum: `*: sum`",
+                    result.name
+                ),
+            );
+        }
+        cotangents[i] = Some(k);
+    }
+    if let Some(i) = (0..cotangents.len()).find(|i| cotangents[*i].is_none() && !constants.has_none(op, *i)) {
+        return matcher.missing(format!(
+            "the backward op gives no cotangent for `{0}`: add a result `d{0}`, or declare `{0}` as not differentiable",
+            op.operands[i].name
+        ));
+    }
+    Ok(cotangents)
 }
 
 impl Jvp {

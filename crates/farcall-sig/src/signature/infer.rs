@@ -208,6 +208,24 @@ impl Signature {
         mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but is given {count}"))
     }
 
+    /// For each result of a call with `count` operands, which of [`Signature::results`] it is. An optional one that is
+    /// not there is left out; a variadic one is one for each variadic operand.
+    ///
+    /// # Errors
+    /// If a call cannot have this number of operands.
+    pub fn result_slots(&self, count: usize) -> Result<Vec<usize>> {
+        let operands = self.operand_slots(count)?;
+        let given = |name: &str| operands.iter().any(|slot| self.operands[*slot].name.text == name);
+        let variadic = (count + 1).saturating_sub(self.operands.len());
+        let mut slots = Vec::new();
+        for (slot, result) in self.results.iter().enumerate() {
+            let is_there = result.condition.as_ref().is_none_or(|condition| given(&condition.text));
+            let copies = if result.variadic { variadic } else { 1 };
+            slots.extend(std::iter::repeat_n(slot, if is_there { copies } else { 0 }));
+        }
+        Ok(slots)
+    }
+
     /// Names of the operands of a call with `count` of them: `x`, `xs[0]`.
     ///
     /// # Errors

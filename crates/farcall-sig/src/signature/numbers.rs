@@ -49,6 +49,24 @@ impl NumberKind {
         })
     }
 
+    /// The name of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NumberKind::None => "none",
+            NumberKind::Bool => "bool",
+            NumberKind::Int => "int",
+            NumberKind::Index => "index",
+            NumberKind::Float => "float",
+            NumberKind::Complex => "complex",
+        }
+    }
+
+    /// True if an array of this element type can hold numbers of this kind: booleans are integers, integers floats, floats
+    /// complex numbers. (An op is more particular.)
+    pub fn is_held_by(self, dtype: DType) -> bool {
+        self <= NumberKind::of(dtype)
+    }
+
     fn words(self) -> &'static str {
         match self {
             NumberKind::None => "empty",
@@ -71,7 +89,8 @@ impl NumberKind {
         }
     }
 
-    fn of(dtype: DType) -> NumberKind {
+    /// What the numbers of an element type are.
+    pub const fn of(dtype: DType) -> NumberKind {
         match dtype.class() {
             DTypeClass::Bool => NumberKind::Bool,
             DTypeClass::Signed | DTypeClass::Unsigned => NumberKind::Int,

@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::Signature;
 use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
-use super::infer::{Mismatch, MismatchKind, Place, slot_names};
+use super::infer::{Inference, Mismatch, MismatchKind, OperandType, Place, slot_names};
 
 /// The factors of a call with a certain number of operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,21 +96,16 @@ impl Signature {
         for ((i, slot), name) in slots.iter().enumerate().zip(slot_names(self, &slots)) {
             operands.push(factors.map(name, &self.operands[*slot].shape, i - slot, &kind));
         }
-        let variadic = (operand_count + 1).saturating_sub(self.operands.len());
         let mut results = Vec::new();
-        for result in &self.results {
-            let condition = result.condition.as_ref();
-            let given = |name: &str| slots.iter().any(|s| self.operands[*s].name.text == name);
-            if condition.is_some_and(|c| !given(&c.text)) {
-                continue;
-            }
-            for entry in 0..if result.variadic { variadic } else { 1 } {
-                let name = match result.variadic {
-                    true => format!("{}[{entry}]", result.name),
-                    false => result.name.text.clone(),
-                };
-                results.push(factors.map(name, &result.shape, entry, &kind));
-            }
+        let result_slots = self.result_slots(operand_count)?;
+        for (i, slot) in result_slots.iter().enumerate() {
+            let result = &self.results[*slot];
+            let entry = result_slots[..i].iter().filter(|other| *other == slot).count();
+            let name = match result.variadic {
+                true => format!("{}[{entry}]", result.name),
+                false => result.name.text.clone(),
+            };
+            results.push(factors.map(name, &result.shape, entry, &kind));
         }
         let batched = operands.iter().any(|o| o.batch);
         Ok(Partition {
@@ -119,6 +114,79 @@ impl Signature {
             operands,
             results,
         })
+    }
+}
+
+/// How a call is split along its batch dimensions, where the partitioner splits the first few dimensions of every operand
+/// that has as many, and leaves operands with fewer whole. XLA's does, for custom calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BatchSplit {
+    /// How many dimensions are to count as batch.
+    pub dims: usize,
+    /// How many of size 1 have to be added behind the batch dimensions of all tensors that have some, to have that.
+    pub added: usize,
+}
+
+impl Signature {
+    /// How a call is split along its batch dimensions.
+    ///
+    /// The partitioner gives up where a first operand has no other dimensions, and takes for batch what an operand without
+    /// a batch has; so the batch gets dimensions of size 1 until this fits.
+    pub fn batch_split(&self, call: &Inference) -> BatchSplit {
+        let ranks = || {
+            let operands = call.operands.iter().zip(&call.operand_layouts);
+            operands.map(|(slot, layout)| (layout.len(), self.operands[*slot].shape.batch.is_some()))
+        };
+        let batch = call.batch.len();
+        let whole = ranks().filter(|(_, has_batch)| !has_batch).map(|(rank, _)| rank + 1).max();
+        let dims = batch.max(whole.unwrap_or(0));
+        let only_batch = ranks().any(|rank| rank == (batch, true));
+        BatchSplit { dims, added: dims - batch + usize::from(only_batch) }
+    }
+
+    /// The sharding rule of a call that is split along its batch dimensions, which all results have, and only there, in
+    /// MLIR's words: `#sdy.op_sharding_rule<([i, j])->([i, j]) {i=2, j=3} need_replication={j}, custom>`.
+    pub fn batch_sharding_rule(&self, operands: &[OperandType<'_>], call: &Inference) -> String {
+        let mut sizes: Vec<i64> = Vec::new();
+        let mut factor = |size: i64| {
+            sizes.push(size);
+            factor_name(sizes.len() - 1)
+        };
+        let own = operands.iter().zip(&call.operands);
+        let own = own.map(|(operand, slot)| (operand.dims, self.operands[*slot].shape.batch.is_some()));
+        let shapes: Vec<(&[i64], bool)> =
+            own.chain(call.results.iter().map(|result| (result.dims.as_slice(), true))).collect();
+        let batch: Vec<String> = call.batch.iter().map(|size| factor(*size)).collect();
+        let mut whole = Vec::new();
+        let mut tensors = Vec::new();
+        for (dims, has_batch) in shapes {
+            let batch: &[String] = if has_batch { &batch } else { &[] };
+            let rest: Vec<String> = dims[batch.len()..].iter().map(|size| factor(*size)).collect();
+            whole.extend(rest.iter().cloned());
+            tensors.push(format!("[{}]", [batch, &rest].concat().join(", ")));
+        }
+        let (inputs, outputs) = tensors.split_at(operands.len());
+        let of_size: Vec<String> =
+            sizes.iter().enumerate().map(|(i, size)| format!("{}={size}", factor_name(i))).collect();
+        let need = if whole.is_empty() {
+            String::new()
+        } else {
+            format!(" need_replication={{{}}}", whole.join(", "))
+        };
+        format!(
+            "#sdy.op_sharding_rule<({})->({}) {{{}}}{need}, custom>",
+            inputs.join(", "),
+            outputs.join(", "),
+            of_size.join(", ")
+        )
+    }
+}
+
+/// The name that MLIR has for a factor: `i` to `z`, then `z_1`, `z_2`, …
+fn factor_name(i: usize) -> String {
+    match u8::try_from(i) {
+        Ok(i) if i < 18 => char::from(b'i' + i).to_string(),
+        _ => format!("z_{}", i - 17),
     }
 }
 
@@ -289,5 +357,47 @@ impl fmt::Display for ShardyRule {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Attrs, DType};
+
+    /// How calls with operands of these dimensions are split, and their rule.
+    fn split(signature: &str, operands: &[&[i64]]) -> String {
+        let signature = Signature::parse(signature).unwrap();
+        let operands: Vec<_> = operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
+        let call = signature.infer(&operands, &Attrs::new()).unwrap();
+        let BatchSplit { dims, added } = signature.batch_split(&call);
+        format!("{dims} {added} {}", signature.batch_sharding_rule(&operands, &call))
+    }
+
+    #[test]
+    fn calls_are_split_along_their_batch() {
+        let norm = "(x: f32[*, n], scale: f32[n]) -> (y: f32[*, n])";
+        assert_eq!(
+            split(norm, &[&[2, 3], &[3]]),
+            "2 1 #sdy.op_sharding_rule<([i, j], [k])->([i, l]) {i=2, j=3, k=3, l=3} need_replication={j, k, l}, custom>"
+        );
+        assert_eq!(
+            split(norm, &[&[4, 2, 3], &[3]]).split(' ').take(2).collect::<Vec<_>>(),
+            ["2", "0"],
+            "as many batch dimensions as the scale has dimensions, and one more"
+        );
+        let neg = "(x: f32[*]) -> (y: f32[*])";
+        assert_eq!(split(neg, &[&[5]]), "1 1 #sdy.op_sharding_rule<([i])->([i]) {i=5}, custom>");
+        assert_eq!([factor_name(0), factor_name(17), factor_name(18)], ["i", "z", "z_1"]);
+    }
+
+    #[test]
+    fn results_are_counted_by_operands() {
+        let slots = |signature: &str, count| Signature::parse(signature).unwrap().result_slots(count);
+        let some = "(x: f32[n], scale: f32[n]?) -> (y: f32[n], s: f32[n] if scale)";
+        assert_eq!((slots(some, 1), slots(some, 2)), (Ok(vec![0]), Ok(vec![0, 1])));
+        let each = "(a: f32[], xs: f32[n...]...) -> (ys: f32[n...]... aliases xs, y: f32[max(n)])";
+        assert_eq!((slots(each, 1), slots(each, 3)), (Ok(vec![1]), Ok(vec![0, 0, 1])));
+        assert!(slots(some, 3).is_err());
     }
 }

@@ -44,6 +44,12 @@ struct Rules {
     batch: Option<RuleFn>,
 }
 
+impl Rules {
+    fn of(op: &Op<'_>) -> Rules {
+        Rules { shape: op.shape(), batch: op.batch() }
+    }
+}
+
 impl PartialEq for Rules {
     fn eq(&self, other: &Rules) -> bool {
         let addresses = |rules: &Rules| [rules.shape, rules.batch].map(|rule| rule.map(|rule| rule as usize));
@@ -60,6 +66,8 @@ pub struct VjpTargets {
     pub backward: String,
     /// What goes where.
     pub rule: Vjp,
+    forward_op: Option<Box<Declaration>>,
+    backward_op: Box<Declaration>,
 }
 
 /// The target of a forward derivative, of the op's library and platform.
@@ -69,6 +77,26 @@ pub struct JvpTargets {
     pub tangent: String,
     /// What goes where.
     pub rule: Jvp,
+    tangent_op: Box<Declaration>,
+}
+
+impl VjpTargets {
+    /// What is declared about the forward op, without derivatives of its own.
+    pub fn forward_op(&self) -> Option<&Declaration> {
+        self.forward_op.as_deref()
+    }
+
+    /// What is declared about the backward op, without derivatives of its own.
+    pub fn backward_op(&self) -> &Declaration {
+        &self.backward_op
+    }
+}
+
+impl JvpTargets {
+    /// What is declared about the tangent op, without derivatives of its own.
+    pub fn tangent_op(&self) -> &Declaration {
+        &self.tangent_op
+    }
 }
 
 impl Declaration {
@@ -111,6 +139,17 @@ impl Declaration {
         }
     }
 
+    /// The operands of a call that it may be differentiated in: those of real and complex types, but for those that are
+    /// declared as not differentiable.
+    pub fn differentiable(&self, operands: &[OperandType<'_>], call: &Inference) -> Vec<usize> {
+        let may = |i: &usize| {
+            let name = &self.signature.operands()[call.operands[*i]].name.text;
+            let dtype = operands[*i].dtype;
+            (dtype.is_float() || dtype.is_complex()) && !self.non_differentiable.contains(name)
+        };
+        (0..operands.len()).filter(may).collect()
+    }
+
     /// How the op is vmapped.
     pub fn batching(&self) -> BatchSummary {
         match self.rules.batch {
@@ -127,6 +166,13 @@ impl Declaration {
     /// How the op may be partitioned, where all optional operands are given, and one variadic one.
     pub fn partition(&self) -> Option<Partition> {
         self.signature.partition(self.signature.operands().len()).ok()
+    }
+
+    /// The targets that are its derivatives: forward, backward and tangent op, as far as there are some.
+    pub fn derivatives(&self) -> Vec<&str> {
+        let vjp = self.vjp.iter().flat_map(|vjp| [vjp.forward.as_deref(), Some(vjp.backward.as_str())]);
+        let jvp = self.jvp.iter().map(|jvp| Some(jvp.tangent.as_str()));
+        vjp.chain(jvp).flatten().collect()
     }
 
     /// What follows from the declaration: `infer`, `batch`, `partition` unless tensors have any dimensions, and
@@ -178,7 +224,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
             vjp: family.vjp()?,
             jvp: family.jvp()?,
             non_differentiable: op.non_differentiable().map(str::to_owned).collect(),
-            rules: Rules { shape: op.shape(), batch: op.batch() },
+            rules: Rules::of(op),
         }))
     };
     ops.iter().map(declare).collect()
@@ -252,26 +298,44 @@ impl<'a> Family<'a> {
             };
         };
         let forward = self.op.vjp_forward();
-        let forward_signature = forward.map(|name| self.derivative("forward", name)).transpose()?;
+        let forward_op = forward.map(|name| self.derivative("forward", name)).transpose()?;
         let constants: Vec<&str> = self.op.non_differentiable().collect();
-        let backward_signature = self.derivative("backward", backward)?;
-        let rule = Vjp::new(self.signature, forward_signature, backward_signature, &constants)
+        let backward_op = Box::new(self.derivative("backward", backward)?);
+        let forward_signature = forward_op.as_ref().map(|op| &op.signature);
+        let rule = Vjp::new(self.signature, forward_signature, &backward_op.signature, &constants)
             .map_err(|e| self.does_not_fit(e.part, &e.message))?;
-        Ok(Some(VjpTargets { forward: forward.map(str::to_owned), backward: backward.to_owned(), rule }))
+        Ok(Some(VjpTargets {
+            forward: forward.map(str::to_owned),
+            backward: backward.to_owned(),
+            rule,
+            forward_op: forward_op.map(Box::new),
+            backward_op,
+        }))
     }
 
     fn jvp(&self) -> Result<Option<JvpTargets>, String> {
         let Some(tangent) = self.op.jvp_tangent() else { return Ok(None) };
         let constants: Vec<&str> = self.op.non_differentiable().collect();
-        let rule = Jvp::new(self.signature, self.derivative("tangent", tangent)?, &constants)
+        let tangent_op = Box::new(self.derivative("tangent", tangent)?);
+        let rule = Jvp::new(self.signature, &tangent_op.signature, &constants)
             .map_err(|e| self.does_not_fit(e.part, &e.message))?;
-        Ok(Some(JvpTargets { tangent: tangent.to_owned(), rule }))
+        Ok(Some(JvpTargets { tangent: tangent.to_owned(), rule, tangent_op }))
     }
 
-    fn derivative(&self, what: &str, name: &'a str) -> Result<&Signature, String> {
+    /// What is declared about an op that is a derivative, but for its own derivatives.
+    fn derivative(&self, what: &str, name: &'a str) -> Result<Declaration, String> {
         let op = self.op.name();
         if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
-            return Ok(signature);
+            let is_it = |o: &&Op<'_>| o.name() == name && Platform::parse(o.platform()) == self.platform;
+            let rules = self.ops.iter().find(is_it).map(Rules::of).unwrap_or_default();
+            let non_differentiable = Vec::new();
+            return Ok(Declaration {
+                signature: signature.clone(),
+                vjp: None,
+                jvp: None,
+                non_differentiable,
+                rules,
+            });
         }
         let own = || self.ops.iter().filter(|o| Platform::parse(o.platform()) == self.platform).map(Op::name);
         if own().any(|other| other == name) {

@@ -2,9 +2,11 @@
 
 use farcall::ir::{DType, Literal, Scalar, TensorType};
 use farcall::registry::{Declaration, Platform, Target};
-use farcall::{CompileOptions, Executable, Registry, op_program};
+use farcall::{
+    Argument, CompileOptions, DerivativeCall, Executable, Linear, OpCall, Registry, Saved, op_program,
+};
 use farcall_sig::Attrs;
-use farcall_sig::signature::{Batching, Inference, JvpSource, OperandType, VjpSource};
+use farcall_sig::signature::{Batching, OperandType};
 use std::sync::Arc;
 
 /// The ops of the gallery.
@@ -32,14 +34,16 @@ impl Ops {
         self.target(op).declaration().unwrap_or_else(|| panic!("{op} has no declaration")).clone()
     }
 
-    /// What the signature says of a call.
-    fn infer(&self, op: &str, operands: &[Literal], attrs: &Attrs) -> Inference {
+    /// The derivative of a call with respect to all operands that it has one in.
+    fn linear(&self, op: &str, operands: &[Literal], attrs: &Attrs) -> Linear {
         let declaration = self.declaration(op);
-        let dims: Vec<Vec<i64>> =
-            operands.iter().map(|x| x.dims().iter().map(|d| *d as i64).collect()).collect();
-        let types: Vec<_> =
-            operands.iter().zip(&dims).map(|(x, dims)| OperandType { dtype: x.dtype(), dims }).collect();
-        declaration.infer(&types, &declaration.signature.convert_attrs(attrs).unwrap()).unwrap()
+        let tensors: Vec<(DType, Vec<i64>)> =
+            operands.iter().map(|x| (x.dtype(), x.dims().iter().map(|d| *d as i64).collect())).collect();
+        let types: Vec<_> = tensors.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
+        let attrs = declaration.signature.convert_attrs(attrs).unwrap();
+        let call = declaration.infer(&types, &attrs).unwrap();
+        let moving = declaration.differentiable(&types, &call);
+        Linear::new(&self.target(op), tensors, &attrs, moving).unwrap()
     }
 
     /// How a call is batched if these operands are, by its signature.
@@ -70,37 +74,20 @@ impl Ops {
         attrs: &Attrs,
         cotangents: impl FnOnce(&[Literal]) -> Vec<Literal>,
     ) -> (Vec<Literal>, Vec<Option<Literal>>) {
-        let declaration = self.declaration(op);
-        let vjp = declaration.vjp.as_ref().unwrap_or_else(|| panic!("{op} has no VJP"));
-        let call = self.infer(op, operands, attrs);
+        let linear = self.linear(op, operands, attrs);
         // Derivatives are called with the op's defaults.
-        let attrs = &call.attrs;
-        let forward = vjp.forward.as_deref().unwrap_or(op);
-        let mut results = self.call(forward, operands, &self.select(forward, attrs)).unwrap();
-        let residuals = results.split_off(call.results.len());
-        let cotangents = cotangents(&results);
-        let of_results = |values: &[Literal], decl| {
-            let found = call.results.iter().zip(values).filter(|(result, _)| result.decl == decl);
-            found.map(|(_, value)| value.clone()).collect::<Vec<_>>()
-        };
-        let given = vjp.rule.operands.iter().flat_map(|source| match *source {
-            VjpSource::Operand(decl) => of_slot(&call, operands, decl),
-            VjpSource::Result(decl) => of_results(&results, decl),
-            VjpSource::Residual(i) => vec![residuals[i].clone()],
-            VjpSource::Cotangent(decl) => of_results(&cotangents, decl),
-        });
-        let given: Vec<Literal> = given.collect();
-        let own = self.select(&vjp.backward, attrs);
-        let gradients = self.call(&vjp.backward, &given, &own).unwrap();
-        let backward = self.infer(&vjp.backward, &given, &own);
-        let mut gradients: Vec<_> =
-            backward.results.iter().map(|result| result.decl).zip(gradients).map(Some).collect();
-        let mut next = |decl: usize| {
-            let found = gradients.iter_mut().find(|g| g.as_ref().is_some_and(|(own, _)| *own == decl));
-            found.and_then(Option::take).map(|(_, gradient)| gradient)
-        };
-        let all = call.operands.iter().map(|slot| vjp.rule.cotangents[*slot].and_then(&mut next));
-        let all = all.collect();
+        let forward = linear
+            .forward()
+            .unwrap_or_else(|| OpCall { target: op.to_owned(), attrs: linear.call().attrs.clone() });
+        let mut results = self.call(&forward.target, operands, &forward.attrs).unwrap();
+        let residuals = results.split_off(linear.call().results.len());
+        let all = cotangents(&results);
+        let cotangents: Vec<Literal> = linear.results().iter().map(|i| all[*i].clone()).collect();
+        let values = saved(&linear, operands, &results, &residuals);
+        let backward = linear.backward(&vec![false; cotangents.len()]).unwrap();
+        let gradients = self.derivative(&backward, &values, &cotangents);
+        let mut all = vec![None; operands.len()];
+        linear.moving().iter().zip(gradients).for_each(|(i, gradient)| all[*i] = gradient);
         (results, all)
     }
 
@@ -112,34 +99,43 @@ impl Ops {
         attrs: &Attrs,
         tangents: &[Literal],
     ) -> (Vec<Literal>, Vec<Option<Literal>>) {
-        let declaration = self.declaration(op);
-        let jvp = declaration.jvp.as_ref().unwrap_or_else(|| panic!("{op} has no JVP"));
-        let call = self.infer(op, operands, attrs);
-        let attrs = &call.attrs;
-        let results = self.call(op, operands, attrs).unwrap();
-        let given = jvp.rule.operands.iter().flat_map(|source| match *source {
-            JvpSource::Operand(decl) => of_slot(&call, operands, decl),
-            JvpSource::Result(decl) => vec![results[decl].clone()],
-            JvpSource::Tangent(decl) => of_slot(&call, tangents, decl),
-        });
-        let given: Vec<Literal> = given.collect();
-        let found = self.call(&jvp.tangent, &given, &self.select(&jvp.tangent, attrs)).unwrap();
-        let tangents = jvp.rule.tangents.iter().map(|i| i.map(|i| found[i].clone())).collect();
-        (results, tangents)
+        let linear = self.linear(op, operands, attrs);
+        let results = self.call(op, operands, &linear.call().attrs).unwrap();
+        let mut values = saved(&linear, operands, &results, &[]);
+        values.extend(linear.moving().iter().map(|i| tangents[*i].clone()));
+        let found = self.derivative(&linear.tangent().unwrap(), &values, &[]);
+        let mut all = vec![None; results.len()];
+        linear.results().iter().zip(found).for_each(|(i, tangent)| all[*i] = tangent);
+        (results, all)
     }
 
-    /// The attributes that an op has among those of the op that it is a derivative of.
-    fn select(&self, op: &str, attrs: &Attrs) -> Attrs {
-        let declaration = self.declaration(op);
-        let own = declaration.signature.attrs();
-        let known = own.iter().filter_map(|a| Some((a.name.text.clone(), attrs.get(&a.name.text)?.clone())));
-        known.collect()
+    /// Calls a derivative op.
+    fn derivative(
+        &self,
+        call: &DerivativeCall,
+        values: &[Literal],
+        cotangents: &[Literal],
+    ) -> Vec<Option<Literal>> {
+        let given = call.operands.iter().map(|argument| match argument {
+            Argument::Value(i) => values[*i].clone(),
+            Argument::Cotangent(i) => cotangents[*i].clone(),
+            Argument::Zeros((dtype, dims)) => {
+                Literal::zeros(*dtype, dims.iter().map(|d| *d as usize).collect::<Vec<_>>())
+            }
+        });
+        let results = self.call(&call.op.target, &given.collect::<Vec<_>>(), &call.op.attrs).unwrap();
+        call.results.iter().map(|i| i.map(|i| results[i].clone())).collect()
     }
 }
 
-fn of_slot(call: &Inference, values: &[Literal], slot: usize) -> Vec<Literal> {
-    let found = call.operands.iter().zip(values).filter(|(own, _)| **own == slot);
-    found.map(|(_, value)| value.clone()).collect()
+/// What derivatives need. Residuals are there only for a backward op.
+fn saved(linear: &Linear, operands: &[Literal], results: &[Literal], residuals: &[Literal]) -> Vec<Literal> {
+    let value = |saved| match saved {
+        Saved::Operand(i) => operands[i].clone(),
+        Saved::Result(i) => results[i].clone(),
+        Saved::Residual(i) => residuals.get(i).cloned().unwrap_or_else(|| Literal::zeros(DType::F32, [0])),
+    };
+    linear.saved().into_iter().map(value).collect()
 }
 
 /// A tensor of these numbers; complex ones as real and imaginary parts in turn.

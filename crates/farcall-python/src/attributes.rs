@@ -1,0 +1,130 @@
+//! Attributes of calls, out of Python and into it.
+
+use std::hash::{Hash, Hasher};
+
+use farcall_sig::{AttrValue, Attrs, ScalarType};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+
+/// The constants of a call, of exactly the declared types, with defaults filled in.
+#[pyclass(frozen, eq, hash, module = "farcall._farcall")]
+#[derive(PartialEq)]
+pub(crate) struct Attributes {
+    pub(crate) inner: Attrs,
+    /// As StableHLO writes it; tells values apart that differ in their bits.
+    text: String,
+}
+
+impl Hash for Attributes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+#[pymethods]
+impl Attributes {
+    /// A dictionary attribute of StableHLO.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Short: `{eps=1e-5}`, as a jaxpr shows it.
+    fn __repr__(&self) -> String {
+        let entries: Vec<String> = self.inner.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{{{}}}", entries.join(", "))
+    }
+}
+
+impl Attributes {
+    pub(crate) fn new(inner: Attrs) -> Attributes {
+        let entries: Vec<String> =
+            inner.iter().map(|(name, value)| format!("{name} = {}", farcall::attribute(value))).collect();
+        Attributes { inner, text: format!("{{{}}}", entries.join(", ")) }
+    }
+}
+
+/// A Python value as an attribute: numbers, texts, sequences of numbers, dictionaries.
+pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
+    let ty = || value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    let scalar = |value: &Bound<'_, PyAny>| -> Option<AttrValue> {
+        if let Ok(flag) = value.extract::<bool>() {
+            return Some(AttrValue::Bool(flag));
+        }
+        // What rounds itself is no integer; what only counts itself is one.
+        if value.hasattr("__index__").unwrap_or(false)
+            && !value.is_instance_of::<PyFloat>()
+            && let Ok(number) = value.extract::<i128>()
+        {
+            return Some(AttrValue::Int(number, ScalarType::I64));
+        }
+        value.extract::<f64>().ok().map(|number| AttrValue::Float(number, ScalarType::F64))
+    };
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(AttrValue::Str(text.to_str()?.to_owned()));
+    }
+    if let Ok(entries) = value.cast::<PyMapping>() {
+        let mut dict = Vec::new();
+        for entry in entries.items()?.iter() {
+            let (name, value): (String, Bound<'_, PyAny>) = entry.extract()?;
+            dict.push((name, from_python(&value)?));
+        }
+        return Ok(AttrValue::Dict(dict));
+    }
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
+        let too_large =
+            || PyTypeError::new_err(format!("is {value}, which is out of range for every attribute"));
+        return scalar(value).ok_or_else(too_large);
+    }
+    let no_scalar = value.hasattr("shape")? && value.getattr("shape")?.len()? > 0;
+    if !no_scalar && let Some(number) = scalar(value) {
+        return Ok(number);
+    }
+    let wrong = || {
+        let what = match value.hasattr("aval").unwrap_or(false)
+            && !value.hasattr("addressable_shards").unwrap_or(false)
+        {
+            true => "is traced, but must be known when the program is (jax.jit: static_argnames)",
+            false => "is neither a number, a text, a list of numbers nor a dictionary",
+        };
+        PyTypeError::new_err(format!("{what}; it is a {}", ty()))
+    };
+    let items = value.try_iter().map_err(|_| wrong())?;
+    let items = items.map(|item| scalar(&item?).ok_or_else(wrong)).collect::<PyResult<Vec<_>>>()?;
+    Ok(AttrValue::Array(common_type(&items), items))
+}
+
+/// The type of an array of these; what they are converted to is the signature's business.
+fn common_type(items: &[AttrValue]) -> ScalarType {
+    match items.first() {
+        Some(AttrValue::Bool(_)) => ScalarType::Bool,
+        _ if items.iter().any(|i| matches!(i, AttrValue::Float(..))) => ScalarType::F64,
+        _ => ScalarType::I64,
+    }
+}
+
+/// An attribute as a Python value.
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        AttrValue::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
+        AttrValue::Int(v, _) => v.into_pyobject(py)?.into_any(),
+        // As it was written: 1e-6, not the digits of the nearest f32.
+        AttrValue::Float(v, ScalarType::F32) => {
+            PyFloat::new(py, (*v as f32).to_string().parse().unwrap_or(*v)).into_any()
+        }
+        AttrValue::Float(v, _) => PyFloat::new(py, *v).into_any(),
+        AttrValue::Str(v) => PyString::new(py, v).into_any(),
+        AttrValue::Array(_, items) => {
+            let items = items.iter().map(|v| to_python(py, v)).collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, items)?.into_any()
+        }
+        AttrValue::Dict(entries) => {
+            let dict = PyDict::new(py);
+            for (name, value) in entries {
+                dict.set_item(name, to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}

@@ -1,0 +1,397 @@
+//! The derivative of one call of an op: which values it needs, and how its derivative ops are called.
+//!
+//! ```text
+//! op, or its forward op ──▶ results, residuals ──▶ saved values
+//! tangents of operands, saved values ──tangent op──▶ tangents of results
+//! cotangents of results, saved values ──backward op──▶ cotangents of operands
+//! ```
+//!
+//! At a point, a derivative is a linear map. Its values are what was *saved* at that point, then the tangents of the
+//! operands that *move*; those of the others are zero. Only results of real or complex types have tangents.
+//! Numbers here count operands and results of the call, not declared ones.
+
+use std::sync::Arc;
+
+use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, VjpSource};
+use farcall_sig::{Attrs, DType};
+
+use crate::registry::{Declaration, Target};
+use crate::{ErrorCode, OpError};
+
+/// The derivative of one call with respect to some of its operands.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    target: Arc<Target>,
+    operands: Vec<Tensor>,
+    moving: Vec<usize>,
+    call: Inference,
+}
+
+/// Element type and dimensions.
+type Tensor = (DType, Vec<i64>);
+
+/// A value at the point of a derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Saved {
+    /// An operand of the call.
+    Operand(usize),
+    /// A result of the call.
+    Result(usize),
+    /// A residual: what the forward op gives beyond the results.
+    Residual(usize),
+}
+
+/// What an operand of a derivative op is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Argument {
+    /// This one of the values: those that are saved, then the tangents of the operands that move.
+    Value(usize),
+    /// The cotangent of this one of the results that have tangents.
+    Cotangent(usize),
+    /// Zeros of this type.
+    Zeros(Tensor),
+}
+
+/// A call of an op of the same library.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpCall {
+    /// The op.
+    pub target: String,
+    /// The attributes that it has of those of the call.
+    pub attrs: Attrs,
+}
+
+/// A call of a derivative op.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DerivativeCall {
+    /// What is called.
+    pub op: OpCall,
+    /// With what.
+    pub operands: Vec<Argument>,
+    /// For a tangent op: for each result that has a tangent, the result that is it. For a backward op: for each operand
+    /// that moves, the result that is its cotangent, if there is one.
+    pub results: Vec<Option<usize>>,
+}
+
+/// How a derivative is vmapped as one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinearBatch {
+    /// For each value, whether it gets the mapped axis in front (by broadcasting where it has none).
+    pub batched: Vec<bool>,
+    /// The types of the operands of the larger call.
+    pub operands: Vec<Tensor>,
+}
+
+/// A derivative that there is not.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DerivativeError {
+    /// The op declares none.
+    #[error("has no gradient: add #[vjp(backward = …)] or #[jvp(tangent = …)] to its declaration")]
+    None,
+    /// It declares a reverse one alone.
+    #[error("has no forward derivative: add #[jvp(tangent = …)] to its declaration")]
+    NoForward,
+    /// It declares a forward one alone.
+    #[error("has no reverse derivative: add #[vjp(backward = …)] to its declaration")]
+    NoReverse,
+    /// Its derivative has none.
+    #[error(
+        "has no second derivative: it would be that of its forward derivative, which it does not have (add \
+         #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
+    )]
+    NoSecond,
+    /// An operand that is not differentiable.
+    #[error("is not differentiable in {operand}, by declaration")]
+    Operand {
+        /// Its name.
+        operand: String,
+    },
+    /// A result whose cotangent the backward op does not take.
+    #[error(
+        "is not differentiable in its result {result}: {backward}, its backward op, does not take d{result}"
+    )]
+    Result {
+        /// Its name.
+        result: String,
+        /// The backward op.
+        backward: String,
+    },
+}
+
+impl DerivativeError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::NotDifferentiable
+    }
+}
+
+impl Linear {
+    /// The derivative of a call with respect to the operands `moving`, in ascending order.
+    ///
+    /// # Errors
+    /// If the target has no signature, or the call does not fit it.
+    pub fn new(
+        target: &Arc<Target>,
+        operands: Vec<Tensor>,
+        attrs: &Attrs,
+        moving: Vec<usize>,
+    ) -> Result<Linear, OpError> {
+        let op = || target.name().to_owned();
+        let declaration = target.declaration().ok_or_else(|| OpError::NoSignature { op: op() })?;
+        let call = declaration
+            .infer(&types(&operands), attrs)
+            .map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
+        Ok(Linear { target: Arc::clone(target), operands, moving, call })
+    }
+
+    /// What the signature says of the call.
+    pub fn call(&self) -> &Inference {
+        &self.call
+    }
+
+    /// The op that gives the results and then the residuals; none if the op itself is enough.
+    pub fn forward(&self) -> Option<OpCall> {
+        let vjp = self.declaration().vjp.as_ref()?;
+        Some(self.op(vjp.forward.as_deref()?, &vjp.forward_op()?.signature))
+    }
+
+    /// How many residuals there are.
+    pub fn residuals(&self) -> usize {
+        self.declaration().vjp.as_ref().map_or(0, |vjp| vjp.rule.residuals)
+    }
+
+    /// The results that have tangents.
+    pub fn results(&self) -> Vec<usize> {
+        let results = self.call.results.iter().enumerate();
+        results.filter(|(_, result)| is_continuous(result.dtype)).map(|(i, _)| i).collect()
+    }
+
+    /// The operands that the derivative is with respect to.
+    pub fn moving(&self) -> &[usize] {
+        &self.moving
+    }
+
+    /// The values that derivatives need, in this order.
+    pub fn saved(&self) -> Vec<Saved> {
+        let declaration = self.declaration();
+        let jvp: &[JvpSource] = declaration.jvp.as_ref().map_or(&[], |jvp| &jvp.rule.operands);
+        let vjp: &[VjpSource] = declaration.vjp.as_ref().map_or(&[], |vjp| &vjp.rule.operands);
+        let operand =
+            |slot| jvp.contains(&JvpSource::Operand(slot)) || vjp.contains(&VjpSource::Operand(slot));
+        let result = |slot| jvp.contains(&JvpSource::Result(slot)) || vjp.contains(&VjpSource::Result(slot));
+        let operands = self.call.operands.iter().enumerate().filter(|(_, slot)| operand(**slot));
+        let results = self.call.results.iter().enumerate().filter(|(_, r)| result(r.decl));
+        operands
+            .map(|(i, _)| Saved::Operand(i))
+            .chain(results.map(|(i, _)| Saved::Result(i)))
+            .chain((0..self.residuals()).map(Saved::Residual))
+            .collect()
+    }
+
+    /// The call that gives the tangents of the results.
+    ///
+    /// # Errors
+    /// If there is no such derivative.
+    pub fn tangent(&self) -> Result<DerivativeCall, OpError> {
+        self.check_moving()?;
+        let jvp = self.declaration().jvp.as_ref().ok_or_else(|| self.lacks(DerivativeError::NoForward))?;
+        let saved = self.saved();
+        let mut operands = Vec::new();
+        for source in &jvp.rule.operands {
+            match *source {
+                JvpSource::Operand(slot) => {
+                    operands.extend(self.operands_of(slot).map(|i| value(&saved, Saved::Operand(i))));
+                }
+                JvpSource::Result(slot) => {
+                    operands.extend(self.results_of(slot).map(|i| value(&saved, Saved::Result(i))));
+                }
+                JvpSource::Tangent(slot) => operands.extend(self.operands_of(slot).map(|i| {
+                    match self.moving.iter().position(|moving| *moving == i) {
+                        Some(at) => Argument::Value(saved.len() + at),
+                        None => Argument::Zeros(self.operands[i].clone()),
+                    }
+                })),
+            }
+        }
+        let signature = &jvp.tangent_op().signature;
+        let mut given = BySlot::new(signature.result_slots(operands.len()).map_err(|e| self.mismatch(e))?);
+        let results = self.results().into_iter();
+        let results = results.map(|i| given.next(jvp.rule.tangents[self.call.results[i].decl]?)).collect();
+        Ok(DerivativeCall { op: self.op(&jvp.tangent, signature), operands, results })
+    }
+
+    /// The call that gives the cotangents of the operands that move. `zero` says, for each of the results that have
+    /// tangents, whether its cotangent is zero.
+    ///
+    /// # Errors
+    /// If there is no such derivative.
+    pub fn backward(&self, zero: &[bool]) -> Result<DerivativeCall, OpError> {
+        self.check_moving()?;
+        let vjp = self.declaration().vjp.as_ref().ok_or_else(|| self.lacks(DerivativeError::NoReverse))?;
+        let (saved, results) = (self.saved(), self.results());
+        let is_zero = |at: usize| zero.get(at).copied().unwrap_or(true);
+        for (at, i) in results.iter().enumerate() {
+            let decl = self.call.results[*i].decl;
+            if !is_zero(at) && !vjp.rule.operands.contains(&VjpSource::Cotangent(decl)) {
+                let result = self.declaration().signature.results()[decl].name.text.clone();
+                return Err(self.lacks(DerivativeError::Result { result, backward: vjp.backward.clone() }));
+            }
+        }
+        let cotangent = |i: usize| match results.iter().position(|result| *result == i) {
+            Some(at) if !is_zero(at) => Argument::Cotangent(at),
+            _ => Argument::Zeros((self.call.results[i].dtype, self.call.results[i].dims.clone())),
+        };
+        let mut operands = Vec::new();
+        for source in &vjp.rule.operands {
+            match *source {
+                VjpSource::Operand(slot) => {
+                    operands.extend(self.operands_of(slot).map(|i| value(&saved, Saved::Operand(i))));
+                }
+                VjpSource::Result(slot) => {
+                    operands.extend(self.results_of(slot).map(|i| value(&saved, Saved::Result(i))));
+                }
+                VjpSource::Residual(i) => operands.push(value(&saved, Saved::Residual(i))),
+                VjpSource::Cotangent(slot) => operands.extend(self.results_of(slot).map(cotangent)),
+            }
+        }
+        let signature = &vjp.backward_op().signature;
+        let mut given = BySlot::new(signature.result_slots(operands.len()).map_err(|e| self.mismatch(e))?);
+        let all: Vec<Option<usize>> = (self.call.operands.iter())
+            .map(|slot| vjp.rule.cotangents[*slot].and_then(|decl| given.next(decl)))
+            .collect();
+        let results = self.moving.iter().map(|i| all[*i]).collect();
+        Ok(DerivativeCall { op: self.op(&vjp.backward, signature), operands, results })
+    }
+
+    /// Whether the derivative with respect to what is saved can be had: that of the tangent op.
+    ///
+    /// # Errors
+    /// If there is no tangent op.
+    pub fn second(&self) -> Result<(), OpError> {
+        match self.declaration().jvp {
+            Some(_) => Ok(()),
+            None => Err(self.lacks(DerivativeError::NoSecond)),
+        }
+    }
+
+    /// How the derivative is vmapped, where `mapped` says which values have the axis, of this size: as one larger one,
+    /// whose operands have it where they have batch dimensions, if the op and its forward op are so; else (`None`) in a
+    /// loop.
+    ///
+    /// # Errors
+    /// If what a batching function says cannot be.
+    pub fn batch(&self, mapped: &[bool], size: i64) -> Result<Option<LinearBatch>, OpError> {
+        let declaration = self.declaration();
+        let has_batch: Vec<bool> = (self.call.operands.iter())
+            .map(|slot| declaration.signature.operands()[*slot].shape.batch.is_some())
+            .collect();
+        // What each value belongs to: an operand, unless it is a result or a residual, which always get the axis.
+        let saved = self.saved().into_iter().map(|saved| match saved {
+            Saved::Operand(i) => Some(i),
+            Saved::Result(_) | Saved::Residual(_) => None,
+        });
+        let values: Vec<Option<usize>> = saved.chain(self.moving.iter().copied().map(Some)).collect();
+        let mut flags = has_batch.clone();
+        for (operand, _) in values.iter().zip(mapped).filter(|(_, mapped)| **mapped) {
+            if let Some(i) = operand {
+                flags[*i] = true;
+            }
+        }
+        let front = self.with_axis(&flags, size);
+        let forward = declaration.vjp.as_ref().and_then(|vjp| vjp.forward_op());
+        for op in [Some(declaration), forward].into_iter().flatten() {
+            let attrs = select(&self.call.attrs, op);
+            let rule = op.batch_rule(&types(&front), &flags, &attrs).map_err(|e| self.mismatch(e))?;
+            if !matches!(rule, Batching::Native { .. }) {
+                return Ok(None);
+            }
+        }
+        let batched = values.iter().map(|operand| operand.is_none_or(|i| has_batch[i])).collect();
+        Ok(Some(LinearBatch { batched, operands: self.with_axis(&has_batch, size) }))
+    }
+
+    /// The types of the operands, some with an axis in front.
+    fn with_axis(&self, flags: &[bool], size: i64) -> Vec<Tensor> {
+        let add = |((dtype, dims), flag): (&Tensor, &bool)| {
+            (*dtype, flag.then_some(size).into_iter().chain(dims.iter().copied()).collect())
+        };
+        self.operands.iter().zip(flags).map(add).collect()
+    }
+
+    /// An error if the op has no derivative at all, or none with respect to an operand that moves.
+    fn check_moving(&self) -> Result<(), OpError> {
+        let declaration = self.declaration();
+        if declaration.vjp.is_none() && declaration.jvp.is_none() {
+            return Err(self.lacks(DerivativeError::None));
+        }
+        for i in &self.moving {
+            let name = &declaration.signature.operands()[self.call.operands[*i]].name.text;
+            if declaration.non_differentiable.contains(name) {
+                return Err(self.lacks(DerivativeError::Operand { operand: name.clone() }));
+            }
+        }
+        Ok(())
+    }
+
+    fn declaration(&self) -> &Declaration {
+        self.target.declaration().expect("`new` has asked for it")
+    }
+
+    fn op(&self, target: &str, signature: &farcall_sig::Signature) -> OpCall {
+        OpCall { target: target.to_owned(), attrs: of_signature(&self.call.attrs, signature) }
+    }
+
+    fn operands_of(&self, slot: usize) -> impl Iterator<Item = usize> {
+        self.call.operands.iter().enumerate().filter(move |(_, own)| **own == slot).map(|(i, _)| i)
+    }
+
+    fn results_of(&self, slot: usize) -> impl Iterator<Item = usize> {
+        self.call.results.iter().enumerate().filter(move |(_, own)| own.decl == slot).map(|(i, _)| i)
+    }
+
+    fn lacks(&self, what: DerivativeError) -> OpError {
+        OpError::Derivative { op: self.target.name().to_owned(), what }
+    }
+
+    fn mismatch(&self, mismatch: Mismatch) -> OpError {
+        OpError::Mismatch { op: self.target.name().to_owned(), mismatch }
+    }
+}
+
+/// True for real and complex types.
+fn is_continuous(dtype: DType) -> bool {
+    dtype.is_float() || dtype.is_complex()
+}
+
+fn types(tensors: &[Tensor]) -> Vec<OperandType<'_>> {
+    tensors.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect()
+}
+
+fn value(saved: &[Saved], wanted: Saved) -> Argument {
+    Argument::Value(saved.iter().position(|s| *s == wanted).expect("what a derivative needs is saved"))
+}
+
+fn select(attrs: &Attrs, op: &Declaration) -> Attrs {
+    of_signature(attrs, &op.signature)
+}
+
+/// The attributes that an op of this signature has.
+fn of_signature(attrs: &Attrs, signature: &farcall_sig::Signature) -> Attrs {
+    let names = signature.attrs().iter().map(|a| a.name.text.as_str());
+    names.filter_map(|name| Some((name, attrs.get(name)?.clone()))).collect()
+}
+
+/// The results of a call, by what is declared, each once and in order.
+struct BySlot(Vec<Option<usize>>);
+
+impl BySlot {
+    fn new(slots: Vec<usize>) -> BySlot {
+        BySlot(slots.into_iter().map(Some).collect())
+    }
+
+    fn next(&mut self, decl: usize) -> Option<usize> {
+        let at = self.0.iter().position(|slot| *slot == Some(decl))?;
+        self.0[at] = None;
+        Some(at)
+    }
+}

@@ -1,0 +1,169 @@
+//! What the derivative of a call needs, and how derivative ops are called.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use farcall::ir::DType;
+use farcall::registry::{Platform, Target};
+use farcall::{ErrorCode, Linear, LinearBatch, OpError, Registry};
+use farcall_ffi::prelude::*;
+use farcall_sig::Attrs;
+
+/// Rows times a scale; `at` is not differentiable, `i` has no derivatives.
+#[handler(name = "product")]
+#[signature((x: f32[*, n], scale: f32[n], at: f32[n], i: s32[]) -> (y: f32[*, n], most: s32[*]))]
+#[vjp(forward = product_fwd, backward = product_bwd)]
+#[jvp(tangent = product_tangent)]
+#[nondiff(at)]
+fn product(
+    x: &Buffer<f32>,
+    scale: &Buffer<f32>,
+    at: &Buffer<f32>,
+    i: &Buffer<i32>,
+    y: &mut Buffer<f32>,
+    most: &mut Buffer<i32>,
+) -> Result<()> {
+    let _ = (x, scale, at, i, y, most);
+    Ok(())
+}
+
+#[handler(name = "product_fwd")]
+#[signature((x: f32[*, n], scale: f32[n], at: f32[n], i: s32[]) -> (y: f32[*, n], most: s32[*], norm: f32[*]))]
+fn product_fwd(
+    x: &Buffer<f32>,
+    scale: &Buffer<f32>,
+    at: &Buffer<f32>,
+    i: &Buffer<i32>,
+    y: &mut Buffer<f32>,
+    most: &mut Buffer<i32>,
+    norm: &mut Buffer<f32>,
+) -> Result<()> {
+    let _ = (x, scale, at, i, y, most, norm);
+    Ok(())
+}
+
+#[handler(name = "product_bwd")]
+#[signature((scale: f32[n], norm: f32[*], x: f32[*, n], dy: f32[*, n]) -> (dscale: f32[n], dx: f32[*, n]) where *: sum)]
+fn product_bwd(
+    scale: &Buffer<f32>,
+    norm: &Buffer<f32>,
+    x: &Buffer<f32>,
+    dy: &Buffer<f32>,
+    dscale: &mut Buffer<f32>,
+    dx: &mut Buffer<f32>,
+) -> Result<()> {
+    let _ = (scale, norm, x, dy, dscale, dx);
+    Ok(())
+}
+
+#[handler(name = "product_tangent")]
+#[signature((x: f32[*, n], dx: f32[*, n], scale: f32[n], dscale: f32[n]) -> (dy: f32[*, n]))]
+fn product_tangent(
+    x: &Buffer<f32>,
+    dx: &Buffer<f32>,
+    scale: &Buffer<f32>,
+    dscale: &Buffer<f32>,
+    dy: &mut Buffer<f32>,
+) -> Result<()> {
+    let _ = (x, dx, scale, dscale, dy);
+    Ok(())
+}
+
+/// Has a reverse derivative alone, and one that does not take all cotangents.
+#[handler(name = "pair")]
+#[signature((x: f32[*]) -> (y: f32[*], z: f32[*]))]
+#[vjp(backward = pair_bwd)]
+fn pair(x: &Buffer<f32>, y: &mut Buffer<f32>, z: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, y, z);
+    Ok(())
+}
+
+#[handler(name = "pair_bwd")]
+#[signature((dy: f32[*]) -> (dx: f32[*]))]
+fn pair_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    let _ = (dy, dx);
+    Ok(())
+}
+
+fn target(op: &str) -> Arc<Target> {
+    let registry = Registry::new();
+    let ops = farcall_ffi::ops![product, product_fwd, product_bwd, product_tangent, pair, pair_bwd];
+    registry.register_ops(ops).unwrap();
+    registry.lookup(op, &Platform::Host).unwrap()
+}
+
+fn product_in(moving: &[usize]) -> Linear {
+    let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
+    let operands = vec![f32s(&[2, 3]), f32s(&[3]), f32s(&[3]), (DType::S32, vec![])];
+    Linear::new(&target("product"), operands, &Attrs::new(), moving.to_vec()).unwrap()
+}
+
+/// The derivative of an op of one vector.
+fn of_vector(op: &str) -> Linear {
+    Linear::new(&target(op), vec![(DType::F32, vec![2])], &Attrs::new(), vec![0]).unwrap()
+}
+
+fn fails<T: std::fmt::Debug>(outcome: Result<T, OpError>, expected: Expect) {
+    let error = outcome.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NotDifferentiable);
+    expected.assert_eq(&error.to_string());
+}
+
+#[test]
+fn what_is_saved_is_what_derivatives_take() {
+    let linear = product_in(&[0, 1]);
+    expect!["[Operand(0), Operand(1), Residual(0)]"].assert_eq(&format!("{:?}", linear.saved()));
+    assert_eq!((linear.results(), linear.residuals()), (vec![0], 1));
+    assert_eq!(linear.forward().unwrap().target, "product_fwd");
+    assert_eq!(of_vector("pair").forward(), None);
+}
+
+#[test]
+fn derivative_ops_get_their_operands_in_their_order() {
+    let linear = product_in(&[1]);
+    let tangent = linear.tangent().unwrap();
+    assert_eq!((tangent.op.target.as_str(), tangent.results), ("product_tangent", vec![Some(0)]));
+    expect!["[Value(0), Zeros((F32, [2, 3])), Value(1), Value(3)]"]
+        .assert_eq(&format!("{:?}", tangent.operands));
+    let backward = linear.backward(&[false]).unwrap();
+    assert_eq!((backward.op.target.as_str(), backward.results), ("product_bwd", vec![Some(0)]));
+    expect!["[Value(1), Value(2), Value(0), Cotangent(0)]"].assert_eq(&format!("{:?}", backward.operands));
+    assert_eq!(product_in(&[0, 1]).backward(&[true]).unwrap().results, [Some(1), Some(0)]);
+}
+
+#[test]
+fn a_derivative_that_is_not_there_is_said() {
+    fails(product_in(&[2]).tangent(), expect!["product is not differentiable in at, by declaration"]);
+    fails(
+        of_vector("pair").tangent(),
+        expect!["pair has no forward derivative: add #[jvp(tangent = …)] to its declaration"],
+    );
+    fails(
+        of_vector("pair").second(),
+        expect![
+            "pair has no second derivative: it would be that of its forward derivative, which it does not have (add #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
+        ],
+    );
+    fails(
+        of_vector("pair").backward(&[false, false]),
+        expect!["pair is not differentiable in its result z: pair_bwd, its backward op, does not take dz"],
+    );
+    assert!(of_vector("pair").backward(&[false, true]).is_ok());
+    fails(
+        of_vector("pair_bwd").backward(&[false]),
+        expect![
+            "pair_bwd has no gradient: add #[vjp(backward = …)] or #[jvp(tangent = …)] to its declaration"
+        ],
+    );
+}
+
+#[test]
+fn a_derivative_is_vmapped_where_its_op_is() {
+    let linear = product_in(&[0]);
+    // The values: x, scale, the residual, the tangent of x.
+    let batch = linear.batch(&[true, false, true, true], 5).unwrap();
+    let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
+    let operands = vec![f32s(&[5, 2, 3]), f32s(&[3]), f32s(&[3]), (DType::S32, vec![])];
+    assert_eq!(batch, Some(LinearBatch { batched: vec![true, false, true, true], operands }));
+    assert_eq!(linear.batch(&[true, true, true, true], 5).unwrap(), None, "a scale of each entry");
+}
