@@ -1,7 +1,8 @@
 //! Which operation a name means, and what makes it of its attributes.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 use super::{
     Bad, Fields, call, collective, contraction, control, data, derived, elementwise, indexing, linalg,
@@ -40,7 +41,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.keys().copied()
 }
 
-static NAMES: LazyLock<HashMap<&'static str, Read>> = LazyLock::new(|| {
+static NAMES: LazyLock<FxHashMap<&'static str, Read>> = LazyLock::new(|| {
     let unary = Unary::ALL.into_iter().map(|op| (op.name(), Read::Unary(op)));
     let binary = Binary::ALL.into_iter().map(|op| (op.name(), Read::Binary(op)));
     let broadcasting = Broadcasted::binary().map(|op| (op.info().broadcasting.name, Read::Broadcasting(op)));

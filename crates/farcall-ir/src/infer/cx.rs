@@ -1,14 +1,13 @@
 //! What a check of one instruction works with: the instruction, its types, and the list of
 //! violations found so far.
 
-use std::collections::HashMap;
-
 use crate::diag::Diagnostic;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::Class;
 use crate::op::Op;
 use crate::types::{TensorType, Type};
+use rustc_hash::FxHashMap;
 
 /// An instruction under inspection.
 pub(crate) struct Cx<'a> {
@@ -23,7 +22,7 @@ pub(crate) struct Cx<'a> {
 /// Small integer constants of a function: operands that some operations take instead of attributes.
 #[derive(Default)]
 pub(crate) struct Constants<'a> {
-    by_value: HashMap<ValueId, &'a Literal>,
+    by_value: FxHashMap<ValueId, &'a Literal>,
 }
 
 /// Elements of the largest constant that is worth a look: more than any tensor has dimensions.
@@ -32,7 +31,7 @@ const SMALL: usize = 64;
 impl<'a> Constants<'a> {
     /// Those of a function.
     pub(crate) fn of(func: &'a Func) -> Constants<'a> {
-        let mut by_value = HashMap::new();
+        let mut by_value = FxHashMap::default();
         func.walk(&mut |inst| {
             if let (Op::Constant(literal), [result]) = (inst.op(), inst.results())
                 && literal.dtype().is_integer()

@@ -1,7 +1,8 @@
 //! Programs of one instruction.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Func, FuncId, Inst, Module, NewInst, Region, ValueId, ValueMap};
 use crate::attr::AttrDict;
@@ -12,7 +13,7 @@ impl<'f> Inst<'f> {
     /// The values from around the instruction that its regions use and that are no operands of it, in the
     /// order of their first use.
     pub fn free_values(self) -> Vec<ValueId> {
-        fn region(r: Region<'_>, inside: &mut HashSet<ValueId>, found: &mut Vec<ValueId>) {
+        fn region(r: Region<'_>, inside: &mut FxHashSet<ValueId>, found: &mut Vec<ValueId>) {
             inside.extend(r.args());
             for inst in r.insts() {
                 for operand in inst.operands() {
@@ -24,7 +25,7 @@ impl<'f> Inst<'f> {
                 inside.extend(inst.results());
             }
         }
-        let (mut inside, mut found) = (HashSet::new(), Vec::new());
+        let (mut inside, mut found) = (FxHashSet::default(), Vec::new());
         inside.extend(self.operands());
         self.regions().for_each(|r| region(r, &mut inside, &mut found));
         found
@@ -41,7 +42,7 @@ impl Module {
         program.meshes.clone_from(&self.meshes);
         program.add_func(main_of(inst));
         // Each function that is called comes once; calls get their new numbers as they come.
-        let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();
+        let mut numbers: FxHashMap<FuncId, FuncId> = FxHashMap::default();
         let mut next = 0;
         while let Some(func) = program.funcs.get(next) {
             let mut mentioned = Vec::new();

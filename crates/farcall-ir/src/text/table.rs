@@ -5,8 +5,9 @@
 //! the list, so that what one writes the other reads. An entry without parts has only MLIR's generic
 //! form. What a list cannot say is a [`Hook`]: a pair of functions, in [`super::hooks`].
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 use farcall_sig::DType;
 
@@ -103,7 +104,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied()
 }
 
-static TABLE: LazyLock<HashMap<&'static str, &'static Syntax>> = LazyLock::new(|| {
+static TABLE: LazyLock<FxHashMap<&'static str, &'static Syntax>> = LazyLock::new(|| {
     static ELEMENTWISE: LazyLock<Vec<Syntax>> = LazyLock::new(|| {
         let unary = Unary::ALL.into_iter().map(|op| Syntax {
             name: op.name(),

@@ -9,7 +9,9 @@
 //! ends before: what a donated input is computed to in place, or what the result is computed from in place.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
 
 use super::donate::Wish;
 use super::lower::{Home, Operand, Step};
@@ -77,7 +79,7 @@ struct Slot {
 
 /// Promises each donated input to one result, and memory of its own to every other.
 fn slots(wishes: &[Wish], results: &[Operand], values: &[(Home, usize)], live: &Liveness) -> Slots {
-    let mut inputs: HashMap<ParamId, usize> = HashMap::new();
+    let mut inputs: FxHashMap<ParamId, usize> = FxHashMap::default();
     for (i, (home, _)) in values.iter().enumerate() {
         if let Home::Param(param) = home {
             inputs.entry(*param).or_insert(i);
@@ -110,11 +112,11 @@ fn slots(wishes: &[Wish], results: &[Operand], values: &[(Home, usize)], live: &
 struct Slots {
     all: Vec<Slot>,
     /// By the result.
-    by_heir: HashMap<usize, usize>,
+    by_heir: FxHashMap<usize, usize>,
     /// By the value that has it now.
-    by_holder: HashMap<usize, usize>,
+    by_holder: FxHashMap<usize, usize>,
     /// By a value in whose place the result can be written.
-    by_source: HashMap<usize, usize>,
+    by_source: FxHashMap<usize, usize>,
 }
 
 impl Slots {
@@ -139,7 +141,7 @@ struct Liveness {
     /// Value and loop until whose end it lives.
     extended: Vec<(usize, usize)>,
     /// The results, with the values in whose place they can be written.
-    wanted: HashMap<usize, Vec<usize>>,
+    wanted: FxHashMap<usize, Vec<usize>>,
 }
 
 impl Liveness {

@@ -1,8 +1,7 @@
 //! Regions as kernels see them.
 
-use std::collections::HashMap;
-
 use farcall_ir::{Inst, Region, ValueId};
+use rustc_hash::FxHashMap;
 
 use crate::plan::{Body, BodyInst};
 
@@ -26,8 +25,8 @@ fn body(region: Region<'_>) -> Option<Body> {
         return None;
     }
     let ty = |id: &ValueId| func.tensor(*id).cloned();
-    let mut numbers: HashMap<ValueId, usize> = region.args().iter().copied().zip(0..).collect();
-    let numbered = |ids: &[ValueId], numbers: &HashMap<ValueId, usize>| {
+    let mut numbers: FxHashMap<ValueId, usize> = region.args().iter().copied().zip(0..).collect();
+    let numbered = |ids: &[ValueId], numbers: &FxHashMap<ValueId, usize>| {
         ids.iter().map(|id| numbers.get(id).copied()).collect::<Option<Vec<usize>>>()
     };
     let mut body = Body {

@@ -4,11 +4,10 @@
 //! Lowering ends every body with copies `y → c`. Where `c` is not read any more once `y` is begun to
 //! be written, `y` can be `c`, and the copy goes away.
 
-use std::collections::HashSet;
-
 use super::lower::{Home, Operand, Step, VirtualId};
 use super::shares;
 use crate::plan::ThunkOp;
+use rustc_hash::FxHashSet;
 
 /// Removes copies at the ends of bodies where that is safe.
 pub(super) fn coalesce(steps: &mut Vec<Step>, results: &mut [Operand], values: &[(Home, usize)]) {
@@ -130,12 +129,12 @@ fn tail(
     values: &[(Home, usize)],
     names: &mut Names,
 ) {
-    let outputs: HashSet<VirtualId> = step.outputs.iter().map(|o| o.id).collect();
+    let outputs: FxHashSet<VirtualId> = step.outputs.iter().map(|o| o.id).collect();
     let yields = |id: VirtualId| outputs.contains(&id);
     let copies = body.iter().rev().take_while(|s| s.op == ThunkOp::Copy && yields(s.outputs[0].id)).count();
     let tail = &body[body.len() - copies..];
     let first_copy = span.end - copies as u32;
-    let mut written = HashSet::new();
+    let mut written = FxHashSet::default();
     for copy in tail {
         let (from, to) = (copy.inputs[0].id, copy.outputs[0].id);
         let same_size = values[from.index()].1 == values[to.index()].1;

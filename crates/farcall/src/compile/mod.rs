@@ -25,8 +25,9 @@ mod lower_ops;
 mod nested;
 mod resolve;
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use farcall_ir::diag::{Diagnostics, Source};
 use farcall_ir::eval::Numerics;
@@ -90,7 +91,7 @@ fn emit(
     let places = Places { values: &values, offsets: &offsets, elsewhere: &elsewhere };
     let results = results.iter().map(|r| places.buffer(r)).collect();
     let thunks = places.sequence(steps);
-    let written: HashSet<Base> = elsewhere.iter().flatten().copied().collect();
+    let written: FxHashSet<Base> = elsewhere.iter().flatten().copied().collect();
     let param = |(i, ty): (usize, TensorType)| {
         let name = names.get(i).cloned().flatten();
         Param { ty, donated: written.contains(&Base::Param(ParamId::new(i))), name, known: None }

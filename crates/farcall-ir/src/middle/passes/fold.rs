@@ -48,11 +48,32 @@ fn folded(nothing: &Module, inst: Inst<'_>, cx: &Context) -> Option<Vec<Literal>
         Op::Constant(literal) => Some(Value::Tensor(literal.clone())),
         _ => None,
     };
+    if let Some(splat) = moved_splat(inst) {
+        return Some(vec![splat]);
+    }
     let operands: Vec<Value> = inst.operands().iter().map(constant).collect::<Option<_>>()?;
     // What cannot be computed here fails where it runs.
     let values = eval_inst(nothing, inst, &operands, &|_| None, &NoHost, cx.numerics).ok()?;
     let literals = tensors(&values);
     (literals.len() == inst.results().len()).then_some(literals)
+}
+
+/// What becomes of a constant whose elements are all equal where elements are only moved: the same, of another
+/// shape. (The evaluator would move each of them.)
+fn moved_splat(inst: Inst<'_>) -> Option<Literal> {
+    let moves = matches!(
+        inst.op(),
+        Op::BroadcastInDim { .. } | Op::Reshape | Op::Transpose { .. } | Op::Slice(_) | Op::Reverse { .. }
+    );
+    let (true, [x], [y]) = (moves, inst.operands(), inst.results()) else { return None };
+    let Op::Constant(literal) = inst.func().defining_inst(*x)?.op() else { return None };
+    let ty = inst.func().tensor(*y)?;
+    if !literal.is_splat() || literal.dtype() != ty.dtype {
+        return None;
+    }
+    let mut element = [0; 16];
+    element[..ty.dtype.size()].copy_from_slice(literal.element(0));
+    Literal::splat_of(ty.dtype, ty.shared_sizes(), element).ok()
 }
 
 /// True for operations that are computed to the last bit wherever they run.

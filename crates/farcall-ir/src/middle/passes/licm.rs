@@ -4,11 +4,10 @@
 //! applies a region. ([`canonicalize`](super::canonicalize) makes what a loop carries unchanged a capture.) What makes a large tensor of a small one (`broadcast_in_dim`, `iota`, `pad`) stays, for
 //! the sake of memory and because it is cheap where it is used.
 
-use std::collections::HashMap;
-
 use super::{Context, Pass, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Traits};
+use rustc_hash::FxHashMap;
 
 /// Loop-invariant motion.
 pub static PASS: Pass =
@@ -32,7 +31,7 @@ fn hoist(func: &mut Func, while_: InstId) {
         // Values of the region by what they are before the loop.
         let view = func.region(region);
         let captures = func.inst(while_).captures();
-        let mut outside: HashMap<ValueId, ValueId> =
+        let mut outside: FxHashMap<ValueId, ValueId> =
             view.captured_args().iter().copied().zip(captures.iter().copied()).collect();
         let insts: Vec<InstId> = view.insts().map(|i| i.id()).collect();
         let mut moved = Vec::new();
@@ -91,7 +90,7 @@ fn move_out(
     while_: InstId,
     which: usize,
     moved: &[InstId],
-    outside: &HashMap<ValueId, ValueId>,
+    outside: &FxHashMap<ValueId, ValueId>,
 ) {
     let mut r = Rewriter::new(func);
     for id in moved {
