@@ -59,3 +59,7 @@ pub use module::{Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, 
 pub use op::Op;
 pub use scalar::Scalar;
 pub use types::{Dim, TensorType, Type};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
