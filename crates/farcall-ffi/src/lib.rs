@@ -78,6 +78,11 @@
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
+//!
+//! # Supported compilers
+//!
+//! Rust 1.85 and newer; a newer one is only asked for in a new minor version.
+#![deny(clippy::incompatible_msrv)]
 
 pub mod abi;
 mod arena;
@@ -224,3 +229,7 @@ pub mod __private {
         crate::buffer::unsupported_dtype(found, supported)
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

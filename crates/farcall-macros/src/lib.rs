@@ -11,6 +11,7 @@
 //! - `generic` says which kernels a generic handler stands for.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
+#![deny(clippy::incompatible_msrv)]
 
 use proc_macro::TokenStream;
 

@@ -8,6 +8,7 @@
 //! **Invariants.** No dependencies, no `unsafe`. Knows neither the C ABI nor the program
 //! representation.
 #![forbid(unsafe_code)]
+#![deny(clippy::incompatible_msrv)]
 
 pub mod attr;
 pub mod dtype;
@@ -18,3 +19,7 @@ pub mod signature;
 pub use attr::{AttrType, AttrValue, Attrs, ScalarType};
 pub use dtype::{DType, DTypeClass};
 pub use signature::{Signature, SignatureError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

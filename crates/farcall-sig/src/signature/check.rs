@@ -644,13 +644,14 @@ impl<'a> Checker<'a> {
             }
         }
         for clause in &self.signature.clauses {
-            if let Clause::Condition(left, _, right) = clause
-                && (occurs(left) || occurs(right))
-            {
-                return Err(error(
-                    name.span,
-                    format!("the condition `{clause}` is about all of `{name}`, so it cannot be split"),
-                ));
+            match clause {
+                Clause::Condition(left, _, right) if occurs(left) || occurs(right) => {
+                    return Err(error(
+                        name.span,
+                        format!("the condition `{clause}` is about all of `{name}`, so it cannot be split"),
+                    ));
+                }
+                _ => {}
             }
         }
         Ok(())

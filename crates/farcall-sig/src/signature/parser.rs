@@ -311,13 +311,13 @@ impl Parser {
                 let Token::Str(value) = token else {
                     return Err(SignatureError::new(span, "the default must be a string, in quotes"));
                 };
-                if let AttrType::Choice(choices) = ty
-                    && !choices.contains(&value)
-                {
-                    return Err(SignatureError::new(span, format!("{value:?} is not one of {ty}"))
-                        .did_you_mean(&value, choices.iter().map(String::as_str)));
+                match ty {
+                    AttrType::Choice(choices) if !choices.contains(&value) => {
+                        Err(SignatureError::new(span, format!("{value:?} is not one of {ty}"))
+                            .did_you_mean(&value, choices.iter().map(String::as_str)))
+                    }
+                    _ => Ok(AttrValue::Str(value)),
                 }
-                Ok(AttrValue::Str(value))
             }
             AttrType::Dict => Err(SignatureError::new(self.span(), "a dictionary has no default")
                 .note("one that may be missing is written `dict?`")),
