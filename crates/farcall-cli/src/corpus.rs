@@ -179,7 +179,7 @@ fn dtype(name: &str) -> Option<DType> {
             format!("{kind}{}", rest.replace('_', ""))
         }
     };
-    DType::from_name(&short)
+    short.parse::<DType>().ok()
 }
 
 #[cfg(test)]

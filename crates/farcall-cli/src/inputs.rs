@@ -81,7 +81,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     let Some((dtype, dims)) = parts else {
         return Err(format!("`{text}` is no type; one is f32[4,8], or f32[] for a scalar"));
     };
-    let Some(dtype) = DType::from_name(dtype.trim()) else {
+    let Ok(dtype) = dtype.trim().parse::<DType>() else {
         let near = nearest(dtype, DType::ALL.iter().map(|d| d.name()));
         let near = if near.is_empty() { vec!["f32", "s32", "pred", "bf16"] } else { near };
         return Err(format!("`{dtype}` is no element type; there is {}", near.join(", ")));

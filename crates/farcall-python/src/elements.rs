@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
+use farcall::sig::UnknownName;
 use farcall_ir::{DType, Literal, TensorType};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
@@ -55,8 +56,7 @@ impl Elements {
 /// # Errors
 /// If there is no such element type, or the buffer has another size.
 pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -> PyResult<Literal> {
-    let dtype = DType::from_name(dtype)
-        .ok_or_else(|| PyTypeError::new_err(format!("there is no element type `{dtype}`")))?;
+    let dtype: DType = dtype.parse().map_err(|e: UnknownName| PyTypeError::new_err(e.to_string()))?;
     let py = bytes.py();
     let bytes = PyBuffer::<u8>::get(bytes)?;
     let ty = TensorType::new(dtype, dims);

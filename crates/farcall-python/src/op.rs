@@ -9,12 +9,12 @@ use std::sync::Arc;
 use farcall::CompileOptions;
 use farcall::registry::{self, Declaration, Handler};
 use farcall_ffi::abi::Stage;
-use farcall_ir::TensorType;
+use farcall_ir::{Attr, TensorType};
 use farcall_sig::signature::{
     Arity, BatchSummary, Batching, GivenType, Inference, JvpSource, Mismatch, NumberKind, OperandType,
     VjpSource,
 };
-use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
+use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature, UnknownName};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
@@ -177,9 +177,9 @@ impl Op {
         given: Vec<String>,
         wide: bool,
     ) -> PyResult<Vec<(Vec<usize>, Vec<Vec<&'static str>>)>> {
-        let given = given.iter().map(|word| match NumberKind::from_name(word) {
-            Some(kind) => Ok(GivenType::Number(kind)),
-            None => Ok(GivenType::Typed(known(word)?)),
+        let given = given.iter().map(|word| match word.parse::<NumberKind>() {
+            Ok(kind) => Ok(GivenType::Number(kind)),
+            Err(_) => Ok(GivenType::Typed(known(word)?)),
         });
         let given = given.collect::<PyResult<Vec<_>>>()?;
         let groups = self.declared()?.number_types(&given, wide).map_err(|e| self.mismatch(&e))?;
@@ -364,7 +364,7 @@ impl Attributes {
 impl Attributes {
     fn new(inner: Attrs) -> Attributes {
         let entries: Vec<String> =
-            inner.iter().map(|(name, value)| format!("{name} = {}", farcall::attribute(value))).collect();
+            inner.iter().map(|(name, value)| format!("{name} = {}", Attr::from(value))).collect();
         Attributes { inner, text: format!("{{{}}}", entries.join(", ")) }
     }
 }
@@ -398,8 +398,7 @@ impl Operands {
 }
 
 fn known(dtype: &str) -> PyResult<DType> {
-    let unknown = || PyTypeError::new_err(format!("there is no element type `{dtype}`"));
-    DType::from_name(dtype).ok_or_else(unknown)
+    dtype.parse().map_err(|e: UnknownName| PyTypeError::new_err(e.to_string()))
 }
 
 /// A Python value as an attribute: numbers, texts, sequences of numbers, dictionaries.

@@ -18,6 +18,7 @@ pub mod signature;
 
 pub use attr::{AttrType, AttrValue, Attrs, ScalarType};
 pub use dtype::{DType, DTypeClass};
+pub use nearest::UnknownName;
 pub use signature::{Signature, SignatureError};
 
 #[cfg(doctest)]

@@ -35,11 +35,12 @@ pub mod registry;
 mod runtime;
 mod transfers;
 
-pub use attributes::attr as attribute;
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
+pub use farcall_ffi as ffi;
 pub use farcall_ir as ir;
 pub use farcall_ir::{iterations, memory};
+pub use farcall_sig as sig;
 pub use interrupt::Interrupt;
 pub use op_program::{OpError, op_program};
 pub use plan::Plan;

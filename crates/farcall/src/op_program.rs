@@ -13,7 +13,6 @@ use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Pla
 use farcall_sig::{Attrs, Signature};
 
 use crate::ErrorCode;
-use crate::attributes;
 use crate::registry::{Declaration, Target};
 
 /// Why an op cannot be called on these operands with these attributes.
@@ -116,7 +115,7 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 /// The call, with all that the signature says about it.
 fn call(target: &Target, signature: &Signature, inference: &Inference) -> CustomCall {
     let config: AttrDict =
-        inference.attrs.iter().map(|(name, value)| (name.to_owned(), attributes::attr(value))).collect();
+        inference.attrs.iter().map(|(name, value)| (name.to_owned(), Attr::from(value))).collect();
     let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
     let row_major = inference
         .operand_layouts

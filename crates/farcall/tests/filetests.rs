@@ -261,7 +261,7 @@ fn holds(written: &Result<Vec<Literal>, String>, found: &Result<Vec<Literal>, St
 }
 
 fn literal(text: &str) -> Result<Literal, String> {
-    match text::parse_attr(text).map_err(|e| e.to_string())? {
+    match text.parse::<Attr>().map_err(|e| e.to_string())? {
         Attr::Dense(l) => Ok(l),
         other => Err(format!("{other:?} is no tensor")),
     }

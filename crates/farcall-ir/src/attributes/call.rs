@@ -12,7 +12,6 @@ use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
 use crate::module::FuncId;
 use crate::op::{CallConfig, CustomCall, Op, OutputAlias};
-use crate::text::parse_attr;
 use crate::types::{FuncType, Type};
 
 pub(crate) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -50,7 +49,7 @@ fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfi
         Some(Attr::Dict(d)) => Ok(CallConfig::Dict(d)),
         Some(Attr::String(text)) if text.is_empty() => Ok(CallConfig::Absent),
         Some(Attr::String(text)) => {
-            let text_of = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(parse_attr);
+            let text_of = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::parse::<Attr>);
             match text_of(&text).filter(|_| api_version == Some(4)) {
                 Some(Ok(Attr::Dict(d))) => Ok(CallConfig::Dict(d)),
                 _ => Ok(CallConfig::Text(text)),

@@ -39,6 +39,7 @@ mod symbols;
 mod table;
 mod types;
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::attr::{Attr, AttrDict};
@@ -103,20 +104,22 @@ pub fn split_programs(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// Reads a type: `tensor<4xf32>`.
-///
-/// # Errors
-/// What is wrong with the text, and where.
-pub fn parse_type(text: &str) -> Result<Type, ProgramError> {
-    whole("<type>", text, |p| p.ty())
+/// Reads a type: `tensor<4xf32>`. The error says what is wrong with the text, and where.
+impl FromStr for Type {
+    type Err = ProgramError;
+
+    fn from_str(text: &str) -> Result<Type, ProgramError> {
+        whole("<type>", text, |p| p.ty())
+    }
 }
 
-/// Reads an attribute: `dense<[1, 2]> : tensor<2xi32>`. [`Attr`]'s `Display` is the way back.
-///
-/// # Errors
-/// What is wrong with the text, and where.
-pub fn parse_attr(text: &str) -> Result<Attr, ProgramError> {
-    whole("<attribute>", text, |p| p.attr())
+/// Reads an attribute: `dense<[1, 2]> : tensor<2xi32>`. The error says what is wrong with the text, and where.
+impl FromStr for Attr {
+    type Err = ProgramError;
+
+    fn from_str(text: &str) -> Result<Attr, ProgramError> {
+        whole("<attribute>", text, |p| p.attr())
+    }
 }
 
 /// Writes an operation by itself, without operands and results: its name and attributes, as in

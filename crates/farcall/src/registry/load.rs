@@ -394,9 +394,8 @@ fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Result<Target, RegisterError
 
 fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
     // SAFETY: descriptors list handlers, and whatever has one stays loaded.
-    let target = unsafe {
-        Target::typed(op.name(), Platform::parse(op.platform()), op.bundle(), op.traits(), origin)
-    }?;
+    let target =
+        unsafe { Target::typed(op.name(), Platform::from(op.platform()), op.bundle(), op.traits(), origin) }?;
     Ok(target.with_docs(op.doc()))
 }
 

@@ -76,7 +76,7 @@ impl FromStr for TargetSpec {
 fn parse(spec: &str) -> Result<TargetSpec, String> {
     let (name, symbols) = spec.split_once('=').ok_or("there is no `=`")?;
     let (name, platform) = match name.rsplit_once('@') {
-        Some((name, platform)) if !name.is_empty() => (name, Platform::parse(platform)),
+        Some((name, platform)) if !name.is_empty() => (name, Platform::from(platform)),
         _ => (name, Platform::Host),
     };
     if name.is_empty() {
