@@ -337,7 +337,7 @@ impl Op {
         guarded(|| {
             let module = farcall::op_program(&self.target, &types, &attrs.inner)
                 .map_err(|e| exception(e.code(), e.to_string()))?;
-            Executable::new(&module, &registry.get().inner, &CompileOptions::default())
+            Executable::new(&module, &registry.get().inner, &CompileOptions::new())
         })
     }
 

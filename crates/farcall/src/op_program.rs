@@ -17,6 +17,7 @@ use crate::registry::{Declaration, Target};
 
 /// Why an op cannot be called on these operands with these attributes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpError {
     /// Nothing says what the op gives.
     #[error("{op}: its library declares no signature for it, so nothing says what it gives")]
@@ -74,7 +75,7 @@ impl From<MismatchKind> for ErrorCode {
 /// let op = registry.lookup("rms_norm", &Platform::Host).ok_or("no such op")?;
 /// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];
 /// let module = op_program(&op, &types, &farcall_sig::Attrs::new())?;
-/// let executable = Executable::compile(&module, &registry, &CompileOptions::default())?;
+/// let executable = Executable::compile(&module, &registry, &CompileOptions::new())?;
 /// let y = executable.run(&types.map(|t| Literal::zeros(t.dtype, t.sizes())))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

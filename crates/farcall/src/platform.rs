@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 /// A platform that handlers are registered for.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum Platform {
     /// `Host`, also written `cpu`.
     Host,

@@ -34,6 +34,7 @@ pub struct TargetSpec {
 
 /// Symbols of a [`TargetSpec`].
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Symbols {
     /// Handlers of the typed API.
     Typed {

@@ -2,9 +2,9 @@
 
 use farcall::ir::{DType, Literal, Scalar, TensorType};
 use farcall::registry::{Declaration, Platform, Target};
+use farcall::sig::Attrs;
+use farcall::sig::signature::{Batching, Inference, JvpSource, OperandType, VjpSource};
 use farcall::{CompileOptions, Executable, Registry, op_program};
-use farcall_sig::Attrs;
-use farcall_sig::signature::{Batching, Inference, JvpSource, OperandType, VjpSource};
 use std::sync::Arc;
 
 /// The ops of the gallery.
@@ -58,7 +58,7 @@ impl Ops {
         let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
         let module = op_program(&self.target(op), &types, attrs).map_err(|e| e.to_string())?;
         let executable =
-            Executable::compile(&module, &self.0, &CompileOptions::default()).map_err(|e| e.to_string())?;
+            Executable::compile(&module, &self.0, &CompileOptions::new()).map_err(|e| e.to_string())?;
         executable.run(operands).map_err(|e| e.to_string())
     }
 
