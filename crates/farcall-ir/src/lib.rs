@@ -26,6 +26,7 @@
 //! the engine: a custom call is a name, attributes, operands and results, and the evaluator asks its
 //! host to run it.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attr;
 pub mod attributes;

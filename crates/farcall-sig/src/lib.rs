@@ -9,6 +9,7 @@
 //! representation.
 #![forbid(unsafe_code)]
 #![deny(clippy::incompatible_msrv)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attr;
 pub mod dtype;

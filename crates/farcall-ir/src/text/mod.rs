@@ -63,6 +63,21 @@ const MAX_CANDIDATES: usize = 2000;
 
 /// Reads a program: a module, or functions without one.
 ///
+/// ```
+/// use farcall_ir::{Source, text};
+///
+/// let program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+///   %0 = stablehlo.negate %x : tensor<2xf32>
+///   return %0 : tensor<2xf32>
+/// }";
+/// let module = text::parse(&Source::new("negate.mlir", program))?;
+/// assert_eq!(module.entry().unwrap().name, "main");
+///
+/// let error = text::parse(&Source::new("typo.mlir", program.replace("negate", "negat"))).unwrap_err();
+/// assert_eq!(error.diagnostics[0].code, "unknown-op");
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
+///
 /// # Errors
 /// Every mistake that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
 /// `undefined-value`, `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`,
@@ -83,6 +98,14 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
 
 /// Writes a module as text that [`parse`] reads as an equal module: pretty forms where they exist, as
 /// JAX prints them. Locations are left out.
+///
+/// ```
+/// use farcall_ir::{Source, text};
+///
+/// let module = text::parse(&Source::new("empty.mlir", "func.func @main() { return }"))?;
+/// assert!(text::print(&module).contains("func.func public @main()"));
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
 pub fn print(module: &Module) -> String {
     print::module(module)
 }
