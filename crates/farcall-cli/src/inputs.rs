@@ -7,12 +7,12 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory};
-use farcall_ir::literal::Literal;
-use farcall_ir::module::Func;
-use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{TensorType, Type};
-use farcall_sig::nearest::nearest;
-use farcall_sig::{DType, DTypeClass};
+use farcall::ir::literal::Literal;
+use farcall::ir::module::Func;
+use farcall::ir::scalar::Scalar;
+use farcall::ir::types::{TensorType, Type};
+use farcall::sig::nearest::nearest;
+use farcall::sig::{DType, DTypeClass};
 use num_complex::Complex;
 
 use crate::args::InputArgs;

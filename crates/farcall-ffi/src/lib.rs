@@ -84,11 +84,13 @@
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
+//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.
 //!
 //! # Supported compilers
 //!
 //! Rust 1.85 and newer; a newer one is only asked for in a new minor version.
 #![deny(clippy::incompatible_msrv)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod abi;
 mod arena;
@@ -124,7 +126,11 @@ pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
 pub use farcall_macros::{FromAttr, batch, handler, jvp, nondiff, shape, signature, stage, vjp};
 pub use farcall_sig::DType;
+#[cfg(feature = "half")]
+pub use half;
 pub use kept::{Kept, KeptMut};
+#[cfg(feature = "num-complex")]
+pub use num_complex;
 pub use rules::{Batch, BatchCall, ShapeCall};
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};

@@ -16,6 +16,10 @@
 //! - [`custom_call`]: the calls of a program through it.
 //! - [`ErrorCode`]: what kind of error an error is.
 //! - [`eval_host`]: custom calls for the reference evaluator.
+//!
+//! A program needs no other crate: [`ir`] is the program representation (`farcall-ir`), [`sig`] signatures, element types and
+//! attribute values (`farcall-sig`), [`ffi`] the C interface and the SDK (`farcall-ffi`). A library of ops needs only `farcall-ffi`.
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod attributes;
 mod compile;
