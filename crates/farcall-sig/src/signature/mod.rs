@@ -240,7 +240,7 @@ enum Param {
 /// assert_eq!(signature.to_string().parse::<Signature>()?, signature);
 ///
 /// let error = "(x: f32[n) -> ()".parse::<Signature>().unwrap_err();
-/// assert_eq!(error.message, "expected `,` or `]` after a dimension");
+/// assert_eq!(error.message, "expected `,` or `]` after a dimension, found `)`");
 /// # Ok::<(), farcall_sig::SignatureError>(())
 /// ```
 impl FromStr for Signature {
