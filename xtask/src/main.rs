@@ -23,8 +23,9 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo           Build what it needs and run a transformer block exported from JAX,
                  whose normalization is a custom call to a Rust kernel. Needs no Python.
-  test           Formatting, lints, documentation, Rust tests, C++ and Python interop, and the
-                 suites in a folder `shared` beside the checkout, where there is one.
+  test           Formatting, lints, the oldest compiler (where it is installed), documentation, Rust tests,
+                 C++ and Python interop, and the suites in a folder `shared` beside the checkout,
+                 where there is one.
                  Ends with `N passed, N failed`.
   test --quick   The same without what needs a Python package or the suites.
   test-newest [MIRROR]

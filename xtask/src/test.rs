@@ -22,12 +22,16 @@ struct Tally {
 /// with those of the first.
 pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 
+/// The oldest compiler of the SDK and of what it depends on: `rust-version` of these packages.
+const OLDEST_RUST: &str = "1.85.0";
+
 pub(crate) fn run(quick: bool) -> Result<bool> {
     let started = Instant::now();
     let mut tally = Tally::default();
     tally.step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     let lints = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
     tally.step("lints", &mut cargo(&lints))?;
+    tally.oldest_compiler()?;
     let mut docs = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
     tally.step("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
 
@@ -103,6 +107,21 @@ impl Tally {
         let ok = command.status()?.success();
         self.count(what, ok);
         Ok(())
+    }
+
+    /// The SDK and a library that is written with it, in the oldest compiler that they support, where it is installed.
+    /// Where it is not, the lint `incompatible_msrv` finds newer functions, but no newer syntax.
+    fn oldest_compiler(&mut self) -> Result<()> {
+        let rustup = |args: &[&str]| program("rustup", &[&["run", OLDEST_RUST], args].concat());
+        if !rustup(&["cargo", "--version"]).output().is_ok_and(|out| out.status.success()) {
+            println!("\nnot run: the SDK in Rust {OLDEST_RUST}, which is not installed");
+            return Ok(());
+        }
+        let packages = ["--package", "farcall-ffi", "--package", "rms-norm-ops", "--all-features"];
+        let check = ["cargo", "check", "--quiet", "--ignore-rust-version"];
+        let mut check = rustup(&[&check[..], &packages].concat());
+        check.env("CARGO_TARGET_DIR", target().join("oldest-rust"));
+        self.step("the oldest compiler", &mut check)
     }
 
     /// `cargo test`, counted by the lines with which each test binary closes.

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use farcall_ir::eval::{Denormals, Numerics, Semantics};
-use farcall_ir::middle::passes;
-use farcall_ir::middle::pipeline::{Pipeline, UnknownPass};
-use farcall_sig::nearest::nearest;
+use farcall::ir::eval::{Denormals, Numerics, Semantics};
+use farcall::ir::middle::passes;
+use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
+use farcall::sig::nearest::nearest;
 
 use crate::inputs::{Fill, InputSpec};
 use crate::op::AttrSpec;

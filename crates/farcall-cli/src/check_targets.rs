@@ -11,17 +11,17 @@
 //! These are the meanings that the StableHLO project's interpreter gives them, but for one: there NaN
 //! does not equal NaN, so that a program whose recorded result has one could never pass.
 
-use farcall_ffi::descriptor::OpDescriptor;
-use farcall_ffi::prelude::*;
-use farcall_ir::literal::Literal;
-use farcall_ir::scalar::Scalar;
+use farcall::ffi::descriptor::OpDescriptor;
+use farcall::ffi::prelude::*;
+use farcall::ir::literal::Literal;
+use farcall::ir::scalar::Scalar;
 
 use crate::compare::index;
 use crate::show::{element, short_type};
 
 /// All of them.
 pub(crate) const OPS: &[&OpDescriptor] =
-    farcall_ffi::ops![expect_eq, expect_almost_eq, expect_close, check_eq];
+    farcall::ffi::ops![expect_eq, expect_almost_eq, expect_close, check_eq];
 
 /// What is expected of each pair of elements.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,17 +33,17 @@ pub(crate) enum Check {
 
 /// True if a target of this name checks something.
 pub(crate) fn is_check(target: &str) -> bool {
-    OPS.iter().any(|op| farcall_ffi::descriptor::Op::of(op).name() == target)
+    OPS.iter().any(|op| farcall::ffi::descriptor::Op::of(op).name() == target)
 }
 
 /// Checks that `actual` equals `expected`.
-#[handler(name = "check.expect_eq")]
+#[handler(name = "check.expect_eq", crate = farcall::ffi)]
 fn expect_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<Pred>>) -> Result<()> {
     verdict(actual, expected, Check::Equal, holds)
 }
 
 /// Checks that `actual` is near `expected`.
-#[handler(name = "check.expect_almost_eq")]
+#[handler(name = "check.expect_almost_eq", crate = farcall::ffi)]
 fn expect_almost_eq(
     actual: &AnyBuffer,
     expected: &AnyBuffer,
@@ -58,7 +58,7 @@ fn expect_almost_eq(
 }
 
 /// Checks that few representable numbers lie between `actual` and `expected`.
-#[handler(name = "check.expect_close")]
+#[handler(name = "check.expect_close", crate = farcall::ffi)]
 fn expect_close(
     actual: &AnyBuffer,
     expected: &AnyBuffer,
@@ -71,7 +71,7 @@ fn expect_close(
 }
 
 /// Checks that `actual` equals `expected`, or is near it if it is not an integer.
-#[handler(name = "check.eq")]
+#[handler(name = "check.eq", crate = farcall::ffi)]
 fn check_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<Pred>>) -> Result<()> {
     let exact = expected.dtype().is_integer() || expected.dtype().is_bool();
     let check = if exact { Check::Equal } else { Check::Within { tolerance: 1e-4 } };

@@ -8,8 +8,8 @@
 //!
 //! Integers and booleans are always compared exactly.
 
-use farcall_ir::literal::Literal;
-use farcall_ir::scalar::Scalar;
+use farcall::ir::literal::Literal;
+use farcall::ir::scalar::Scalar;
 use num_complex::Complex;
 use serde::Deserialize;
 
@@ -149,7 +149,7 @@ fn align(g: &mut [Complex<f64>], w: &[Complex<f64>], dims: &[usize], rows: bool)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcall_sig::DType;
+    use farcall::sig::DType;
 
     fn f32s(dims: &[usize], values: &[f32]) -> Literal {
         Literal::from_slice(DType::F32, dims, values)

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::ir::diag::Source;
+use farcall::ir::literal::Literal;
+use farcall::ir::middle::passes;
+use farcall::ir::middle::pipeline::Pipeline;
+use farcall::ir::module::{Func, Module};
+use farcall::ir::{text, verify};
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry};
-use farcall_ir::diag::Source;
-use farcall_ir::eval::Numerics;
-use farcall_ir::literal::Literal;
-use farcall_ir::middle::passes;
-use farcall_ir::middle::pipeline::Pipeline;
-use farcall_ir::module::{Func, Module};
-use farcall_ir::{text, verify};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::Ready;
@@ -127,17 +126,12 @@ pub(crate) fn engine(
         let runs = passes.passes().iter().any(|p| p.name == name);
         ensure!(runs, "the pass {name} does not run; those that do are {passes}");
     }
-    let Numerics { denormals, semantics } = how.numerics.into();
     let mut shown = Shown { dump: how.dump, last: passes.passes().len(), at: 0, text: String::new() };
-    let options = CompileOptions {
-        device: farcall::device::Device::host(),
-        entry: Some(front.entry.clone()),
-        denormals,
-        semantics,
-        inputs: None,
-        known: front.known.clone(),
-        passes,
-    };
+    let options = CompileOptions::new()
+        .entry(&front.entry)
+        .numerics(how.numerics)
+        .known(front.known.iter().cloned())
+        .passes(passes);
     let compiled = stats.take("compile", || {
         let mut after = |name: &'static str, form: &Module| shown.after(name, form);
         Executable::compile_showing(&front.module, registry, &options, &mut after).map_err(|e| match e {

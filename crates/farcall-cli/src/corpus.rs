@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::ir::literal::Literal;
+use farcall::ir::types::TensorType;
 use farcall::registry::TargetSpec;
-use farcall_ir::literal::Literal;
-use farcall_ir::types::TensorType;
-use farcall_sig::DType;
+use farcall::sig::DType;
 use serde::Deserialize;
 
 use crate::args::DenormalMode;
@@ -179,7 +179,7 @@ fn dtype(name: &str) -> Option<DType> {
             format!("{kind}{}", rest.replace('_', ""))
         }
     };
-    DType::from_name(&short)
+    short.parse::<DType>().ok()
 }
 
 #[cfg(test)]

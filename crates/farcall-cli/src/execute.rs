@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use farcall::eval_host::RegistryHost;
+use farcall::ir::diag::Diagnostics;
+use farcall::ir::eval::{self, EvalError, Numerics};
+use farcall::ir::literal::Literal;
+use farcall::ir::module::{Func, Module};
+use farcall::ir::{Op, ProgramError, Source, normalize, verify};
 use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
-use farcall_ir::diag::Diagnostics;
-use farcall_ir::eval::{self, EvalError, Numerics};
-use farcall_ir::literal::Literal;
-use farcall_ir::module::{Func, Module};
-use farcall_ir::{Op, ProgramError, Source, normalize, verify};
 
 /// A function of a verified program, ready to run any number of times.
 pub(crate) enum Ready<'m> {
@@ -34,9 +34,7 @@ impl<'m> Ready<'m> {
             require_targets(&normalize::normalized(module), registry)?;
             return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
-        let Numerics { denormals, semantics } = numerics;
-        let entry = Some(func.name.clone());
-        let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
+        let options = CompileOptions::new().entry(&func.name).numerics(numerics);
         match Executable::compile(module, registry, &options) {
             Ok(executable) => Ok(Ready::Engine(executable)),
             // By itself, so that it is found as what it is.

@@ -7,12 +7,12 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory};
-use farcall_ir::literal::Literal;
-use farcall_ir::module::Func;
-use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{TensorType, Type};
-use farcall_sig::nearest::nearest;
-use farcall_sig::{DType, DTypeClass};
+use farcall::ir::literal::Literal;
+use farcall::ir::module::Func;
+use farcall::ir::scalar::Scalar;
+use farcall::ir::types::{TensorType, Type};
+use farcall::sig::nearest::nearest;
+use farcall::sig::{DType, DTypeClass};
 use num_complex::Complex;
 
 use crate::args::InputArgs;
@@ -81,7 +81,7 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     let Some((dtype, dims)) = parts else {
         return Err(format!("`{text}` is no type; one is f32[4,8], or f32[] for a scalar"));
     };
-    let Some(dtype) = DType::from_name(dtype.trim()) else {
+    let Ok(dtype) = dtype.trim().parse::<DType>() else {
         let near = nearest(dtype, DType::ALL.iter().map(|d| d.name()));
         let near = if near.is_empty() { vec!["f32", "s32", "pred", "bf16"] } else { near };
         return Err(format!("`{dtype}` is no element type; there is {}", near.join(", ")));

@@ -5,14 +5,14 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{Cell, Color, Table};
+use farcall::ir::attr::AttrDict;
+use farcall::ir::module::{Func, Inst, Loc, Module};
+use farcall::ir::op::{CallConfig, CustomCall};
+use farcall::ir::types::{Dim, TensorType, Type};
+use farcall::ir::{Op, Span, normalize, verify};
 use farcall::plan::CallSpec;
 use farcall::registry::{Platform, Target};
 use farcall::{Plan, Registry};
-use farcall_ir::attr::AttrDict;
-use farcall_ir::module::{Func, Inst, Loc, Module};
-use farcall_ir::op::{CallConfig, CustomCall};
-use farcall_ir::types::{Dim, TensorType, Type};
-use farcall_ir::{Op, Span, normalize, verify};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;

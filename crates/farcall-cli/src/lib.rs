@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
-use farcall_ir::ProgramError;
+use farcall::ir::ProgramError;
 
 mod args;
 mod check_targets;

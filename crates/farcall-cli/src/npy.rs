@@ -9,10 +9,10 @@ use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use farcall_ir::literal::Literal;
-use farcall_ir::memory;
-use farcall_ir::types::TensorType;
-use farcall_sig::DType;
+use farcall::ir::literal::Literal;
+use farcall::ir::memory;
+use farcall::ir::types::TensorType;
+use farcall::sig::DType;
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 
 use crate::show::short_type;
@@ -260,8 +260,8 @@ fn write_to(out: &mut impl Write, literal: &Literal) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcall_ir::Scalar;
-    use farcall_ir::types::Dim;
+    use farcall::ir::Scalar;
+    use farcall::ir::types::Dim;
 
     fn header(descr: &str, fortran: bool, shape: &str) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
+use farcall::ir::eval::{Denormals, Semantics};
+use farcall::ir::types::Type;
 use farcall::{CompileError, Executable, Plan};
-use farcall_ir::eval::{Denormals, Semantics};
-use farcall_ir::types::Type;
 use serde_json::{Value, json};
 
 use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
@@ -158,7 +158,7 @@ fn numerics(plan: &Plan) -> (&'static str, &'static str) {
 }
 
 fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
-    let ty = |ty: &farcall_ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(ty) });
+    let ty = |ty: &farcall::ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(ty) });
     let input = |param: &farcall::plan::Param| {
         let mut value = ty(&param.ty);
         value["name"] = json!(param.name);

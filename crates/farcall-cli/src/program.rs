@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::ir::diag::Source;
+use farcall::ir::literal::Literal;
+use farcall::ir::module::{Func, Module};
+use farcall::ir::{ProgramError, text, verify};
 use farcall::plan::file::MAGIC;
 use farcall::{CompileOptions, Plan};
-use farcall_ir::diag::Source;
-use farcall_ir::literal::Literal;
-use farcall_ir::module::{Func, Module};
-use farcall_ir::{ProgramError, text, verify};
 
 /// What a file holds that can be run.
 pub(crate) enum Program {
@@ -115,14 +115,15 @@ pub(crate) fn refined(
     func: &Func,
     inputs: Option<&[Literal]>,
 ) -> Result<(Option<Module>, Vec<Option<Literal>>)> {
-    let types = inputs.map(|inputs| inputs.iter().map(Literal::ty).collect());
-    let entry = Some(func.name.clone());
-    let mut options = CompileOptions { entry, inputs: types, ..CompileOptions::default() };
+    let mut options = CompileOptions::new().entry(&func.name);
+    if let Some(inputs) = inputs {
+        options = options.inputs(inputs.iter().map(Literal::ty));
+    }
     let refined = farcall::refined(module, &options).map_err(anyhow::Error::from);
     match (refined, inputs) {
         (Err(e), Some(inputs)) if needs_elements(&e) => {
-            options.known = inputs.iter().cloned().map(Some).collect();
-            Ok((farcall::refined(module, &options)?, options.known))
+            let known: Vec<Option<Literal>> = inputs.iter().cloned().map(Some).collect();
+            Ok((farcall::refined(module, &options.known(known.iter().cloned()))?, known))
         }
         (refined, _) => Ok((refined?, Vec::new())),
     }

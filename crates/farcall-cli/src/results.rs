@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::Result;
-use farcall_ir::literal::Literal;
+use farcall::ir::literal::Literal;
 use serde_json::{Value, json};
 
 use crate::execute::Ready;

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use farcall_ir::literal::Literal;
-use farcall_ir::module::Func;
-use farcall_ir::types::Type;
+use farcall::ir::literal::Literal;
+use farcall::ir::module::Func;
+use farcall::ir::types::Type;
 use serde_json::{Value, json};
 
 use crate::args::RunArgs;

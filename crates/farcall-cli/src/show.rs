@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use farcall_ir::literal::Literal;
-use farcall_ir::scalar::Scalar;
-use farcall_ir::types::{TensorType, Type};
-use farcall_sig::{DType, DTypeClass};
+use farcall::ir::literal::Literal;
+use farcall::ir::scalar::Scalar;
+use farcall::ir::types::{TensorType, Type};
+use farcall::sig::{DType, DTypeClass};
 
 /// More elements than this are summarized.
 const FULL: usize = 200;

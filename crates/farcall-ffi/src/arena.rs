@@ -70,9 +70,8 @@ impl Arena {
             return Ok(NonNull::<u128>::dangling().cast());
         }
         let start = self.used.next_multiple_of(align);
-        if let Some(last) = self.chunks.last()
-            && last.layout.size().checked_sub(start).is_some_and(|left| left >= size)
-        {
+        let fits = |chunk: &&Chunk| chunk.layout.size().checked_sub(start).is_some_and(|left| left >= size);
+        if let Some(last) = self.chunks.last().filter(fits) {
             self.used = start + size;
             // SAFETY: within the chunk.
             return Ok(unsafe { last.data.add(start) });

@@ -621,7 +621,7 @@ pub(crate) unsafe fn what_is_wrong(
     if data.is_null() {
         return "null data".to_owned();
     }
-    if !data.addr().is_multiple_of(alignment(dtype)) {
+    if data.addr() % alignment(dtype) != 0 {
         return format!("the data are not aligned for {dtype}");
     }
     "larger than the address space".to_owned()

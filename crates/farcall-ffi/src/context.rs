@@ -223,7 +223,7 @@ impl Host {
             struct_size: abi::ErrorCreateArgs::STRUCT_SIZE,
             extension_start: null_mut(),
             message: message.as_ptr(),
-            errc: error.code().to_abi(),
+            errc: error.code().into(),
         };
         // SAFETY: a function of the host, with the arguments it takes; it copies the message.
         unsafe { create(&mut args) }
@@ -265,7 +265,7 @@ impl Host {
             // SAFETY: a function of the host; the error is ours, and not used any more.
             unsafe { destroy(&mut args) };
         }
-        Error::new(ErrorCode::from_abi(args.errc), message)
+        Error::new(ErrorCode::from(args.errc), message)
     }
 }
 

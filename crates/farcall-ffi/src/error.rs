@@ -39,25 +39,29 @@ macro_rules! error_codes {
             /// Every code, in the order of their numbers.
             pub const ALL: &[ErrorCode] = &[$(ErrorCode::$code,)*];
 
-            /// The code's number in the C interface.
-            pub const fn to_abi(self) -> abi::ErrorCode {
-                match self {
-                    $(ErrorCode::$code => abi::ErrorCode::$number,)*
-                }
-            }
-
-            /// The code with this number; `OK` and numbers that nobody defined are [`Unknown`](Self::Unknown).
-            pub const fn from_abi(code: abi::ErrorCode) -> ErrorCode {
-                match code {
-                    $(abi::ErrorCode::$number => ErrorCode::$code,)*
-                    _ => ErrorCode::Unknown,
-                }
-            }
-
             /// XLA's spelling: `INVALID_ARGUMENT`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(ErrorCode::$code => stringify!($number),)*
+                }
+            }
+        }
+
+        /// The code's number in the C interface.
+        impl From<ErrorCode> for abi::ErrorCode {
+            fn from(code: ErrorCode) -> abi::ErrorCode {
+                match code {
+                    $(ErrorCode::$code => abi::ErrorCode::$number,)*
+                }
+            }
+        }
+
+        /// The code with this number; `OK` and numbers that nobody defined are [`Unknown`](ErrorCode::Unknown).
+        impl From<abi::ErrorCode> for ErrorCode {
+            fn from(code: abi::ErrorCode) -> ErrorCode {
+                match code {
+                    $(abi::ErrorCode::$number => ErrorCode::$code,)*
+                    _ => ErrorCode::Unknown,
                 }
             }
         }
@@ -209,10 +213,10 @@ mod tests {
     fn sixteen_codes_go_there_and_back() {
         assert_eq!(ErrorCode::ALL.len(), 16);
         for (i, code) in ErrorCode::ALL.iter().enumerate() {
-            assert_eq!(code.to_abi(), abi::ErrorCode(i as u32 + 1));
-            assert_eq!(ErrorCode::from_abi(code.to_abi()), *code);
+            assert_eq!(abi::ErrorCode::from(*code), abi::ErrorCode(i as u32 + 1));
+            assert_eq!(ErrorCode::from(abi::ErrorCode::from(*code)), *code);
         }
-        assert_eq!(ErrorCode::from_abi(abi::ErrorCode(77)), ErrorCode::Unknown);
+        assert_eq!(ErrorCode::from(abi::ErrorCode(77)), ErrorCode::Unknown);
     }
 
     #[test]

@@ -62,6 +62,12 @@
 //! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
 //! is the bound of kernels for `f32` and `f64`.
 //!
+//! # Another name for this crate
+//!
+//! A crate that has `farcall-ffi` by another name, or through a crate that re-exports it, says where it is:
+//! `#[handler(name = "…", crate = my_sdk::ffi)]`, `#[stage(instantiate, crate = …)]`, `#[attr(crate = …)]` below
+//! `#[derive(FromAttr)]`. [`library!`] and [`ops!`] need not be told.
+//!
 //! # Panics
 //!
 //! A panic, in the function or in its part of [`Context::parallel_for`], is an error of the call, with place and
@@ -78,6 +84,13 @@
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
+//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.
+//!
+//! # Supported compilers
+//!
+//! Rust 1.85 and newer; a newer one is only asked for in a new minor version.
+#![deny(clippy::incompatible_msrv)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod abi;
 mod arena;
@@ -111,14 +124,44 @@ pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{
-    FromAttr, batch, handler, jvp, library, nondiff, ops, shape, signature, stage, vjp,
-};
+pub use farcall_macros::{FromAttr, batch, handler, jvp, nondiff, shape, signature, stage, vjp};
 pub use farcall_sig::DType;
+#[cfg(feature = "half")]
+pub use half;
 pub use kept::{Kept, KeptMut};
+#[cfg(feature = "num-complex")]
+pub use num_complex;
 pub use rules::{Batch, BatchCall, ShapeCall};
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};
+
+/// Exports a library of handlers: `library!("my_ops", [rms_norm, other::gemm as gemm2, ..crate_a::OPS]);`
+///
+/// It belongs into the crate that becomes the shared library, once. It exports
+///
+/// - `farcall_library_v1`, the library's descriptor, by which farcall loads it;
+/// - `size_t farcall_register_v1(void)`, which registers every op with every host in the process that exports
+///   `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()`, and returns how many registrations succeeded. It also
+///   runs when the library is loaded, unless `register: manual` follows the list (Linux only);
+/// - `PyObject *farcall_registrations_v1(const char *platform)`, a dictionary of the ops of a platform, as
+///   `{name: {stage: capsule}}`, for `jax.ffi.register_ffi_target` (Linux only; call it through
+///   `ctypes.PyDLL`); and
+/// - a C symbol per handler that is listed by its path, named as the function (or as after `as`), for hosts
+///   that register handlers one by one, such as `jax.ffi.register_ffi_target`. Handlers with other stages
+///   need `stages: [f, …]` after the list to have these exported too.
+///
+/// `..table` adds the ops of a table made by `ops!`, without symbols of their own.
+#[macro_export]
+macro_rules! library {
+    ($($library:tt)*) => { $crate::__private::library! { $crate; $($library)* } };
+}
+
+/// A table of handlers, for a crate whose ops others export:
+/// `pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![rms_norm, gemm];`
+#[macro_export]
+macro_rules! ops {
+    ($($handlers:tt)*) => { $crate::__private::ops! { $crate; $($handlers)* } };
+}
 
 /// What a library of handlers uses.
 pub mod prelude {
@@ -147,6 +190,7 @@ pub mod __private {
     pub use crate::error::Boxed;
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::trampoline::{Entry, enter};
+    pub use farcall_macros::{library, ops};
 
     /// The crate whose types are `f16` and `bf16`.
     #[cfg(feature = "half")]
@@ -224,3 +268,7 @@ pub mod __private {
         crate::buffer::unsupported_dtype(found, supported)
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -43,7 +43,7 @@ fn install_hook(once: &Once) {
         std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
             set_last(Some(Noted {
                 location: info.location().map(ToString::to_string),
-                message: info.payload_as_str().map(str::to_owned),
+                message: message(info.payload()),
             }));
             before(info);
         }));
@@ -76,11 +76,7 @@ impl Panic {
     }
 
     pub(crate) fn into_error(self) -> Error {
-        let message = match (self.payload.downcast_ref::<&str>(), self.payload.downcast_ref::<String>()) {
-            (Some(message), _) => Some((*message).to_owned()),
-            (_, Some(message)) => Some(message.clone()),
-            _ => None,
-        };
+        let message = message(&*self.payload);
         // The payload's destructor may panic too.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(self.payload)));
         error(self.location, message)
@@ -92,6 +88,14 @@ impl Panic {
 pub(crate) fn current() -> Error {
     let noted = LAST.try_with(|last| last.try_borrow().ok()?.clone()).ok().flatten();
     noted.map_or_else(|| error(None, None), |noted| error(noted.location, noted.message))
+}
+
+/// What `panic!` was given, if that is text.
+fn message(payload: &(dyn Any + Send)) -> Option<String> {
+    match payload.downcast_ref::<&str>() {
+        Some(message) => Some((*message).to_owned()),
+        None => payload.downcast_ref::<String>().cloned(),
+    }
 }
 
 fn error(location: Option<String>, message: Option<String>) -> Error {

@@ -26,6 +26,7 @@
 //! the engine: a custom call is a name, attributes, operands and results, and the evaluator asks its
 //! host to run it.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attr;
 pub mod attributes;
@@ -60,3 +61,7 @@ pub use module::{Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, 
 pub use op::Op;
 pub use scalar::Scalar;
 pub use types::{Dim, TensorType, Type};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -106,6 +106,7 @@ impl Native for u8 {
 
 /// Why bytes are not a literal of a type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LiteralError {
     /// The type has a dynamic dimension, or more bytes than memory has addresses.
     #[error("a constant needs a static shape of representable size, not {0}")]
@@ -235,6 +236,9 @@ impl Literal {
     }
 
     /// A tensor whose elements are these little-endian bytes, row-major.
+    ///
+    /// # Errors
+    /// If there are more or fewer bytes than such a tensor has, or if it is too large for memory.
     pub fn from_bytes(
         dtype: DType,
         dims: impl Into<Arc<[usize]>>,

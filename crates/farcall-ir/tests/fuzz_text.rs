@@ -12,7 +12,7 @@ mod random;
 #[path = "fuzz/seeds.rs"]
 mod seeds;
 
-use farcall_ir::{Source, text, verify};
+use farcall_ir::{Attr, Source, Type, text, verify};
 use mutate::Seeds;
 use random::Random;
 
@@ -38,14 +38,14 @@ fn target(text: &str) -> bool {
 
 /// A type or an attribute.
 fn small_target(text: &str) {
-    if let Ok(attr) = text::parse_attr(text) {
+    if let Ok(attr) = text.parse::<Attr>() {
         let printed = attr.to_string();
         let again =
-            text::parse_attr(&printed).unwrap_or_else(|e| panic!("{e}\nprinted: {printed}\nread: {text}"));
+            printed.parse::<Attr>().unwrap_or_else(|e| panic!("{e}\nprinted: {printed}\nread: {text}"));
         assert_eq!(again, attr, "printed: {printed}\nread: {text}");
     }
-    match text::parse_type(text) {
-        Ok(ty) => assert_eq!(text::parse_type(&ty.to_string()).ok(), Some(ty), "{text}"),
+    match text.parse::<Type>() {
+        Ok(ty) => assert_eq!(ty.to_string().parse::<Type>().ok(), Some(ty), "{text}"),
         Err(e) => drop(e.to_string()),
     }
 }

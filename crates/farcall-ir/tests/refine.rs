@@ -19,7 +19,7 @@ fn refined(program: &str, inputs: &[&str]) -> Result<Module, ProgramError> {
 fn refined_for(program: &str, inputs: &[&str], known: &[Option<Literal>]) -> Result<Module, ProgramError> {
     let module = parse(program);
     let inputs: Vec<TensorType> =
-        inputs.iter().map(|t| text::parse_type(t).unwrap().tensor().unwrap().clone()).collect();
+        inputs.iter().map(|t| t.parse::<Type>().unwrap().tensor().unwrap().clone()).collect();
     let inputs = (!inputs.is_empty()).then_some(inputs.as_slice());
     let refined = refine::refine(&module, module.entry().unwrap(), inputs, known)?;
     verify::verify(&refined)?;

@@ -1,7 +1,7 @@
 //! Input that no tool would write: deep nesting, truncation, damage, greed. Each ends in a module or
 //! in a diagnostic, on the small stack of a test thread.
 
-use farcall_ir::{Source, text};
+use farcall_ir::{Attr, Source, text};
 
 /// A program with most kinds of syntax in it.
 const SAMPLE: &str = r##"
@@ -253,12 +253,12 @@ fn every_small_float_round_trips() {
         for chunk in codes.clone().collect::<Vec<_>>().chunks(64) {
             let list: Vec<String> = chunk.iter().map(|c| format!("0x{c:X}")).collect();
             let text = format!("dense<[{}]> : tensor<{}x{ty}>", list.join(", "), chunk.len());
-            let attr = text::parse_attr(&text).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(text::parse_attr(&attr.to_string()).unwrap_or_else(|e| panic!("{e}")), attr);
+            let attr = text.parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}")), attr);
         }
         for code in codes.step_by(if bits == 16 { 7 } else { 1 }) {
-            let attr = text::parse_attr(&format!("0x{code:X} : {ty}")).unwrap_or_else(|e| panic!("{e}"));
-            let again = text::parse_attr(&attr.to_string()).unwrap_or_else(|e| panic!("{e}"));
+            let attr = format!("0x{code:X} : {ty}").parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
+            let again = attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(again, attr, "0x{code:X} : {ty}");
         }
     }
@@ -275,7 +275,7 @@ fn floats_round_trip() {
             })
             .collect();
         let text = format!("dense<[{}]> : tensor<100x{ty}>", list.join(", "));
-        let attr = text::parse_attr(&text).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(text::parse_attr(&attr.to_string()).unwrap_or_else(|e| panic!("{e}")), attr);
+        let attr = text.parse::<Attr>().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}")), attr);
     }
 }

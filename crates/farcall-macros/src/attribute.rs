@@ -4,18 +4,35 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Ident, Lifetime, Result};
+use syn::{Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Ident, Lifetime, Path, Result};
 
 use crate::function::attr_name;
+use crate::options::{crate_path, default_crate};
 
 pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
     let input: DeriveInput = syn::parse2(item)?;
     let lifetime = lifetime(&input)?;
+    let ffi = ffi(&input.attrs)?;
     match &input.data {
-        Data::Struct(data) => structure(&input.ident, lifetime, &data.fields),
-        Data::Enum(data) => enumeration(&input.ident, data),
+        Data::Struct(data) => structure(&input.ident, lifetime, &data.fields, &ffi),
+        Data::Enum(data) => enumeration(&input.ident, data, &ffi),
         Data::Union(_) => Err(Error::new(input.ident.span(), "a union cannot be read from an attribute")),
     }
+}
+
+/// Where `farcall-ffi` is: the path in `#[attr(crate = …)]` before the type, or the default.
+fn ffi(attrs: &[syn::Attribute]) -> Result<Path> {
+    let mut ffi = None;
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("attr")) {
+        attr.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("expected `crate = …`"));
+            }
+            ffi = Some(meta.value()?.call(crate_path)?);
+            Ok(())
+        })?;
+    }
+    Ok(ffi.unwrap_or_else(default_crate))
 }
 
 /// The one parameter that a type may have.
@@ -33,7 +50,7 @@ fn lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
     }
 }
 
-fn structure(name: &Ident, lifetime: Option<&Lifetime>, fields: &Fields) -> Result<TokenStream> {
+fn structure(name: &Ident, lifetime: Option<&Lifetime>, fields: &Fields, ffi: &Path) -> Result<TokenStream> {
     let Fields::Named(fields) = fields else {
         let message = "a dictionary has names: the fields of the struct need some too";
         return Err(Error::new(name.span(), message));
@@ -51,7 +68,7 @@ fn structure(name: &Ident, lifetime: Option<&Lifetime>, fields: &Fields) -> Resu
         let (ident, ty) = (&field.ident, &field.ty);
         quote_spanned! { ty.span()=>
             #ident: {
-                let (value, there) = <#ty as ::farcall_ffi::__private::Field<'__attr>>::read(__dict, #entry)?;
+                let (value, there) = <#ty as #ffi::__private::Field<'__attr>>::read(__dict, #entry)?;
                 __taken += ::std::primitive::usize::from(there);
                 value
             }
@@ -62,16 +79,16 @@ fn structure(name: &Ident, lifetime: Option<&Lifetime>, fields: &Fields) -> Resu
     let rename = lifetime.map(|lifetime| substitute(quote! { #(#read,)* }, lifetime));
     let read = rename.unwrap_or_else(|| quote! { #(#read,)* });
     Ok(quote! {
-        impl<'__attr> ::farcall_ffi::FromAttr<'__attr> for #name #of_lifetime {
+        impl<'__attr> #ffi::FromAttr<'__attr> for #name #of_lifetime {
             const EXPECTS: &'static str = "dictionary";
 
-            fn from_attr(attr: ::farcall_ffi::Attr<'__attr>) -> ::farcall_ffi::Result<Self> {
-                let __dict: &'__attr ::farcall_ffi::Dict = attr.get()?;
+            fn from_attr(attr: #ffi::Attr<'__attr>) -> #ffi::Result<Self> {
+                let __dict: &'__attr #ffi::Dict = attr.get()?;
                 let mut __taken: ::std::primitive::usize = 0;
                 let __value = #name { #read };
                 if __taken != __dict.len() {
                     return ::std::result::Result::Err(
-                        ::farcall_ffi::__private::unknown_entry(__dict, &[#(#entries),*]),
+                        #ffi::__private::unknown_entry(__dict, &[#(#entries),*]),
                     );
                 }
                 ::std::result::Result::Ok(__value)
@@ -103,7 +120,7 @@ fn substitute(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
     out
 }
 
-fn enumeration(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
+fn enumeration(name: &Ident, data: &DataEnum, ffi: &Path) -> Result<TokenStream> {
     if let Some(variant) = data.variants.iter().find(|variant| !matches!(variant.fields, Fields::Unit)) {
         return Err(Error::new(variant.span(), "a variant that is read from an attribute has no fields"));
     }
@@ -117,15 +134,15 @@ fn enumeration(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
             return Err(Error::new(named.span(), "the enum is read from integers: a variant has no name"));
         }
         return Ok(quote! {
-            impl<'__attr> ::farcall_ffi::FromAttr<'__attr> for #name {
+            impl<'__attr> #ffi::FromAttr<'__attr> for #name {
                 const EXPECTS: &'static str = "integer";
 
-                fn from_attr(attr: ::farcall_ffi::Attr<'__attr>) -> ::farcall_ffi::Result<Self> {
-                    let ::farcall_ffi::__private::Integer(found) = attr.get()?;
+                fn from_attr(attr: #ffi::Attr<'__attr>) -> #ffi::Result<Self> {
+                    let #ffi::__private::Integer(found) = attr.get()?;
                     #(if found == #name::#variants as ::std::primitive::i128 {
                         return ::std::result::Result::Ok(#name::#variants);
                     })*
-                    ::std::result::Result::Err(::farcall_ffi::__private::no_such_variant(
+                    ::std::result::Result::Err(#ffi::__private::no_such_variant(
                         &found,
                         &[#(&(#name::#variants as ::std::primitive::i128)),*],
                     ))
@@ -142,15 +159,15 @@ fn enumeration(name: &Ident, data: &DataEnum) -> Result<TokenStream> {
         names.push(text);
     }
     Ok(quote! {
-        impl<'__attr> ::farcall_ffi::FromAttr<'__attr> for #name {
+        impl<'__attr> #ffi::FromAttr<'__attr> for #name {
             const EXPECTS: &'static str = "string";
 
-            fn from_attr(attr: ::farcall_ffi::Attr<'__attr>) -> ::farcall_ffi::Result<Self> {
+            fn from_attr(attr: #ffi::Attr<'__attr>) -> #ffi::Result<Self> {
                 let found: &'__attr ::std::primitive::str = attr.get()?;
                 match found {
                     #(#names => ::std::result::Result::Ok(#name::#variants),)*
                     _ => ::std::result::Result::Err(
-                        ::farcall_ffi::__private::no_such_variant(&found, &[#(&#names),*]),
+                        #ffi::__private::no_such_variant(&found, &[#(&#names),*]),
                     ),
                 }
             }

@@ -273,7 +273,7 @@ fn read_signature(attr: &Attribute) -> Result<(Signature, Source)> {
             return Err(Error::new(path.span(), "expected `#[signature((x: f32[*, n]) -> (y: f32[*, n]))]`"));
         }
     };
-    match Signature::parse(&source.text) {
+    match source.text.parse::<Signature>() {
         Ok(signature) => Ok((signature, source)),
         Err(error) if source.literal.is_some() => Err(source.error(error.span, error.render(&source.text))),
         Err(error) => {
@@ -642,7 +642,7 @@ mod tests {
         ] {
             let source = source(text);
             let (again, expected) =
-                (Signature::parse(&source.text).unwrap(), Signature::parse(text).unwrap());
+                (source.text.parse::<Signature>().unwrap(), text.parse::<Signature>().unwrap());
             assert_eq!(again.to_string(), expected.to_string());
         }
     }
@@ -650,7 +650,7 @@ mod tests {
     #[test]
     fn bytes_lead_back_to_tokens() {
         let source = source("(x: T[n]) -> (y: T[m])");
-        let error = Signature::parse(&source.text).unwrap_err();
+        let error = source.text.parse::<Signature>().unwrap_err();
         let text = &source.text[error.span.offset..][..error.span.len];
         assert_eq!(source.tokens_of(error.span).into_iter().count(), 1, "{text}");
     }

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, GenericArgument, PathArguments, Result, Type};
+use syn::{Error, GenericArgument, Path, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
 use crate::function::Function;
@@ -49,6 +49,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     Ok(expansion(
         &function,
         &instances,
+        &options.ffi,
         quote! {
             #implementation
 
@@ -81,7 +82,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
         return Err(Error::new(param.span(), "a stage cannot be generic: it sees no operands"));
     }
     let instances = Instances::new(&function, None)?;
-    let stage = Stage::parse(options)?;
+    let (stage, ffi) = Stage::parse(options)?;
     let name = &function.name;
     let (constant, marker) = match stage {
         Stage::Instantiate => (quote!(INSTANTIATE), quote!(instantiate)),
@@ -101,6 +102,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     Ok(expansion(
         &function,
         &instances,
+        &ffi,
         quote! {
             #implementation
 
@@ -110,7 +112,12 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
 }
 
 /// The function, the type that stands for it, and what that implements.
-fn expansion(function: &Function, instances: &Instances, implementation: TokenStream) -> TokenStream {
+fn expansion(
+    function: &Function,
+    instances: &Instances,
+    ffi: &Path,
+    implementation: TokenStream,
+) -> TokenStream {
     let (name, vis) = (&function.name, &function.vis);
     let specs = function.params.iter().map(|param| {
         let ty = &param.ty;
@@ -131,7 +138,7 @@ fn expansion(function: &Function, instances: &Instances, implementation: TokenSt
         #vis struct #name {}
 
         const _: () = {
-            use ::farcall_ffi as __ffi;
+            use #ffi as __ffi;
 
             const fn __specs #generics() -> [__ffi::__private::Spec; #count] #where_clause { [#(#specs),*] }
             /// For each type that a generic handler is built for.

@@ -9,8 +9,11 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Error, LitStr, Path, Result, Token, bracketed};
 
-/// `"name", [item, …]` and optionally `, stages: [path, …]`, `, register: manual`.
+use crate::options::crate_path;
+
+/// `path;`, where `farcall-ffi` is, then `"name", [item, …]` and optionally `, stages: [path, …]`, `, register: manual`.
 struct Library {
+    ffi: Path,
     name: LitStr,
     items: Punctuated<Item, Token![,]>,
     stages: Vec<Exported>,
@@ -63,6 +66,7 @@ impl Parse for Item {
 
 impl Parse for Library {
     fn parse(input: ParseStream<'_>) -> Result<Library> {
+        let ffi = leading_crate(input)?;
         if !input.peek(LitStr) {
             return Err(input.error("expected the library's name: library!(\"my_ops\", [rms_norm, …])"));
         }
@@ -105,15 +109,15 @@ impl Parse for Library {
         let stages = stages.unwrap_or_default();
         let registers = registers.unwrap_or(true);
         input.parse::<Option<Token![,]>>()?;
-        Ok(Library { name, items, stages, registers })
+        Ok(Library { ffi, name, items, stages, registers })
     }
 }
 
 pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
-    let Library { name, items, stages, registers } = syn::parse2(input)?;
+    let Library { ffi, name, items, stages, registers } = syn::parse2(input)?;
     let tables = items.iter().map(|item| match item {
         Item::Handler(Exported { path, .. }) => {
-            let descriptor = descriptor(path);
+            let descriptor = descriptor(path, &ffi);
             quote! { &[#descriptor] }
         }
         Item::Table(path) => quote! { #path },
@@ -127,10 +131,10 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             const _: () = {
                 #[unsafe(no_mangle)]
                 pub unsafe extern "C" fn #symbol(
-                    frame: *mut ::farcall_ffi::abi::CallFrame,
-                ) -> *mut ::farcall_ffi::abi::Error {
+                    frame: *mut #ffi::abi::CallFrame,
+                ) -> *mut #ffi::abi::Error {
                     // SAFETY: the host calls it with a call frame, as `enter` asks for.
-                    unsafe { ::farcall_ffi::__private::enter::<#path>(frame) }
+                    unsafe { #ffi::__private::enter::<#path>(frame) }
                 }
             };
         }
@@ -142,7 +146,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             #[unsafe(link_section = ".init_array")]
             static __REGISTER: extern "C" fn() = {
                 extern "C" fn register() {
-                    ::farcall_ffi::__private::register(&__LIBRARY);
+                    #ffi::__private::register(&__LIBRARY);
                 }
                 register
             };
@@ -156,21 +160,21 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
         );
 
         const _: () = {
-            const __TABLES: &[&[&::farcall_ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
-            static __OPS: [&::farcall_ffi::descriptor::OpDescriptor; ::farcall_ffi::__private::count(__TABLES)] =
-                ::farcall_ffi::__private::concat(__TABLES);
-            static __LIBRARY: ::farcall_ffi::descriptor::LibraryDescriptor =
-                ::farcall_ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &__OPS);
+            const __TABLES: &[&[&#ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
+            static __OPS: [&#ffi::descriptor::OpDescriptor; #ffi::__private::count(__TABLES)] =
+                #ffi::__private::concat(__TABLES);
+            static __LIBRARY: #ffi::descriptor::LibraryDescriptor =
+                #ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &__OPS);
 
             #[unsafe(no_mangle)]
-            pub extern "C" fn farcall_library_v1() -> *const ::farcall_ffi::descriptor::LibraryDescriptor {
+            pub extern "C" fn farcall_library_v1() -> *const #ffi::descriptor::LibraryDescriptor {
                 &__LIBRARY
             }
 
             #[cfg(target_os = "linux")]
             #[unsafe(no_mangle)]
             pub extern "C" fn farcall_register_v1() -> usize {
-                ::farcall_ffi::__private::register(&__LIBRARY)
+                #ffi::__private::register(&__LIBRARY)
             }
 
             #[cfg(target_os = "linux")]
@@ -179,7 +183,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
                 platform: *const ::std::ffi::c_char,
             ) -> *mut ::std::ffi::c_void {
                 // SAFETY: the caller's promise is that of `registrations`.
-                unsafe { ::farcall_ffi::__private::registrations(&__LIBRARY, platform) }
+                unsafe { #ffi::__private::registrations(&__LIBRARY, platform) }
             }
 
             #initializer
@@ -190,11 +194,30 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
 }
 
 pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
-    let parser = Punctuated::<Path, Token![,]>::parse_terminated;
-    let descriptors: Vec<_> = syn::parse::Parser::parse2(parser, input)?.iter().map(descriptor).collect();
+    let Ops { ffi, paths } = syn::parse2(input)?;
+    let descriptors = paths.iter().map(|path| descriptor(path, &ffi));
     Ok(quote! { &[#(#descriptors),*] })
 }
 
-fn descriptor(path: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> <#path as ::farcall_ffi::__private::Op>::DESCRIPTOR }
+/// `path; handler, …`
+struct Ops {
+    ffi: Path,
+    paths: Punctuated<Path, Token![,]>,
+}
+
+impl Parse for Ops {
+    fn parse(input: ParseStream<'_>) -> Result<Ops> {
+        Ok(Ops { ffi: leading_crate(input)?, paths: Punctuated::parse_terminated(input)? })
+    }
+}
+
+/// `path;`
+fn leading_crate(input: ParseStream<'_>) -> Result<Path> {
+    let ffi = crate_path(input)?;
+    input.parse::<Token![;]>()?;
+    Ok(ffi)
+}
+
+fn descriptor(path: &Path, ffi: &Path) -> TokenStream {
+    quote_spanned! { path.span()=> <#path as #ffi::__private::Op>::DESCRIPTOR }
 }

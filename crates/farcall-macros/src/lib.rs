@@ -11,6 +11,7 @@
 //! - `generic` says which kernels a generic handler stands for.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
+#![deny(clippy::incompatible_msrv)]
 
 use proc_macro::TokenStream;
 
@@ -40,6 +41,7 @@ mod options;
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
 /// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
+/// | `crate = path` | where `farcall-ffi` is, for a crate that has it by another name or through another crate; `::farcall_ffi` unless given |
 ///
 /// # Declarations
 ///
@@ -137,35 +139,19 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
 /// `instantiate` runs once per call site, when the program is compiled; what it returns is the call
 /// site's state, dropped with the program. `prepare` and `initialize` run before each run; they may return
 /// state for the run, in hosts from 0.3 on. `record` takes the place of the handler where a host records the
-/// call.
+/// call. `#[stage(instantiate, crate = path)]` says where `farcall-ffi` is, as in [`macro@handler`].
 #[proc_macro_attribute]
 pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::stage(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Exports a library of handlers: `library!("my_ops", [rms_norm, other::gemm as gemm2, ..crate_a::OPS]);`
-///
-/// It belongs into the crate that becomes the shared library, once. It exports
-///
-/// - `farcall_library_v1`, the library's descriptor, by which farcall loads it;
-/// - `size_t farcall_register_v1(void)`, which registers every op with every host in the process that exports
-///   `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()`, and returns how many registrations succeeded. It also
-///   runs when the library is loaded, unless `register: manual` follows the list (Linux only);
-/// - `PyObject *farcall_registrations_v1(const char *platform)`, a dictionary of the ops of a platform, as
-///   `{name: {stage: capsule}}`, for `jax.ffi.register_ffi_target` (Linux only; call it through
-///   `ctypes.PyDLL`); and
-/// - a C symbol per handler that is listed by its path, named as the function (or as after `as`), for hosts
-///   that register handlers one by one, such as `jax.ffi.register_ffi_target`. Handlers with other stages
-///   need `stages: [f, …]` after the list to have these exported too.
-///
-/// `..table` adds the ops of a table made by `ops!`, without symbols of their own.
+/// What `farcall_ffi::library!` expands to: the same after `path;`, where `farcall-ffi` is.
 #[proc_macro]
 pub fn library(input: TokenStream) -> TokenStream {
     export::library(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// A table of handlers, for a crate whose ops others export:
-/// `pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![rms_norm, gemm];`
+/// What `farcall_ffi::ops!` expands to: the same after `path;`, where `farcall-ffi` is.
 #[proc_macro]
 pub fn ops(input: TokenStream) -> TokenStream {
     export::ops(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
@@ -191,7 +177,7 @@ pub fn ops(input: TokenStream) -> TokenStream {
 ///
 /// A struct's fields are types that can be attributes, or `Option`s of these; a dictionary with other entries
 /// is refused. An enum without fields is read from its variants' names in `snake_case`, or from integers if
-/// any of its variants has one.
+/// any of its variants has one. `#[attr(crate = path)]` before the type says where `farcall-ffi` is, as in [`macro@handler`].
 #[proc_macro_derive(FromAttr, attributes(attr))]
 pub fn from_attr(item: TokenStream) -> TokenStream {
     attribute::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

@@ -2,8 +2,8 @@
 
 use proc_macro2::{Span, TokenStream};
 use syn::meta::ParseNestedMeta;
-use syn::parse::Parser;
-use syn::{Error, LitStr, Path, Result};
+use syn::parse::{ParseStream, Parser};
+use syn::{Error, LitStr, Path, Result, parse_quote};
 
 /// Options of `#[handler]`.
 pub(crate) struct HandlerOptions {
@@ -14,13 +14,15 @@ pub(crate) struct HandlerOptions {
     pub(crate) initialize: Option<Path>,
     pub(crate) record: Option<Path>,
     pub(crate) command_buffer_compatible: bool,
+    /// Where `farcall-ffi` is.
+    pub(crate) ffi: Path,
 }
 
 impl HandlerOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<HandlerOptions> {
-        const KNOWN: [&str; 7] =
-            ["name", "platform", "instantiate", "prepare", "initialize", "record", "traits"];
-        let (mut name, mut platform) = (None, None);
+        const KNOWN: [&str; 8] =
+            ["name", "platform", "instantiate", "prepare", "initialize", "record", "traits", "crate"];
+        let (mut name, mut platform, mut ffi) = (None, None, None);
         let (mut instantiate, mut prepare, mut initialize, mut record) = (None, None, None, None);
         let mut command_buffer_compatible = false;
         let parser = syn::meta::parser(|meta| {
@@ -34,6 +36,7 @@ impl HandlerOptions {
                 "prepare" => set(&mut prepare, &meta, meta.value()?.parse()?),
                 "initialize" => set(&mut initialize, &meta, meta.value()?.parse()?),
                 "record" => set(&mut record, &meta, meta.value()?.parse()?),
+                "crate" => set(&mut ffi, &meta, meta.value()?.call(crate_path)?),
                 "traits" => meta.parse_nested_meta(|meta| {
                     if !meta.path.is_ident("command_buffer_compatible") {
                         return Err(unknown(&meta, "trait", &["command_buffer_compatible"]));
@@ -57,6 +60,7 @@ impl HandlerOptions {
             initialize,
             record,
             command_buffer_compatible,
+            ffi: ffi.unwrap_or_else(default_crate),
         })
     }
 
@@ -77,10 +81,14 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    pub(crate) fn parse(tokens: TokenStream) -> Result<Stage> {
+    /// The stage, and where `farcall-ffi` is.
+    pub(crate) fn parse(tokens: TokenStream) -> Result<(Stage, Path)> {
         const KNOWN: [&str; 4] = ["instantiate", "prepare", "initialize", "record"];
-        let mut stage = None;
+        let (mut stage, mut ffi) = (None, None);
         let parser = syn::meta::parser(|meta| {
+            if meta.path.is_ident("crate") {
+                return set(&mut ffi, &meta, meta.value()?.call(crate_path)?);
+            }
             let found = match meta.path.get_ident().map(ToString::to_string).as_deref() {
                 Some("instantiate") => Stage::Instantiate,
                 Some("prepare") => Stage::Prepare,
@@ -92,8 +100,19 @@ impl Stage {
         });
         parser.parse2(tokens)?;
         let message = "say which stage: #[stage(instantiate)], prepare, initialize or record";
-        stage.ok_or_else(|| Error::new(Span::call_site(), message))
+        let stage = stage.ok_or_else(|| Error::new(Span::call_site(), message))?;
+        Ok((stage, ffi.unwrap_or_else(default_crate)))
     }
+}
+
+/// The path after `crate =`.
+pub(crate) fn crate_path(input: ParseStream<'_>) -> Result<Path> {
+    Path::parse_mod_style(input)
+}
+
+/// Where `farcall-ffi` is if nobody says it.
+pub(crate) fn default_crate() -> Path {
+    parse_quote!(::farcall_ffi)
 }
 
 fn set<T>(slot: &mut Option<T>, meta: &ParseNestedMeta<'_>, value: T) -> Result<()> {

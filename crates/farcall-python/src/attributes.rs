@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use farcall_ir::Attr;
 use farcall_sig::{AttrValue, Attrs, ScalarType};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -40,7 +41,7 @@ impl Attributes {
 impl Attributes {
     pub(crate) fn new(inner: Attrs) -> Attributes {
         let entries: Vec<String> =
-            inner.iter().map(|(name, value)| format!("{name} = {}", farcall::attribute(value))).collect();
+            inner.iter().map(|(name, value)| format!("{name} = {}", Attr::from(value))).collect();
         Attributes { inner, text: format!("{{{}}}", entries.join(", ")) }
     }
 }

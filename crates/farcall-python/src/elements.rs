@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
+use farcall::sig::UnknownName;
 use farcall_ir::{DType, Literal, TensorType};
 use farcall_sig::signature::NumberKind;
 use pyo3::buffer::PyBuffer;
@@ -63,15 +64,13 @@ pub(crate) fn element_types() -> Vec<(&'static str, &'static str, usize, Option<
 /// True if an array of this element type can hold numbers of this kind.
 #[pyfunction]
 pub(crate) fn holds(dtype: &str, kind: &str) -> PyResult<bool> {
-    let kind = NumberKind::from_name(kind)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no kind of numbers `{kind}`")))?;
+    let kind: NumberKind = kind.parse().map_err(|e: UnknownName| PyValueError::new_err(e.to_string()))?;
     Ok(kind.is_held_by(element_type(dtype)?))
 }
 
 /// The element type of this name.
 pub(crate) fn element_type(name: &str) -> PyResult<DType> {
-    let unknown = || PyTypeError::new_err(format!("there is no element type `{name}`"));
-    DType::from_name(name).ok_or_else(unknown)
+    name.parse().map_err(|e: UnknownName| PyTypeError::new_err(e.to_string()))
 }
 
 /// A tensor of the elements in a Python buffer of bytes.

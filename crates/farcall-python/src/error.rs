@@ -80,8 +80,6 @@ pub(crate) fn program(error: &ProgramError) -> PyErr {
 pub(crate) fn compile(error: &CompileError) -> PyErr {
     match error {
         CompileError::Program(error) => program(error),
-        CompileError::Plan(_) | CompileError::NoDevice(_) | CompileError::Memory { .. } => {
-            exception(error.code(), error.to_string())
-        }
+        error => exception(error.code(), error.to_string()),
     }
 }

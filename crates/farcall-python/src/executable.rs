@@ -49,7 +49,10 @@ pub(crate) fn compile(
             return Err(PyValueError::new_err(message));
         }
     };
-    let options = CompileOptions { entry, denormals, semantics, ..CompileOptions::default() };
+    let mut options = CompileOptions::new().denormals(denormals).semantics(semantics);
+    if let Some(entry) = entry {
+        options = options.entry(entry);
+    }
     guarded(|| {
         py.detach(move || {
             let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;

@@ -140,7 +140,7 @@ fn raised(error: &OpError) -> PyErr {
             }
             DerivativeError::NoSecond | DerivativeError::Result { .. } => error.to_string(),
         },
-        OpError::NoSignature { .. } | OpError::Mismatch { .. } => error.to_string(),
+        _ => error.to_string(),
     };
     exception(error.code(), message)
 }

@@ -167,9 +167,9 @@ impl Op {
         given: Vec<String>,
         wide: bool,
     ) -> PyResult<Vec<(Vec<usize>, Vec<Vec<&'static str>>)>> {
-        let given = given.iter().map(|word| match NumberKind::from_name(word) {
-            Some(kind) => Ok(GivenType::Number(kind)),
-            None => Ok(GivenType::Typed(element_type(word)?)),
+        let given = given.iter().map(|word| match word.parse::<NumberKind>() {
+            Ok(kind) => Ok(GivenType::Number(kind)),
+            Err(_) => Ok(GivenType::Typed(element_type(word)?)),
         });
         let given = given.collect::<PyResult<Vec<_>>>()?;
         let groups = self.declared()?.number_types(&given, wide).map_err(|e| self.mismatch(&e))?;
@@ -306,7 +306,7 @@ impl Op {
         guarded(|| {
             let module = farcall::op_program(&self.target, &types, &attrs.inner)
                 .map_err(|e| exception(e.code(), e.to_string()))?;
-            Executable::new(&module, &registry.get().inner, &CompileOptions::default())
+            Executable::new(&module, &registry.get().inner, &CompileOptions::new())
         })
     }
 

@@ -48,7 +48,7 @@ impl Registry {
         traits: u32,
         replace: bool,
     ) -> PyResult<Target> {
-        let platform = Platform::parse(platform);
+        let platform = Platform::from(platform);
         let origin = Origin::program();
         let target = match api_version {
             // SAFETY: whoever registers a capsule vouches for the handler in it; what owns the

@@ -4,8 +4,10 @@
 //! language with one kind of number are brought to the declared type by [`AttrType::convert`].
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::DType;
+use crate::nearest::UnknownName;
 
 /// The type of a number or boolean, under its name in Rust.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -57,11 +59,6 @@ impl ScalarType {
         }
     }
 
-    /// The type of this name.
-    pub fn from_name(name: &str) -> Option<ScalarType> {
-        ScalarType::ALL.into_iter().find(|t| t.name() == name)
-    }
-
     /// The element type of the same values.
     pub const fn dtype(self) -> DType {
         match self {
@@ -77,11 +74,6 @@ impl ScalarType {
             ScalarType::F32 => DType::F32,
             ScalarType::F64 => DType::F64,
         }
-    }
-
-    /// The type of the numbers or booleans of an element type, if attributes can be of it.
-    pub fn from_dtype(dtype: DType) -> Option<ScalarType> {
-        ScalarType::ALL.into_iter().find(|ty| ty.dtype() == dtype)
     }
 
     /// True for `i8` … `u64`.
@@ -109,6 +101,43 @@ impl ScalarType {
         })
     }
 }
+
+/// By the name ([`ScalarType::name`]).
+impl FromStr for ScalarType {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<ScalarType, UnknownName> {
+        let found = ScalarType::ALL.into_iter().find(|t| t.name() == name);
+        found.ok_or_else(|| UnknownName::new("attribute type", name))
+    }
+}
+
+/// The type of the numbers or booleans of an element type, if attributes can be of it.
+impl TryFrom<DType> for ScalarType {
+    type Error = NotScalar;
+
+    fn try_from(dtype: DType) -> Result<ScalarType, NotScalar> {
+        ScalarType::ALL.into_iter().find(|ty| ty.dtype() == dtype).ok_or(NotScalar(dtype))
+    }
+}
+
+impl From<ScalarType> for DType {
+    fn from(ty: ScalarType) -> DType {
+        ty.dtype()
+    }
+}
+
+/// An element type of which no attribute is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotScalar(DType);
+
+impl fmt::Display for NotScalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no attribute is a {}", self.0)
+    }
+}
+
+impl std::error::Error for NotScalar {}
 
 impl fmt::Display for ScalarType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

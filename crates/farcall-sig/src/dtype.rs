@@ -1,6 +1,9 @@
 //! Element types: every one that the StableHLO specification names.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::nearest::UnknownName;
 
 /// The element type of a tensor.
 ///
@@ -163,11 +166,6 @@ impl DType {
         }
     }
 
-    /// The type with this short name ([`DType::name`]).
-    pub fn from_name(name: &str) -> Option<DType> {
-        DType::ALL.into_iter().find(|d| d.name() == name)
-    }
-
     /// The type with this StableHLO spelling ([`DType::mlir`]); `si32` is accepted for `i32`.
     pub fn from_mlir(name: &str) -> Option<DType> {
         let name = name.strip_prefix('s').filter(|rest| rest.starts_with('i')).unwrap_or(name);
@@ -283,6 +281,23 @@ impl DType {
     }
 }
 
+/// By the short name ([`DType::name`]).
+///
+/// ```
+/// use farcall_sig::DType;
+///
+/// assert_eq!("f32".parse(), Ok(DType::F32));
+/// assert_eq!("f31".parse::<DType>().unwrap_err().to_string(), "there is no element type `f31`");
+/// ```
+impl FromStr for DType {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<DType, UnknownName> {
+        let found = DType::ALL.into_iter().find(|d| d.name() == name);
+        found.ok_or_else(|| UnknownName::new("element type", name))
+    }
+}
+
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -296,7 +311,7 @@ mod tests {
     #[test]
     fn names_round_trip() {
         for d in DType::ALL {
-            assert_eq!(DType::from_name(d.name()), Some(d));
+            assert_eq!(d.name().parse::<DType>().ok(), Some(d));
             assert_eq!(DType::from_mlir(d.mlir()), Some(d));
         }
         assert_eq!(DType::from_mlir("si32"), Some(DType::S32));

@@ -8,6 +8,8 @@
 //! **Invariants.** No dependencies, no `unsafe`. Knows neither the C ABI nor the program
 //! representation.
 #![forbid(unsafe_code)]
+#![deny(clippy::incompatible_msrv)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attr;
 pub mod dtype;
@@ -17,4 +19,9 @@ pub mod signature;
 
 pub use attr::{AttrType, AttrValue, Attrs, ScalarType};
 pub use dtype::{DType, DTypeClass};
+pub use nearest::UnknownName;
 pub use signature::{Signature, SignatureError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

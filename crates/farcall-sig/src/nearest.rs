@@ -1,4 +1,32 @@
-//! Suggestions for a mistyped name.
+//! Names that do not exist, and suggestions for them.
+
+use std::fmt;
+
+/// A text that is read as a name and is none of those that there are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+}
+
+impl UnknownName {
+    pub(crate) fn new(what: &'static str, name: &str) -> UnknownName {
+        UnknownName { what, name: name.to_owned() }
+    }
+
+    /// The text.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no {} `{}`", self.what, self.name)
+    }
+}
+
+impl std::error::Error for UnknownName {}
 
 /// The candidates closest to `name` in edit distance, best first, at most three. Empty when nothing
 /// is close enough to be a likely slip.

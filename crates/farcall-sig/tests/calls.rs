@@ -18,13 +18,13 @@ const CONCAT: &str = "(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: an
 fn tensor(text: &str) -> (DType, Vec<i64>) {
     let (dtype, dims) = text.strip_suffix(']').unwrap().split_once('[').unwrap();
     let dims = dims.split(',').filter(|d| !d.trim().is_empty()).map(|d| d.trim().parse().unwrap());
-    (DType::from_name(dtype.trim()).unwrap(), dims.collect())
+    (dtype.trim().parse::<DType>().unwrap(), dims.collect())
 }
 
 /// One line for a call: `f32[2,3] f32[3] -> f32[2,3]`, or the mismatch.
 #[track_caller]
 fn call(signature: &str, operands: &str, attrs: &[(&str, AttrValue)]) -> String {
-    let signature = Signature::parse(signature).unwrap();
+    let signature = signature.parse::<Signature>().unwrap();
     let operands: Vec<_> = operands.split_whitespace().map(tensor).collect();
     let types: Vec<_> = operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
     let attrs: Attrs = attrs.iter().cloned().collect();
@@ -316,7 +316,7 @@ fn attributes_and_sizes() {
 
 #[test]
 fn a_mismatch_says_where_and_of_what_kind() {
-    let signature = Signature::parse(RMS_NORM).unwrap();
+    let signature = RMS_NORM.parse::<Signature>().unwrap();
     let x = OperandType { dtype: DType::F32, dims: &[2, 3] };
     let scale = OperandType { dtype: DType::F32, dims: &[4] };
     let mismatch = signature.infer(&[x, scale], &Attrs::new()).unwrap_err();
@@ -326,7 +326,7 @@ fn a_mismatch_says_where_and_of_what_kind() {
 
 #[test]
 fn what_names_stand_for_is_told() {
-    let signature = Signature::parse(QR).unwrap();
+    let signature = QR.parse::<Signature>().unwrap();
     let x = OperandType { dtype: DType::C64, dims: &[6, 2, 3] };
     let inference = signature.infer(&[x], &Attrs::new()).unwrap();
     assert_eq!(inference.batch, [6]);
@@ -334,7 +334,7 @@ fn what_names_stand_for_is_told() {
     assert_eq!(inference.operand_layouts, [[1, 2, 0]]);
     assert_eq!(inference.results[0].minor_to_major, [1, 2, 0]);
     assert_eq!(inference.results[1].minor_to_major, [2, 1, 0]);
-    let general = Signature::parse("(x: f32[*, a, b, c] layout(2, 0, 1)) -> ()").unwrap();
+    let general = "(x: f32[*, a, b, c] layout(2, 0, 1)) -> ()".parse::<Signature>().unwrap();
     assert_eq!(general.operands()[0].layout.minor_to_major(4), [2, 1, 3, 0]);
     assert_eq!(general.operands()[0].arity, Arity::Required);
 }
@@ -342,7 +342,7 @@ fn what_names_stand_for_is_told() {
 #[test]
 fn attributes_of_python_are_brought_to_their_types() {
     let signature =
-        Signature::parse(r#"(eps: f32 = 1e-6, k: i32, p: [f32] = [1], m: "a" | "b"?) -> ()"#).unwrap();
+        r#"(eps: f32 = 1e-6, k: i32, p: [f32] = [1], m: "a" | "b"?) -> ()"#.parse::<Signature>().unwrap();
     let given: Attrs = [("k", i64(3)), ("eps", i64(1))].into_iter().collect();
     let attrs = signature.convert_attrs(&given).unwrap();
     let shown: Vec<String> = attrs.iter().map(|(n, v)| format!("{n}: {} = {v}", v.type_name())).collect();
@@ -354,7 +354,7 @@ fn attributes_of_python_are_brought_to_their_types() {
 #[test]
 fn shape_functions() {
     let with = |signature: &str, operands: &str, shapes: Result<Vec<Vec<i64>>, String>| {
-        let signature = Signature::parse(signature).unwrap();
+        let signature = signature.parse::<Signature>().unwrap();
         let operands: Vec<_> = operands.split_whitespace().map(tensor).collect();
         let types: Vec<_> =
             operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
@@ -412,12 +412,12 @@ fn shape_functions() {
 fn numbers(signature: &str, given: &str, wide: bool, expected: &str) {
     let given: Vec<GivenType> = given
         .split_whitespace()
-        .map(|word| match NumberKind::from_name(word) {
-            Some(kind) => GivenType::Number(kind),
-            None => GivenType::Typed(DType::from_name(word).unwrap()),
+        .map(|word| match word.parse::<NumberKind>() {
+            Ok(kind) => GivenType::Number(kind),
+            Err(_) => GivenType::Typed(word.parse::<DType>().unwrap()),
         })
         .collect();
-    let found = match Signature::parse(signature).unwrap().number_types(&given, wide) {
+    let found = match signature.parse::<Signature>().unwrap().number_types(&given, wide) {
         Err(mismatch) => mismatch.in_op("op"),
         Ok(groups) => {
             let types = |types: &Vec<DType>| types.iter().map(|ty| ty.name()).collect::<Vec<_>>().join(" ");

@@ -26,11 +26,12 @@ const SIGNATURES: [&str; 8] = [
 ];
 
 fn target(text: &str) {
-    match Signature::parse(text) {
+    match text.parse::<Signature>() {
         Ok(signature) => {
             let printed = signature.to_string();
-            let again =
-                Signature::parse(&printed).unwrap_or_else(|e| panic!("{}\nread: {text}", e.render(&printed)));
+            let again = printed
+                .parse::<Signature>()
+                .unwrap_or_else(|e| panic!("{}\nread: {text}", e.render(&printed)));
             // Not the signatures: a default of NaN is not equal to itself.
             assert_eq!(again.to_string(), printed, "{text}");
         }

@@ -8,7 +8,7 @@ const TOP_K: &str = "(x: T[*, n], k: i64) -> (values: T[*, k], indices: s32[*, k
 const QR: &str = "(x: T[*, m, n]) -> (q: T[*, m, min(m, n)], r: T[*, min(m, n), n]) where T: f32 | f64";
 
 fn parse(text: &str) -> Signature {
-    Signature::parse(text).unwrap_or_else(|e| panic!("{}", e.render(text)))
+    text.parse::<Signature>().unwrap_or_else(|e| panic!("{}", e.render(text)))
 }
 
 fn show(error: &GradientError, text: &str) -> String {

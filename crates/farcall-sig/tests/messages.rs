@@ -5,7 +5,7 @@ use farcall_sig::Signature;
 
 #[track_caller]
 fn check(text: &str, expected: Expect) {
-    match Signature::parse(text) {
+    match text.parse::<Signature>() {
         Ok(signature) => panic!("accepted: {signature}"),
         Err(error) => expected.assert_eq(&error.render(text)),
     }
@@ -908,11 +908,11 @@ fn memory_and_presence() {
 #[test]
 fn bounds() {
     let deep = format!("(x: f32[{}n{}]) -> ()", "(".repeat(100_000), ")".repeat(100_000));
-    assert_eq!(Signature::parse(&deep).unwrap_err().message, "parentheses are nested deeper than 32");
+    assert_eq!(deep.parse::<Signature>().unwrap_err().message, "parentheses are nested deeper than 32");
     let long = format!("(x: f32[n{}]) -> ()", "+n".repeat(100_000));
-    assert_eq!(Signature::parse(&long).unwrap_err().message, "the signature's expressions are too long");
+    assert_eq!(long.parse::<Signature>().unwrap_err().message, "the signature's expressions are too long");
     let types = format!("(x: {}T{}[n]) -> () where T: f32", "acc(".repeat(1000), ")".repeat(1000));
-    assert_eq!(Signature::parse(&types).unwrap_err().message, "nested too deeply");
+    assert_eq!(types.parse::<Signature>().unwrap_err().message, "nested too deeply");
 }
 
 #[test]

@@ -23,9 +23,9 @@ fn examples() -> Vec<(String, String)> {
 }
 
 fn round_trip(text: &str) -> Signature {
-    let signature = Signature::parse(text).unwrap_or_else(|e| panic!("{}", e.render(text)));
+    let signature = text.parse::<Signature>().unwrap_or_else(|e| panic!("{}", e.render(text)));
     let printed = signature.to_string();
-    let again = Signature::parse(&printed).unwrap_or_else(|e| panic!("{}", e.render(&printed)));
+    let again = printed.parse::<Signature>().unwrap_or_else(|e| panic!("{}", e.render(&printed)));
     assert_eq!(again, signature, "{text}");
     assert_eq!(again.to_string(), printed);
     signature
@@ -57,8 +57,8 @@ fn every_form_prints_back() {
         // NaN differs from itself, so its signature is compared as text.
         let text = text.to_string();
         if text.contains("nan") {
-            let printed = Signature::parse(&text).unwrap().to_string();
-            assert_eq!(Signature::parse(&printed).unwrap().to_string(), printed);
+            let printed = text.parse::<Signature>().unwrap().to_string();
+            assert_eq!(printed.parse::<Signature>().unwrap().to_string(), printed);
             assert_eq!(printed, text);
         } else {
             round_trip(&text);
@@ -80,7 +80,7 @@ impl Random {
 
 /// Whatever parses round trips, and every rule can be asked for.
 fn exercise(text: &str, random: &mut Random) -> bool {
-    let signature = match Signature::parse(text) {
+    let signature = match text.parse::<Signature>() {
         Ok(signature) => signature,
         Err(error) => {
             assert!(!error.render(text).is_empty());

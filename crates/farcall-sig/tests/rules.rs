@@ -15,7 +15,7 @@ const SCATTER: &str =
     "(base: T[n, d], at: s32[k], rows: T[k, d]) -> (out: T[n, d] aliases base) where T: f32; d: map";
 
 fn parse(text: &str) -> Signature {
-    Signature::parse(text).unwrap_or_else(|e| panic!("{}", e.render(text)))
+    text.parse::<Signature>().unwrap_or_else(|e| panic!("{}", e.render(text)))
 }
 
 #[track_caller]

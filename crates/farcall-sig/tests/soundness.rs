@@ -100,7 +100,7 @@ struct Op {
 
 impl Op {
     fn new(text: &str) -> Op {
-        let signature = Signature::parse(text).unwrap();
+        let signature = text.parse::<Signature>().unwrap();
         let required = signature.attrs().iter().filter(|a| a.is_required());
         let attrs = required.map(|a| (a.name.text.clone(), AttrValue::i64(2))).collect();
         Op { signature, attrs }

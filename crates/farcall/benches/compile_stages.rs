@@ -33,7 +33,7 @@ fn main() {
             file => files.push(file.to_owned()),
         }
     }
-    let options = CompileOptions { passes, ..CompileOptions::default() };
+    let options = CompileOptions::new().passes(passes);
     for file in &files {
         match std::fs::read_to_string(file) {
             Ok(text) => stages(file, &text, &options, rounds),

@@ -21,34 +21,90 @@ use crate::registry::{Platform, Registry};
 use crate::runtime::{Inputs, LoadError, Program, RunError};
 
 /// How a program is compiled.
+///
+/// ```
+/// use farcall::CompileOptions;
+/// use farcall::ir::eval::{Denormals, Semantics};
+///
+/// let options = CompileOptions::new().entry("main").denormals(Denormals::Flush).semantics(Semantics::StableHlo);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CompileOptions {
-    /// Function that a run starts with; `None`: `main`, or the only public one.
-    pub entry: Option<String>,
-    /// The device that the program is for.
-    pub device: Device,
-    /// What runs do with subnormal numbers.
-    pub denormals: Denormals,
-    /// Whose word counts where XLA and the StableHLO specification differ.
-    pub semantics: Semantics,
-    /// Types of the inputs, for a program that leaves sizes open; `None`: those that it declares.
-    pub inputs: Option<Vec<TensorType>>,
-    /// Elements of inputs on which sizes depend, by number. The program is compiled for these: a run that
-    /// gives others is an error.
-    pub known: Vec<Option<Literal>>,
-    /// The passes that rewrite the program before kernels are chosen.
-    pub passes: Pipeline,
+    entry: Option<String>,
+    device: Device,
+    numerics: Numerics,
+    inputs: Option<Vec<TensorType>>,
+    known: Vec<Option<Literal>>,
+    passes: Pipeline,
 }
 
 impl CompileOptions {
-    /// How runs compute.
-    fn numerics(&self) -> Numerics {
-        Numerics { denormals: self.denormals, semantics: self.semantics }
+    /// The defaults: see each option.
+    pub fn new() -> CompileOptions {
+        CompileOptions::default()
+    }
+
+    /// The function that a run starts with. Without it: `main`, or the only public one.
+    #[must_use]
+    pub fn entry(mut self, name: impl Into<String>) -> CompileOptions {
+        self.entry = Some(name.into());
+        self
+    }
+
+    /// The device that the program is for. Without it: the host.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> CompileOptions {
+        self.device = device;
+        self
+    }
+
+    /// What runs do with subnormal numbers.
+    #[must_use]
+    pub fn denormals(mut self, denormals: Denormals) -> CompileOptions {
+        self.numerics.denormals = denormals;
+        self
+    }
+
+    /// Whose word counts where XLA and the StableHLO specification differ.
+    #[must_use]
+    pub fn semantics(mut self, semantics: Semantics) -> CompileOptions {
+        self.numerics.semantics = semantics;
+        self
+    }
+
+    /// How runs compute: denormals and semantics in one.
+    #[must_use]
+    pub fn numerics(mut self, numerics: impl Into<Numerics>) -> CompileOptions {
+        self.numerics = numerics.into();
+        self
+    }
+
+    /// Types of the inputs, for a program that leaves sizes open. Without them: those that it declares.
+    #[must_use]
+    pub fn inputs(mut self, types: impl IntoIterator<Item = TensorType>) -> CompileOptions {
+        self.inputs = Some(types.into_iter().collect());
+        self
+    }
+
+    /// Elements of inputs on which sizes depend, by number. The program is compiled for these: a run that
+    /// gives others is an error.
+    #[must_use]
+    pub fn known(mut self, inputs: impl IntoIterator<Item = Option<Literal>>) -> CompileOptions {
+        self.known = inputs.into_iter().collect();
+        self
+    }
+
+    /// The passes that rewrite the program before kernels are chosen.
+    #[must_use]
+    pub fn passes(mut self, passes: Pipeline) -> CompileOptions {
+        self.passes = passes;
+        self
     }
 }
 
 /// Why a program could not be compiled.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompileError {
     /// The program is at fault: it breaks the specification, or calls a target that is not there.
     #[error(transparent)]
@@ -83,6 +139,7 @@ impl CompileError {
 
 /// What compiling took, and what it made.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CompileStats {
     /// Checking the program against the specification.
     pub verify: Duration,
@@ -122,6 +179,22 @@ impl Executable {
     /// A program with dynamic dimensions is compiled for inputs of one list of types: those that
     /// `options` give, or the parameters', if only what is computed from them is dynamic.
     ///
+    /// ```
+    /// use farcall::ir::{DType, Literal, Source, TensorType, text};
+    /// use farcall::{CompileOptions, Executable, Registry};
+    ///
+    /// let program = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+    ///   %0 = stablehlo.add %x, %x : tensor<?xf32>
+    ///   return %0 : tensor<?xf32>
+    /// }";
+    /// let module = text::parse(&Source::new("double.mlir", program))?;
+    /// let options = CompileOptions::new().inputs([TensorType::new(DType::F32, [2])]);
+    /// let double = Executable::compile(&module, &Registry::new(), &options)?;
+    /// let results = double.run(&[Literal::from_slice(DType::F32, [2], &[1f32, 2.5])])?;
+    /// assert_eq!(results[0].as_slice::<f32>(), [2.0, 5.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Every violation of the specification that the verifier finds; a shape that does not follow from
     /// the types of the inputs; then every target that is missing, with its place, close names and how to
@@ -160,8 +233,7 @@ impl Executable {
         numerics: Numerics,
     ) -> Result<Executable, CompileError> {
         require_static(&module)?;
-        let Numerics { denormals, semantics } = numerics;
-        let options = CompileOptions { denormals, semantics, ..CompileOptions::default() };
+        let options = CompileOptions::new().numerics(numerics);
         Executable::verified(&module, registry, &options, Instant::now(), &mut |_, _| {})
     }
 
@@ -176,7 +248,7 @@ impl Executable {
         let entry = entry(module, options.entry.as_deref())?;
         let told = compile::Options {
             platform: options.device.platform(),
-            numerics: options.numerics(),
+            numerics: options.numerics,
             passes: options.passes.passes(),
         };
         let mut plan = compile::compile(module, entry, registry, &told, after)
@@ -280,7 +352,7 @@ impl Executable {
     ///   return %0 : tensor<2xf32>
     /// }";
     /// let module = text::parse(&Source::new("double.mlir", program))?;
-    /// let double = Executable::compile(&module, &Registry::new(), &CompileOptions::default())?;
+    /// let double = Executable::compile(&module, &Registry::new(), &CompileOptions::new())?;
     /// let results = double.execute([Literal::from_slice(DType::F32, [2], &[1f32, 2.5])])?;
     /// assert_eq!(results[0].host().unwrap().as_slice::<f32>(), [2.0, 5.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -17,6 +17,10 @@
 //! - [`custom_call`]: the calls of a program through it.
 //! - [`ErrorCode`]: what kind of error an error is.
 //! - [`eval_host`]: custom calls for the reference evaluator.
+//!
+//! A program needs no other crate: [`ir`] is the program representation (`farcall-ir`), [`sig`] signatures, element types and
+//! attribute values (`farcall-sig`), [`ffi`] the C interface and the SDK (`farcall-ffi`). A library of ops needs only `farcall-ffi`.
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod attributes;
 mod compile;
@@ -37,11 +41,12 @@ pub mod registry;
 mod runtime;
 mod transfers;
 
-pub use attributes::attr as attribute;
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
+pub use farcall_ffi as ffi;
 pub use farcall_ir as ir;
 pub use farcall_ir::{iterations, memory};
+pub use farcall_sig as sig;
 pub use interrupt::Interrupt;
 pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch, OpCall, Saved};
 pub use op_program::{OpError, op_program};

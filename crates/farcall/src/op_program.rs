@@ -13,12 +13,12 @@ use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Pla
 use farcall_sig::{Attrs, Signature};
 
 use crate::ErrorCode;
-use crate::attributes;
 use crate::linear::DerivativeError;
 use crate::registry::{Declaration, Target};
 
 /// Why an op cannot be called on these operands with these attributes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpError {
     /// Nothing says what the op gives.
     #[error("{op}: its library declares no signature for it, so nothing says what it gives")]
@@ -85,7 +85,7 @@ impl From<MismatchKind> for ErrorCode {
 /// let op = registry.lookup("rms_norm", &Platform::Host).ok_or("no such op")?;
 /// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];
 /// let module = op_program(&op, &types, &farcall_sig::Attrs::new())?;
-/// let executable = Executable::compile(&module, &registry, &CompileOptions::default())?;
+/// let executable = Executable::compile(&module, &registry, &CompileOptions::new())?;
 /// let y = executable.run(&types.map(|t| Literal::zeros(t.dtype, t.sizes())))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -125,7 +125,7 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 /// The call, with all that the signature says about it.
 fn call(target: &Target, signature: &Signature, inference: &Inference) -> CustomCall {
     let config: AttrDict =
-        inference.attrs.iter().map(|(name, value)| (name.to_owned(), attributes::attr(value))).collect();
+        inference.attrs.iter().map(|(name, value)| (name.to_owned(), Attr::from(value))).collect();
     let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
     let row_major = inference
         .operand_layouts

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 /// A platform that handlers are registered for.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum Platform {
     /// `Host`, also written `cpu`.
     Host,
@@ -19,24 +20,6 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The platform of this name; known names in any case and spelling.
-    ///
-    /// ```
-    /// use farcall::registry::Platform;
-    /// assert_eq!(Platform::parse("cpu"), Platform::parse("HOST"));
-    /// assert_eq!(Platform::parse("gpu").to_string(), "CUDA");
-    /// assert_eq!(Platform::parse("MyChip").to_string(), "MyChip");
-    /// ```
-    pub fn parse(name: &str) -> Platform {
-        match name.to_ascii_lowercase().as_str() {
-            "host" | "cpu" => Platform::Host,
-            "cuda" | "gpu" => Platform::Cuda,
-            "rocm" => Platform::Rocm,
-            "sycl" => Platform::Sycl,
-            _ => Platform::Other(name.into()),
-        }
-    }
-
     /// The canonical name.
     pub fn name(&self) -> &str {
         match self {
@@ -45,6 +28,26 @@ impl Platform {
             Platform::Rocm => "ROCM",
             Platform::Sycl => "SYCL",
             Platform::Other(name) => name,
+        }
+    }
+}
+
+/// The platform of this name; known names in any case and spelling.
+///
+/// ```
+/// use farcall::registry::Platform;
+/// assert_eq!(Platform::from("cpu"), Platform::from("HOST"));
+/// assert_eq!(Platform::from("gpu").to_string(), "CUDA");
+/// assert_eq!(Platform::from("MyChip").to_string(), "MyChip");
+/// ```
+impl From<&str> for Platform {
+    fn from(name: &str) -> Platform {
+        match name.to_ascii_lowercase().as_str() {
+            "host" | "cpu" => Platform::Host,
+            "cuda" | "gpu" => Platform::Cuda,
+            "rocm" => Platform::Rocm,
+            "sycl" => Platform::Sycl,
+            _ => Platform::Other(name.into()),
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::device::Buffer;
 ///   return %u : !stablehlo.token
 /// }"#;
 /// let module = text::parse(&Source::new("double.mlir", program))?;
-/// let double = Executable::compile(&module, &Registry::new(), &CompileOptions::default())?;
+/// let double = Executable::compile(&module, &Registry::new(), &CompileOptions::new())?;
 ///
 /// let transfers = Arc::new(Transfers::new());
 /// transfers.feed([Literal::from_slice(DType::F32, [], &[1.5f32])]);

@@ -197,7 +197,7 @@ fn programs_are_checked_and_run() {
              (tensor<2x3xf32>) -> tensor<{result}xf32>\n  return %0 : tensor<{result}xf32>\n}}"
         );
         let module = text::parse(&Source::new("p.mlir", program)).unwrap();
-        Executable::compile(&module, &registry, &CompileOptions::default())
+        Executable::compile(&module, &registry, &CompileOptions::new())
     };
     let x = Literal::from_slice(DType::F32, [2, 3], &[0.0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let y = compile("3x2").unwrap().run(&[x]).unwrap();
@@ -214,7 +214,7 @@ fn one_call_is_all_of_them() {
     let call = |x: &Literal, attrs: &Attrs| {
         let types: Vec<TensorType> = vec![x.ty()];
         let module = op_program(&op, &types, attrs).unwrap();
-        let executable = Executable::compile(&module, &registry, &CompileOptions::default()).unwrap();
+        let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
         executable.run(std::slice::from_ref(x)).unwrap().remove(0)
     };
     let all: Vec<f32> = (0..5 * 2 * 3 * 4).map(|i| i as f32).collect();

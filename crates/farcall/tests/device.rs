@@ -12,7 +12,7 @@ use farcall::{CompileError, CompileOptions, Executable, Interrupt, Registry, Run
 
 fn compile(program: &str) -> Executable {
     let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-    Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap()
+    Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap()
 }
 
 fn f32s(values: &[f32]) -> Literal {

@@ -77,8 +77,10 @@ fn check(name: &str, text: &str, bless: bool) -> Result<String, String> {
     };
     let parsed = text::parse(&Source::new(name, text)).map_err(|e| e.to_string());
     let compile = |inputs: Option<&[Literal]>| {
-        let inputs = inputs.map(|inputs| inputs.iter().map(Literal::ty).collect());
-        let options = CompileOptions { denormals, inputs, ..CompileOptions::default() };
+        let mut options = CompileOptions::new().denormals(denormals);
+        if let Some(inputs) = inputs {
+            options = options.inputs(inputs.iter().map(Literal::ty));
+        }
         compile(parsed.as_ref().map_err(Clone::clone)?, &registry, &options)
     };
     let open = parsed.as_ref().is_ok_and(is_open);
@@ -247,7 +249,7 @@ fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Resul
     for attrs in &mut module.func_mut(entry).param_attrs {
         attrs.insert("jax.buffer_donor".to_owned(), Attr::Bool(true));
     }
-    let options = CompileOptions { denormals, ..CompileOptions::default() };
+    let options = CompileOptions::new().denormals(denormals);
     Executable::compile(&module, registry, &options).map_err(|e| e.to_string())
 }
 
@@ -261,7 +263,7 @@ fn holds(written: &Result<Vec<Literal>, String>, found: &Result<Vec<Literal>, St
 }
 
 fn literal(text: &str) -> Result<Literal, String> {
-    match text::parse_attr(text).map_err(|e| e.to_string())? {
+    match text.parse::<Attr>().map_err(|e| e.to_string())? {
         Attr::Dense(l) => Ok(l),
         other => Err(format!("{other:?} is no tensor")),
     }

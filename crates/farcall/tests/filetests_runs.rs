@@ -25,7 +25,7 @@ fn compile(program: &str) -> Executable {
     let registry = Registry::new();
     registry.register_ops(OPS).unwrap();
     let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-    Executable::compile(&module, &registry, &CompileOptions::default()).unwrap()
+    Executable::compile(&module, &registry, &CompileOptions::new()).unwrap()
 }
 
 const ROOTS: &str = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -58,7 +58,7 @@ fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
     let module = text::parse(&Source::new("test.mlir", program)).unwrap();
     let compile = |options: &CompileOptions| Executable::compile(&module, &Registry::new(), options);
     let (x, sizes) = (f32s(&[1.0, 2.0]), Literal::from_slice(DType::S32, [2], &[2, 1]));
-    let mut options = CompileOptions::default();
+    let mut options = CompileOptions::new();
     expect![[r#"
         error: [dynamic-shape] parameter 0 of @main, tensor<?xf32>, has a dynamic dimension
          --> test.mlir:1:11
@@ -68,14 +68,14 @@ fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
           |
           = note: the types of the inputs say what it is"#]]
     .assert_eq(&compile(&options).unwrap_err().to_string());
-    options.inputs = Some(vec![x.ty(), sizes.ty()]);
+    options = options.inputs([x.ty(), sizes.ty()]);
     expect![[r#"
         error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known of the inputs
          --> test.mlir:2:8
           |
         2 |   %0 = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x?xf32>
           |        ^^^^^^^^^^^^^^^^^^^^^^^^^"#]].assert_eq(&compile(&options).unwrap_err().to_string());
-    options.known = vec![None, Some(sizes.clone())];
+    options = options.known([None, Some(sizes.clone())]);
     let executable = compile(&options).unwrap();
     assert_eq!(executable.outputs()[0].to_string(), "tensor<2x1xf32>");
     assert_eq!(executable.run(&[x.clone(), sizes]).unwrap(), [x.reshape([2, 1])]);

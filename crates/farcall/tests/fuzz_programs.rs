@@ -250,7 +250,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
         return reached;
     }
     reached.verified = true;
-    let executable = match Executable::compile(&module, registry, &CompileOptions::default()) {
+    let executable = match Executable::compile(&module, registry, &CompileOptions::new()) {
         Ok(executable) => executable,
         Err(e) => {
             drop(e.to_string());

@@ -189,7 +189,7 @@ fn run(registry: &Registry, call: &str, x: f32) -> Result<f32, String> {
 fn run_program(registry: &Registry, program: &str, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     let module = text::parse(&Source::new("test.mlir", program)).map_err(|e| e.to_string())?;
     let executable =
-        Executable::compile(&module, registry, &CompileOptions::default()).map_err(|e| e.to_string())?;
+        Executable::compile(&module, registry, &CompileOptions::new()).map_err(|e| e.to_string())?;
     let out = executable.run(inputs).map_err(|e| e.to_string())?;
     let host = RegistryHost::new(registry, Denormals::Ieee);
     let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();

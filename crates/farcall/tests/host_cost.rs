@@ -77,7 +77,7 @@ fn programs_that_do_little() {
     ] {
         let program = format!("func.func @main(%v0: tensor<8xf32>) -> tensor<8xf32> {{\n{body}\n}}");
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-        let executable = Executable::compile(&module, &registry, &CompileOptions::default()).unwrap();
+        let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
         let inputs = [Literal::zeros(DType::F32, [8])];
         let times = (0..runs).map(|_| {
             let start = Instant::now();

@@ -282,7 +282,7 @@ fn donations_that_make_no_sense_are_refused() {
             "func.func @main({params}) -> tensor<4xf32> {{\n  %a = stablehlo.constant dense<1.0> : tensor<4xf32>\n  return %a : tensor<4xf32>\n}}"
         );
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-        let error = Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap_err();
+        let error = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap_err();
         error.to_string().lines().next().unwrap_or_default().to_owned()
     };
     let words = [
@@ -325,7 +325,7 @@ fn compile(program: &str) -> Executable {
     let target = unsafe { Target::untyped("in_place", Platform::Host, function, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-    Executable::compile(&module, &registry, &CompileOptions::default()).unwrap()
+    Executable::compile(&module, &registry, &CompileOptions::new()).unwrap()
 }
 
 fn plan(executable: &Executable, expected: Expect) {

@@ -122,7 +122,7 @@ fn states_of_a_run_end_with_it() {
         "  stablehlo.custom_call @faulty() {has_side_effect = true, mhlo.backend_config = {}} : () -> ()\n";
     let source = Source::new("two.mlir", format!("func.func @main() {{\n{call}{call}  return\n}}"));
     let module = text::parse(&source).unwrap();
-    let executable = Executable::compile(&module, &host.registry, &CompileOptions::default()).unwrap();
+    let executable = Executable::compile(&module, &host.registry, &CompileOptions::new()).unwrap();
     // What the instantiate stages made lives as long as the executable.
     assert_eq!(live(), 2);
     for stage in [Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE] {
@@ -611,7 +611,7 @@ fn what_a_handler_writes_to_its_dims_does_not_harm_the_next_call() {
       return %1 : tensor<2x3xf32>
     }";
     let module = text::parse(&Source::new("p.mlir", program)).unwrap();
-    let executable = Executable::compile(&module, &registry, &CompileOptions::default()).unwrap();
+    let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
     for _ in 0..3 {
         executable.run(&[farcall::ir::Literal::zeros(DType::F32, [2, 3])]).unwrap();
     }

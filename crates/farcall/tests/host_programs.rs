@@ -364,7 +364,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn compile(program: &str, registry: &Registry) -> Executable {
     let module = text::parse(&Source::new("test.mlir", program)).unwrap_or_else(|e| panic!("{e}"));
-    Executable::compile(&module, registry, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    Executable::compile(&module, registry, &CompileOptions::new()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs a test for `handlers.cc` in each version of the headers.

@@ -166,7 +166,7 @@ fn mistakes_are_found_when_the_program_is_compiled_and_failures_have_a_place() {
         )
     };
     let module = parse(&program("picki"));
-    let error = Executable::compile(&module, &registry, &CompileOptions::default()).unwrap_err();
+    let error = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap_err();
     expect![[r#"
         error: [missing_target] no target `picki` is registered for the platform Host
          --> test.mlir:4:10
@@ -346,7 +346,7 @@ fn parse(program: &str) -> Module {
 }
 
 fn compile(program: &str, registry: &Registry) -> Executable {
-    Executable::compile(&parse(program), registry, &CompileOptions::default()).unwrap()
+    Executable::compile(&parse(program), registry, &CompileOptions::new()).unwrap()
 }
 
 /// What the engine gives, which the evaluator gives too.

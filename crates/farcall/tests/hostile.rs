@@ -14,7 +14,7 @@ fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
         Ok(module) => module,
         Err(e) => return [Err(e.to_string()), Err(e.to_string())],
     };
-    let engine = Executable::compile(&module, &Registry::new(), &CompileOptions::default());
+    let engine = Executable::compile(&module, &Registry::new(), &CompileOptions::new());
     let engine = engine.map_err(|e| e.to_string()).and_then(|executable| {
         let inputs: Vec<Literal> =
             executable.inputs().iter().map(|ty| Literal::zeros(ty.dtype, ty.sizes())).collect();

@@ -47,7 +47,7 @@ func.func @main(%n: tensor<i64>) -> tensor<i64> {
 
 fn compile(program: &str) -> Executable {
     let module = text::parse(&Source::new("loop.mlir", program)).unwrap();
-    Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap()
+    Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap()
 }
 
 fn number(n: i64) -> Vec<Literal> {

@@ -75,7 +75,7 @@ fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec
     let attrs: Attrs = attrs.iter().cloned().collect();
     let module = op_program(&target, &types, &attrs).map_err(|e| e.to_string())?;
     let executable =
-        Executable::compile(&module, &registry, &CompileOptions::default()).map_err(|e| e.to_string())?;
+        Executable::compile(&module, &registry, &CompileOptions::new()).map_err(|e| e.to_string())?;
     executable.run(inputs).map_err(|e| e.to_string())
 }
 

@@ -30,7 +30,7 @@ fn registry() -> Registry {
 
 fn compiled(name: &str, program: &str) -> Executable {
     let module = text::parse(&Source::new(name, program)).unwrap();
-    Executable::compile(&module, &registry(), &CompileOptions::default()).unwrap()
+    Executable::compile(&module, &registry(), &CompileOptions::new()).unwrap()
 }
 
 /// The plans of the filetests that compile without further options.
@@ -44,7 +44,7 @@ fn plans() -> Vec<(String, Plan)> {
         let name = path.file_name()?.to_string_lossy().into_owned();
         let program = std::fs::read_to_string(path).ok()?;
         let module = text::parse(&Source::new(name.as_str(), program)).ok()?;
-        let executable = Executable::compile(&module, &registry, &CompileOptions::default()).ok()?;
+        let executable = Executable::compile(&module, &registry, &CompileOptions::new()).ok()?;
         Some((name, executable.plan().clone()))
     };
     let plans: Vec<_> = paths.iter().filter_map(plan).collect();

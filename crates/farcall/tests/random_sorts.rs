@@ -99,7 +99,7 @@ return %s#0, %s#1 : {types} }}"
             Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(5) as i64 - 2)),
         ];
         let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
-        let options = CompileOptions { denormals, ..CompileOptions::default() };
+        let options = CompileOptions::new().denormals(denormals);
         let executable = Executable::compile(&module, &registry, &options).unwrap();
         assert_eq!(executable.stats().thunks.get("sort"), Some(&1), "{}", executable.plan());
         let found = executable.run(&inputs).unwrap();

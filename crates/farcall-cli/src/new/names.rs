@@ -1,7 +1,7 @@
 //! Names of a new library: of its crate, of the library's file, of its op.
 
 use anyhow::{Result, bail, ensure};
-use farcall_sig::reserved::is_reserved;
+use farcall::sig::reserved::is_reserved;
 
 /// Names that fit together.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use farcall::registry::{Declaration, Target};
-use farcall_sig::attr::AttrType;
-use farcall_sig::signature::{Arity, Dim, Expr, Operand, OperandType};
-use farcall_sig::{AttrValue, Attrs, DType, ScalarType, Signature};
+use farcall::sig::attr::AttrType;
+use farcall::sig::signature::{Arity, Dim, Expr, Operand, OperandType};
+use farcall::sig::{AttrValue, Attrs, DType, ScalarType, Signature};
 use serde_json::{Value, json};
 
 use crate::inputs::count;

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
+use farcall::ir::literal::Literal;
 use farcall::registry::Target;
-use farcall_ir::literal::Literal;
-use farcall_sig::attr::AttrType;
-use farcall_sig::{AttrValue, Attrs, ScalarType};
+use farcall::sig::attr::AttrType;
+use farcall::sig::{AttrValue, Attrs, ScalarType};
 
 use super::known::Known;
 use crate::inputs::{self, InputSpec};

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use farcall_ir::types::TensorType;
-use farcall_sig::signature::{Dim, Expr, Operand};
-use farcall_sig::{AttrValue, Attrs, DType, Signature};
+use farcall::ir::types::TensorType;
+use farcall::sig::signature::{Dim, Expr, Operand};
+use farcall::sig::{AttrValue, Attrs, DType, Signature};
 
 /// What a signature's names stand for, as far as it is known. Contradictions are not looked for: the op
 /// finds them when it is called.

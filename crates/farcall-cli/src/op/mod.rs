@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use farcall::custom_call::CallError;
+use farcall::ffi::abi::Stage;
+use farcall::ir::literal::Literal;
+use farcall::ir::module::Func;
+use farcall::ir::types::TensorType;
 use farcall::registry::{Platform, Target};
+use farcall::sig::nearest::nearest;
 use farcall::{Registry, RunError, op_program};
-use farcall_ffi::abi::Stage;
-use farcall_ir::literal::Literal;
-use farcall_ir::module::Func;
-use farcall_ir::types::TensorType;
-use farcall_sig::nearest::nearest;
 use serde_json::{Value, json};
 
 use crate::args::OpArgs;

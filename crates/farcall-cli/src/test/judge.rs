@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use farcall::Registry;
-use farcall_ir::diag::Source;
-use farcall_ir::eval::{Numerics, Semantics};
-use farcall_ir::module::{Func, Module};
-use farcall_ir::{Op, ProgramError, Type, normalize, text, verify};
+use farcall::ir::diag::Source;
+use farcall::ir::eval::{Numerics, Semantics};
+use farcall::ir::module::{Func, Module};
+use farcall::ir::{Op, ProgramError, Type, normalize, text, verify};
 
 use super::pool::MARK;
 use super::{Outcome, Reply, Task};
@@ -164,7 +164,7 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
 /// source, and without what is different in each.
 fn cause(reason: &str) -> String {
     let line = reason.lines().next().unwrap_or_default();
-    for target in check_targets::OPS.iter().map(|op| farcall_ffi::descriptor::Op::of(op).name()) {
+    for target in check_targets::OPS.iter().map(|op| farcall::ffi::descriptor::Op::of(op).name()) {
         if line.contains(target) {
             return format!("{target} does not hold");
         }

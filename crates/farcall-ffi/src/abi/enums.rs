@@ -193,6 +193,12 @@ open_enum! {
     }
 }
 
+impl From<DType> for DataType {
+    fn from(dtype: DType) -> DataType {
+        DataType::from_dtype(dtype)
+    }
+}
+
 impl DataType {
     /// `f6E2M3FN`, which XLA has no number for. Private to farcall, far above XLA's numbers; only
     /// handlers that were built with farcall understand it.
@@ -200,7 +206,7 @@ impl DataType {
     /// `f6E3M2FN`; see [`DataType::FARCALL_F6E2M3FN`].
     pub const FARCALL_F6E3M2FN: DataType = DataType(0x4643_0002);
 
-    /// The number of an element type.
+    /// The number of an element type; `From`, for constants.
     pub const fn from_dtype(dtype: DType) -> DataType {
         match dtype {
             DType::Pred => DataType::PRED,

@@ -12,6 +12,7 @@
 //! **Invariants.** A [`Decoder`] is made by the trampoline alone, from a frame whose struct sizes
 //! cover every member that is read; it does not outlive the call. What it hands out lives in the
 //! trampoline's frame. No result that is handed out shares memory with anything else that is.
+#![expect(clippy::missing_errors_doc, reason = "called by what the macros expand to, and by nobody else")]
 
 use std::ffi::c_void;
 

@@ -348,8 +348,8 @@ impl<'a> ShapeCall<'a> {
         if attrs.is_null() || !attrs.is_aligned() {
             return Err(malformed("there are no attributes"));
         }
-        let strides = operand_stride >= size_of::<RuleOperand>()
-            && operand_stride.is_multiple_of(align_of::<RuleOperand>());
+        let strides =
+            operand_stride >= size_of::<RuleOperand>() && operand_stride % align_of::<RuleOperand>() == 0;
         if operand_count > 0 && (operands.is_null() || !operands.is_aligned() || !strides) {
             return Err(malformed("its table of operands"));
         }

@@ -245,7 +245,7 @@ fn table(minor: i32) -> Api {
 unsafe extern "C" fn error_create(args: *mut abi::ErrorCreateArgs) -> *mut abi::Error {
     // SAFETY: the caller's arguments; the message is null-terminated.
     let (code, message) = unsafe { ((*args).errc, CStr::from_ptr((*args).message)) };
-    new_error(Error::new(ErrorCode::from_abi(code), message.to_string_lossy()))
+    new_error(Error::new(ErrorCode::from(code), message.to_string_lossy()))
 }
 
 unsafe extern "C" fn error_get_details(args: *mut abi::ErrorGetDetailsArgs) {
@@ -254,7 +254,7 @@ unsafe extern "C" fn error_get_details(args: *mut abi::ErrorGetDetailsArgs) {
         let error = (*args).error.cast::<HostError>();
         (*args).message = (*error).1.as_ptr();
         if (*args).struct_size >= abi::ErrorGetDetailsArgs::STRUCT_SIZE {
-            (*args).errc = (*error).0.code().to_abi();
+            (*args).errc = (*error).0.code().into();
         }
     }
 }

@@ -5,9 +5,10 @@ mod show;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcall_sig::DType;
+use farcall_sig::{AttrValue, DType};
 
 use crate::literal::Literal;
+use crate::scalar::Scalar;
 use crate::sharding::Sharding;
 use crate::types::Type;
 
@@ -184,4 +185,29 @@ const MAX_SPLAT_LIST: usize = 1024;
 
 pub(crate) fn is_list(l: &Literal) -> bool {
     l.len() <= MAX_SPLAT_LIST || !l.is_splat()
+}
+
+/// A value as a program would write it.
+impl From<&AttrValue> for Attr {
+    fn from(value: &AttrValue) -> Attr {
+        match value {
+            AttrValue::Bool(b) => Attr::Bool(*b),
+            AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(ty.dtype())),
+            AttrValue::Float(v, ty) => Attr::float(*v, ty.dtype()),
+            AttrValue::Str(text) => Attr::string(text),
+            AttrValue::Array(ty, items) => {
+                let scalar = |i: usize| match &items[i] {
+                    AttrValue::Bool(b) => Scalar::Bool(*b),
+                    AttrValue::Int(v, ty) if ty.dtype().is_unsigned_integer() => Scalar::Unsigned(*v as u64),
+                    AttrValue::Int(v, _) => Scalar::Signed(*v as i64),
+                    AttrValue::Float(v, _) => Scalar::Float(*v),
+                    _ => Scalar::Bool(false),
+                };
+                Attr::DenseArray(Literal::from_fn(ty.dtype(), [items.len()], scalar))
+            }
+            AttrValue::Dict(entries) => {
+                Attr::Dict(entries.iter().map(|(name, value)| (name.clone(), Attr::from(value))).collect())
+            }
+        }
+    }
 }

@@ -75,30 +75,43 @@ pub enum Value {
 
 /// Runs custom calls for the evaluator, and says when to stop.
 pub trait Host {
-    /// Runs one custom call: one value per result, of the result's type. The error is a sentence
-    /// for the user; the evaluator adds target and place.
+    /// Runs one custom call: one value per result, of the result's type.
+    ///
+    /// # Errors
+    /// A sentence for the user; the evaluator adds target and place.
     fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String>;
 
-    /// The next values that the program is fed with: `infeed`, one tensor of each type. The error is a sentence
-    /// for the user, here and below; the evaluator adds operation and place.
+    /// The next values that the program is fed with: `infeed`, one tensor of each type.
+    ///
+    /// # Errors
+    /// A sentence for the user, here and below; the evaluator adds operation and place.
     fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
         let _ = (config, types);
         Err("nothing feeds the program here".to_owned())
     }
 
     /// Takes the values that the program puts out: `outfeed`.
+    ///
+    /// # Errors
+    /// As [`infeed`](Host::infeed).
     fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), String> {
         let _ = (config, values);
         Err("nothing reads what the program puts out here".to_owned())
     }
 
     /// Takes the values that the program sends to the host on a channel: `send`.
+    ///
+    /// # Errors
+    /// As [`infeed`](Host::infeed).
     fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
         let _ = values;
         Err(format!("nothing receives on channel {channel} here"))
     }
 
     /// The next values that the host sends to the program on a channel: `recv`, one tensor of each type.
+    ///
+    /// # Errors
+    /// As [`infeed`](Host::infeed).
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, String> {
         let _ = types;
         Err(format!("nothing sends on channel {channel} here"))
@@ -189,6 +202,10 @@ impl From<OutOfMemory> for EvalError {
 /// ([`normalize`]): the host does not see them.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
+///
+/// # Errors
+/// If inputs do not fit the parameters, if a custom call fails, or if the program asks for what cannot be computed (more
+/// memory than there is, a loop past its limit), with the place in the program.
 pub fn eval(
     module: &Module,
     func: &Func,
@@ -207,6 +224,9 @@ pub fn eval(
 
 /// The same, for a module in which no call is an operation in disguise: one that [`normalize`] or the
 /// [middle form](crate::middle) has left. It is not looked through again.
+///
+/// # Errors
+/// As [`eval`].
 pub fn eval_normal(
     module: &Module,
     func: &Func,
@@ -226,6 +246,9 @@ pub fn eval_normal(
 ///
 /// `captured` gives the values that the instruction's regions take from around it; it is not asked
 /// for the instruction's own operands.
+///
+/// # Errors
+/// As [`eval`].
 pub fn eval_inst(
     module: &Module,
     inst: Inst<'_>,

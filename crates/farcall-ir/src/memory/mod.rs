@@ -33,6 +33,7 @@ pub struct OutOfMemory {
 
 /// Why memory cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Reason {
     /// The limit, in bytes, and what other tensors take of it.
     Limit {
@@ -156,7 +157,10 @@ pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
 /// From this many bytes of scratch on, the allocator is asked.
 const ASKED: usize = 1 << 20;
 
-/// An error if a program that needs this much at once could not run on this machine, even if nothing else did.
+/// Asks whether a program that needs this much at once could run on this machine, if nothing else did.
+///
+/// # Errors
+/// If it could not: how much it needs, and what stands against it.
 pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes > limit() {
         return Err(OutOfMemory { bytes, reason: Reason::Limit { limit: limit(), taken: 0 } });

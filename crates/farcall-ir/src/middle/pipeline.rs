@@ -76,6 +76,7 @@ impl fmt::Debug for Pipeline {
 /// A name in a list that is no pass.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no pass {name:?}{}", near.first().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
+#[non_exhaustive]
 pub struct UnknownPass {
     /// As written.
     pub name: String,

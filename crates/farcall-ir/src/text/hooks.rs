@@ -654,7 +654,7 @@ impl Parser<'_> {
     /// `<…>` of a dot algorithm.
     fn algorithm(&mut self) -> Parsed<Attr> {
         let text = self.balanced()?;
-        match super::parse_attr(&format!("#stablehlo.dot_algorithm<{text}>")) {
+        match format!("#stablehlo.dot_algorithm<{text}>").parse::<Attr>() {
             Ok(attr) => Ok(attr),
             Err(_) => Ok(Attr::dialect("stablehlo.dot_algorithm", text)),
         }

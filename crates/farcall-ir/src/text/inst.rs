@@ -450,7 +450,7 @@ impl<'s> Parser<'s> {
             return None;
         }
         let operand = |i: usize| draft.operands.get(i).and_then(|o| self.func.tensor(o.id));
-        let parse = |text: &str| super::parse_attr(text).ok();
+        let parse = |text: &str| text.parse().ok();
         let mut fields =
             Fields { attrs: &mut draft.attrs, operand: &operand, symbols: &mut self.symbols, parse: &parse };
         match attributes::read(syntax.name, &mut fields)? {

@@ -218,7 +218,7 @@ mod tests {
     fn groups(mesh: &str, axes: impl std::fmt::Display) -> Result<Vec<Vec<i64>>, String> {
         let text = format!("#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = {axes}>");
         let mut attrs = AttrDict::new();
-        attrs.insert("replica_groups".to_owned(), crate::text::parse_attr(&text).unwrap());
+        attrs.insert("replica_groups".to_owned(), text.parse::<Attr>().unwrap());
         let defined = Mesh::read(r#"["x"=2, "y"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]"#);
         resolve(&mut attrs, |name| defined.clone().filter(|_| name == "m"))?;
         let Some(Attr::Dense(ids)) = attrs.get("replica_groups") else { panic!("{attrs:?}") };

@@ -38,6 +38,7 @@ mod symbols;
 mod table;
 mod types;
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::attr::{Attr, AttrDict, Dict};
@@ -61,6 +62,21 @@ const MAX_CANDIDATES: usize = 2000;
 
 /// Reads a program: a module, or functions without one.
 ///
+/// ```
+/// use farcall_ir::{Source, text};
+///
+/// let program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+///   %0 = stablehlo.negate %x : tensor<2xf32>
+///   return %0 : tensor<2xf32>
+/// }";
+/// let module = text::parse(&Source::new("negate.mlir", program))?;
+/// assert_eq!(module.entry().unwrap().name, "main");
+///
+/// let error = text::parse(&Source::new("typo.mlir", program.replace("negate", "negat"))).unwrap_err();
+/// assert_eq!(error.diagnostics[0].code, "unknown-op");
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
+///
 /// # Errors
 /// Every mistake that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
 /// `undefined-value`, `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`,
@@ -81,6 +97,14 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
 
 /// Writes a module as text that [`parse`] reads as an equal module: pretty forms where they exist, as
 /// JAX prints them. Locations are left out.
+///
+/// ```
+/// use farcall_ir::{Source, text};
+///
+/// let module = text::parse(&Source::new("empty.mlir", "func.func @main() { return }"))?;
+/// assert!(text::print(&module).contains("func.func public @main()"));
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
 pub fn print(module: &Module) -> String {
     print::module(module)
 }
@@ -102,20 +126,22 @@ pub fn split_programs(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// Reads a type: `tensor<4xf32>`.
-///
-/// # Errors
-/// What is wrong with the text, and where.
-pub fn parse_type(text: &str) -> Result<Type, ProgramError> {
-    whole("<type>", text, |p| p.ty())
+/// Reads a type: `tensor<4xf32>`. The error says what is wrong with the text, and where.
+impl FromStr for Type {
+    type Err = ProgramError;
+
+    fn from_str(text: &str) -> Result<Type, ProgramError> {
+        whole("<type>", text, |p| p.ty())
+    }
 }
 
-/// Reads an attribute: `dense<[1, 2]> : tensor<2xi32>`. [`Attr`]'s `Display` is the way back.
-///
-/// # Errors
-/// What is wrong with the text, and where.
-pub fn parse_attr(text: &str) -> Result<Attr, ProgramError> {
-    whole("<attribute>", text, |p| p.attr())
+/// Reads an attribute: `dense<[1, 2]> : tensor<2xi32>`. The error says what is wrong with the text, and where.
+impl FromStr for Attr {
+    type Err = ProgramError;
+
+    fn from_str(text: &str) -> Result<Attr, ProgramError> {
+        whole("<attribute>", text, |p| p.attr())
+    }
 }
 
 /// Writes an operation by itself, without operands and results: its name and attributes, as in

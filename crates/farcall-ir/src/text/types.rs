@@ -206,7 +206,7 @@ impl<'s> Parser<'s> {
             Type::Scalar(d) => Ok((d, None)),
             // An alias of a quantized type is kept as text.
             Type::Opaque(text) if text.starts_with("!quant.uniform<") => {
-                let quantized = super::parse_type(&format!("tensor<{text}>"));
+                let quantized = format!("tensor<{text}>").parse::<Type>();
                 match quantized {
                     Ok(Type::Tensor(TensorType { dtype, quant: Some(q), .. })) => Ok((dtype, Some(q))),
                     _ => self.fail("type", span(t), format!("{text} is not an element type")),

@@ -194,7 +194,7 @@ fn tokens(text: &str) -> Vec<Token> {
                 pos += 1;
                 continue;
             }
-            _ => (text.ceil_char_boundary(pos + 1), Kind::Other),
+            _ => (pos + text[pos..].chars().next().map_or(1, char::len_utf8), Kind::Other),
         };
         out.push(Token { start: pos, end, kind });
         pos = end;

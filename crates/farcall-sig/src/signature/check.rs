@@ -257,7 +257,7 @@ impl<'a> Checker<'a> {
                 .flatten()
                 .collect();
             let error = error(variable.span, format!("nothing says which types `{variable}` stands for"));
-            let error = match DType::from_name(&variable.text.to_ascii_lowercase()) {
+            let error = match variable.text.to_ascii_lowercase().parse::<DType>().ok() {
                 Some(dtype) => error.note(format!("the element type is called `{dtype}`")),
                 None => error.note(format!("add `where {variable}: f32 | f64`, or `{variable}: any`")),
             };
@@ -644,13 +644,14 @@ impl<'a> Checker<'a> {
             }
         }
         for clause in &self.signature.clauses {
-            if let Clause::Condition(left, _, right) = clause
-                && (occurs(left) || occurs(right))
-            {
-                return Err(error(
-                    name.span,
-                    format!("the condition `{clause}` is about all of `{name}`, so it cannot be split"),
-                ));
+            match clause {
+                Clause::Condition(left, _, right) if occurs(left) || occurs(right) => {
+                    return Err(error(
+                        name.span,
+                        format!("the condition `{clause}` is about all of `{name}`, so it cannot be split"),
+                    ));
+                }
+                _ => {}
             }
         }
         Ok(())

@@ -28,6 +28,7 @@ impl PartialEq for Span {
 
 /// The first mistake of a signature.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct SignatureError {
     /// The characters that it is about.
     pub span: Span,

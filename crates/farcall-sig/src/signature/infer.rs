@@ -790,11 +790,7 @@ impl<'a> Call<'a> {
                     (None, Some((size, _))) => Some(format!("{name} = {size}")),
                     (None, None) => None,
                 };
-                if let Some(value) = value
-                    && !seen.contains(&value)
-                {
-                    seen.push(value);
-                }
+                seen.extend(value.filter(|value| !seen.contains(value)));
             });
         }
         if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) }

@@ -230,17 +230,30 @@ enum Param {
     Attr,
 }
 
-impl Signature {
-    /// Reads and checks a signature.
-    ///
-    /// # Errors
-    /// The first mistake, with the characters that it is about.
-    pub fn parse(text: &str) -> Result<Signature, SignatureError> {
+/// Reads and checks a signature. The error is the first mistake, with the characters that it is about.
+///
+/// ```
+/// use farcall_sig::Signature;
+///
+/// let signature: Signature = "(x: f32[*, n], eps: f32 = 1e-6) -> (y: f32[*, n])".parse()?;
+/// assert_eq!(signature.operands()[0].name.text, "x");
+/// assert_eq!(signature.to_string().parse::<Signature>()?, signature);
+///
+/// let error = "(x: f32[n) -> ()".parse::<Signature>().unwrap_err();
+/// assert_eq!(error.message, "expected `,` or `]` after a dimension, found `)`");
+/// # Ok::<(), farcall_sig::SignatureError>(())
+/// ```
+impl FromStr for Signature {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Signature, SignatureError> {
         let signature = parser::parse(text)?;
         check::check(&signature)?;
         Ok(signature)
     }
+}
 
+impl Signature {
     /// The operands, in the order of the call. An op has optional ones or a variadic one at the end, or
     /// neither.
     pub fn operands(&self) -> &[Operand] {
@@ -331,14 +344,6 @@ impl Signature {
 
     fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|o| o.name.text == name)
-    }
-}
-
-impl FromStr for Signature {
-    type Err = SignatureError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Signature::parse(text)
     }
 }
 

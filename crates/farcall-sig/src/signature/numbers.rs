@@ -4,9 +4,12 @@
 //! stands for, that; else, of the types that the op takes and that can hold the kind, the one that JAX prefers.
 //! Numbers that share a variable share a type.
 
+use std::str::FromStr;
+
 use super::infer::{Mismatch, Place};
 use super::{MismatchKind, Signature};
 use crate::dtype::{DType, DTypeClass};
+use crate::nearest::UnknownName;
 
 /// What an operand says about its element type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,20 +38,24 @@ pub enum NumberKind {
     Complex,
 }
 
-impl NumberKind {
-    /// The kind with a name: `none`, `bool`, `int`, `index`, `float`, `complex`.
-    pub fn from_name(name: &str) -> Option<NumberKind> {
-        Some(match name {
+/// By its name: `none`, `bool`, `int`, `index`, `float`, `complex`.
+impl FromStr for NumberKind {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<NumberKind, UnknownName> {
+        Ok(match name {
             "none" => NumberKind::None,
             "bool" => NumberKind::Bool,
             "int" => NumberKind::Int,
             "index" => NumberKind::Index,
             "float" => NumberKind::Float,
             "complex" => NumberKind::Complex,
-            _ => return None,
+            _ => return Err(UnknownName::new("kind of numbers", name)),
         })
     }
+}
 
+impl NumberKind {
     /// The name of it.
     pub const fn name(self) -> &'static str {
         match self {

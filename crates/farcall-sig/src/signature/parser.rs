@@ -311,13 +311,13 @@ impl Parser {
                 let Token::Str(value) = token else {
                     return Err(SignatureError::new(span, "the default must be a string, in quotes"));
                 };
-                if let AttrType::Choice(choices) = ty
-                    && !choices.contains(&value)
-                {
-                    return Err(SignatureError::new(span, format!("{value:?} is not one of {ty}"))
-                        .did_you_mean(&value, choices.iter().map(String::as_str)));
+                match ty {
+                    AttrType::Choice(choices) if !choices.contains(&value) => {
+                        Err(SignatureError::new(span, format!("{value:?} is not one of {ty}"))
+                            .did_you_mean(&value, choices.iter().map(String::as_str)))
+                    }
+                    _ => Ok(AttrValue::Str(value)),
                 }
-                Ok(AttrValue::Str(value))
             }
             AttrType::Dict => Err(SignatureError::new(self.span(), "a dictionary has no default")
                 .note("one that may be missing is written `dict?`")),
@@ -462,7 +462,7 @@ impl Parser {
             ("whole", _) => Ok(DimUse::Whole),
             ("map", _) => Ok(DimUse::Map),
             (_, Some(reducer)) => Ok(DimUse::Reduce(reducer)),
-            _ if DType::from_name(&word).is_some() => {
+            _ if word.parse::<DType>().is_ok() => {
                 Err(SignatureError::new(span, format!("`{word}` is an element type"))
                     .note("a type variable begins with a capital: `T: f32 | f64`"))
             }
@@ -674,7 +674,7 @@ fn too_large(span: Span) -> SignatureError {
 
 /// The element type of this name, or what was probably meant.
 fn dtype(word: &str, span: Span) -> Result<DType> {
-    if let Some(dtype) = DType::from_name(word) {
+    if let Ok(dtype) = word.parse::<DType>() {
         return Ok(dtype);
     }
     let error = SignatureError::new(span, format!("unknown element type `{word}`"));
@@ -706,7 +706,7 @@ fn alias(dtype: DType) -> String {
 
 /// The attribute type of this name, or what was probably meant.
 fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
-    if let Some(ty) = ScalarType::from_name(word) {
+    if let Ok(ty) = word.parse::<ScalarType>() {
         return Ok(ty);
     }
     if word.starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -726,9 +726,9 @@ fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
     if let Some(meant) = meant {
         return Err(error.note(format!("it is called `{meant}` here")));
     }
-    if let Some(dtype) = DType::from_name(word) {
+    if let Ok(dtype) = word.parse::<DType>() {
         let rust = word.replacen('s', "i", 1);
-        let error = match ScalarType::from_name(&rust) {
+        let error = match rust.parse::<ScalarType>().ok() {
             Some(ty) => error.note(format!("as an attribute it is called `{ty}`")),
             None => error,
         };

@@ -367,7 +367,7 @@ mod tests {
 
     /// How calls with operands of these dimensions are split, and their rule.
     fn split(signature: &str, operands: &[&[i64]]) -> String {
-        let signature = Signature::parse(signature).unwrap();
+        let signature: Signature = signature.parse().unwrap();
         let operands: Vec<_> = operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
         let call = signature.infer(&operands, &Attrs::new()).unwrap();
         let BatchSplit { dims, added } = signature.batch_split(&call);
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn results_are_counted_by_operands() {
-        let slots = |signature: &str, count| Signature::parse(signature).unwrap().result_slots(count);
+        let slots = |signature: &str, count| signature.parse::<Signature>().unwrap().result_slots(count);
         let some = "(x: f32[n], scale: f32[n]?) -> (y: f32[n], s: f32[n] if scale)";
         assert_eq!((slots(some, 1), slots(some, 2)), (Ok(vec![0]), Ok(vec![0, 1])));
         let each = "(a: f32[], xs: f32[n...]...) -> (ys: f32[n...]... aliases xs, y: f32[max(n)])";

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use farcall_ir::op::{CallConfig, CustomCall};
-use farcall_ir::{AttrDict, TensorType, Type};
+use farcall_ir::{Attr, AttrDict, TensorType, Type};
 use farcall_sig::signature::{Inference, OperandType};
 use farcall_sig::{AttrValue, Attrs, DType, Signature};
 
-use crate::attributes::{attr, value};
+use crate::attributes::value;
 
 use crate::registry::Declaration;
 
@@ -54,7 +54,7 @@ pub(super) fn check<'c>(
     let mut call = call.clone();
     call.has_side_effect |= has_side_effect;
     if !defaults.is_empty() {
-        let defaults = defaults.into_iter().map(|(name, value)| (name.to_owned(), attr(value)));
+        let defaults = defaults.into_iter().map(|(name, value)| (name.to_owned(), Attr::from(value)));
         call.config = CallConfig::Dict(given.clone().into_iter().chain(defaults).collect());
     }
     Ok(Cow::Owned(call))

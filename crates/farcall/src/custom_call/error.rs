@@ -26,7 +26,7 @@ pub struct CallError {
 impl CallError {
     /// What kind of error it is.
     pub fn code(&self) -> crate::ErrorCode {
-        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from_abi(self.code))
+        crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from(self.code))
     }
 
     /// The same as a mistake at a place of the program, if that is known.

@@ -224,7 +224,7 @@ mod tests {
     /// A program with a thunk that computes, changed by `change`; what is said of it.
     fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
-        let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::default()).unwrap();
+        let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
         let mut plan = executable.plan().clone();
         assert_eq!(plan.validate(), Ok(()));
         change(&mut plan);

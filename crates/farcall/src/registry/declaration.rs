@@ -191,9 +191,9 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
     let mut signatures = HashMap::new();
     let mut malformed = HashMap::new();
     for op in ops {
-        let key = (op.name(), Platform::parse(op.platform()));
+        let key = (op.name(), Platform::from(op.platform()));
         let Some(text) = op.signature() else { continue };
-        match Signature::parse(text) {
+        match text.parse::<Signature>() {
             Ok(signature) => drop(signatures.insert(key, signature)),
             Err(error) => {
                 let why = format!("`{}` has a signature that is none: {}", op.name(), error.render(text));
@@ -202,7 +202,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
         }
     }
     let declare = |op: &Op<'_>| {
-        let key = (op.name(), Platform::parse(op.platform()));
+        let key = (op.name(), Platform::from(op.platform()));
         if let Some(why) = malformed.get(&key) {
             return Err(why.clone());
         }
@@ -238,7 +238,7 @@ fn agree(
     signatures: &HashMap<(&str, Platform), Signature>,
 ) -> Result<(), String> {
     let name = op.name();
-    let platform = |op: &Op<'_>| Platform::parse(op.platform());
+    let platform = |op: &Op<'_>| Platform::from(op.platform());
     let same_name = ops.iter().filter(|other| other.name() == name);
     let first = same_name.filter_map(|other| Some((other, signatures.get(&(name, platform(other)))?))).next();
     let Some((first, first_signature)) = first else { return Ok(()) };
@@ -326,7 +326,7 @@ impl<'a> Family<'a> {
     fn derivative(&self, what: &str, name: &'a str) -> Result<Declaration, String> {
         let op = self.op.name();
         if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
-            let is_it = |o: &&Op<'_>| o.name() == name && Platform::parse(o.platform()) == self.platform;
+            let is_it = |o: &&Op<'_>| o.name() == name && Platform::from(o.platform()) == self.platform;
             let rules = self.ops.iter().find(is_it).map(Rules::of).unwrap_or_default();
             let non_differentiable = Vec::new();
             return Ok(Declaration {
@@ -337,7 +337,7 @@ impl<'a> Family<'a> {
                 rules,
             });
         }
-        let own = || self.ops.iter().filter(|o| Platform::parse(o.platform()) == self.platform).map(Op::name);
+        let own = || self.ops.iter().filter(|o| Platform::from(o.platform()) == self.platform).map(Op::name);
         if own().any(|other| other == name) {
             return Err(format!("`{name}`, the {what} op of `{op}`, has no signature"));
         }

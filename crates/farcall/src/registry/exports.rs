@@ -62,9 +62,9 @@ unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Er
                 return Err(Failure::invalid("a registration of no known version"));
             };
             let name = api::text(args.name, "name of the target")?;
-            let platform = Platform::parse(&api::text(args.platform, "name of the platform")?);
+            let platform = Platform::from(api::text(args.platform, "name of the platform")?.as_str());
             load::register_from_library(&name, platform, args.bundle, args.traits)
-                .map_err(|e| Failure::new(e.code().status().to_abi(), e.to_string()))
+                .map_err(|e| Failure::new(e.code().status().into(), e.to_string()))
         })
     }
 }

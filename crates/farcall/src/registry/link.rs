@@ -14,6 +14,7 @@ use super::library::inspect;
 
 /// What a library that cannot be opened lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum LinkError {
     /// A library that it depends on is not found.
     Library {

@@ -40,6 +40,7 @@ pub struct LoadReport {
 
 /// Why a library was not loaded.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadError {
     /// No such file.
     #[error("library {} does not exist", path.display())]
@@ -183,6 +184,17 @@ impl Registry {
     /// Loads a library that describes its targets or registers them itself.
     ///
     /// Loading runs the library's code: only load what you trust.
+    ///
+    /// ```no_run
+    /// use farcall::Registry;
+    ///
+    /// let registry = Registry::new();
+    /// registry.load("target/release/libmy_ops.so")?;
+    /// for target in registry.targets() {
+    ///     println!("{} on {}", target.name(), target.platform());
+    /// }
+    /// # Ok::<(), farcall::registry::LoadError>(())
+    /// ```
     ///
     /// # Errors
     /// If it cannot be opened, if it brings no targets, or if any of them is refused.
@@ -394,9 +406,8 @@ fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Result<Target, RegisterError
 
 fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
     // SAFETY: descriptors list handlers, and whatever has one stays loaded.
-    let target = unsafe {
-        Target::typed(op.name(), Platform::parse(op.platform()), op.bundle(), op.traits(), origin)
-    }?;
+    let target =
+        unsafe { Target::typed(op.name(), Platform::from(op.platform()), op.bundle(), op.traits(), origin) }?;
     Ok(target.with_docs(op.doc()))
 }
 

@@ -226,6 +226,7 @@ impl ResolveError {
 
 /// Why a target was not registered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegisterError {
     /// Other functions have that name.
     #[error(

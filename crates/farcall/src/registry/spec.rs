@@ -34,6 +34,7 @@ pub struct TargetSpec {
 
 /// Symbols of a [`TargetSpec`].
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Symbols {
     /// Handlers of the typed API.
     Typed {
@@ -76,7 +77,7 @@ impl FromStr for TargetSpec {
 fn parse(spec: &str) -> Result<TargetSpec, String> {
     let (name, symbols) = spec.split_once('=').ok_or("there is no `=`")?;
     let (name, platform) = match name.rsplit_once('@') {
-        Some((name, platform)) if !name.is_empty() => (name, Platform::parse(platform)),
+        Some((name, platform)) if !name.is_empty() => (name, Platform::from(platform)),
         _ => (name, Platform::Host),
     };
     if name.is_empty() {

@@ -20,6 +20,7 @@ use crate::platform::Platform;
 
 /// Which of XLA's two custom-call interfaces a handler or a call speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum ApiKind {
     /// XLA FFI: call frames with typed buffers and attributes.
     Typed,
@@ -41,6 +42,7 @@ pub type UntypedHandler = unsafe extern "C" fn();
 
 /// A target's code.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Handler {
     /// Functions by stage.
     Typed(HandlerBundle),
@@ -75,6 +77,7 @@ fn stages(bundle: &HandlerBundle) -> [usize; 5] {
 
 /// Where a target came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Origin {
     /// The library's file; none for code of the program itself.
     pub file: Option<PathBuf>,
@@ -84,6 +87,7 @@ pub struct Origin {
 
 /// How a target was found in its library.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum How {
     /// Listed by the library's descriptor.
     Descriptor,

@@ -37,6 +37,7 @@ pub(crate) use reference::values;
 
 /// Why a run failed. The executable can be run again.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// Too few or too many inputs.
     #[error("the program takes {} inputs, {found} were given (it takes {})", expected.len(), list(expected))]

@@ -107,12 +107,8 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
     }
     for passes in pipelines {
         let what = format!("engine with {passes}");
-        let options = CompileOptions {
-            denormals: p.denormals,
-            semantics: Semantics::StableHlo,
-            passes,
-            ..CompileOptions::default()
-        };
+        let options =
+            CompileOptions::new().denormals(p.denormals).semantics(Semantics::StableHlo).passes(passes);
         let executable =
             Executable::compile(&p.module, registry, &options).map_err(|e| format!("{what}: {e}"))?;
         // Twice: what a run leaves behind must not show in the next one.

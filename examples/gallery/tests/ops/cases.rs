@@ -1,7 +1,7 @@
 //! Each op's operands, at random, and what it gives, by a formula that is plain.
 
 use farcall::ir::{DType, Literal};
-use farcall_sig::{AttrValue, Attrs, ScalarType};
+use farcall::sig::{AttrValue, Attrs, ScalarType};
 
 use crate::engine::{f64s, literal, numbers};
 use crate::random::Random;

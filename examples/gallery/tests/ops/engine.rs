@@ -2,11 +2,11 @@
 
 use farcall::ir::{DType, Literal, Scalar, TensorType};
 use farcall::registry::{Declaration, Platform, Target};
+use farcall::sig::Attrs;
+use farcall::sig::signature::{Batching, OperandType};
 use farcall::{
     Argument, CompileOptions, DerivativeCall, Executable, Linear, OpCall, Registry, Saved, op_program,
 };
-use farcall_sig::Attrs;
-use farcall_sig::signature::{Batching, OperandType};
 use std::sync::Arc;
 
 /// The ops of the gallery.
@@ -62,7 +62,7 @@ impl Ops {
         let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
         let module = op_program(&self.target(op), &types, attrs).map_err(|e| e.to_string())?;
         let executable =
-            Executable::compile(&module, &self.0, &CompileOptions::default()).map_err(|e| e.to_string())?;
+            Executable::compile(&module, &self.0, &CompileOptions::new()).map_err(|e| e.to_string())?;
         executable.run(operands).map_err(|e| e.to_string())
     }
 

@@ -8,8 +8,8 @@ mod random;
 use cases::{CASES, Case};
 use engine::{Ops, assert_close, f64s, is_continuous, literal, numbers, product, stack};
 use farcall::ir::{DType, Literal};
-use farcall_sig::signature::Batching;
-use farcall_sig::{AttrValue, Attrs};
+use farcall::sig::signature::Batching;
+use farcall::sig::{AttrValue, Attrs};
 use random::Random;
 
 /// Calls `check` with each case, and random operands of it.

@@ -45,6 +45,7 @@ const DATA: &[u8; 4] = b"DATA";
 
 /// Why a file is no plan that can be run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// It does not begin as a plan does.
     #[error("this is not a plan: it does not begin with the bytes of one")]
@@ -122,6 +123,26 @@ impl Plan {
     }
 
     /// Writes the plan.
+    ///
+    /// ```
+    /// use farcall::ir::{Source, text};
+    /// use farcall::{CompileOptions, Executable, Plan, Registry};
+    ///
+    /// let program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    ///   %0 = stablehlo.add %x, %x : tensor<2xf32>
+    ///   return %0 : tensor<2xf32>
+    /// }";
+    /// let module = text::parse(&Source::new("double.mlir", program))?;
+    /// let compiled = Executable::compile(&module, &Registry::new(), &CompileOptions::new())?;
+    ///
+    /// let mut file = Vec::new();
+    /// compiled.plan().write_to(&mut file)?;
+    /// let plan = Plan::from_bytes(&file)?;
+    /// assert_eq!(&plan, compiled.plan());
+    /// let executable = Executable::from_plan(plan, &Registry::new())?;
+    /// # let _ = executable;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If `out` cannot be written to; [`io::ErrorKind::InvalidInput`] if the plan holds something that has no text,

@@ -278,7 +278,7 @@ impl<'a> Bytes<'a> {
     fn types(mut self) -> Reading<Vec<Type>> {
         let types = self.list(4, |b| {
             let text = b.text()?;
-            let ty = b.parsed("a type", text::parse_type(text))?;
+            let ty = b.parsed("a type", text.parse::<Type>())?;
             if ty.tensors().all(TensorType::is_static) {
                 Ok(ty)
             } else {
@@ -435,7 +435,7 @@ impl Reader<'_> {
             denormals: if self.bytes.flag()? { Denormals::Flush } else { Denormals::Ieee },
             semantics: if self.bytes.flag()? { Semantics::StableHlo } else { Semantics::Xla },
         };
-        let platform = Platform::parse(self.bytes.text()?);
+        let platform = Platform::from(self.bytes.text()?);
         let source = self.source()?;
         let params = self.list(7, Self::param)?;
         let constants = self.list(4, Self::literal)?;

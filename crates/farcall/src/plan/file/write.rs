@@ -156,7 +156,7 @@ impl<'p> Writer<'p> {
         if let Some(number) = self.type_numbers.get(ty) {
             return Ok(*number);
         }
-        if text::parse_type(&ty.to_string()).ok().as_ref() != Some(ty) {
+        if ty.to_string().parse::<Type>().ok().as_ref() != Some(ty) {
             return Err(unwritable(format!("the type {ty} has no text that reads as the same")));
         }
         let number = u32::try_from(self.types.len()).map_err(|_| unwritable("more than 2^32 types"))?;
