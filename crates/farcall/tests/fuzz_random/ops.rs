@@ -190,7 +190,11 @@ fn compare(g: &mut Gen) -> Option<()> {
     let a = g.some(need, |_| true, 0..=4);
     let ty = g.tensor(a);
     let b = if g.r.one_in(8) { a } else { g.of(&ty, need) };
-    comparison(g, [a, b], total).map(drop)
+    let holds = comparison(g, [a, b], total)?;
+    if g.r.one_in(4) {
+        g.value(Op::Unary(Unary::Not), &[holds], Meta::BITS)?;
+    }
+    Some(())
 }
 
 /// A comparison of two values of one type.
