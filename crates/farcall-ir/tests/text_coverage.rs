@@ -183,6 +183,9 @@ const CHLO: &[&str] = &[
     "zeta",
 ];
 
+/// What is named like an operation of these dialects and is in neither.
+const INVENTED: &[&str] = &["chlo.sin_cos"];
+
 #[test]
 fn every_operation_is_known() {
     let known: BTreeSet<&str> = text::op_names().into_iter().collect();
@@ -191,8 +194,8 @@ fn every_operation_is_known() {
     let all = [upstream("stablehlo", STABLEHLO), upstream("chlo", CHLO)].concat();
     let unknown: Vec<&String> = all.iter().filter(|name| !known.contains(name.as_str())).collect();
     assert_eq!(unknown, UNSUPPORTED);
-    // And nothing of these dialects is known that they do not have.
+    // And nothing of these dialects is known that they do not have, but for what is our own.
     let ours = known.iter().filter(|name| name.starts_with("stablehlo.") || name.starts_with("chlo."));
-    let invented: Vec<_> = ours.filter(|name| !all.iter().any(|n| n == *name)).collect();
-    assert!(invented.is_empty(), "{invented:?}");
+    let invented: Vec<&str> = ours.filter(|name| !all.iter().any(|n| n == *name)).copied().collect();
+    assert_eq!(invented, INVENTED);
 }

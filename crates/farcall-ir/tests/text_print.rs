@@ -1020,3 +1020,20 @@ fn futures_and_transfers() {
             }"#]],
     );
 }
+
+#[test]
+fn sin_cos() {
+    check(
+        r#"func.func @f(%x: tensor<2x3xf32>) {
+            %0:2 = chlo.sin_cos %x : tensor<2x3xf32> -> (tensor<2x3xf32>, tensor<2x3xf32>)
+            %1, %2 = "chlo.sin_cos"(%0#1) : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+            return
+        }"#,
+        expect![[r#"
+            func.func public @f(%arg0: tensor<2x3xf32>) {
+              %0:2 = chlo.sin_cos %arg0 : tensor<2x3xf32> -> (tensor<2x3xf32>, tensor<2x3xf32>)
+              %1:2 = chlo.sin_cos %0#1 : tensor<2x3xf32> -> (tensor<2x3xf32>, tensor<2x3xf32>)
+              return
+            }"#]],
+    );
+}

@@ -1,5 +1,5 @@
 //! The engine's sort gives the bits that the evaluator's gives, for every comparator that has a kernel, also where
-//! NaNs make it contradict itself.
+//! NaNs make it contradict itself; and so does its `top_k`, for every type that has a kernel, whatever the bits.
 
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
@@ -108,6 +108,87 @@ return %s#0, %s#1 : {types} }}"
         let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
         for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
             assert_eq!(found.bytes(), wanted.bytes(), "round {round}, {denormals:?}: {program}\n{inputs:?}");
+        }
+    }
+}
+
+/// Checks `top_k` of an operand, of which the kernel has to serve the type.
+fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
+    let registry = Registry::new();
+    let [lines, length] = x.dims() else { panic!("a matrix") };
+    let results = format!("tensor<{lines}x{k}x{name}>, tensor<{lines}x{k}xi32>");
+    let program = format!(
+        "func.func @main(%x: tensor<{lines}x{length}x{name}>) -> ({results}) {{
+%v, %i = chlo.top_k(%x, k = {k}) : tensor<{lines}x{length}x{name}> -> ({results})
+return %v, %i : {results} }}"
+    );
+    let module = text::parse(&Source::new("top_k", program)).unwrap();
+    let options = CompileOptions { denormals, ..CompileOptions::default() };
+    let executable = Executable::compile(&module, &registry, &options).unwrap();
+    assert_eq!(executable.stats().thunks.get("top_k"), Some(&1), "{}", executable.plan());
+    let found = executable.run(std::slice::from_ref(x)).unwrap();
+    let host = RegistryHost::new(&registry, denormals);
+    let wanted =
+        eval(&module, module.entry().unwrap(), &[Value::Tensor(x.clone())], &host, denormals).unwrap();
+    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+        assert!(
+            found.bytes() == wanted.bytes(),
+            "{name}, k = {k}, {denormals:?}: {x:?}\n{found:?}\n{wanted:?}"
+        );
+    }
+}
+
+#[test]
+fn top_k_is_the_evaluators() {
+    const TYPES: [(&str, DType); 13] = [
+        ("i1", DType::Pred),
+        ("i8", DType::S8),
+        ("i16", DType::S16),
+        ("i32", DType::S32),
+        ("i64", DType::S64),
+        ("ui8", DType::U8),
+        ("ui16", DType::U16),
+        ("ui32", DType::U32),
+        ("ui64", DType::U64),
+        ("f16", DType::F16),
+        ("bf16", DType::BF16),
+        ("f32", DType::F32),
+        ("f64", DType::F64),
+    ];
+    let mut r = Random(2);
+    for round in 0..390 {
+        let (name, dtype) = TYPES[round % TYPES.len()];
+        let dims = [1 + r.below(4), 1 + r.below(80)];
+        let count = dims[0] * dims[1];
+        // Any bits at all; or few different elements, among them NaNs of either sign, quiet ones and others.
+        let bytes: Vec<u8> = (0..count)
+            .flat_map(|_| {
+                let mut word = [(); 8].map(|()| r.below(256) as u8);
+                let size = dtype.size();
+                if r.below(2) == 0 {
+                    word[..size - 1].fill([0, 0, 1, 0xff][r.below(4)]);
+                    word[size - 1] = [0, 0x80, 0x7f, 0xff][r.below(4)];
+                }
+                if dtype == DType::Pred {
+                    word[0] &= 1;
+                }
+                word.into_iter().take(size)
+            })
+            .collect();
+        let x = Literal::from_bytes(dtype, dims, &bytes).unwrap();
+        check_top_k(&x, name, 1 + r.below(dims[1]), [Denormals::Ieee, Denormals::Flush][round % 2]);
+    }
+}
+
+#[test]
+fn top_k_of_every_half() {
+    for (name, dtype) in [("f16", DType::F16), ("bf16", DType::BF16)] {
+        // An odd number takes each number of 16 bits to another one.
+        let bytes: Vec<u8> =
+            (0..1u32 << 16).flat_map(|i| (i.wrapping_mul(40503) as u16).to_le_bytes()).collect();
+        let x = Literal::from_bytes(dtype, [1, 1 << 16], &bytes).unwrap();
+        for k in [1 << 16, 1000] {
+            check_top_k(&x, name, k, Denormals::Ieee);
         }
     }
 }

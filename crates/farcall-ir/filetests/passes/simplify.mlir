@@ -308,6 +308,60 @@ module {
 }
 // -----
 // passes: simplify
+// rule: not_of_compare applies
+func.func @main(%a: tensor<2xi32>, %b: tensor<2xi32>) -> tensor<2xi1> {
+  %c = stablehlo.compare LT, %a, %b, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+  %r = stablehlo.not %c : tensor<2xi1>
+  return %r : tensor<2xi1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xi32>, %arg1: tensor<2xi32>) -> tensor<2xi1> {
+    %0 = stablehlo.compare LT, %arg0, %arg1, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+    %1 = stablehlo.compare GE, %arg0, %arg1, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+    return %1 : tensor<2xi1>
+  }
+}
+// -----
+// passes: simplify
+// rule: not_of_compare applies
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xi1>, tensor<2xi1>) {
+  // NaNs are unequal, and have their places in the total order.
+  %c = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  %d = stablehlo.compare GT, %a, %b, TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  %r = stablehlo.not %c : tensor<2xi1>
+  %s = stablehlo.not %d : tensor<2xi1>
+  return %r, %s : tensor<2xi1>, tensor<2xi1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> (tensor<2xi1>, tensor<2xi1>) {
+    %0 = stablehlo.compare EQ, %arg0, %arg1, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %1 = stablehlo.compare GT, %arg0, %arg1, TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %2 = stablehlo.compare NE, %arg0, %arg1, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %3 = stablehlo.compare LE, %arg0, %arg1, TOTALORDER : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    return %2, %3 : tensor<2xi1>, tensor<2xi1>
+  }
+}
+// -----
+// passes: simplify
+// rule: not_of_compare does not apply
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xi1> {
+  // A NaN is neither less nor greater than a number, nor equal to it.
+  %c = stablehlo.compare LT, %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  %r = stablehlo.not %c : tensor<2xi1>
+  return %r : tensor<2xi1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> tensor<2xi1> {
+    %0 = stablehlo.compare LT, %arg0, %arg1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %1 = stablehlo.not %0 : tensor<2xi1>
+    return %1 : tensor<2xi1>
+  }
+}
+// -----
+// passes: simplify
 // rule: select_constant applies
 func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
   %p = stablehlo.constant dense<false> : tensor<i1>

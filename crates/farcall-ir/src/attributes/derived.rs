@@ -149,6 +149,7 @@ pub(crate) fn write_derived(op: &Derived, put: &mut Put<'_>) {
             put("ragged_dot_dimension_numbers", Attr::dialect("chlo.ragged_dot", params(&dims)));
             write_precision(&dot.precision, "chlo.precision", put);
         }
+        Derived::SinCos => {}
     }
 }
 

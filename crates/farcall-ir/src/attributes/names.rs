@@ -159,6 +159,7 @@ static OPS: &[Row] = &[
         Ok(Op::Derived(Derived::BatchNormGrad(derived::read_batch_norm(f)?)))
     }),
     op("chlo.ragged_dot", derived::read_ragged_dot),
+    op("chlo.sin_cos", |_| Ok(Op::Derived(Derived::SinCos))),
     // call
     op("stablehlo.custom_call", call::read_custom_call),
 ];

@@ -17,7 +17,7 @@ mod select;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, ValueId, ValueMap};
 use crate::op::einsum::EinsumConfig;
-use crate::op::{Broadcasted, Derived, DotGeneral, Op};
+use crate::op::{Broadcasted, Derived, DotGeneral, Op, Unary};
 use crate::types::{TensorType, Type};
 use builder::Builder;
 
@@ -132,6 +132,7 @@ impl Builder<'_> {
             (Derived::RaggedDot(dot), [lhs, rhs, sizes]) => {
                 vec![self.ragged_dot(dot, *lhs, *rhs, *sizes, first)?]
             }
+            (Derived::SinCos, [x]) => vec![self.unary(Unary::Sine, *x)?, self.unary(Unary::Cosine, *x)?],
             _ => return None,
         })
     }

@@ -29,6 +29,7 @@ pub(super) fn derived(cx: &mut Cx<'_>, op: &Derived) -> Option<Vec<Type>> {
         Derived::BatchNormTraining(norm) => batch_norm_training(cx, *norm),
         Derived::BatchNormGrad(norm) => batch_norm_grad(cx, *norm),
         Derived::RaggedDot(dot) => ragged_dot(cx, dot).map(one),
+        Derived::SinCos => sin_cos(cx),
     }
 }
 
@@ -366,4 +367,14 @@ fn ragged_dimensions(cx: &mut Cx<'_>, dot: &RaggedDot, lhs: &TensorType, rhs: &T
         )
     });
     (cx.diagnostics.len() == before).then_some(())
+}
+
+fn sin_cos(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.t(0);
+    // chlo_sin_cos_i1
+    if !cx.class("chlo_sin_cos_i1", "operand", operand, Class::FLOAT) {
+        return None;
+    }
+    // chlo_sin_cos_c1
+    Some(vec![operand.clone().into(); 2])
 }

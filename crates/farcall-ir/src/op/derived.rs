@@ -49,6 +49,8 @@ pub enum Derived {
     BatchNormGrad(BatchNorm),
     /// `chlo.ragged_dot`: lhs, rhs, group_sizes.
     RaggedDot(Box<RaggedDot>),
+    /// `chlo.sin_cos`: sine, cosine.
+    SinCos,
 }
 
 /// A function of operands whose shapes may differ: dimensions of size 1 are repeated, and those that an

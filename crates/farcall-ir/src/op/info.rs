@@ -277,6 +277,7 @@ declare! {
     Op::Derived(Derived::BatchNormGrad(_)) =>
         "stablehlo.batch_norm_grad", tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC;
     Op::Derived(Derived::RaggedDot(_)) => "chlo.ragged_dot", simple(3), NONE;
+    Op::Derived(Derived::SinCos) => "chlo.sin_cos", tensors(Exactly(1), 0, Exactly(2)), ELEMENTWISE;
     // call
     Op::CustomCall(_) => "stablehlo.custom_call", any(), OPAQUE;
 }

@@ -354,6 +354,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.batch_norm_training", GENERIC),
     op("stablehlo.batch_norm_grad", GENERIC),
     op("chlo.ragged_dot", GENERIC),
+    op("chlo.sin_cos", CHLO_UNARY),
     // call
     op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
 ];

@@ -22,6 +22,8 @@ pub(super) fn derived(cx: &mut Cx<'_>, op: &Derived, types: &[Type]) {
         Derived::TorchIndexSelect { .. } => "torch_index_select_c3",
         // chlo_ragged_dot_c9
         Derived::RaggedDot(_) => "chlo_ragged_dot_c9",
+        // chlo_sin_cos_c1
+        Derived::SinCos => "chlo_sin_cos_c1",
         Derived::BatchNormInference(_) => {
             // batch_norm_inference_c2, batch_norm_inference_c7
             return check_each(cx, types, "batch_norm_inference_c2", &["batch_norm_inference_c7"]);

@@ -604,3 +604,20 @@ func.func @f(%a: tensor<2x11x5xf32>, %b: tensor<2x5x7xf32>, %c: tensor<3xi64>) {
   %r = "chlo.ragged_dot"(%a, %b, %c) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<2x11x5xf32>, tensor<2x5x7xf32>, tensor<3xi64>) -> tensor<2x11x7xf32>
   return
 }
+// -----
+func.func @f(%a: tensor<2xbf16>) {
+  %s, %c = chlo.sin_cos %a : tensor<2xbf16> -> (tensor<2xbf16>, tensor<2xbf16>)
+  return
+}
+// -----
+// [chlo_sin_cos_i1] 2:10: operand must be a tensor of floating-point type, found tensor<2xcomplex<f32>>
+func.func @f(%a: tensor<2xcomplex<f32>>) {
+  %r:2 = chlo.sin_cos %a : tensor<2xcomplex<f32>> -> (tensor<2xcomplex<f32>>, tensor<2xcomplex<f32>>)
+  return
+}
+// -----
+// [chlo_sin_cos_c1] 2:10: result 1 must be tensor<2xf32>, found tensor<3xf32>
+func.func @f(%a: tensor<2xf32>) {
+  %r:2 = chlo.sin_cos %a : tensor<2xf32> -> (tensor<2xf32>, tensor<3xf32>)
+  return
+}

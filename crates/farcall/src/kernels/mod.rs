@@ -35,6 +35,7 @@ mod reorder;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod top_k;
 mod types;
 
 use std::fmt;
@@ -62,6 +63,7 @@ static TABLE: &[&Kernel] = &[
     &reduce_precision::KERNEL,
     &dot::KERNEL,
     &sort::KERNEL,
+    &top_k::KERNEL,
 ];
 
 /// A kernel: what there is to know about it.

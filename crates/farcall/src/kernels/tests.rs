@@ -81,7 +81,7 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
         )
     };
     let scalars = |dtype: DType, n: usize| vec![TensorType::scalar(dtype); n];
-    match r.below(17) {
+    match r.below(18) {
         0 => (Op::Unary(Unary::Negate), vec![], vec![x], vec![y]),
         1 => (Op::Binary([Binary::Add, Binary::Complex][r.below(2)]), vec![], vec![x, y.clone()], vec![y]),
         2 => {
@@ -170,6 +170,15 @@ fn question(r: &mut Random) -> (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>)
                 types,
             )
         }
+        16 => {
+            let k = r.below(4);
+            let mut sizes = y.sizes().to_vec();
+            if let Some(last) = sizes.last_mut() {
+                *last = k + usize::from(r.below(20) == 0);
+            }
+            let (values, places) = (y.with_sizes(sizes), [DType::S32, DType::S64][r.below(20) / 19]);
+            (Op::TopK { k }, vec![], vec![x], vec![values.clone(), values.with_dtype(places)])
+        }
         _ => {
             let indices = r.ty(DType::S32, 2);
             let collapsed = r.dims(rank);
@@ -248,7 +257,7 @@ fn whatever_is_asked_stays_within_its_buffers() {
         }
     }
     // Each question above is one that some kernel serves now and then.
-    assert!(served.len() >= 14 && served.values().all(|n| *n > 10), "{served:?}");
+    assert!(served.len() >= 15 && served.values().all(|n| *n > 10), "{served:?}");
 }
 
 #[test]

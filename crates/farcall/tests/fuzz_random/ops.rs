@@ -1,6 +1,6 @@
 //! Which instruction comes next: functions of elements, and the table of all kinds.
 
-use farcall::ir::op::{Binary, Compare, CompareKind, Direction, Unary};
+use farcall::ir::op::{Binary, Compare, CompareKind, Derived, Direction, Unary};
 use farcall::ir::{DType, NewInst, Op, TensorType};
 
 use super::generate::{Gen, Meta, Need, is_float, largest_integer};
@@ -21,6 +21,7 @@ static TABLE: &[(usize, Make)] = &[
     (1, bitcast),
     (1, reduce_precision),
     (1, quantized),
+    (1, sin_cos),
     (24, movement::any),
     (16, regions::any),
     (14, products::any),
@@ -189,7 +190,11 @@ fn compare(g: &mut Gen) -> Option<()> {
     let a = g.some(need, |_| true, 0..=4);
     let ty = g.tensor(a);
     let b = if g.r.one_in(8) { a } else { g.of(&ty, need) };
-    comparison(g, [a, b], total).map(drop)
+    let holds = comparison(g, [a, b], total)?;
+    if g.r.one_in(4) {
+        g.value(Op::Unary(Unary::Not), &[holds], Meta::BITS)?;
+    }
+    Some(())
 }
 
 /// A comparison of two values of one type.
@@ -277,6 +282,13 @@ fn reduce_precision(g: &mut Gen) -> Option<()> {
     let exponent_bits = 1 + g.r.below(9) as u32;
     let mantissa_bits = g.r.below(25) as u32;
     g.value(Op::ReducePrecision { exponent_bits, mantissa_bits }, &[x], Meta::EXACT).map(drop)
+}
+
+fn sin_cos(g: &mut Gen) -> Option<()> {
+    let x = g.some(Need::Integers(8), DType::is_float, 0..=4);
+    let ty = g.tensor(x);
+    let types = vec![ty.clone().into(), ty.into()];
+    g.emit(NewInst::new(Op::Derived(Derived::SinCos), [x]), types, &[Meta::FUZZY; 2]).map(drop)
 }
 
 /// Numbers as quantized ones, a function of these, and back.

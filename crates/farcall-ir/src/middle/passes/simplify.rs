@@ -9,7 +9,7 @@ use super::{Context, Pass, regions_inside_out};
 use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, Direction, Op, Slice, Traits, Unary};
+use crate::op::{Binary, Compare, CompareKind, Direction, Op, Slice, Traits, Unary};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 use farcall_sig::DType;
@@ -52,6 +52,7 @@ static RULES: &[Rule] = &[
     rule("idempotent", idempotent),
     rule("double_inverse", double_inverse),
     rule("compare_self", compare_self),
+    rule("not_of_compare", not_of_compare),
     rule("select_constant", select_constant),
     rule("select_same", select_same),
     rule("reshape_of_reshape", reshape_of_reshape),
@@ -267,6 +268,26 @@ fn compare_self(at: &At<'_>) -> Option<Simpler> {
     let (a, b) = at.pair()?;
     let holds = matches!(compare.direction, Direction::Eq | Direction::Ge | Direction::Le);
     (a == b && at.is_discrete(a)).then_some(Simpler::Splat(Scalar::Bool(holds)))
+}
+
+/// `!(a < b)` is `a >= b`. Not for floats, of which NaNs are neither, but for equality and the total order.
+fn not_of_compare(at: &At<'_>) -> Option<Simpler> {
+    let made = at.made(at.first()?)?;
+    let (Op::Unary(Unary::Not), Op::Compare(compare)) = (at.op(), made.op()) else { return None };
+    let a = *made.operands().first()?;
+    let direction = match compare.direction {
+        Direction::Eq => Direction::Ne,
+        Direction::Ne => Direction::Eq,
+        Direction::Ge => Direction::Lt,
+        Direction::Gt => Direction::Le,
+        Direction::Le => Direction::Gt,
+        Direction::Lt => Direction::Ge,
+    };
+    let equality = matches!(direction, Direction::Eq | Direction::Ne);
+    let total = compare.kind == Some(CompareKind::TotalOrder);
+    let always = at.ty(a).is_some() && (equality || total || at.is_discrete(a));
+    let op = Op::Compare(Compare { direction, ..*compare });
+    always.then(|| Simpler::Op(op, made.operands().to_vec()))
 }
 
 fn select_constant(at: &At<'_>) -> Option<Simpler> {
