@@ -123,7 +123,7 @@ fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
 return %v, %i : {results} }}"
     );
     let module = text::parse(&Source::new("top_k", program)).unwrap();
-    let options = CompileOptions { denormals, ..CompileOptions::default() };
+    let options = CompileOptions::new().denormals(denormals);
     let executable = Executable::compile(&module, &registry, &options).unwrap();
     assert_eq!(executable.stats().thunks.get("top_k"), Some(&1), "{}", executable.plan());
     let found = executable.run(std::slice::from_ref(x)).unwrap();
