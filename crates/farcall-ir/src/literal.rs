@@ -505,8 +505,8 @@ impl Words {
     /// Zeroed pages: what is never written to takes no memory.
     fn zeros(bytes: usize) -> Result<Words, OutOfMemory> {
         let charge = Charge::new(bytes)?;
-        let words = bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE)
-            .map_err(|()| OutOfMemory::refused(bytes))?;
+        let allocate = || bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE).ok();
+        let words = memory::or_release(allocate).ok_or(OutOfMemory::refused(bytes))?;
         let start = aligned_start(&words);
         Ok(Words { words, start, charge })
     }

@@ -93,7 +93,7 @@ impl Transfers {
         self.take_within(Queue::ToHost(channel), wait)
     }
 
-    /// Nothing more will come: programs take what is there, and fail where they want more.
+    /// Nothing more will come, on either side: who wants more than there is gets an error, or nothing, without a wait.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -142,6 +142,9 @@ impl Transfers {
             if let Some(values) = queues.all.get_mut(&queue).and_then(VecDeque::pop_front) {
                 return Some(values);
             }
+            if queues.closed {
+                return None;
+            }
             let left = wait.checked_sub(begin.elapsed()).filter(|left| !left.is_zero())?;
             let woken = self.changed.wait_timeout(queues, left);
             queues = woken.unwrap_or_else(PoisonError::into_inner).0;
@@ -157,8 +160,12 @@ impl Transfers {
     ) -> Result<Vec<Literal>, String> {
         let mut queues = self.lock();
         let values = loop {
-            if let Some(values) = queues.all.get_mut(&queue).and_then(VecDeque::pop_front) {
-                break values;
+            if let Some(waiting) = queues.all.get_mut(&queue)
+                && let Some(values) = waiting.front()
+            {
+                // What does not fit stays, for a program that takes it.
+                fits(queue, types, values)?;
+                break waiting.pop_front().unwrap_or_default();
             }
             if queues.closed {
                 return Err(format!("{queue} is closed, and nothing is left in it"));
@@ -175,18 +182,18 @@ impl Transfers {
             }
         };
         drop(queues);
-        let found: Vec<TensorType> = values.iter().map(Buffer::ty).collect();
-        if found != types {
-            let list =
-                |types: &[TensorType]| types.iter().map(TensorType::to_string).collect::<Vec<_>>().join(", ");
-            return Err(format!(
-                "the program takes ({}) from {queue}, but ({}) was put there",
-                list(types),
-                list(&found)
-            ));
-        }
         values.into_iter().map(|value| value.into_literal().map_err(|e| e.to_string())).collect()
     }
+}
+
+/// An error if these are not the values that the program takes.
+fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), String> {
+    let found: Vec<TensorType> = values.iter().map(Buffer::ty).collect();
+    if found == types {
+        return Ok(());
+    }
+    let list = |types: &[TensorType]| types.iter().map(TensorType::to_string).collect::<Vec<_>>().join(", ");
+    Err(format!("the program takes ({}) from {queue}, but ({}) was put there", list(types), list(&found)))
 }
 
 impl std::fmt::Display for Queue {

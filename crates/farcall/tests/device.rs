@@ -182,7 +182,7 @@ fn a_run_that_waits_for_values_ends() {
     let executable = compile(SUM);
     let message = |run: &RunContext| executable.execute_in(NOTHING, run).unwrap_err().to_string();
     let place = "test.mlir:8:14: stablehlo.infeed: ";
-    let none = "the run has no queues to exchange values with its caller (RunContext::with_transfers)";
+    let none = "the caller of this run exchanges no values with it";
     assert_eq!(message(&RunContext::new()), format!("{place}{none}"));
 
     let transfers = Arc::new(Transfers::new());
@@ -190,6 +190,15 @@ fn a_run_that_waits_for_values_ends() {
     transfers.feed([f32s(&[1.0])]);
     let wrong = "the program takes (tensor<i32>) from the infeed, but (tensor<1xf32>) was put there";
     assert_eq!(message(&run), format!("{place}{wrong}"));
+
+    // They stay, for a program that takes them.
+    assert_eq!(message(&run), format!("{place}{wrong}"));
+    let other = "func.func @main() -> tensor<1xf32> {
+  %t = stablehlo.create_token : !stablehlo.token
+  %x:2 = \"stablehlo.infeed\"(%t) {infeed_config = \"\"} : (!stablehlo.token) -> (tensor<1xf32>, !stablehlo.token)
+  return %x#0 : tensor<1xf32>
+}";
+    assert_eq!(compile(other).execute_in(NOTHING, &run).unwrap(), [f32s(&[1.0])]);
 
     let interrupt = Arc::new(Interrupt::new());
     let interrupted = run.with_interrupt(Arc::clone(&interrupt));

@@ -276,6 +276,24 @@ fn two_givers_and_results_that_are_one() {
 }
 
 #[test]
+fn a_result_that_cannot_take_over_the_memory_has_its_own() {
+    let executable = compile(
+        "func.func @main(%x: tensor<2x2xf32> {jax.buffer_donor = true}) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %y = stablehlo.add %t, %t : tensor<2x2xf32>
+  return %t, %y : tensor<2x2xf32>, tensor<2x2xf32>
+}",
+    );
+    plan(&executable, expect![[r#"
+        plan: arena 0 bytes, denormals ieee
+        in0: tensor<2x2xf32>, donated
+        out0:f32[2,2] = transpose(in0:f32[2,2])
+        in0:f32[2,2] = elementwise add(out0:f32[2,2], out0:f32[2,2])
+        return out0:f32[2,2], in0:f32[2,2]
+    "#]]);
+}
+
+#[test]
 fn donations_that_make_no_sense_are_refused() {
     let refused = |params: &str| {
         let program = format!(

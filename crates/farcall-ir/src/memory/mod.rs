@@ -99,7 +99,7 @@ pub fn limit() -> usize {
     LIMIT.load(Relaxed)
 }
 
-/// Bytes that tensors and arenas of [`COUNTED`] bytes and more take now.
+/// Bytes that tensors and arenas of [`COUNTED`] bytes and more take now, and what is kept for new ones.
 pub fn taken() -> usize {
     TAKEN.load(Relaxed)
 }
@@ -114,10 +114,15 @@ pub fn release() -> usize {
 /// # Errors
 /// If the limit or the machine does not have it, even without what is kept for new tensors.
 pub fn admit(bytes: usize) -> Result<(), OutOfMemory> {
-    match admit_now(bytes) {
-        Err(_) if release() > 0 => admit_now(bytes),
-        admitted => admitted,
-    }
+    admit_now(bytes).or_else(|_| {
+        release();
+        admit_now(bytes)
+    })
+}
+
+/// What `allocate` returns; if that is nothing, once more without the memory that is kept for new tensors.
+pub fn or_release<T>(allocate: impl Fn() -> Option<T>) -> Option<T> {
+    allocate().or_else(|| if release() > 0 { allocate() } else { None })
 }
 
 fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {

@@ -18,7 +18,8 @@ const SMALLEST: usize = 1 << 16;
 /// Kept at most, whatever its size.
 const MAX_BLOCKS: usize = 64;
 
-/// The part of the machine's memory that is kept at most.
+/// Kept at most, and at most this part of the machine's memory.
+const MAX_BYTES: usize = 256 << 20;
 const PART: usize = 32;
 
 /// Words that were somebody's, with what they count.
@@ -62,7 +63,7 @@ fn kept() -> MutexGuard<'static, Kept> {
 /// Bytes that are kept at most.
 fn most() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
-    *MOST.get_or_init(|| memory::physical().map_or(1 << 28, |bytes| bytes / PART))
+    *MOST.get_or_init(|| memory::physical().map_or(MAX_BYTES, |bytes| (bytes / PART).min(MAX_BYTES)))
 }
 
 /// Memory of this many words, if some is kept: with whatever was written to it last.
@@ -86,6 +87,9 @@ pub(crate) fn give(block: Block) {
 
 /// Gives everything that is kept back to the system; the number of bytes.
 pub(crate) fn release() -> usize {
+    // Who comes while somebody else does this finds it done, not under way.
+    static RELEASING: Mutex<()> = Mutex::new(());
+    let _alone = RELEASING.lock().unwrap_or_else(PoisonError::into_inner);
     let Kept { blocks, bytes } = std::mem::replace(&mut *kept(), Kept::EMPTY);
     drop(blocks);
     bytes

@@ -90,7 +90,7 @@ fn slots(wishes: &[Wish], results: &[Operand], values: &[(Home, usize)], live: &
         let Some(input) = inputs.get(&wish.param).copied() else { continue };
         let fits = |r: &usize| {
             values[*r] == (Home::Temp, values[input].1)
-                && live.last[input] <= live.first[*r]
+                && live.comes_before(input, *r)
                 && !slots.by_heir.contains_key(r)
         };
         if let Some(heir) = wish.results.iter().map(|r| r.index()).find(fits) {
@@ -190,6 +190,13 @@ impl Liveness {
                 inputs.extend(same.map(|x| x.id.index()));
             }
         }
+    }
+
+    /// True if a value has ended when a result begins, or where it does if the result can be written in its place.
+    fn comes_before(&self, v: usize, result: usize) -> bool {
+        let (last, first) = (self.last[v], self.first[result]);
+        let in_place = || self.wanted.get(&result).is_some_and(|sources| sources.contains(&v));
+        last < first || (last == first && in_place())
     }
 
     fn touch(&mut self, x: &Operand, at: u32) {
@@ -301,12 +308,7 @@ impl Arena<'_> {
                         && step.inputs.iter().any(|x| x.id.index() == w && shares(step, output, x.id))
                 })
             };
-            let handed_on = || {
-                values[v].1 == values[heir].1
-                    && (live.last[v] < live.first[heir]
-                        || (live.last[v] == live.first[heir]
-                            && live.wanted.get(&heir).is_some_and(|sources| sources.contains(&v))))
-            };
+            let handed_on = || values[v].1 == values[heir].1 && live.comes_before(v, heir);
             (over || in_place()) && (v == heir || handed_on())
         });
         if let Some(i) = found {

@@ -13,7 +13,8 @@ type Task = Box<dyn FnOnce() + Send>;
 /// A queue of work for a device: what is put there is done in order, one after the other, while the caller goes on.
 ///
 /// Work on different streams is done at the same time. On the host a stream is a thread. Dropping a stream waits
-/// for its work.
+/// for its work, so work that waits for values from outside has to get them, or be interrupted (unless work on the
+/// stream itself drops it). Work must not wait for later work of its own stream.
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
@@ -50,8 +51,10 @@ impl Stream {
     pub fn enqueue<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
         let (give, outcome) = mpsc::sync_channel(1);
         let task = move || {
-            // Whoever asked for it may have lost interest.
-            let _ = give.send(catch_unwind(AssertUnwindSafe(work)));
+            if let Err(unsent) = give.send(catch_unwind(AssertUnwindSafe(work))) {
+                // Nobody waits for it. What it returned may panic when it goes.
+                let _ = catch_unwind(AssertUnwindSafe(move || drop(unsent)));
+            }
         };
         if let Some(queue) = &self.queue {
             // The worker ends when the queue does, so there is one to receive it.
@@ -61,7 +64,12 @@ impl Stream {
     }
 
     /// Waits until all work is done that has been put there so far.
+    ///
+    /// # Panics
+    /// If work on this stream calls it, which would wait for itself.
     pub fn synchronize(&self) {
+        let worker = self.worker.as_ref().map(|w| w.thread().id());
+        assert_ne!(worker, Some(thread::current().id()), "work on a stream waits for that stream");
         self.enqueue(|| ()).wait();
     }
 }

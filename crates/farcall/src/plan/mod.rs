@@ -363,8 +363,17 @@ impl Plan {
 
     /// Bytes that a run needs at once: for itself, for constants, and for results.
     pub fn memory(&self) -> usize {
-        let results = self.results.iter().fold(0usize, |sum, r| sum.saturating_add(r.slice.size));
-        self.arena_size.saturating_add(self.constant_bytes()).saturating_add(results)
+        let result = |(i, r): (usize, &Buffer)| match r.slice.base {
+            Base::Result(id) if id.index() == i => r.slice.size,
+            // A copy.
+            Base::Arena | Base::Constant(_) => r.slice.size,
+            // The same as another one.
+            Base::Param(_) | Base::Result(_) => 0,
+        };
+        let results = self.results.iter().enumerate().map(result);
+        let nested = self.references.iter().flat_map(|site| &site.calls).map(|call| call.plan.memory());
+        let own = self.arena_size.saturating_add(self.constant_bytes());
+        results.chain(nested).fold(own, usize::saturating_add)
     }
 }
 

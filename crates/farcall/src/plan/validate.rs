@@ -1,9 +1,11 @@
 //! Checks once what the runtime relies on in every run.
 
+use std::collections::HashSet;
+
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
-    ALIGNMENT, Base, Buffer, Compute, NestedCall, Plan, ReferenceSite, Slice, Thunk, ThunkOp, types,
+    ALIGNMENT, Base, Buffer, Compute, NestedCall, Plan, ReferenceSite, ResultId, Slice, Thunk, ThunkOp, types,
 };
 use crate::kernels::{Prepared, is_int};
 
@@ -56,7 +58,18 @@ impl Plan {
                 }
             }
         });
-        error.map_or(Ok(prepared), Err)
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let written = written(&self.thunks);
+        for (i, r) in self.results.iter().enumerate() {
+            let id = ResultId::new(i);
+            if r.slice.base == Base::Result(id) && r.slice.size > 0 && !written.contains(&(id, r.slice.size))
+            {
+                return Err(whole(format!("{} is not written as a whole", r.slice)));
+            }
+        }
+        Ok(prepared)
     }
 
     fn slice(&self, slice: &Slice) -> Result<(), String> {
@@ -151,7 +164,7 @@ impl Plan {
                 };
                 need(fit(&params, inputs), "operands differ from the instruction's")?;
                 need(fit(&entry.results, outputs), "results differ from the instruction's")?;
-                site.calls.iter().try_for_each(|call| nested(site, call))
+                site.calls.iter().try_for_each(|call| nested(self, site, call))
             }
             _ => Err(format!("{} operands, {} results", inputs.len(), outputs.len())),
         }
@@ -185,8 +198,30 @@ impl Plan {
     }
 }
 
-/// A call that the evaluator reaches has a plan that takes and gives what the call does.
-fn nested(site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
+/// The results that are written whatever happens, each with the bytes that are: their memory holds what somebody else
+/// left there.
+fn written(thunks: &[Thunk]) -> HashSet<(ResultId, usize)> {
+    let mut found = HashSet::new();
+    for t in thunks {
+        match t.op {
+            // The condition runs at least once.
+            ThunkOp::While => found.extend(t.bodies.first().map(|b| written(b)).unwrap_or_default()),
+            ThunkOp::Case => {
+                let branches = t.bodies.iter().map(|b| written(b));
+                found.extend(branches.reduce(|a, b| &a & &b).unwrap_or_default());
+            }
+            _ => found.extend(t.outputs.iter().filter_map(|o| match o.slice.base {
+                Base::Result(id) => Some((id, o.slice.size)),
+                _ => None,
+            })),
+        }
+    }
+    found
+}
+
+/// A call that the evaluator reaches has a plan that takes and returns what the call does, for the same device.
+fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
+    need(plan.platform == call.plan.platform, "the plan of a nested call is for another platform")?;
     let (_, inst) = site.call(call).ok_or("no such call in the instruction")?;
     need(
         matches!(inst.op(), Op::CustomCall(_)),
@@ -290,6 +325,29 @@ mod tests {
             plan.thunks[1].inputs[0].slice.offset = plan.thunks[1].outputs[last].slice.offset;
         });
         assert!(message.contains("is written while"), "{message}");
+    }
+
+    #[test]
+    fn results_that_nobody_writes_are_refused() {
+        // Their memory holds what others left there.
+        let program =
+            "func.func @main(%x: tensor<4xf32>, %i: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y = stablehlo.add %x, %x : tensor<4xf32>
+  %z = \"stablehlo.case\"(%i) ({
+    %a = stablehlo.multiply %x, %x : tensor<4xf32>
+    stablehlo.return %a : tensor<4xf32>
+  }, {
+    %b = stablehlo.subtract %x, %y : tensor<4xf32>
+    stablehlo.return %b : tensor<4xf32>
+  }) : (tensor<i32>) -> tensor<4xf32>
+  return %y, %z : tensor<4xf32>, tensor<4xf32>
+}";
+        let elsewhere = Base::Result(ResultId::new(0));
+        let message = changed(program, |plan| {
+            let choice = plan.thunks.iter_mut().find(|t| t.op == ThunkOp::Case).unwrap();
+            choice.bodies[0][0].outputs[0].slice.base = elsewhere;
+        });
+        assert_eq!(message, "out1 is not written as a whole");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use super::memory::AlignedBytes;
 /// Scratch memory and frames, built once and used by one run at a time.
 #[derive(Debug)]
 pub(super) struct Context {
-    pub(super) arena: AlignedBytes,
-    /// One per custom call.
+    /// One per custom call. (They come before the arena, as calls that are not complete are waited for when they go.)
     pub(super) frames: Vec<CallFrame>,
+    pub(super) arena: AlignedBytes,
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
     /// The addresses that places of the current run count from: arena, constants, inputs, results.

@@ -47,7 +47,8 @@ pub(super) fn thunks(
     let memory = |error| RunError::Memory { what: "an input", error };
     context.bases.clear();
     context.bases.extend([context.arena.as_ptr(), loaded.constants.as_ptr()]);
-    lent.iter().chain(&own).try_for_each(Literal::expand).map_err(memory)?;
+    let kept = own.iter().zip(&plan.params).filter(|(_, param)| !param.donated).map(|(input, _)| input);
+    lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
     for (param, input) in plan.params.iter().zip(&mut own) {
         // What somebody else holds, too, is copied.
@@ -85,7 +86,8 @@ pub(super) fn thunks(
             outs[i] = Some(executor.result(r, *at, inputs, &outs)?);
         }
     }
-    Ok(outs.into_iter().flatten().collect())
+    drop(executor);
+    Ok(outs.into_iter().map(|out| out.expect("every result was made")).collect())
 }
 
 /// A literal for a result that is written as a whole.
@@ -171,6 +173,14 @@ impl Started<'_> {
                 ThunkOp::Reference(id) => call.side_effect && plan.references[id.index()].has_side_effect(),
                 _ => false,
             }
+    }
+}
+
+/// Also if something panics: handlers may still use the places of a call that is not complete.
+impl Drop for Executor<'_> {
+    fn drop(&mut self) {
+        // Errors of calls were returned before, or a panic is under way.
+        let _ = self.finish(|_| true);
     }
 }
 

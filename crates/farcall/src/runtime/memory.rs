@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use farcall_ir::memory::{Charge, OutOfMemory};
+use farcall_ir::memory::{self, Charge, OutOfMemory};
 
 use crate::plan::ALIGNMENT;
 
@@ -28,7 +28,8 @@ impl AlignedBytes {
         let layout = Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT)
             .map_err(|_| OutOfMemory::uncountable())?;
         // SAFETY: the layout is not of size zero.
-        let data = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(OutOfMemory::refused(size))?;
+        let allocate = || NonNull::new(unsafe { alloc_zeroed(layout) });
+        let data = memory::or_release(allocate).ok_or(OutOfMemory::refused(size))?;
         Ok(AlignedBytes { data, layout, _charge: charge })
     }
 

@@ -50,9 +50,7 @@ struct Nested<'a> {
 
 impl Nested<'_> {
     fn transfers(&self) -> Result<&Transfers, String> {
-        self.run.transfers().ok_or_else(|| {
-            "the run has no queues to exchange values with its caller (RunContext::with_transfers)".to_owned()
-        })
+        self.run.transfers().ok_or_else(|| "the caller of this run exchanges no values with it".to_owned())
     }
 
     /// After a wait.
