@@ -124,7 +124,7 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
         elif name is None:
             raise TypeError(f"input {index} is an array of {array.dtype}, but the program takes {wanted}")
     if name is None:
-        raise TypeError(f"input {index} is an array of {array.dtype}, which is no tensor's element type")
+        raise TypeError(f"input {index} is an array of {array.dtype}, which is not a tensor element type")
     return name, array.shape, array.reshape(-1).view(np.uint8)
 
 
@@ -165,7 +165,7 @@ def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
         # Integers that NumPy has no type for.
         kind = "int" if all(isinstance(x, int) for x in array.flat) else "float"
     if kind is None:
-        raise TypeError(f"{what} holds {array.dtype} values, which are no numbers")
+        raise TypeError(f"{what} holds {array.dtype} values, which are not numbers")
     return array, kind
 
 

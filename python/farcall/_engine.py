@@ -238,7 +238,7 @@ def _text(program: Any) -> tuple[str, str]:
         try:
             return content.decode("utf-8"), name
         except UnicodeDecodeError as error:
-            raise ValueError(f"{name} is not text: byte {error.start} is no part of UTF-8") from None
+            raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
     for method in ("as_text", "mlir_module"):
         if hasattr(program, method):
             return str(getattr(program, method)()), "<program>"

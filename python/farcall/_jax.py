@@ -179,7 +179,7 @@ class OpPrimitive:
             # JAX's own element types (of keys, of tangents of integers) are no types of NumPy.
             dtype = dtype_name(operand.dtype) if isinstance(operand.dtype, np.dtype) else None
             if dtype is None:
-                raise TypeError(f"{self.name}: an array of {operand.dtype} is no operand of an op")
+                raise TypeError(f"{self.name}: an array of {operand.dtype} cannot be an operand of an op")
             if not all(isinstance(size, int) for size in operand.shape):
                 raise NotImplementedError(f"{self.name}: shapes must be known, but an operand has the shape {operand.shape}")
             types.append((dtype, operand.shape))

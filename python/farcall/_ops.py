@@ -197,7 +197,7 @@ class Op:
                 is_numpy = isinstance(value, (np.ndarray, np.generic))
                 kind = "index" if is_numpy and dtype == np.int64 else dtype_name(dtype.newbyteorder("=") if is_numpy else dtype)
                 if kind is None:
-                    raise TypeError(f"{self._what(i)} is an array of {dtype}, which is no tensor's element type")
+                    raise TypeError(f"{self._what(i)} is an array of {dtype}, which is not a tensor element type")
             said.append(kind)
         if not _UNTYPED.intersection(said):
             return values

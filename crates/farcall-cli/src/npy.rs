@@ -116,7 +116,7 @@ fn read_one_of(mut reader: impl Read, expected: &[DType]) -> Result<Literal> {
         (Some(native), kept) if kept.contains(&native) => native,
         (_, [only]) => *only,
         (Some(native), _) => native,
-        (None, _) => bail!("it holds {}, which is no type of tensors", numpy_name(&found.to_string())),
+        (None, _) => bail!("it holds {}, which is not a tensor element type", numpy_name(&found.to_string())),
     };
     let ty = TensorType::new(dtype, shape(&header)?);
     elements(reader, &header, &found, ty)

@@ -195,7 +195,10 @@ impl Drop for Pending {
             (Waiting::Future(future), error) => {
                 let error = error.map(|error| error.context(self.handler));
                 if let Err(error) = complete(&self.host, future, error.as_ref()) {
-                    eprintln!("{}: the host did not take the completion of the call: {error}", self.handler);
+                    eprintln!(
+                        "{}: the host did not accept the completion of the call: {error}",
+                        self.handler
+                    );
                 }
             }
         }

@@ -320,7 +320,7 @@ impl ProgramError {
         let mut parts: Vec<String> = self.diagnostics.iter().map(|d| d.render(&self.source, color)).collect();
         if self.omitted > 0 {
             parts.push(format!(
-                "… and {} more mistake{}",
+                "… and {} more error{}",
                 self.omitted,
                 if self.omitted == 1 { "" } else { "s" }
             ));
@@ -366,7 +366,7 @@ mod tests {
             .extend((0..300_000).map(|i| Diagnostic::new("c", Span::new(0, 1), format!("number {i}"))));
         let text = diagnostics.into_error(&source).to_string();
         assert!(text.contains("number 99\n") && !text.contains("number 100\n"));
-        assert!(text.ends_with("… and 299900 more mistakes"), "{}", text.len());
+        assert!(text.ends_with("… and 299900 more errors"), "{}", text.len());
     }
 
     #[test]

@@ -437,7 +437,8 @@ impl Checker<'_> {
         let expected_results = self.signature.results().iter().map(|r| &r.name.text);
         let first = |what: &str, found: &[(&String, &Param)], expected: &mut dyn Iterator<Item = &String>| {
             let (name, (_, param)) = expected.zip(found).find(|(name, (found, _))| name != found)?;
-            let message = format!("the signature's {what} are in another order: `{name}` comes here");
+            let message =
+                format!("the signature's {what} are in a different order: `{name}` is expected here");
             Some(Error::new(param.ident.span(), message))
         };
         [

@@ -145,9 +145,7 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
         }
     };
     if let Some(dtype) = set.iter().find(|dtype| !has_rust_type(**dtype)) {
-        return wrong(format!(
-            "`{param}` can be {dtype}, which no type of Rust stands for: take `&AnyBuffer`"
-        ));
+        return wrong(format!("`{param}` can be {dtype}, which has no Rust type: take `&AnyBuffer`"));
     }
     let determines = |element: &ElementType| {
         let images: Vec<_> = set.iter().map(|dtype| element.apply(*dtype)).collect();

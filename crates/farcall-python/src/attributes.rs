@@ -86,7 +86,7 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
             && !value.hasattr("addressable_shards").unwrap_or(false)
         {
             true => "is traced, but must be known when the program is (jax.jit: static_argnames)",
-            false => "is neither a number, a text, a list of numbers nor a dictionary",
+            false => "is neither a number, a string, a list of numbers nor a dictionary",
         };
         PyTypeError::new_err(format!("{what}; it is a {}", ty()))
     };

@@ -21,7 +21,7 @@ use crate::registry::{Declaration, Target};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OpError {
     /// Nothing says what the op gives.
-    #[error("{op}: its library declares no signature for it, so nothing says what it gives")]
+    #[error("{op}: its library declares no signature for it, so its results are unknown")]
     NoSignature {
         /// The op's name.
         op: String,

@@ -161,7 +161,7 @@ impl Transfers {
                 break values;
             }
             if queues.closed {
-                return Err(format!("{queue} is closed, and nothing is left in it"));
+                return Err(format!("{queue} is closed and empty"));
             }
             // An interrupt's question may feed the queue.
             drop(queues);

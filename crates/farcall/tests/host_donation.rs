@@ -293,7 +293,7 @@ fn donations_that_make_no_sense_are_refused() {
         ),
     ];
     expect![[r#"
-        error: [donation] argument 0 is donated to result 1, which there is not
+        error: [donation] argument 0 is donated to result 1, but there is no such result
         error: [donation] argument 0 is donated to result 0, which is tensor<4xf32>, not tensor<4xi32>
         error: [donation] arguments 0 and 1 are both donated to result 0"#]]
     .assert_eq(&words.join("\n"));

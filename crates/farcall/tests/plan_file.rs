@@ -186,7 +186,7 @@ fn every_truncation_is_an_error() {
     let mut longer = bytes.clone();
     longer.push(0);
     let error = Plan::from_bytes(&longer).unwrap_err().to_string();
-    assert!(error.contains("the file goes on behind the end of the plan"), "{error}");
+    assert!(error.contains("the file continues after the end of the plan"), "{error}");
 }
 
 /// Lengths that no file has are refused before anything is allocated.

@@ -22,14 +22,14 @@ use template::Farcall;
 /// Makes a crate and says what to do with it.
 pub(crate) fn new(args: &NewArgs) -> Result<()> {
     let path = &args.path;
-    let Some(name) = path.file_name() else { bail!("{} names no folder to be made", path.display()) };
+    let Some(name) = path.file_name() else { bail!("{} does not name a folder to create", path.display()) };
     let name = name.to_str().with_context(|| format!("{} cannot be a crate's name", path.display()))?;
     let names = Names::new(name, args.op.as_deref())?;
     let farcall = Farcall::find(args.farcall.as_deref())?;
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure!(
         path.symlink_metadata().is_err(),
-        "{} exists already; farcall new makes a folder and changes none",
+        "{} exists already; farcall new does not change existing folders",
         path.display()
     );
     ensure!(parent.is_dir(), "there is no folder {} to make {name} in", parent.display());

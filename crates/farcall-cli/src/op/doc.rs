@@ -65,7 +65,7 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
         }
         writeln!(
             out,
-            "\nIts library declares no signature for it, so nothing says what it gives: only a program can call it."
+            "\nIts library declares no signature for it, so its results are unknown: only a program can call it."
         )?;
         return Ok(());
     };

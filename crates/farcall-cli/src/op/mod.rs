@@ -53,7 +53,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };
     let given = args.outputs.len();
     let gives = func.results.len();
-    ensure!(given <= gives, "{name} gives {}, but --output is given {given} times", count(gives, "result"));
+    ensure!(given <= gives, "{name} returns {}, but --output is given {given} times", count(gives, "result"));
     let ready =
         stats.take("compile", || Ready::new(&module, func, &registry, args.numerics.into(), false))?;
     let results = results::of(&ready, &operands, args.repeat, &mut stats).map_err(in_its_words)?;

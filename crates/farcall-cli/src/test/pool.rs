@@ -212,7 +212,7 @@ fn last_words(stderr: &mut impl Read) -> String {
 }
 
 fn describe(status: Option<ExitStatus>) -> String {
-    let Some(status) = status else { return "it cannot be said how".to_owned() };
+    let Some(status) = status else { return "for an unknown reason".to_owned() };
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         let name = match signal {

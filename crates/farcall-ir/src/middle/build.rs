@@ -394,7 +394,7 @@ impl<'m> Build<'m> {
         let mut values = self.push(new, types)?.into_iter();
         let results: Option<Vec<Part>> =
             inst.results().iter().map(|r| Part::of(program.ty(*r), &mut values)).collect();
-        let results = results.ok_or_else(|| internal(inst.span(), "results of another number"))?;
+        let results = results.ok_or_else(|| internal(inst.span(), "a wrong number of results"))?;
         self.bind(inst.results(), results, inst.span())
     }
 

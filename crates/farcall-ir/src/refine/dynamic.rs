@@ -102,7 +102,7 @@ fn shaped(
 fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
     let sizes: Result<Vec<usize>, _> = numbers.iter().map(|n| usize::try_from(*n)).collect();
     sizes.map_err(|_| {
-        let message = format!("{}: {numbers:?} is no shape, a size is negative", new.op.name());
+        let message = format!("{}: {numbers:?} is not a shape: a size is negative", new.op.name());
         vec![Diagnostic::new("dynamic-shape", new.span, message)]
     })
 }

@@ -44,7 +44,7 @@ impl Parser<'_> {
             None => self.stop(Diagnostic::new(
                 "unknown-op",
                 at,
-                format!("{} is no operation by itself", syntax.name),
+                format!("{} is not an operation on its own", syntax.name),
             )),
         }
     }

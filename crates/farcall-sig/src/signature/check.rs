@@ -256,7 +256,8 @@ impl<'a> Checker<'a> {
                 })
                 .flatten()
                 .collect();
-            let error = error(variable.span, format!("nothing says which types `{variable}` stands for"));
+            let error =
+                error(variable.span, format!("the types that `{variable}` stands for are not declared"));
             let error = match DType::from_name(&variable.text.to_ascii_lowercase()) {
                 Some(dtype) => error.note(format!("the element type is called `{dtype}`")),
                 None => error.note(format!("add `where {variable}: f32 | f64`, or `{variable}: any`")),
@@ -542,7 +543,7 @@ impl<'a> Checker<'a> {
         let mut seen: Vec<&str> = Vec::new();
         for (name, usage) in self.clause_names() {
             if seen.contains(&name.text.as_str()) {
-                return Err(error(name.span, format!("what happens to `{name}` is said twice")));
+                return Err(error(name.span, format!("`{name}` is declared twice")));
             }
             seen.push(&name.text);
             if name.text == "*" {
@@ -587,7 +588,7 @@ impl<'a> Checker<'a> {
                             name.span,
                             format!("`{name}` is reduced, but the result `{}` keeps it", result.name),
                         )
-                        .note(format!("if each entry follows by itself, say `{name}: map`")));
+                        .note(format!("if each entry is independent, say `{name}: map`")));
                     }
                     if self.signature.results.is_empty() {
                         return Err(error(name.span, format!("`{name}` is reduced, but there is no result")));
@@ -602,7 +603,7 @@ impl<'a> Checker<'a> {
             _ => None,
         });
         match effects.nth(1) {
-            Some(span) => Err(error(*span, "`side_effect` is there twice")),
+            Some(span) => Err(error(*span, "`side_effect` appears twice")),
             None => Ok(()),
         }
     }

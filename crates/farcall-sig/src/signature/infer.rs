@@ -127,9 +127,7 @@ impl Signature {
     pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference> {
         self.infer_with(operands, attrs, |_, results| match results {
             [] => Ok(Vec::new()),
-            [name, ..] => {
-                Err(format!("the shape of {name} is given by a shape function, which is not there"))
-            }
+            [name, ..] => Err(format!("the shape of {name} is given by a shape function, which is missing")),
         })
     }
 
@@ -619,7 +617,7 @@ impl<'a> Call<'a> {
         };
         if given.len() != names.len() {
             let message = format!(
-                "the shape function gives {}, but the call has {} ({})",
+                "the shape function returns {}, but the call has {} ({})",
                 counted(given.len(), "shape"),
                 names.len(),
                 names.join(", ")
@@ -630,14 +628,15 @@ impl<'a> Call<'a> {
             let place = Place::Result(results[i].decl);
             if dims.len() > MAX_RANK {
                 let message = format!(
-                    "the shape function gives {name} {} dimensions; {MAX_RANK} is the most",
+                    "the shape function returns {name} {} dimensions; {MAX_RANK} is the most",
                     dims.len()
                 );
                 return mismatch(MismatchKind::Shape, place, message);
             }
             if dims.iter().any(|d| *d < 0) {
-                let message =
-                    format!("the shape function gives {name} the shape {dims:?}, with a negative dimension");
+                let message = format!(
+                    "the shape function returns {name} the shape {dims:?}, with a negative dimension"
+                );
                 return mismatch(MismatchKind::Shape, place, message);
             }
             results[i].minor_to_major = (0..dims.len()).rev().collect();

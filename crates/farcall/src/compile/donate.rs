@@ -35,7 +35,8 @@ pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Dia
             let result = wanted.as_i64().and_then(|k| usize::try_from(k).ok());
             let Some((k, to)) = result.and_then(|k| Some((k, entry.results.get(k)?))) else {
                 let wanted = wanted.as_i64().map_or_else(|| wanted.to_string(), |k| k.to_string());
-                let message = format!("argument {i} is donated to result {wanted}, which there is not");
+                let message =
+                    format!("argument {i} is donated to result {wanted}, but there is no such result");
                 mistakes.push(Diagnostic::new("donation", entry.span, message));
                 continue;
             };

@@ -260,7 +260,7 @@ impl<'m> Lowering<'m> {
         span: Span,
     ) -> Result<Vec<Operand>, Diagnostic> {
         if from.len() != to.len() {
-            return Err(internal(span, "a region that returns another number of values than expected"));
+            return Err(internal(span, "a region that returns a wrong number of values"));
         }
         let mut copies = Vec::new();
         let written: FxHashSet<VirtualId> = to.iter().map(|d| d.id).collect();
@@ -322,7 +322,7 @@ impl<'m> Lowering<'m> {
 
     /// The type of a value of the program.
     pub(super) fn ty(&self, id: ValueId, span: Span) -> Result<&'m TensorType, Diagnostic> {
-        self.func.tensor(id).ok_or_else(|| internal(span, "a value that is no tensor"))
+        self.func.tensor(id).ok_or_else(|| internal(span, "a value that is not a tensor"))
     }
 
     pub(super) fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Operand>, Diagnostic> {

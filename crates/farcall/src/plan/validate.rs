@@ -205,7 +205,7 @@ fn kernel(t: &Thunk, compute: &Compute) -> Result<Prepared, String> {
     let prepared = compute.kernel.prepare(&compute.request(&inputs, &outputs));
     let prepared = prepared.ok_or("the kernel does not serve the operation")?;
     let scratch = t.outputs[outputs.len()..].iter().map(|b| b.slice.size).sum::<usize>();
-    need(prepared.scratch() == scratch, "scratch memory of another size")?;
+    need(prepared.scratch() == scratch, "scratch memory of the wrong size")?;
     Ok(prepared)
 }
 
@@ -279,7 +279,7 @@ mod tests {
             less.slice.size -= 64;
             less.ty = less.ty.with_sizes([less.slice.size]);
         });
-        assert_eq!(message, "scratch memory of another size");
+        assert_eq!(message, "scratch memory of the wrong size");
         let message = changed(SORT, |plan| {
             let last = scratch(plan);
             plan.thunks[1].outputs[last].slice.offset = 0;

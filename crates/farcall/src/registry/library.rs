@@ -116,7 +116,7 @@ impl Library {
             if handle.is_null() {
                 let message = libc::dlerror();
                 let message =
-                    if message.is_null() { c"for no known reason" } else { CStr::from_ptr(message) };
+                    if message.is_null() { c"for an unknown reason" } else { CStr::from_ptr(message) };
                 let words = message.to_string_lossy().into_owned();
                 return Err(failed(link::missing(path).map(Box::new), words));
             }

@@ -63,7 +63,7 @@ impl fmt::Display for LinkError {
                 match names.as_slice() {
                     [name] => write!(
                         f,
-                        "nobody offers the symbol `{name}` that {it} needs; link the library that has it"
+                        "no library provides the symbol `{name}` that {it} needs; link the library that defines it"
                     ),
                     names => {
                         let shown: Vec<String> = names.iter().take(3).map(|n| format!("`{n}`")).collect();
@@ -74,7 +74,7 @@ impl fmt::Display for LinkError {
                         };
                         write!(
                             f,
-                            "nobody offers the symbols {}{more} that {it} needs; link the library that has them",
+                            "no library provides the symbols {}{more} that {it} needs; link the library that defines them",
                             shown.join(", ")
                         )
                     }
@@ -286,11 +286,11 @@ mod tests {
         };
         assert_eq!(
             symbols(&["a"]).to_string(),
-            "nobody offers the symbol `a` that /x/liby.so needs; link the library that has it"
+            "no library provides the symbol `a` that /x/liby.so needs; link the library that defines it"
         );
         assert_eq!(
             symbols(&["a", "b", "c", "d"]).to_string(),
-            "nobody offers the symbols `a`, `b`, `c` and 1 more that /x/liby.so needs; link the library that has them"
+            "no library provides the symbols `a`, `b`, `c` and 1 more that /x/liby.so needs; link the library that defines them"
         );
         let version = LinkError::Version { library: "libz.so".into(), version: "Z_9".into(), here: None };
         assert_eq!(version.to_string(), "it needs another version of libz.so, one that has Z_9");

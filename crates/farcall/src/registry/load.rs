@@ -591,7 +591,7 @@ mod tests {
         let source = "extern \"C\" int nobody_has_this(); int x = nobody_has_this();";
         let Some(path) = build(&dir, "needs_nobody", source, &[]) else { return };
         let e = refusal(&path);
-        assert!(e.contains("cannot be opened: nobody offers the symbol `nobody_has_this`"), "{e}");
+        assert!(e.contains("cannot be opened: no library provides the symbol `nobody_has_this`"), "{e}");
     }
 
     /// A library that asks for `GLIBC_9.…` where it asked for `GLIBC_2.…`.

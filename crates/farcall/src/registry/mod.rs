@@ -253,7 +253,7 @@ pub enum RegisterError {
     },
     /// A handler was built for an interface that this host does not speak.
     #[error(
-        "the {} handler of `{name}` was built for XLA FFI {}.{}; this host speaks 0.1 to {}.{}",
+        "the {} handler of `{name}` was built for XLA FFI {}.{}; this host supports 0.1 to {}.{}",
         stage.name(), found.0, found.1, supported.0, supported.1
     )]
     Version {
@@ -267,7 +267,7 @@ pub enum RegisterError {
         supported: (i32, i32),
     },
     /// A handler did not say what it is.
-    #[error("the {} handler of `{name}` does not tell its version: {message}", stage.name())]
+    #[error("the {} handler of `{name}` does not report its version: {message}", stage.name())]
     Metadata {
         /// Target.
         name: String,

@@ -59,7 +59,7 @@ pub enum RunError {
         found: Box<TensorType>,
     },
     /// An input has other elements than those that the program was compiled for.
-    #[error("input {index}{} has other elements than the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
+    #[error("input {index}{} does not have the elements that the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     KnownInput {
         /// Which, from 0.
         index: usize,

@@ -115,6 +115,5 @@ pub(crate) fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,
 ) -> Result<Vec<Value>, String> {
-    eval::values(types, tensors)
-        .ok_or_else(|| "the call gave another number of results than it has".to_owned())
+    eval::values(types, tensors).ok_or_else(|| "the call returned the wrong number of results".to_owned())
 }

@@ -6,8 +6,11 @@ use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Compare, Direction, Op, Traits};
 
 /// Canonical forms.
-pub static PASS: Pass =
-    Pass { name: "canonicalize", about: "constants to the right; operations that change nothing go", run };
+pub static PASS: Pass = Pass {
+    name: "canonicalize",
+    about: "moves constants to the right, drops operations that change nothing",
+    run,
+};
 
 fn run(func: &mut Func, _: &Context) {
     let regions = regions_inside_out(func);

@@ -11,7 +11,7 @@ use crate::types::Type;
 
 /// Dead code.
 pub static PASS: Pass =
-    Pass { name: "dce", about: "instructions, carried values and captures that nobody reads go", run };
+    Pass { name: "dce", about: "drops instructions, carried values and captures that are never read", run };
 
 fn run(func: &mut Func, _: &Context) {
     without_elements(func);

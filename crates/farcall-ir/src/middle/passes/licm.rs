@@ -12,7 +12,7 @@ use crate::op::{Binary, Op, Traits};
 
 /// Loop-invariant motion.
 pub static PASS: Pass =
-    Pass { name: "licm", about: "what a loop computes anew though it does not change moves before it", run };
+    Pass { name: "licm", about: "moves computations that do not change out of loops", run };
 
 fn run(func: &mut Func, _: &Context) {
     // Inner loops first: what leaves one may leave the next.

@@ -15,7 +15,7 @@ use crate::types::TensorType;
 use farcall_sig::DType;
 
 /// Algebraic simplification.
-pub static PASS: Pass = Pass { name: "simplify", about: "algebraic rules, each by its name", run };
+pub static PASS: Pass = Pass { name: "simplify", about: "applies algebraic rules, each by its name", run };
 
 /// What an instruction becomes.
 enum Simpler {
