@@ -1,4 +1,4 @@
-//! Arguments of a program: read from files, or made from their types.
+//! Arguments of a program: read from files, or generated from their types.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Tensors in `.npy` files.
 //!
 //! NumPy lacks some element types: `bf16` is kept as the bits of a `uint16`, `f8`, `f6` and `f4` as
-//! those of a `uint8`, integers narrower than a byte as `int8` and `uint8`. So a file alone does not
-//! say what it holds; the reader is told which type is expected.
+//! those of a `uint8`, integers narrower than a byte as `int8` and `uint8`. A file alone therefore does not determine
+//! the element type; the reader is told which type to expect.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};

@@ -1,7 +1,7 @@
-//! `farcall new`: a library of ops to start from.
+//! `farcall new`: creates a library of ops to start from.
 //!
-//! The crate is written beside the place where it is to be, and moved there when it is whole: nothing is left
-//! half made. Its files are those of the folder `template`, with other names in them.
+//! The crate is written next to its destination and moved there once it is complete, so nothing is left half written.
+//! Its files are those of the folder `template`, with the names replaced.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};

@@ -1,4 +1,4 @@
-//! Ops explained: the list of a library's ops, the page of one, and a call that works.
+//! Explains ops: the list of a library's ops, the page of a single one, and a call that works.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What a command line gives an op: operands and attributes.
+//! The operands and attributes that a command line gives an op.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What the operands that are given say about one of which only a word is: `-i x.npy -i rand`.
+//! Infers the type of an operand that is given by a word alone from the others: `-i x.npy -i rand`.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! `farcall op`: one op of a library, on given arrays.
 //!
-//! Without a name the library's ops are listed; without operands and attributes the op is explained (`doc`). A
-//! call is a program of one custom call, made from the op's signature ([`op_program`]), and run as any other.
+//! Without a name, it lists the library's ops; without operands and attributes, it explains the op (`doc`). A call is
+//! a program of one custom call, built from the op's signature ([`op_program`]) and run like any other.
 
 use std::io::Write;
 use std::path::Path;

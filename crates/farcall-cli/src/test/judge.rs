@@ -1,4 +1,4 @@
-//! Judges one task: what a worker does.
+//! Judges one task, in a worker.
 
 use std::any::Any;
 use std::cell::RefCell;

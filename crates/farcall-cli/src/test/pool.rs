@@ -1,7 +1,7 @@
-//! Workers: processes of this program that run tests and may crash while they do.
+//! Workers: processes of this program that run tests, and may crash doing so.
 //!
-//! A worker reads tasks from its standard input, one JSON object a line, and answers on its standard
-//! output with a line that starts with [`MARK`]; anything else there is what a handler printed.
+//! A worker reads tasks from its standard input, one JSON object per line, and answers on its standard output with a
+//! line that starts with [`MARK`]; anything else there was printed by a handler.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};

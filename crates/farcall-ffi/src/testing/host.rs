@@ -1,5 +1,4 @@
-//! A host that is just enough for tests: errors, types, state, threads, futures, scratch memory, user
-//! data, options.
+//! A minimal host for tests: errors, types, state, threads, futures, scratch memory, user data, options.
 
 use std::alloc::Layout;
 use std::collections::HashMap;
