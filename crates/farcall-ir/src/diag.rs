@@ -1,4 +1,4 @@
-//! Mistakes in a program: a code, a place in the source, a message, notes.
+//! Errors in a program: a code, a place in the source, a message, notes.
 //!
 //! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s; a
 //! [`ProgramError`] joins them with the source, so that its `Display` shows line, column, the

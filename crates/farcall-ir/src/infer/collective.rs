@@ -1,6 +1,5 @@
-//! Collectives. The numbers of processes that the specification compares groups with are not the
-//! instruction's to know, so groups are compared with themselves: `n` numbers in them are those from 0
-//! to `n - 1`.
+//! Collectives. The specification compares groups with the number of processes, which an instruction does not know.
+//! Instead, groups are checked for consistency: the `n` numbers in them must be those from 0 to `n - 1`.
 
 use farcall_sig::DType;
 

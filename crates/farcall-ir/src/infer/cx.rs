@@ -1,5 +1,4 @@
-//! What a check of one instruction works with: the instruction, its types, and the list of
-//! violations found so far.
+//! The context of the checks of one instruction: the instruction, its types, and the violations found so far.
 
 use std::collections::HashMap;
 

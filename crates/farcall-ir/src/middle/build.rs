@@ -1,9 +1,9 @@
 //! From a module to the middle form.
 //!
-//! One walk over what the entry reaches: calls and composites are inlined, tuples taken apart, tokens and
-//! barriers left out, a branch whose predicate is a constant takes the place of its choice, and what a
-//! region uses from around it becomes an argument of it. The walk keeps its frames on the heap, so that deep
-//! chains of calls cannot overflow the stack.
+//! One walk over everything that the entry reaches. It inlines calls and composites, flattens tuples, drops tokens
+//! and barriers, replaces an `if` or `case` whose predicate is a constant by its branch, and turns values that a
+//! region uses from outside into arguments of the region. The walk keeps its frames on the heap, so deep chains of
+//! calls cannot overflow the stack.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,5 +1,5 @@
-//! Where values lie: how they are split among devices, and in which order their elements stand. On one device
-//! a value is the same wherever it lies.
+//! Placement of values: how they are split among devices, and the order of their elements in memory. On one device,
+//! placement does not change a value.
 
 use super::Meaning;
 use crate::module::Inst;

@@ -1,4 +1,4 @@
-//! Operations that take a shape as an operand, as those that have it as an attribute.
+//! Replaces operations that take a shape as an operand by those that have it as an attribute.
 
 use super::Failed;
 use super::func::Walk;

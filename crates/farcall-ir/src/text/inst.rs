@@ -1,7 +1,7 @@
 //! Instructions: the generic form, and the pretty forms of the syntax table.
 //!
-//! Both forms fill in a [`Draft`], from which one place makes the instruction. An operation that is
-//! not in the table is reported, and read on behind it.
+//! Both forms fill in a [`Draft`], from which one function makes the instruction. An operation that is not in the
+//! table is reported, and parsing continues after it.
 
 use super::lexer::{Tok, next_token};
 use super::mesh;

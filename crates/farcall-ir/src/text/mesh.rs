@@ -1,7 +1,7 @@
 //! Groups of processes that are named by axes of a mesh, as lists of their numbers.
 //!
 //! `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>` are groups of
-//! devices that differ in their coordinate along `x` alone. The mesh stands there, or in an operation `sdy.mesh`
+//! devices that differ only in their coordinate along `x`. The mesh is given inline, or by an operation `sdy.mesh`
 //! before the function. Either is read as `dense<[[0, 2], [1, 3]]>`, which is what a collective takes.
 
 use farcall_sig::DType;

@@ -1,4 +1,4 @@
-//! Operations by themselves: a name and attributes, without operands, results and regions.
+//! Single operations: a name and attributes, without operands, results and regions.
 
 use super::inst::Draft;
 use super::lexer::Tok;

@@ -1,8 +1,8 @@
-//! The parser's state, and what every part of the grammar is written with: looking at tokens, taking
+//! The parser's state, and the functions that every part of the grammar is written with: peeking at tokens, taking
 //! them, reporting what was expected instead.
 //!
-//! A function that meets a mistake records a diagnostic and returns [`Stop`]; where the parser can go
-//! on (an unknown operation, an undefined value, a wrong type) it records and goes on.
+//! A function that finds an error records a diagnostic and returns [`Stop`]. Where the parser can continue (an
+//! unknown operation, an undefined value, a wrong type), it records the error and continues.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
 //! The syntax table: one entry for each operation.
 //!
-//! An entry gives the operation's name and its pretty form as a list of [`Part`]s; how its attributes make the
-//! operation is in [`crate::attributes`]. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret
-//! the list, so that what one writes the other reads. An entry without parts has only MLIR's generic
-//! form. What a list cannot say is a [`Hook`]: a pair of functions, in [`super::hooks`].
+//! An entry has the operation's name and its pretty form, as a list of [`Part`]s; [`crate::attributes`] makes the
+//! operation from its attributes. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret the
+//! list, so that each reads what the other writes. An entry without parts has only MLIR's generic form. What a list
+//! cannot express is a [`Hook`]: a pair of functions, in [`super::hooks`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

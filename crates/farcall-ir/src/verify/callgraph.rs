@@ -1,4 +1,4 @@
-//! Functions and who calls whom.
+//! Functions, and the call graph.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Functions as such: values and where they are defined, types of values, returns, attributes.
+//! The structure of functions: values and their definitions, types of values, returns, attributes.
 
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, Inst, Region, ValueId};

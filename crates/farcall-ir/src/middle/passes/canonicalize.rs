@@ -1,5 +1,5 @@
-//! One way to say what can be said in several: constants stand to the right, operations that change nothing
-//! go, and what a body hands on unchanged is captured rather than carried.
+//! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that a
+//! loop's body passes on unchanged are captured instead of carried.
 
 use super::{Context, Pass, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};

@@ -1,4 +1,4 @@
-//! Common subexpressions: of equal operations on equal operands in one region, the first serves all.
+//! Common subexpressions: equal operations on equal operands in one region are replaced by the first of them.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,7 +1,7 @@
-//! Dead code: instructions whose results nobody reads, and what loops carry and regions capture for nobody.
+//! Dead code: drops instructions whose results are unused, and unused carried values and captures.
 //!
-//! A tensor without elements is a constant: a call all of whose other results are dead is not made for the
-//! sake of one (JAX's decompositions of empty matrices rely on that).
+//! An empty tensor is a constant: a call whose other results are all dead is not made for its sake (JAX's
+//! decompositions of empty matrices rely on that).
 
 use super::{Context, Pass, is_pure};
 use crate::literal::Literal;

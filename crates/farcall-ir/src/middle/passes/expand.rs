@@ -1,4 +1,4 @@
-//! Operations that simpler ones define become those ([`crate::expand`]).
+//! Replaces derived operations by the simpler ones that define them ([`crate::expand`]).
 
 use super::{Context, Pass};
 use crate::expand;

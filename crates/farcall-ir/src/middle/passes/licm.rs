@@ -1,8 +1,9 @@
-//! Loop-invariant motion: what a loop computes anew each time though it does not change moves before it.
+//! Loop-invariant code motion: computations that do not change from iteration to iteration move before the loop.
 //!
-//! A loop may go round no time at all, so only what cannot fail moves: no calls, no loops, nothing that
-//! applies a region. ([`canonicalize`](super::canonicalize) makes what a loop carries unchanged a capture.) What makes a large tensor of a small one (`broadcast_in_dim`, `iota`, `pad`) stays, for
-//! the sake of memory and because it is cheap where it is used.
+//! A loop may run zero times, so only computations that cannot fail move: no calls, no loops, nothing that applies a
+//! region. ([`canonicalize`](super::canonicalize) turns values that a loop carries unchanged into captures.)
+//! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay, to save memory, and
+//! because they are cheap where they are used.
 
 use std::collections::HashMap;
 

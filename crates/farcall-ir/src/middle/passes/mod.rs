@@ -1,7 +1,7 @@
 //! The passes of the middle form, one file each.
 //!
-//! A pass is a function from a program in the form to an equal one: the same bits in every result. It has a
-//! [`Pass`] entry, which [`ALL`] lists, and filetests in `filetests/passes`.
+//! A pass rewrites a program in the form to one that computes the same bits in every result (except [`excess`], which
+//! adds precision). It has a [`Pass`] entry, which [`ALL`] lists, and filetests in `filetests/passes`.
 
 pub mod canonicalize;
 pub mod cse;
