@@ -1,4 +1,4 @@
-//! Attributes of calls, out of Python and into it.
+//! Converts attributes of calls from Python and to it.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! The elements of a tensor, in and out of Python, as bytes.
+//! Passes the elements of a tensor to and from Python, as bytes.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;

@@ -1,8 +1,8 @@
 //! What a signature must satisfy beyond its grammar.
 //!
-//! The checks run in the order in which a reader would ask: are names distinct, are operands in an
-//! order that a call can be matched with, is each type and each dimension determined, and is what is
-//! claimed of the dimensions possible. The first mistake is reported.
+//! The checks run in the order in which a reader would ask: are names distinct, are operands in an order that a call
+//! can be matched with, is each type and each dimension determined, and can the promises about dimensions hold. The
+//! first error is reported.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The documentation that a signature is: how to call the op from Python, and what its parts are.
+//! Documentation from a signature: how to call the op from Python, and what its parts mean.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Mistakes in a signature, and the places of things in its text.
+//! Errors in a signature, and positions in its text.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! From the operands and attributes of a call to the types of its results, or to a message in the op's
-//! own words.
+//! Infers the types of a call's results from its operands and attributes, or returns a message that uses the op's own
+//! names.
 //!
-//! Nothing here panics or overflows, whatever the sizes are.
+//! Nothing panics or overflows, whatever the sizes are.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,6 @@
-//! Tokens into a tree. What the tree means is for `check` to say.
+//! Parses tokens to a tree, which `check` validates.
 //!
-//! **Invariant.** Nesting and the size of expressions are bounded, so that nothing that walks a tree can
-//! exhaust the stack.
+//! **Invariant.** Nesting and the size of expressions are bounded, so walking a tree cannot exhaust the stack.
 
 use super::ast::*;
 use super::error::{SignatureError, Span};
