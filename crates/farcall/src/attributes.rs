@@ -1,4 +1,4 @@
-//! Attributes of calls: between what a program writes and what a signature sees.
+//! Attributes of calls: converts between a program's attributes and a signature's.
 
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;

@@ -1,7 +1,7 @@
-//! Calls of ops with a signature: whether a call fits what the op declares, and the call with the
-//! attributes that it leaves to the op's defaults.
+//! Calls of ops with a signature: checks a call against what the op declares, and fills in attributes that have
+//! defaults.
 //!
-//! What does not fit is said in the op's words: `rms_norm: scale has n = 64 but x has n = 128`.
+//! Errors use the op's own names: `rms_norm: scale has n = 64 but x has n = 128`.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Inputs whose memory results may take over, as the parameters' attributes say.
 //!
 //! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to us.
-//! These are wishes: [`super::assign`] fulfils them where nobody reads the input any more once the
-//! result is begun to be written. Otherwise the result has memory of its own.
+//! These are requests: [`super::assign`] grants them if the input is no longer read once the first write to the
+//! result starts. Otherwise the result gets its own memory.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! From the middle form to a tree of thunks over values without a place.
 //!
-//! An instruction is a thunk, but for a few: a reshape is another view of the same value, the last steps of
-//! a body copy what it returns to where it is expected, and a custom call may want its operands in another
-//! layout. The walk keeps its frames on the heap, so that deep nesting cannot overflow the stack.
+//! An instruction becomes a thunk, with a few exceptions: a reshape is another view of the same value, the last steps
+//! of a body copy its results to where they are expected, and a custom call may need its operands in a different
+//! layout. The walk keeps its frames on the heap, so deep nesting cannot overflow the stack.
 //!
 //! **Invariants of the result.** A value is written by one thunk; or it is the copy of an operand that a
 //! custom call changes in place; or it is the carried value of a loop (written before the loop and by the

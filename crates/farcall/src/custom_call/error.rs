@@ -1,4 +1,4 @@
-//! What went wrong with a custom call, for people.
+//! Errors of custom calls.
 
 use std::sync::Arc;
 

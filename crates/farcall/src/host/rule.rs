@@ -1,7 +1,7 @@
-//! The host's side of rules: asks an op's shape function or batching function, and collects what it says.
+//! The host's side of rules: calls an op's shape function or batching function, and collects its answer.
 //!
-//! **Invariants.** A rule is foreign code, and is entered through `guard`. What it hands over is checked and
-//! copied before the function it was handed to returns; whether it makes sense is for the caller to see.
+//! **Invariants.** A rule is foreign code, and is entered through `guard`. What it passes is checked and copied
+//! before the function that it was passed to returns; whether it makes sense is up to the caller to check.
 
 use std::ffi::c_void;
 

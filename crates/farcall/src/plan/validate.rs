@@ -1,4 +1,4 @@
-//! Checks once what the runtime relies on in every run.
+//! Checks, once, everything that the runtime relies on in every run.
 
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 

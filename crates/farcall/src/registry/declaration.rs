@@ -1,10 +1,9 @@
 //! What an op's author declared about it: its signature and its derivatives.
 //!
-//! Declarations come from the descriptors of libraries, which are text from elsewhere: a signature is parsed
-//! and checked again, and the targets that are an op's derivatives are looked up among the ops of the
-//! same library and platform.
+//! Declarations come from the descriptors of libraries, which are untrusted text: a signature is parsed and checked
+//! again, and the targets that are an op's derivatives are looked up among the ops of the same library and platform.
 //!
-//! **Invariant.** A [`Declaration`] exists only if all of it fits together.
+//! **Invariant.** A [`Declaration`] exists only if it is consistent.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! Why the dynamic linker refused a library: found out from the files, as its own words are for people.
+//! Finds out from the files why the dynamic linker refused a library, since the linker's message is not
+//! machine-readable.
 //!
-//! What is wrong is looked for in the order in which the linker does: libraries that are not found, then versions,
-//! then symbols. Where the files do not tell, nothing is said; the linker's words are shown either way.
+//! It looks for problems in the linker's order: libraries that are not found, then versions, then symbols. If the
+//! files do not explain the failure, there is no result; the linker's message is shown either way.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{CStr, CString, c_int, c_void};

@@ -1,7 +1,7 @@
 //! Loading libraries: by descriptor, by self-registration, by symbols.
 //!
-//! A library registers itself in static initializers, which run once in a process: what it
-//! registered is remembered, so that it can be loaded into further registries.
+//! A library registers itself in static initializers, which run once per process. What it registered is recorded, so
+//! that it can be loaded into further registries.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,13 +1,13 @@
 //! The registry: which function a custom call means.
 //!
-//! Targets get in by [`Registry::register`], by [`Registry::load`] (a library that describes or
-//! registers itself) and by [`Registry::load_symbols`] (plain handler symbols). The compiler asks
-//! [`Registry::resolve`] once per call site; a run never looks anything up.
+//! Targets are added by [`Registry::register`], by [`Registry::load`] (a library that describes or registers itself)
+//! and by [`Registry::load_symbols`] (plain handler symbols). [`Registry::resolve`] is called for each call site when
+//! a program is compiled, and again when its plan is loaded; a run never looks anything up.
 //!
-//! **Invariants.** The engine knows no target by name. A target is (name, platform, typed or
-//! untyped); the same functions under the same name again are fine, other ones are an error unless
-//! put there by [`Registry::replace`]. Libraries stay loaded until the process ends: their code may
-//! be in use by executables, by states with destructors, and by threads that they started.
+//! **Invariants.** The engine contains no target's name. A target is (name, platform, typed or untyped). Registering
+//! the same functions under the same name again is fine; registering different ones is an error, except with
+//! [`Registry::replace`]. Libraries stay loaded until the process ends: their code may be in use by executables, by
+//! states with destructors, and by threads that they started.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -4,11 +4,11 @@
 //! Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled ──▶ steps, one by one ──▶ results
 //! ```
 //!
-//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time; a
-//! run takes one from the pool, or makes one, and gives it back, also if it failed.
+//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes one from
+//! the pool, or creates one, and returns it, even if the run failed.
 //!
-//! **Invariants.** Places and types are those of the validated plan and are not checked again. Nothing
-//! here knows the compiler.
+//! **Invariants.** Places and types are those of the validated plan, and are not checked again. The runtime does not
+//! know the compiler.
 
 mod context;
 mod denormals;

@@ -1,7 +1,7 @@
 //! Operations without a kernel: the reference evaluator on copies of the buffers.
 //!
-//! Custom calls in regions have a plan each, whose contexts belong to the run: what a target made when
-//! the program was compiled, and when the run began, serves all elements.
+//! Each custom call in a region has a plan, whose contexts belong to the run: the states that a target created when
+//! the plan was loaded, and when the run began, are used for all elements.
 
 use std::cell::RefCell;
 

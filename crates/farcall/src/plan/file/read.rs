@@ -1,4 +1,4 @@
-//! Plans from bytes that nobody vouches for.
+//! Reads plans from untrusted bytes.
 
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a batching function says of one call, and whether it can be.
+//! The answer of a batching function for one call, and checks of it.
 
 use farcall_ffi::rules::abi::RuleFn;
 use farcall_sig::Attrs;
