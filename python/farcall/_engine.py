@@ -205,7 +205,7 @@ def compile(
 
     Raises:
       ValueError: if the program is invalid, or calls a target that is not registered:
-        every mistake, with line, column and a caret.
+        every error, with line, column and a caret.
     """
     text, known_as = _text(program)
     if registry is None:

@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
     let _watch = farcall::custom_call::ExitWatch::new();
     match obey(cli.command) {
         Ok(code) => code,
-        // Nobody reads any more: not our mistake.
+        // The reader has closed the pipe: not an error of ours.
         Err(e) if terminal::is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let _nowhere_to_report = writeln!(terminal::stderr(), "{}", describe(&e));
@@ -89,8 +89,7 @@ fn obey(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error as the user sees it: mistakes in a program with their source lines, others with their
-/// causes.
+/// An error as the user sees it: errors in a program with their source lines, others with their causes.
 fn describe(error: &anyhow::Error) -> String {
     let color = terminal::stderr_has_color();
     if let Some(program) = error.chain().find_map(|e| e.downcast_ref::<ProgramError>()) {

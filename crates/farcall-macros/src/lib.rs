@@ -59,7 +59,7 @@ mod options;
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
 ///
-/// A mistake in the signature is a compile error where it was made. Its operands, attributes and
+/// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Handlers of one
 /// name for several platforms declare the same. Whether

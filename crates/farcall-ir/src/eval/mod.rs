@@ -162,7 +162,7 @@ impl EvalError {
         EvalError { message: message.into(), op: None, span: None, place: None }
     }
 
-    /// The same as a mistake at a place of the program, if that is known.
+    /// The same as a diagnostic at a place of the program, if that is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = EvalError { place: None, ..self.clone() };
         self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))

@@ -18,7 +18,7 @@ use crate::literal::Literal;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// A mistake in an element: where, and what.
+/// An error in an element: where, and what.
 type Mistake = (Span, String);
 
 impl<'s> Parser<'s> {

@@ -402,7 +402,7 @@ impl<'s> Parser<'s> {
         let op = self.op_of(syntax, &mut draft);
         let results = self.define_results(&draft.results, names, draft.span);
         let loc = self.trailing_loc()?;
-        // A mistake has been reported if there is no operation: the module will not be used.
+        // An error has been reported if there is no operation: the module will not be used.
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), draft.span);
             let operands: Vec<ValueId> = draft.operands.iter().map(|o| o.id).collect();

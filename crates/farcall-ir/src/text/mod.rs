@@ -61,7 +61,7 @@ const MAX_CANDIDATES: usize = 2000;
 /// Reads a program: a module, or functions without one.
 ///
 /// # Errors
-/// Every mistake that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
+/// Every error that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
 /// `undefined-value`, `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`,
 /// `attribute`, `terminator`, `unknown-function`, `no-body`, `resource`, `constant-size`, `nesting`,
 /// `empty`.

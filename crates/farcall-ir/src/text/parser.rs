@@ -394,14 +394,14 @@ impl<'s> Parser<'s> {
         self.depth -= 1;
     }
 
-    // --- mistakes
+    // --- errors
 
-    /// True if no more mistakes are recorded: the words for one need not be found.
+    /// True if no more errors are recorded, so that no message need be made.
     pub(super) fn is_full(&self) -> bool {
         self.diagnostics.is_full()
     }
 
-    /// Records a mistake that does not keep the parser from going on.
+    /// Records an error after which the parser can continue.
     pub(super) fn report(&mut self, d: Diagnostic) {
         self.diagnostics.push(d);
     }
@@ -410,7 +410,7 @@ impl<'s> Parser<'s> {
         self.stop(Diagnostic::new(code, at, message))
     }
 
-    /// Records the mistake that keeps the parser from going on.
+    /// Records the error after which the parser cannot continue.
     pub(super) fn stop<T>(&mut self, d: Diagnostic) -> Parsed<T> {
         self.diagnostics.push_last(d);
         Err(Stop)

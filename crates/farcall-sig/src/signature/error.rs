@@ -26,7 +26,7 @@ impl PartialEq for Span {
     }
 }
 
-/// The first mistake of a signature.
+/// The first error in a signature.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SignatureError {
     /// The characters that it is about.

@@ -77,7 +77,7 @@ pub enum JvpSource {
     Tangent(usize),
 }
 
-/// Which signature a mistake is in.
+/// Which signature an error is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The list of operands that are not differentiable.
@@ -95,7 +95,7 @@ pub enum Part {
 pub struct GradientError {
     /// The signature that is at fault.
     pub part: Part,
-    /// The characters of it that the mistake is about; none if something is missing.
+    /// The characters of it that the error is about; none if something is missing.
     pub span: Option<Span>,
     /// What is wrong.
     pub message: String,

@@ -58,7 +58,7 @@ pub struct Inference {
 /// Why a call does not fit a signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The kind of mistake.
+    /// The kind of error.
     pub kind: MismatchKind,
     /// What it is about.
     pub place: Place,

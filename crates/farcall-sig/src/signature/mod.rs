@@ -231,7 +231,7 @@ impl Signature {
     /// Reads and checks a signature.
     ///
     /// # Errors
-    /// The first mistake, with the characters that it is about.
+    /// The first error, with the characters that it is about.
     pub fn parse(text: &str) -> Result<Signature, SignatureError> {
         let signature = parser::parse(text)?;
         check::check(&signature)?;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::kernels::{Prepared, is_int};
 
-/// A plan that breaks a promise: a mistake of whoever made it, the compiler or a file, never of a program.
+/// An invalid plan: a bug in the compiler or a damaged file, never an error of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("invalid plan ({place}, {kind}): {message}")]
 pub struct InvalidPlan {

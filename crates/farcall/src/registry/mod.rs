@@ -218,7 +218,7 @@ impl ResolveError {
         ErrorCode::MissingTarget
     }
 
-    /// The same as a mistake of a program, at the call's place.
+    /// The same as a diagnostic, at the call's place.
     pub fn at(self, span: Span) -> Diagnostic {
         Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
     }

@@ -136,7 +136,7 @@ impl RunError {
         }
     }
 
-    /// The same as a mistake at a place of the program, if it has one.
+    /// The same as a diagnostic at a place of the program, if it has one.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             RunError::CustomCall(error) => error.diagnostic(),
