@@ -190,7 +190,7 @@ impl Drop for Pending {
         let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
         match (std::mem::take(&mut progress.whom_to_tell), progress.error.take()) {
             (Waiting::Nobody, _) => {}
-            // The handler's thread waits, unless it is gone, and then there is nobody left to care.
+            // The handler's thread waits; if it is gone, nothing waits.
             (Waiting::Thread(thread), error) => drop(thread.send(error)),
             (Waiting::Future(future), error) => {
                 let error = error.map(|error| error.context(self.handler));

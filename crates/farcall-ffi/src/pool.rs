@@ -116,14 +116,14 @@ impl Context {
 pub(crate) struct Tasks(Rc<RefCell<Vec<Arc<Task>>>>);
 
 impl Tasks {
-    /// Does what nobody has begun.
+    /// Runs the tasks that no thread has started.
     pub(crate) fn run(&self) {
         for task in self.0.take() {
             task.run();
         }
     }
 
-    /// Drops what nobody has begun.
+    /// Drops the tasks that no thread has started.
     pub(crate) fn cancel(&self) {
         for task in self.0.take() {
             let work = task.claim();

@@ -24,7 +24,7 @@ const SYMBOLS: [&CStr; 2] = [c"XLA_FFI_GetApi", c"_ZN3xla3ffi12GetXlaFfiApiEv"];
 const MAX_EXTENSIONS: usize = 64;
 
 /// Registers the library's targets with every host of the process, and returns how many registrations
-/// succeeded. A host's refusal goes to the standard error stream: there is nobody to return it to.
+/// succeeded. A host's error goes to standard error, since there is no caller to return it to.
 pub fn register(library: &'static LibraryDescriptor) -> usize {
     catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: a descriptor of this library.

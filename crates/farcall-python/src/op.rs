@@ -52,7 +52,7 @@ pub(crate) struct Call {
     has_batch: Vec<bool>,
     /// Number of leading batch dimensions.
     batch_rank: usize,
-    /// How many dimensions XLA's partitioner is to take for batch, and how many of size 1 have to be added to all
+    /// How many dimensions XLA's partitioner is to take for batch, and how many of size 1 must be added to all
     /// tensors with batch dimensions to have that.
     batch_split: (usize, usize),
 }

@@ -82,7 +82,7 @@ pub struct LinearBatch {
     pub operands: Vec<Tensor>,
 }
 
-/// A derivative that there is not.
+/// A derivative that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DerivativeError {
     /// The op declares none.

@@ -6,7 +6,7 @@ use farcall_ir::types::TensorType;
 use farcall_sig::signature::{Dim, Expr, Operand};
 use farcall_sig::{AttrValue, Attrs, DType, Signature};
 
-/// What a signature's names stand for, as far as it is known. Contradictions are not looked for: the op
+/// Known values of a signature's names. Contradictions are not detected here: the op
 /// finds them when it is called.
 #[derive(Default)]
 pub(crate) struct Known<'s> {

@@ -70,7 +70,7 @@ fn progress_bar(len: usize) -> ProgressBar {
     bar
 }
 
-/// One test on a worker, which is started if there is none and dropped if it is of no more use.
+/// Runs one test on a worker, which is started if necessary and dropped if it cannot be used again.
 fn judge(worker: &mut Option<Worker>, test: &Test, args: &TestArgs) -> Result<Outcome> {
     if test.alone {
         *worker = None;

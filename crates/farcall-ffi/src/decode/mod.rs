@@ -430,7 +430,7 @@ fn count<const N: usize>(
         if found < least || (exact && found > most) {
             return Err(wrong_count(handler, found, specs, names, side));
         }
-        // Where all handlers of this kind take as many, nobody looks at the number again.
+        // If all handlers of this kind take the same number, it is not checked again.
         if least != most {
             buffers.size = found;
         }
@@ -612,7 +612,7 @@ pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> 
     }
 }
 
-/// Negative if [`no_overlap`] must look at a parameter by itself, because it writes several buffers.
+/// Negative if [`no_overlap`] must check the parameter separately, because it writes several buffers.
 #[inline(always)]
 pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
     const { if P::SPEC.writes() && P::SPEC.has_many() { -1 } else { 0 } }

@@ -87,7 +87,7 @@ impl<'a> Cx<'a> {
         self.inst.region(i).expect("regions were counted")
     }
 
-    /// Declared type of result `i`, which has to be a tensor.
+    /// Declared type of result `i`, which must be a tensor.
     pub(crate) fn declared(&mut self, i: usize) -> Option<&'a TensorType> {
         let Some(value) = self.inst.results().get(i) else {
             let name = self.inst.op().name();

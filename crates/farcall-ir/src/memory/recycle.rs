@@ -73,7 +73,7 @@ pub(crate) fn take(words: usize) -> Option<Block> {
     kept().take(words)
 }
 
-/// Keeps memory that nobody uses any more, or gives it back to the system.
+/// Keeps memory that is no longer used, or returns it to the system.
 pub(crate) fn give(block: Block) {
     let bytes = size_of_val(&*block.0);
     if bytes < SMALLEST || bytes > most() {

@@ -6,7 +6,7 @@ use crate::module::Inst;
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
-/// Calls whose result is their operand, as far as one device is concerned.
+/// Calls that return their operand, on a single device.
 const IDENTITIES: [&str; 6] = [
     "Sharding",
     "SPMDFullToShardShape",

@@ -282,7 +282,7 @@ impl<'m> Refiner<'m> {
     }
 }
 
-/// Drops constants that nobody uses: those that shapes were computed from.
+/// Drops unused constants: those that shapes were computed from.
 fn drop_unused_constants(func: &mut Func) {
     let (mut used, mut constants) = (HashSet::new(), Vec::new());
     func.walk(&mut |inst| {

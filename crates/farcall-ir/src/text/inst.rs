@@ -472,7 +472,7 @@ impl<'s> Parser<'s> {
     ) -> Vec<ValueId> {
         let values: Vec<ValueId> = types.iter().map(|ty| self.func.new_value(ty.clone())).collect();
         let named: usize = names.iter().fold(0, |n, name| n.saturating_add(name.count));
-        // An operation may have results that nobody names.
+        // An operation may have results without names.
         if named != values.len() && !names.is_empty() {
             let place = names.iter().fold(names[0].span, |s, n| s.to(n.span));
             let message = format!("{} for {}", count(named, "name"), count(values.len(), "result"));

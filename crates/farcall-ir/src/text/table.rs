@@ -357,7 +357,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
 ];
 
-/// Operations of dialects that are none of ours, which say something about a program rather than compute.
+/// Operations of other dialects, which describe a program rather than compute.
 /// [`crate::normalize`] knows what they mean.
 static CALLS: &[Syntax] = &[
     call("check.expect_eq", CHECK, true),
@@ -410,7 +410,7 @@ impl Syntax {
         }
     }
 
-    /// The entry of the operation that a call is read from, if it has an own one.
+    /// The entry of the operation that a call is read from, if it has its own.
     pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
         lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
     }

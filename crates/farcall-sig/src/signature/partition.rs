@@ -123,7 +123,7 @@ impl Signature {
 pub struct BatchSplit {
     /// How many dimensions are to count as batch.
     pub dims: usize,
-    /// How many of size 1 have to be added behind the batch dimensions of all tensors that have some, to have that.
+    /// How many of size 1 must be added after the batch dimensions of all tensors that have some, to have that.
     pub added: usize,
 }
 

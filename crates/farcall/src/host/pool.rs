@@ -190,7 +190,7 @@ struct Parts {
     /// There until all parts have ended.
     task: *const (dyn Fn(usize) + Sync),
     count: usize,
-    /// The first part that nobody has taken.
+    /// The first part that no thread has taken.
     next: AtomicUsize,
     /// Parts that have ended, and whether one of them has panicked.
     ended: Mutex<(usize, bool)>,

@@ -260,7 +260,7 @@ pub struct Call {
     pub id: CallId,
     /// Outputs and inputs (by number among the thunk's) that share memory.
     pub aliases: Vec<(usize, usize)>,
-    /// It runs even if nobody reads what it gives.
+    /// It runs even if its results are unused.
     pub side_effect: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct LoadReport {
     pub targets: Vec<Arc<Target>>,
     /// What the user should know.
     pub notes: Vec<String>,
-    /// What the user has to be told: that this is not what the file holds now.
+    /// The warning for the user: the file has changed since it was loaded.
     pub warnings: Vec<String>,
 }
 
@@ -421,7 +421,7 @@ fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
     needed_host_symbols(facts).filter_map(note).collect()
 }
 
-/// The error for a library that the dynamic linker refused because nobody offers it what it needs of a host.
+/// The error for a library that the dynamic linker refused because it needs a host's symbol that is missing.
 /// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
 fn name_host_symbols(error: LoadError) -> LoadError {
     let LoadError::Open { path, why: Some(why), words } = error else { return error };

@@ -29,12 +29,12 @@ pub(super) fn run(
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let host = Nested { site, loaded, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
-    // The evaluator flushes what is to be flushed; where the processor does that, too, numbers that are only moved
-    // would be lost.
+    // The evaluator itself flushes subnormal numbers where required; if the processor did so, too, subnormal numbers
+    // that are only moved would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
     match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
-        // What failed, rather than what became of it.
+        // The original error rather than the evaluator's.
         Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
     }
 }

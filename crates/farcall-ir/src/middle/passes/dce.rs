@@ -171,7 +171,7 @@ fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
     func.set_captures(inst, operands, captures);
 }
 
-/// What a loop carries and nobody reads.
+/// Carried values that are never read.
 fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let keep: Vec<bool> = view
@@ -185,7 +185,7 @@ fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
     }
 }
 
-/// What branches return and nobody reads.
+/// Results of branches that are never read.
 fn drop_chosen(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let keep: Vec<bool> = view.results().iter().map(|v| live.is_read(v)).collect();

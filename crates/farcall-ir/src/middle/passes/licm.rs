@@ -45,7 +45,7 @@ fn hoist(func: &mut Func, while_: InstId) {
             if some && moves(inst) && inst.operands().iter().all(known) {
                 moved.push(id);
                 let results = inst.results().to_vec();
-                // For now they are known by themselves.
+                // For now they stand for themselves.
                 outside.extend(results.into_iter().map(|v| (v, v)));
             }
         }
@@ -55,7 +55,7 @@ fn hoist(func: &mut Func, while_: InstId) {
     }
 }
 
-/// True for instructions that may run though the loop does not, and are worth it.
+/// True for instructions that may run even if the loop does not, and are worth moving.
 fn moves(inst: Inst<'_>) -> bool {
     is_pure(inst)
         && inst.region_ids().is_empty()

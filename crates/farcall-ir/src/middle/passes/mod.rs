@@ -60,8 +60,8 @@ pub fn named(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().find(|p| p.name == name)
 }
 
-/// True if an instruction may be left out, made twice, or moved, as far as anyone can tell from outside:
-/// nothing in it has a side effect, and its results follow from its operands.
+/// True if dropping, duplicating or moving an instruction cannot be observed: nothing in it has a side effect,
+/// and its results follow from its operands.
 pub(crate) fn is_pure(inst: Inst<'_>) -> bool {
     let mut pure = own_purity(inst);
     inst.regions().for_each(|r| r.walk(&mut |i| pure &= own_purity(i)));
