@@ -1,4 +1,4 @@
-"""farcall: custom calls of compiled tensor graphs, and an engine of their own for the graphs.
+"""farcall: custom calls for compiled tensor graphs, and an engine that runs such graphs.
 
 A program is StableHLO text, as JAX prints it. Compile it, then call it on NumPy arrays:
 
@@ -15,10 +15,10 @@ array([2., 4., 6.], dtype=float32)
 Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`).
 
-Errors are Python's own, with the engine's words: `ValueError` for a program, name or shape that is
-wrong, `TypeError` for arguments of another number or element type, `RuntimeError` for a handler that
-fails, `OSError` for a library that cannot be opened. Compiling and running release the interpreter's
-lock; an executable can be run by several threads at once.
+Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
+name or shape, `TypeError` for the wrong number of arguments or the wrong element type, `RuntimeError` for a
+handler that fails, `OSError` for a library that cannot be opened. Compiling and running release the
+interpreter's lock; several threads can run an executable at once.
 """
 
 from farcall._arrays import TensorType

@@ -1,8 +1,7 @@
-"""NumPy arrays as the engine's tensors, and back.
+"""Converts NumPy arrays to the engine's tensors and back.
 
-The engine names an element type as signatures do (`f32`, `bf16`, `pred`). NumPy has some of them,
-the package `ml_dtypes` most others. Where it is missing, such tensors are arrays of raw bits:
-`uint8` or `uint16`.
+The engine names element types like signatures do (`f32`, `bf16`, `pred`). NumPy has some of them,
+the package `ml_dtypes` most others. Without it, such tensors are arrays of raw bits: `uint8` or `uint16`.
 """
 
 import sys
@@ -23,7 +22,7 @@ _ENGINE = {name: described for name, *described in _farcall.element_types()}
 
 
 class TensorType(NamedTuple):
-    """What a program takes or gives: an element type and a shape."""
+    """The type of an input or result: an element type and a shape."""
 
     name: str
     """Short name of the element type: `f32`, `bf16`, `pred`."""
@@ -100,9 +99,9 @@ def tensor_type(name: str, shape: list[int]) -> TensorType:
 def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, tuple[int, ...], np.ndarray]:
     """Element type, shape and bytes of an argument.
 
-    An array keeps its element type, and the engine judges whether that is right; but integers of NumPy's usual type
-    become other ones that the program wants, if they can. Python's numbers, and lists of them, take the type that the
-    program wants, if they can.
+    An array keeps its element type, which the engine checks; but integers of NumPy's default type are converted to
+    the integer type that the program expects, if possible. Python's numbers, and lists of them, are converted to the
+    type that the program expects, if possible.
     """
     if wanted and type(value) is np.ndarray and value.dtype == wanted.dtype and value.flags.c_contiguous:
         return wanted.name, value.shape, value.reshape(-1).view(np.uint8)  # the usual case
@@ -124,7 +123,7 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
         elif name is None:
             raise TypeError(f"input {index} is an array of {array.dtype}, but the program takes {wanted}")
     if name is None:
-        raise TypeError(f"input {index} is an array of {array.dtype}, which is no tensor's element type")
+        raise TypeError(f"input {index} is an array of {array.dtype}, which is not a tensor element type")
     return name, array.shape, array.reshape(-1).view(np.uint8)
 
 
@@ -139,7 +138,7 @@ def dtype_name(dtype: np.dtype) -> str | None:
 
 
 def dtype_of(name: str) -> np.dtype:
-    """The element type that the engine calls by this name."""
+    """The element type with this name in the engine."""
     return _BY_NAME[name]
 
 
@@ -151,8 +150,8 @@ def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
     """Python's numbers, or lists of them, as an array, and their kind: `none`, `bool`, `int`, `float`, `complex`.
 
     Raises:
-      TypeError: if they are no numbers.
-      ValueError: if the lists are not of one length.
+      TypeError: if they are not numbers.
+      ValueError: if the lists differ in length.
     """
     try:
         array = np.asarray(value)
@@ -165,7 +164,7 @@ def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
         # Integers that NumPy has no type for.
         kind = "int" if all(isinstance(x, int) for x in array.flat) else "float"
     if kind is None:
-        raise TypeError(f"{what} holds {array.dtype} values, which are no numbers")
+        raise TypeError(f"{what} holds {array.dtype} values, which are not numbers")
     return array, kind
 
 
@@ -174,7 +173,7 @@ def _is_integer(name: str) -> bool:
 
 
 def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
-    """An array of an element type that holds numbers of its kind: each number, rounded where it has to be.
+    """The array converted to an element type that holds numbers of its kind, rounded if necessary.
 
     Raises:
       ValueError: if a number is out of range.
@@ -202,8 +201,8 @@ def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
 
 
 def _range(name: str) -> tuple[float, float]:
-    """The least and the greatest number of an integer type, and of a float type that has no infinity or NaN to show an
-    overflow; else nothing."""
+    """The smallest and largest number of an integer type, or of a float type without infinity and NaN, in which an
+    overflow would not show; otherwise an empty range."""
     _, _, integers = _ENGINE[name]
     if integers is not None:
         return integers

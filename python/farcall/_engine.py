@@ -1,4 +1,4 @@
-"""Registries and executables: the native module's, with NumPy arrays and defaults."""
+"""Registries and executables: those of the native module, with NumPy arrays and defaults."""
 
 import os
 import warnings
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class StaleLibraryWarning(RuntimeWarning):
-    """A library's file has changed since the process loaded it; what was loaded then stays."""
+    """A library's file has changed since the process loaded it; the version loaded first stays in use."""
 
 
-# Each time: one who works in a notebook loads from the same line again and again.
+# Every time: in a notebook, the same line loads a library again and again.
 warnings.simplefilter("always", StaleLibraryWarning, append=True)
 
 
 class Registry:
     """A set of targets: the functions that custom calls name.
 
-    A target is (name, platform, typed or untyped). The same functions under the same name again are
-    fine; other ones are an error unless `replace=True`.
+    A target is (name, platform, typed or untyped). Registering the same functions under the
+    same name again is fine; registering others is an error unless `replace=True`.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Registry:
 
     @staticmethod
     def process() -> "Registry":
-        """The registry of the process, where libraries that are opened by others register themselves."""
+        """The registry of the process, in which libraries opened by other code register themselves."""
         registry = Registry.__new__(Registry)
         registry._native = _farcall.Registry.process()
         return registry
@@ -59,8 +59,8 @@ class Registry:
             kept until the process ends.
           platform: where it runs. Only targets of `"cpu"` (or `"Host"`) are called by the engine.
           api_version: 1 for XLA's typed FFI, 0 for the older C functions.
-          traits: bits of `XLA_FFI_Handler_TraitsBits`, beside those that the handler tells itself.
-          replace: take the place of other functions of that name.
+          traits: bits of `XLA_FFI_Handler_TraitsBits`, besides those that the handler reports itself.
+          replace: replace other functions of that name.
 
         Returns:
           The target.
@@ -78,16 +78,16 @@ class Registry:
         """Loads a library and registers its targets.
 
         Loading runs the library's code: only load what you trust. A library stays loaded until the process ends:
-        if its file has changed since, that is what is loaded, with a `StaleLibraryWarning`.
+        if its file has changed since, the old version stays in use, with a `StaleLibraryWarning`.
 
         Args:
           path: the shared library. It may be a farcall library, register its handlers itself, or
-            merely have their symbols.
-          targets: targets made of symbols: `"rms_norm=RmsNorm"`, or by stage,
+            only export their symbols.
+          targets: targets defined by symbols: `"rms_norm=RmsNorm"`, or by stage,
             `"counter=instantiate:CounterNew,execute:CounterRun"`.
 
         Returns:
-          The targets that the library brought.
+          The targets of the library.
 
         Raises:
           FileNotFoundError: if there is no such file.
@@ -111,12 +111,12 @@ class Registry:
 
 
 class Executable:
-    """A compiled program. Call it with an array per input; it gives a list of an array per result.
+    """A compiled program. Call it with one array per input; it returns a list with one array per result.
 
-    One that JAX has lowered is called as the function of JAX: with the same trees of arguments, by position or by name,
-    but for those that were static. It gives the same tree of results, of NumPy arrays.
+    A program that JAX has lowered is called like the JAX function: with the same trees of arguments, by position or by
+    name, except static ones. It returns the same tree of results, as NumPy arrays.
 
-    Any number of threads may call it at once. It stays usable after a run that failed.
+    Any number of threads may call it at once. It stays usable after a failed run.
     """
 
     def __init__(self, native: _farcall.Executable, lowered: "Lowered | None" = None) -> None:
@@ -145,13 +145,13 @@ class Executable:
 
         Args:
           inputs: an array per input, of exactly its element type and shape; or, for a program that JAX has
-            lowered, an array per leaf of the function's arguments, of which JAX left out what it does not use.
-            Python's numbers and lists of them take the element type by themselves, and so do integers of NumPy's usual
+            lowered, an array per leaf of the function's arguments; JAX drops unused ones.
+            Python's numbers and lists of them are converted to the element type, and so are integers of NumPy's default
             type (int64) if they fit. For types that NumPy does not have: arrays of
             `ml_dtypes`, or the raw bits as `uint8` or `uint16`.
 
         Returns:
-          An array per result, with memory of its own.
+          One array per result, which owns its memory.
 
         Raises:
           TypeError: if the inputs are too few or too many, or of another element type.
@@ -195,17 +195,17 @@ def compile(
     """Compiles a program.
 
     Args:
-      program: StableHLO text; or the path of a file of it, which ends in `.mlir` if it is a string, or is a
-        `pathlib.Path`; or what has it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
+      program: StableHLO text; or the path of a file with it, as a string that ends in `.mlir` or as a
+        `pathlib.Path`; or an object that provides it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
-      denormals: `"ieee"`, or `"flush"` for subnormal numbers that count as zero, as XLA:CPU has it.
-      semantics: whose word counts where XLA and the StableHLO specification differ: `"xla"` or `"stablehlo"`.
-      name: what messages call the program.
+      denormals: `"ieee"`, or `"flush"` to treat subnormal numbers as zero, like XLA:CPU.
+      semantics: which to follow where XLA and the StableHLO specification differ: `"xla"` or `"stablehlo"`.
+      name: the program's name in messages.
 
     Raises:
-      ValueError: if the program breaks a rule of StableHLO, or calls a target that is not registered:
-        every mistake, with line, column and a caret.
+      ValueError: if the program is invalid, or calls a target that is not registered:
+        every error, with line, column and a caret.
     """
     text, known_as = _text(program)
     if registry is None:
@@ -226,7 +226,7 @@ def compile(
 
 
 def _text(program: Any) -> tuple[str, str]:
-    """The text of a program, and what messages call it."""
+    """The text of a program, and its name in messages."""
     if isinstance(program, str) and not _is_path(program):
         return program, "<program>"
     if isinstance(program, (str, bytes, os.PathLike)):
@@ -238,7 +238,7 @@ def _text(program: Any) -> tuple[str, str]:
         try:
             return content.decode("utf-8"), name
         except UnicodeDecodeError as error:
-            raise ValueError(f"{name} is not text: byte {error.start} is no part of UTF-8") from None
+            raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
     for method in ("as_text", "mlir_module"):
         if hasattr(program, method):
             return str(getattr(program, method)()), "<program>"
@@ -246,7 +246,7 @@ def _text(program: Any) -> tuple[str, str]:
 
 
 def _is_path(text: str) -> bool:
-    """True for what cannot be a program: one line that ends as the name of a file does, or that is one's name."""
+    """True if it cannot be a program: a single line that ends like a file name, or that names a file."""
     if "\n" in text or "{" in text or not text.strip() or "\0" in text:
         return False
     return text.endswith(".mlir") or os.path.isfile(text)

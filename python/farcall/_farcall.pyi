@@ -60,7 +60,7 @@ class Target:
 
     @property
     def docs(self) -> str:
-        """A description for people; may be empty."""
+        """A description; may be empty."""
 
     def op(self) -> Op | None:
         """The op that its author declared, if it has a signature."""
@@ -75,7 +75,7 @@ class Attributes:
 
 @final
 class Call:
-    """What a signature says of one call. A layout lists dimensions from the fastest in memory to the slowest."""
+    """What follows from a signature for one call. A layout lists dimensions from the fastest-varying in memory to the slowest."""
 
     operand_slots: list[int]
     operand_layouts: list[list[int]]
@@ -92,7 +92,7 @@ _DerivativeCall = tuple[str, Attributes, list[tuple[str, Any]], list[int | None]
 
 @final
 class Linear:
-    """The derivative of one call with respect to some of its operands, as a linear map. Its values are what is saved, then
+    """The derivative of one call with respect to some of its operands, as a linear map. Its operands are the saved values, then
     the tangents of these operands."""
 
     forward: tuple[str, Attributes] | None

@@ -3,15 +3,15 @@
 Two primitives carry what an op declares:
 
 - the *op's*: abstract evaluation from the signature, batching from the signature (one call, or a loop), lowering to a
-  custom call, and the first half of differentiation: it calls the op (or its forward op, which also gives
+  custom call, and the first half of differentiation: it calls the op (or its forward op, which also returns
   residuals) and leaves the tangents to the other one;
 - the *linear* one, from tangents of operands to tangents of results, which carries the values that the derivatives
-  need. Evaluated, it is the op's tangent target (JVP); transposed, it is its backward target (VJP). So both live
-  together, and a missing one is noticed exactly when it is needed.
+  need. Evaluated, it is the op's tangent target (JVP); transposed, it is its backward target (VJP). So both can
+  coexist, and a missing one is only an error when it is needed.
 
-Derivatives are ops themselves, so that they batch by their own signatures.
+Derivatives are ops themselves, so they batch by their own signatures.
 
-What is not in JAX's documented interface is used in `_Internal` alone.
+Only `_Internal` uses parts of JAX outside its documented interface.
 """
 
 import functools
@@ -39,7 +39,7 @@ Types = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class _Internal:
-    """The parts of JAX that it keeps to itself."""
+    """The parts of JAX that are not in its documented interface."""
 
     from jax._src import core, effects
     from jax._src.interpreters import mlir
@@ -90,7 +90,7 @@ class _Internal:
 
     @classmethod
     def sharded(cls, context: mlir.LoweringRuleContext, results: Sequence[Any]) -> list[Any]:
-        """Results of a lowering with the shardings that their types have."""
+        """Results of a lowering, with the shardings of their types."""
         lowered = zip(results, context.avals_out)
         return [cls.mlir.lower_with_sharding_in_types(context, value, aval) for value, aval in lowered]
 
@@ -127,7 +127,7 @@ def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list
 
 
 def _given(value: Any) -> tuple[Any, str | None]:
-    """An operand; and what its numbers are, if they are Python's, although they are a JAX array by now."""
+    """An operand, and the kind of its numbers if they are Python's, even if they are already a JAX array."""
     if isinstance(value, jax.Array):
         return value, _kind(value) if jax.typeof(value).weak_type else None
     if hasattr(value, "dtype"):
@@ -179,7 +179,7 @@ class OpPrimitive:
             # JAX's own element types (of keys, of tangents of integers) are no types of NumPy.
             dtype = dtype_name(operand.dtype) if isinstance(operand.dtype, np.dtype) else None
             if dtype is None:
-                raise TypeError(f"{self.name}: an array of {operand.dtype} is no operand of an op")
+                raise TypeError(f"{self.name}: an array of {operand.dtype} cannot be an operand of an op")
             if not all(isinstance(size, int) for size in operand.shape):
                 raise NotImplementedError(f"{self.name}: shapes must be known, but an operand has the shape {operand.shape}")
             types.append((dtype, operand.shape))
@@ -237,7 +237,7 @@ class OpPrimitive:
         return functools.lru_cache(maxsize=256)(compiled)
 
     def _register(self) -> None:
-        """Tells XLA of the handlers, and JAX how a call is written."""
+        """Registers the handlers with XLA, and the lowering with JAX."""
         for platform, native in self.op._platforms.items():
             known = _PLATFORMS.get(platform, platform.lower())
             try:
@@ -374,7 +374,7 @@ class _Linear:
 
     Its operands are the values that the op's derivatives need, then the tangents that are not zero. Its parameters are
     the op's attributes, the types of the op's operands, which of these have a tangent, and how the results are split in a
-    mesh of explicit axes. What follows from all but the last is the engine's to say (`_farcall.Linear`).
+    mesh of explicit axes. Everything that follows from all but the last is decided by the engine (`_farcall.Linear`).
     """
 
     def __init__(self, of: OpPrimitive) -> None:
@@ -400,7 +400,7 @@ class _Linear:
         values: Sequence[Any],
         cotangents: Sequence[Any] = (),
     ) -> list[Any]:
-        """Calls a derivative op; the results in the order in which they are wanted, `None` for one that there is not."""
+        """Calls a derivative op; returns the results in the requested order, with `None` for absent ones."""
         target, attributes, arguments, wanted = call
         make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
         operands = _Internal.in_one_mesh([make[kind](what) for kind, what in arguments])

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Lowered:
-    """What JAX knows of a function that its program does not say.
+    """What JAX knows about a function, but its program does not contain.
 
     Args:
       program: a `jax.stages.Lowered`, or a `jax.export.Exported`.
@@ -25,10 +25,10 @@ class Lowered:
         self._kept = None if kept is None else sorted(kept)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments, one after the other.
+        """The arguments as a flat list.
 
         Raises:
-          TypeError: if they are not a tree as the function takes it.
+          TypeError: if they are not a tree that the function takes.
         """
         leaves, tree = jax.tree.flatten((args, kwargs))
         if tree != self._in:
@@ -36,7 +36,7 @@ class Lowered:
         return [_bits(leaf) for leaf in leaves]
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """Those of all arguments that the program takes."""
+        """The arguments that the program takes, of all."""
         if self._kept is not None and len(leaves) == self._in.num_leaves:
             return [leaves[i] for i in self._kept]
         return leaves
@@ -49,7 +49,7 @@ class Lowered:
 
 
 def _shown(tree: Any) -> str:
-    """The arguments as they are written: `(*, {'w': *}), x=*`."""
+    """The arguments as one would write them: `(*, {'w': *}), x=*`."""
     args, kwargs = jax.tree.unflatten(tree, [_Leaf()] * tree.num_leaves)
     return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]) or "none"
 
@@ -60,13 +60,13 @@ class _Leaf:
 
 
 def _bits(leaf: Any) -> Any:
-    """A key of JAX as the array that it is for a program."""
+    """A JAX random key as the array that a program takes."""
     is_key = isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
 
 
 def _of_type(array: np.ndarray, dtype: Any) -> Any:
-    """An array of a type that only JAX has."""
+    """The array as a type that only JAX has."""
     if dtype == jax.dtypes.float0:
         return np.zeros(array.shape, dtype)
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):

@@ -1,8 +1,8 @@
 """The ops of a library as functions.
 
-An op is called with arrays; what it runs on follows from them. NumPy arrays run in farcall's own engine,
-at once. With JAX arrays, or under one of JAX's transformations, the call is an operation of JAX
-(`farcall._jax`). Either way the signature of the op says what fits, and what is wrong is said in its words.
+The type of the arrays determines where an op runs. With NumPy arrays, it runs immediately in farcall's own
+engine. With JAX arrays, or under one of JAX's transformations, the call is an operation of JAX
+(`farcall._jax`). Either way, the signature of the op determines valid arguments, and errors use its names.
 """
 
 import difflib
@@ -33,7 +33,7 @@ class Library:
 
     @property
     def disabled_checks(self) -> list[Any]:
-        """What `jax.export.export` is given as `disabled_checks`, so that it lets calls of these ops pass."""
+        """Pass this to `jax.export.export` as `disabled_checks`, to allow calls of these ops."""
         from jax.export import DisabledSafetyCheck
 
         return [DisabledSafetyCheck.custom_call(name) for name in self.__ops]
@@ -67,12 +67,12 @@ class Library:
 class Op:
     """An op of a library: a function of arrays.
 
-    Operands come by position or by name, attributes by name; `None` is not given. A name that Python has taken has a
-    `_` at its end: `lambda_`. One result is an array, several are a tuple, an
-    op without results gives `None`.
+    Operands are passed by position or by name, attributes by name; `None` means not given. A name that is a keyword of
+    Python ends in `_`: `lambda_`. A single result is an array, several are a tuple, and an op without results
+    returns `None`.
 
-    On NumPy arrays, lists and numbers it runs at once in farcall's engine, and gives NumPy arrays. If there is
-    a JAX array among the operands, it is an operation of JAX.
+    With NumPy arrays, lists and numbers, it runs immediately in farcall's engine and returns NumPy arrays. If any
+    operand is a JAX array, it is an operation of JAX.
     """
 
     def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]", registry: Registry) -> None:
@@ -82,7 +82,7 @@ class Op:
         self._library = library
         self._registry = registry
         declared = [name for name, *_ in native.operands] + [name for name, *_ in native.attributes]
-        #: What the op calls its parameters, by what Python calls them.
+        #: The op's names of its parameters, by their Python names.
         self._declared = dict(zip(_as_python(declared), declared))
         self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
         self._attributes = list(self._declared)[len(self._operands) :]
@@ -95,17 +95,17 @@ class Op:
 
     @property
     def signature(self) -> str:
-        """What the op declares, in farcall's signature language."""
+        """The op's signature, in farcall's signature language."""
         return self._native.signature
 
     @property
     def batching(self) -> str:
-        """What `jax.vmap` makes of it, in words: `native`, or a loop and why."""
+        """How `jax.vmap` handles it: `native`, or a loop, with the reason."""
         return self._native.batching
 
     @property
     def derivatives(self) -> list[str]:
-        """The ops of its library that are its derivatives."""
+        """The ops of its library that compute its derivatives."""
         return self._native.derivatives
 
     @property
@@ -184,9 +184,9 @@ class Op:
         kinds: Sequence[str | None] | None = None,
         has: Callable[[str], bool] = lambda name: True,
     ) -> list[Any]:
-        """The operands as arrays. Those that have no element type of their own get one that the op has: Python's numbers
-        and lists of them, integers of NumPy's usual type, and arrays with a kind of numbers in `kinds`. `has` says which
-        types there are.
+        """The operands as arrays. Those without an element type get one that the op supports: Python's numbers and lists
+        of them, integers of NumPy's default type, and arrays with a kind of numbers in `kinds`. `has` tells which types
+        are available.
         """
         values, said = list(operands), []
         for i, (value, kind) in enumerate(zip(operands, kinds or [None] * len(operands))):
@@ -197,7 +197,7 @@ class Op:
                 is_numpy = isinstance(value, (np.ndarray, np.generic))
                 kind = "index" if is_numpy and dtype == np.int64 else dtype_name(dtype.newbyteorder("=") if is_numpy else dtype)
                 if kind is None:
-                    raise TypeError(f"{self._what(i)} is an array of {dtype}, which is no tensor's element type")
+                    raise TypeError(f"{self._what(i)} is an array of {dtype}, which is not a tensor element type")
             said.append(kind)
         if not _UNTYPED.intersection(said):
             return values
@@ -244,15 +244,15 @@ def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], registry: Re
     """Loads a library of ops.
 
     Loading runs the library's code: only load what you trust. A library stays loaded until the process ends: if its
-    file has changed since, that is what is loaded, with a `StaleLibraryWarning`.
+    file has changed since, the old version stays in use, with a `StaleLibraryWarning`.
 
     Args:
-      path: the shared library, made with farcall's SDK.
+      path: the shared library, built with farcall's SDK.
       registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
         registry of the process if none is given.
 
     Returns:
-      Its ops, each an attribute.
+      Its ops, as attributes.
 
     Raises:
       FileNotFoundError: if there is no such file.
@@ -285,13 +285,13 @@ def _typed(value: Any, name: str, what: str) -> Any:
 
 
 def _prefers_64_bits() -> bool:
-    """Numbers have 64 bits where JAX has been told so; else 32, as in JAX."""
+    """True if numbers have 64 bits, as configured in JAX; the default is 32 bits, as in JAX."""
     jax = sys.modules.get("jax")
     return jax is not None and hasattr(jax, "config") and bool(jax.config.jax_enable_x64)
 
 
 def _as_python(names: Iterable[str]) -> list[str]:
-    """The names, those that Python has taken with a `_` at the end."""
+    """The names, with a `_` after those that are keywords of Python."""
     names = list(names)
     for i, name in enumerate(names):
         while keyword.iskeyword(name) or (name != names[i] and name in names):
@@ -301,8 +301,8 @@ def _as_python(names: Iterable[str]) -> list[str]:
 
 
 def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
-    """True for JAX's arrays. What JAX does not see of a function that it traces runs once, while it is traced: NumPy
-    arrays are constants there, but a side effect is none."""
+    """True for JAX arrays. Code of a traced function that JAX does not see runs once, during tracing. That is fine for
+    calls on NumPy arrays, which are constants there, but not for calls with a side effect."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "Array"):
         return False

@@ -124,7 +124,7 @@ def test_numbers_take_the_program_s_type():
         twice("tensor<i8>")(2.5)
     with pytest.raises(ValueError, match="input 0 holds 300, which is out of range for s8"):
         twice("tensor<i8>")(300)
-    with pytest.raises(TypeError, match="input 0 holds <U3 values, which are no numbers"):
+    with pytest.raises(TypeError, match="input 0 holds <U3 values, which are not numbers"):
         twice("tensor<i8>")("two")
 
 

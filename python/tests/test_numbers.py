@@ -54,7 +54,7 @@ def test_what_is_out_of_range(gallery):
         (ValueError, "soft_shrink: x holds 1000000+ at .1., which is out of range for f32", lambda: gallery.soft_shrink([1.5, 10**400])),
         (TypeError, "soft_shrink: attribute lambda must be f32, but is 1e300, which is out of range", lambda: gallery.soft_shrink(1, lambda_=1e300)),
         (TypeError, "top_k: attribute k must be i64, but is 1[0-9]+, which is out of range", lambda: gallery.top_k([1.0], k=10**30)),
-        (TypeError, "soft_shrink: x holds <U3 values, which are no numbers", lambda: gallery.soft_shrink(["two"])),
+        (TypeError, "soft_shrink: x holds <U3 values, which are not numbers", lambda: gallery.soft_shrink(["two"])),
         (TypeError, "tick: by must be s32, but is a float", lambda: gallery.tick(1.5)),
         (ValueError, "soft_shrink: x: .*inhomogeneous", lambda: gallery.soft_shrink([[1], [2, 3]])),
     ]

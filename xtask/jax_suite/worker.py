@@ -96,7 +96,7 @@ class Worker:
         return "conditioning" if fine else None
 
     def shadow(self, program: Program) -> list[np.ndarray]:
-        """The outputs of the program in `f64`: XLA's, so that a mistake of ours is not its own witness."""
+        """The outputs of the program in `f64`: XLA's, so that a bug in farcall cannot confirm itself."""
         inputs = [wide(a) if is_float(a.dtype) else a for a in program.inputs]
         return self.xla.run(widened(program.text), inputs, literal=True)
 

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything, in the order in which a mistake is cheapest to find.
+//! `cargo xtask test`: all checks, the cheapest first.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and the help that explains it.
+//! The command line: its arguments, and their help.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,14 +23,14 @@ pub(crate) struct Cli {
     /// `auto`: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN")]
     pub color: clap::ColorChoice,
-    /// Bytes that the tensors of programs may take together (1G, 500M)
+    /// Maximum memory of all tensors of a program together (1G, 500M)
     ///
-    /// A program that needs more is an error. Without a limit, it may take what the machine has available.
+    /// A program that needs more fails. Without a limit, it may take all memory that the machine has available.
     #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<usize>,
-    /// Iterations that all loops of a run may take together
+    /// Maximum number of iterations of all loops of a run together
     ///
-    /// For programs that nobody trusts: a run whose loops take more is an error.
+    /// For untrusted programs: a run whose loops exceed it fails.
     #[arg(long, global = true, value_name = "N")]
     pub iteration_limit: Option<u64>,
     #[command(subcommand)]
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Compile(CompileArgs),
     /// List the passes that rewrite programs before they run
     Passes,
-    /// Show what a program takes, gives, and calls
+    /// Show a program's inputs, results and custom calls
     Inspect(InspectArgs),
     /// List the targets that custom calls can name
     Targets(TargetsArgs),
@@ -79,7 +79,7 @@ pub(crate) enum Command {
     Op(OpArgs),
     /// Run self-checking programs and corpus cases
     Test(TestArgs),
-    /// Make a library of ops to start from
+    /// Create a library of ops to start from
     New(NewArgs),
     /// Print a completion script for a shell
     #[command(
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Which libraries bring targets.
+/// The libraries that contain targets.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct LoadArgs {
     /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
@@ -99,7 +99,7 @@ pub(crate) struct LoadArgs {
     /// Loading a library runs its code: only load what you trust. May be repeated.
     #[arg(short, long, value_name = "LIB")]
     pub load: Vec<PathBuf>,
-    /// Target made of a symbol of a loaded library
+    /// Define a target from a symbol of a loaded library
     ///
     /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The
     /// untyped API: NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be
@@ -111,7 +111,7 @@ pub(crate) struct LoadArgs {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// StableHLO program (text), or a plan that `farcall compile` has made; `-` reads it from the standard input
+    /// StableHLO program (text), or a plan from `farcall compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
@@ -122,10 +122,10 @@ pub(crate) struct RunArgs {
     pub output_dir: Option<PathBuf>,
     #[command(flatten)]
     pub how: HowArgs,
-    /// Show what each stage took, and what the plan is made of
+    /// Show the time of each stage, and statistics of the plan
     #[arg(long)]
     pub stats: bool,
-    /// Run this many times; with --stats, show the spread of times
+    /// Run this many times; with --stats, show the range of times
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
     /// Run on the reference evaluator instead of the engine
@@ -148,18 +148,18 @@ Examples:
   farcall run model.mlir --dump form --passes needed
   farcall run model.plan -i x.npy -i rand";
 
-/// What a run is given.
+/// The inputs of a run.
 #[derive(Args, Debug)]
 pub(crate) struct InputArgs {
     /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type
     ///
-    /// The type can be given, too: rand:f32[4,8].
+    /// The type can also be given: rand:f32[4,8].
     ///
-    /// Types that NumPy lacks are given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
+    /// Types that NumPy lacks are stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
     /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
     #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota")]
     pub inputs: Vec<InputSpec>,
-    /// How to make the arguments that no --input is given for
+    /// How to generate arguments without an --input
     #[arg(long, value_enum, value_name = "HOW")]
     pub fill: Option<Fill>,
     /// Seed of `rand`
@@ -175,16 +175,16 @@ pub(crate) struct HowArgs {
     pub entry: Option<String>,
     /// Print the program after a stage, and stop there: text, verified, refined, build, PASS, form, plan
     ///
-    /// text: as it was read. verified: once it is known to be valid. refined: with the sizes that follow from its
-    /// inputs, where it leaves some open. build: in the middle form, which passes work on. The name of a
-    /// pass (`farcall passes` lists them): after that pass, each time that it runs. form: after all passes.
-    /// plan: what the engine will do, steps and buffers.
+    /// text: as read. verified: after verification. refined: with the sizes that follow from its inputs, if it
+    /// leaves some open. build: in the middle form, before any pass. The name of a pass (`farcall passes` lists
+    /// them): after each run of that pass. form: after all passes. plan: what the engine will do, steps and
+    /// buffers.
     #[arg(long, value_name = "STAGE")]
     pub dump: Option<Dump>,
-    /// Passes that rewrite the program, in order: a list as in fold,cse, or `needed`
+    /// Passes that rewrite the program, in order: a list such as fold,cse, or `needed`
     ///
-    /// `farcall passes` lists them, and what runs by default. A list that lacks one of those that are needed
-    /// is for looking at programs: what it compiles may compute otherwise.
+    /// `farcall passes` lists them, and the default. Without the passes that are needed, a program may compute
+    /// something else: such lists are only for inspecting programs.
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
     #[command(flatten)]
@@ -201,9 +201,9 @@ fn pipeline(text: &str) -> Result<Pipeline, String> {
 #[derive(Args, Debug)]
 #[command(after_help = COMPILE_HELP)]
 pub(crate) struct CompileArgs {
-    /// StableHLO program (text); `-` reads it from the standard input
+    /// StableHLO program (text); `-` reads from standard input
     pub program: PathBuf,
-    /// The plan: a file that appears whole or not at all
+    /// File to write the plan to (atomically)
     #[arg(short, long, value_name = "FILE", required_unless_present = "dump")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -212,7 +212,7 @@ pub(crate) struct CompileArgs {
     pub inputs: InputArgs,
     #[command(flatten)]
     pub how: HowArgs,
-    /// Show what each stage took, and what the plan is made of
+    /// Show the time of each stage, and statistics of the plan
     #[arg(long)]
     pub stats: bool,
 }
@@ -232,11 +232,11 @@ Examples:
 pub(crate) enum Dump {
     /// The program as it was read.
     Text,
-    /// The program, once it is known to be valid.
+    /// The program after verification.
     Verified,
     /// The program with the sizes that follow from its inputs.
     Refined,
-    /// The middle form as it is made.
+    /// The middle form before any pass.
     Build,
     /// The middle form after a pass.
     Pass(&'static str),
@@ -290,10 +290,10 @@ impl FromStr for Dump {
 /// How a run computes.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct NumericsArgs {
-    /// What happens to subnormal numbers [default: ieee]
+    /// How to treat subnormal numbers [default: ieee]
     #[arg(long, value_enum, value_name = "MODE")]
     pub denormals: Option<DenormalMode>,
-    /// Whose word counts where XLA and the StableHLO specification differ [default: xla]
+    /// Which to follow where XLA and the StableHLO specification differ [default: xla]
     #[arg(long, value_enum, value_name = "WHOSE")]
     pub semantics: Option<SemanticsMode>,
 }
@@ -309,10 +309,10 @@ impl From<NumericsArgs> for Numerics {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum SemanticsMode {
-    /// XLA's, which is what JAX users see
+    /// XLA, which is what JAX users see
     #[default]
     Xla,
-    /// The specification's
+    /// The specification
     Stablehlo,
 }
 
@@ -327,10 +327,10 @@ impl From<SemanticsMode> for Semantics {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum DenormalMode {
-    /// Numbers like any other (IEEE 754)
+    /// Keep them (IEEE 754)
     #[default]
     Ieee,
-    /// Zero, as in XLA:CPU
+    /// Flush them to zero, as XLA:CPU does
     Flush,
 }
 
@@ -348,14 +348,14 @@ impl From<DenormalMode> for Denormals {
     after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
-    /// StableHLO program (text), or a plan that `farcall compile` has made; `-` reads it from the standard input
+    /// StableHLO program (text), or a plan from `farcall compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Function to look at instead of `main` or the only public one
+    /// Function to inspect instead of `main` or the only public one
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// JSON instead of tables
+    /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
 }
@@ -367,7 +367,7 @@ pub(crate) struct InspectArgs {
 pub(crate) struct TargetsArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// JSON instead of a table
+    /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
 }
@@ -378,25 +378,25 @@ pub(crate) struct OpArgs {
     /// Library with ops (loading it runs its code: only load what you trust)
     #[arg(value_name = "LIB")]
     pub library: PathBuf,
-    /// The op; without one, the library's ops are listed
+    /// The op; without it, list the library's ops
     pub name: Option<String>,
     /// Next operand: a .npy file, or `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]
     ///
-    /// The type may be left out where the other operands say it. Without any (and without --attr and
+    /// The type may be omitted if the other operands determine it. Without any --input (and without --attr and
     /// --call), the op is explained. Types that NumPy lacks are
-    /// given as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
+    /// stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
     /// narrower than a byte as int8 or uint8. May be repeated.
     #[arg(short, long = "input", value_name = "FILE|rand:TYPE|…", requires = "name")]
     pub inputs: Vec<InputSpec>,
-    /// An attribute, read as the type that the op declares
+    /// An attribute, parsed as the type that the op declares
     ///
-    /// Numbers and booleans as they are, a list as 1,2,3, a dictionary as JSON. May be repeated.
+    /// Write numbers and booleans literally, a list as 1,2,3, a dictionary as JSON. May be repeated.
     #[arg(short, long = "attr", value_name = "NAME=VALUE", requires = "name")]
     pub attrs: Vec<AttrSpec>,
-    /// Call the op although nothing is given to it
+    /// Call the op even though it gets no operands and attributes
     #[arg(long, requires = "name")]
     pub call: bool,
-    /// Write a result to a .npy file: the first time the first result, and so on; may be repeated
+    /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated
     #[arg(short, long = "output", value_name = "FILE", requires = "name")]
     pub outputs: Vec<PathBuf>,
     /// Seed of `rand`
@@ -404,16 +404,16 @@ pub(crate) struct OpArgs {
     pub seed: u64,
     #[command(flatten)]
     pub numerics: NumericsArgs,
-    /// Show what each stage took, and what the plan is made of
+    /// Show the time of each stage, and statistics of the plan
     #[arg(long)]
     pub stats: bool,
-    /// Call this many times; with --stats, show the spread of times
+    /// Call this many times; with --stats, show the range of times
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
     /// Do not print the results
     #[arg(short, long)]
     pub quiet: bool,
-    /// JSON instead: of the list, of the explanation, or of the results' types (and with --stats, the statistics)
+    /// Print the list, the explanation, or the results' types (and with --stats, the statistics) as JSON instead
     #[arg(long)]
     pub json: bool,
 }
@@ -428,16 +428,16 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = NEW_HELP)]
 pub(crate) struct NewArgs {
-    /// The crate, a folder that is made; its name is the last part of the path
+    /// Folder to create the crate in; the last part of the path is its name
     #[arg(value_name = "NAME")]
     pub path: PathBuf,
     /// The op's name [default: the crate's, in snake_case]
     #[arg(long, value_name = "NAME")]
     pub op: Option<String>,
-    /// Checkout of farcall to build against [default: the one this program was built from, else the released version]
+    /// Checkout of farcall to build against [default: the one this program was built from, otherwise the released version]
     #[arg(long, value_name = "PATH")]
     pub farcall: Option<PathBuf>,
-    /// Print what was made, and what to do next, as JSON
+    /// Print what was created, and what to do next, as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -1,5 +1,4 @@
-//! The targets with which programs check themselves: custom calls like any other, handlers like any
-//! other.
+//! The targets of self-checking programs: ordinary custom calls with ordinary handlers.
 //!
 //! | target | holds if every element of `actual` |
 //! | --- | --- |
@@ -8,8 +7,8 @@
 //! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away from it, or both are NaN |
 //! | `check.eq` | equals it if it is an integer, is within 0.0001 of it otherwise; gives a `pred` |
 //!
-//! These are the meanings that the StableHLO project's interpreter gives them, but for one: there NaN
-//! does not equal NaN, so that a program whose recorded result has one could never pass.
+//! They mean the same in the StableHLO project's interpreter, with one exception: there, NaN does not equal NaN, so a
+//! program whose recorded result contains one could never pass.
 
 use farcall::ffi::descriptor::OpDescriptor;
 use farcall::ffi::prelude::*;

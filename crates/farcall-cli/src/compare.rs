@@ -1,4 +1,4 @@
-//! Judges a result against the expected one, as the corpus says for each output.
+//! Compares a result with the expected one, in the way that the corpus specifies for each output.
 //!
 //! - exact: equal values, the sign of zero included; NaN equals NaN.
 //! - allclose: `|got - expected| <= atol + rtol * |expected|`; NaN equals NaN, infinities exactly.

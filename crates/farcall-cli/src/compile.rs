@@ -1,4 +1,4 @@
-//! `farcall compile`: a program as a plan in a file; and what `run` does until a program is compiled.
+//! `farcall compile`: compiles a program to a plan in a file. Also the part of `run` that compiles a program.
 
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;

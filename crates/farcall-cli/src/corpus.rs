@@ -140,7 +140,10 @@ impl Case {
             None => self.outputs.iter().map(|t| t.file.as_str()).collect(),
             Some(runs) => {
                 let files = runs.get(run).context("no outputs of this run are recorded")?;
-                ensure!(files.len() == self.outputs.len(), "repeat_outputs has another number of outputs");
+                ensure!(
+                    files.len() == self.outputs.len(),
+                    "repeat_outputs has a different number of outputs"
+                );
                 files.iter().map(String::as_str).collect()
             }
         };

@@ -61,7 +61,7 @@ impl<'m> Ready<'m> {
                 let host = RegistryHost::new(registry, *numerics);
                 let params = func.params().iter().map(|p| func.ty(*p));
                 let inputs = eval::values(params, inputs.to_vec()).with_context(|| {
-                    format!("@{} takes another number of inputs than {}", func.name, inputs.len())
+                    format!("@{} takes a different number of inputs than {}", func.name, inputs.len())
                 })?;
                 let results = eval::eval(module, func, &inputs, &host, *numerics)?;
                 Ok(eval::tensors(&results))

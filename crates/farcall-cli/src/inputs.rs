@@ -1,4 +1,4 @@
-//! Arguments of a program: read from files, or made from their types.
+//! Arguments of a program: read from files, or generated from their types.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -79,17 +79,17 @@ impl ValueParserFactory for InputSpec {
 fn tensor_type(text: &str) -> Result<TensorType, String> {
     let parts = text.split_once('[').and_then(|(dtype, dims)| Some((dtype, dims.strip_suffix(']')?)));
     let Some((dtype, dims)) = parts else {
-        return Err(format!("`{text}` is no type; one is f32[4,8], or f32[] for a scalar"));
+        return Err(format!("`{text}` is not a type; write f32[4,8], or f32[] for a scalar"));
     };
     let Ok(dtype) = dtype.trim().parse::<DType>() else {
         let near = nearest(dtype, DType::ALL.iter().map(|d| d.name()));
         let near = if near.is_empty() { vec!["f32", "s32", "pred", "bf16"] } else { near };
-        return Err(format!("`{dtype}` is no element type; there is {}", near.join(", ")));
+        return Err(format!("`{dtype}` is not an element type; try {}", near.join(", ")));
     };
     // As in StableHLO, a size is at most 2^63 - 1.
     let size = |d: &str| match d.trim().parse::<i64>().map(usize::try_from) {
         Ok(Ok(size)) => Ok(size),
-        _ => Err(format!("`{d}` is no size of a dimension")),
+        _ => Err(format!("`{d}` is not a dimension size")),
     };
     let dims = dims.split(',').filter(|_| !dims.trim().is_empty());
     Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
@@ -239,12 +239,12 @@ mod tests {
         assert_eq!(spec("ones:f32[ 4, 0 ]"), Ok(InputSpec::Fill(Fill::Ones, ty(&[4, 0]))));
         assert_eq!(spec("iota:f32[]"), Ok(InputSpec::Fill(Fill::Iota, ty(&[]))));
         for (text, why) in [
-            ("rand:f32", "`f32` is no type; one is f32[4,8], or f32[] for a scalar"),
-            ("rand:fp32[1]", "`fp32` is no element type; there is f32"),
-            ("rand:float[1]", "`float` is no element type; there is f32, s32, pred, bf16"),
-            ("rand:f32[a]", "`a` is no size of a dimension"),
-            ("rand:f32[18446744073709551615]", "`18446744073709551615` is no size of a dimension"),
-            ("rand:f32[1,]", "`` is no size of a dimension"),
+            ("rand:f32", "`f32` is not a type; write f32[4,8], or f32[] for a scalar"),
+            ("rand:fp32[1]", "`fp32` is not an element type; try f32"),
+            ("rand:float[1]", "`float` is not an element type; try f32, s32, pred, bf16"),
+            ("rand:f32[a]", "`a` is not a dimension size"),
+            ("rand:f32[18446744073709551615]", "`18446744073709551615` is not a dimension size"),
+            ("rand:f32[1,]", "`` is not a dimension size"),
         ] {
             assert_eq!(spec(text), Err(why.to_owned()));
         }

@@ -1,4 +1,4 @@
-//! `farcall inspect`: what a program takes, gives and calls.
+//! `farcall inspect`: a program's inputs, results and custom calls.
 
 use std::collections::BTreeMap;
 use std::io::Write;

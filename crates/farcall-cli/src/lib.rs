@@ -1,4 +1,4 @@
-//! The program `farcall`: runs, inspects and tests StableHLO programs from the command line.
+//! The `farcall` command: runs, inspects and tests StableHLO programs.
 //!
 //! ```text
 //! args ──▶ run, compile, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
@@ -6,16 +6,17 @@
 //! ```
 //!
 //! - `args`: the command line and its help.
-//! - `program`, `load`, `execute`: what all commands share.
+//! - `program`, `load`, `execute`: shared by all commands.
 //! - `npy`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
-//! - `compile`, `plan`: plans in files, written, run and inspected; what `--dump` shows.
-//! - `op`, `new`: ops called and explained; libraries of ops to start from.
-//! - `test`: self-checking programs and the corpus, in processes of their own. `compare` and
-//!   `corpus` judge outputs, `check_targets` are the targets with which programs check themselves.
+//! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
+//!   passes.
+//! - `op`, `new`: calling and explaining ops; creating libraries of ops.
+//! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge outputs;
+//!   `check_targets` has the targets of self-checking programs.
 //!
-//! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; here is
-//! only what a person at a terminal needs. A mistake of the user ends in a message and exit code 1 (2 for
-//! the command line itself), never in a panic. Nothing is written unless asked for.
+//! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; this crate has only
+//! what a person at a terminal needs. A user error ends in a message and exit code 1 (2 for the command line itself),
+//! never in a panic. Nothing is written to disk unless asked for.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -59,7 +60,7 @@ pub fn main() -> ExitCode {
     let _watch = farcall::custom_call::ExitWatch::new();
     match obey(cli.command) {
         Ok(code) => code,
-        // Nobody reads any more: not our mistake.
+        // The reader has closed the pipe: not an error of ours.
         Err(e) if terminal::is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let _nowhere_to_report = writeln!(terminal::stderr(), "{}", describe(&e));
@@ -88,8 +89,7 @@ fn obey(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error as the user sees it: mistakes in a program with their source lines, others with their
-/// causes.
+/// An error as the user sees it: errors in a program with their source lines, others with their causes.
 fn describe(error: &anyhow::Error) -> String {
     let color = terminal::stderr_has_color();
     if let Some(program) = error.chain().find_map(|e| e.downcast_ref::<ProgramError>()) {

@@ -1,5 +1,4 @@
-//! The registry of a command: the libraries that the command line names, and this program's own
-//! targets.
+//! The registry of a command: the libraries named on the command line, and the built-in targets of this program.
 
 use std::path::Path;
 

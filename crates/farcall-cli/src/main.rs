@@ -1,4 +1,4 @@
-//! The program `farcall`: everything is in the library beside it, so that tests reach it too.
+//! The `farcall` command. Everything is in the library beside it, so that tests can reach it.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! Tensors in `.npy` files.
 //!
 //! NumPy lacks some element types: `bf16` is kept as the bits of a `uint16`, `f8`, `f6` and `f4` as
-//! those of a `uint8`, integers narrower than a byte as `int8` and `uint8`. So a file alone does not
-//! say what it holds; the reader is told which type is expected.
+//! those of a `uint8`, integers narrower than a byte as `int8` and `uint8`. A file alone therefore does not determine
+//! the element type; the reader is told which type to expect.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
@@ -76,7 +76,7 @@ pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
     read_from(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// Reads a tensor of the type that the file says. Where that is none of `expected`, but the elements of
+/// Reads a tensor of the type that the file declares. Where that is none of `expected`, but the elements of
 /// just one of these are kept as what the file holds (`bf16` as `uint16`), it is that one.
 pub(crate) fn read_as_one_of(path: &Path, expected: &[DType]) -> Result<Literal> {
     read_one_of(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
@@ -116,7 +116,7 @@ fn read_one_of(mut reader: impl Read, expected: &[DType]) -> Result<Literal> {
         (Some(native), kept) if kept.contains(&native) => native,
         (_, [only]) => *only,
         (Some(native), _) => native,
-        (None, _) => bail!("it holds {}, which is no type of tensors", numpy_name(&found.to_string())),
+        (None, _) => bail!("it holds {}, which is not a tensor element type", numpy_name(&found.to_string())),
     };
     let ty = TensorType::new(dtype, shape(&header)?);
     elements(reader, &header, &found, ty)

@@ -97,7 +97,7 @@ fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
 /// Prints what a plan takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     if args.entry.is_some() {
-        bail!("{} is a compiled plan of one function: --entry says nothing here", args.program.display());
+        bail!("{} is a compiled plan of one function: --entry has no effect", args.program.display());
     }
     let registry = load::registry(&args.load, &[])?;
     let mut calls = Vec::new();

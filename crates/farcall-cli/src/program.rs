@@ -79,9 +79,7 @@ fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        anyhow::anyhow!(
-            "{name} is not text: byte {at} is no part of UTF-8, which StableHLO text is written in"
-        )
+        anyhow::anyhow!("{name} is not text: byte {at} is not valid UTF-8, the encoding of StableHLO text")
     })?;
     ensure!(!text.trim().is_empty(), "{name} is empty; it should hold the text of a StableHLO program");
     ensure!(text.len() <= Source::MAX_LEN, "{name} is too large: programs can have 4 GB of text");
@@ -180,7 +178,7 @@ mod tests {
     fn what_is_no_program_is_told_apart() {
         assert_eq!(message(b""), "FILE is empty; it should hold the text of a StableHLO program");
         assert_eq!(message(b"\x89PNG\r\n"), "FILE is a PNG image, not the text of a StableHLO program");
-        assert!(message(b"module \xff").contains("byte 7 is no part of UTF-8"));
+        assert!(message(b"module \xff").contains("byte 7 is not valid UTF-8"));
         assert!(format!("{:#}", source(Path::new("/nowhere/x")).unwrap_err()).contains("No such file"));
     }
 }

@@ -1,4 +1,4 @@
-//! Results of a run: made, shown, and as data.
+//! Results of a run: computing them, printing them, and as JSON.
 
 use std::io::Write;
 use std::time::Instant;

@@ -1,5 +1,4 @@
-//! What goes to the terminal: colors only where they are wanted, tables, and the standard output as
-//! something that can fail.
+//! Output to the terminal: colors only where they are wanted, tables, and a standard output whose errors are handled.
 
 use std::io::{self, IsTerminal, Write};
 

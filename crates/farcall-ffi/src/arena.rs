@@ -1,4 +1,4 @@
-//! Memory for what is handed over: plain values at addresses that do not change.
+//! Memory for values that are passed to the other side: plain data at stable addresses.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;

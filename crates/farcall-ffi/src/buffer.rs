@@ -1,8 +1,7 @@
 //! Operands and results: `&Buffer<T>` is read, `&mut Buffer<T>` is written.
 //!
-//! [`Buffer`] and [`AnyBuffer`] are dynamically sized, like `str`: they exist only behind a
-//! reference, which the trampoline makes for the time of one call. So they cannot be moved, swapped
-//! or kept.
+//! [`Buffer`] and [`AnyBuffer`] are dynamically sized, like `str`: they exist only behind a reference, which the
+//! trampoline creates for the duration of one call. So they cannot be moved, swapped or kept.
 //!
 //! **Invariants.** A [`View`] that was checked ([`View::read`]) has nonnegative dimensions whose
 //! product is `len`, and data that are aligned for the element type and cover `len` elements, below

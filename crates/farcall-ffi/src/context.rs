@@ -1,7 +1,7 @@
-//! What a handler can ask of its host during a call.
+//! What a handler can request from its host during a call.
 //!
-//! **Invariants.** A function of the host's table is called only if the table's size covers it; the
-//! layout of its arguments follows the version that the host gives there.
+//! **Invariants.** A function of the host's table is called only if the table's size covers it; the layout of its
+//! arguments follows the version that the host states there.
 
 use std::ffi::{CStr, CString, c_void};
 use std::mem::offset_of;

@@ -1,10 +1,8 @@
-//! Whether a handler's parameters are those of its signature: the part of the question that only types
-//! can answer.
+//! Checks that a handler's parameters match its signature: the part that needs their types.
 //!
-//! `#[handler]` matches names and their order itself. For each parameter that the signature knows it
-//! then writes a [`Declared`] and a constant assertion that the parameter's type [`fits`], so that a
-//! mistake is a compile error at the parameter, and types count for what they are, however they are
-//! written.
+//! `#[handler]` itself compares names and their order. For each parameter in the signature, it then emits a
+//! [`Declared`] and a constant assertion that the parameter's type [`fits`]. A mismatch is thus a compile error at
+//! the parameter, and aliases and paths work, since types are compared, not their spelling.
 
 use crate::abi::DataType;
 use crate::buffer::ANY_RANK;

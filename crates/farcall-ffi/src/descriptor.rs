@@ -8,11 +8,11 @@
 //!
 //! # Compatibility
 //!
-//! The format has a number, [`VERSION`], that changes only when a reader of the old format would be
-//! wrong about the new one; so does the symbol's name. Everything else is added at the end of a struct.
-//! Each struct starts with its size as its *writer* knows it, and [`Library`] reads no further: what
-//! the writer did not know is empty (zero, null), which always means "not given". Parameters have had
-//! all of their members from the first version on, so that a shorter stride is an error.
+//! The format has a number, [`VERSION`], that changes only when a reader of the old format would misread the new one;
+//! the symbol's name changes with it. Everything else is added at the end of a struct. Each struct starts with its
+//! size as its *writer* knows it, and [`Library`] reads no further: members that the writer did not know read as
+//! empty (zero, null), which always means "not given". Parameters have had all of their members since the first
+//! version, so a shorter stride is an error.
 //!
 //! **Invariants.** All-zero bytes are a valid value of every struct here. Descriptors are constants:
 //! they live as long as the library is loaded, and contain no pointer to anything else.

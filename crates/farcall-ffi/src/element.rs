@@ -1,4 +1,4 @@
-//! Rust types that can be the elements of a buffer.
+//! Rust types that can be elements of a buffer.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};

@@ -1,7 +1,7 @@
 //! Attributes in the form of the C interface: the one encoder, for handlers' hosts and for rules.
 //!
-//! Whatever has attributes (a program, a signature, a test) hands them over one by one, by name, to
-//! [`Entries`]. Nothing is copied but into the memory of the [`Encoded`] dictionary.
+//! Programs, signatures and tests pass their attributes one by one, by name, to [`Entries`]. The only copy is the one
+//! into the memory of the [`Encoded`] dictionary.
 //!
 //! | written as | is passed as |
 //! | --- | --- |

@@ -1,13 +1,13 @@
 //! Buffers that a handler keeps after it has returned: the call completes later.
 //!
-//! A handler that takes an operand as [`Kept`] or a result as [`KeptMut`] may move it into a task, say of
-//! the host's pool, and return. The call is over when the last kept buffer of it is dropped; until then the
-//! host leaves the memory alone, lets what depends on the results wait, and goes on with the rest.
+//! A handler that takes an operand as [`Kept`] or a result as [`KeptMut`] may move it into a task, for example of the
+//! host's pool, and return. The call completes when its last kept buffer is dropped. Until then, the host does not
+//! touch the memory, delays whatever depends on the results, and continues with the rest.
 //!
-//! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by
-//! the [`Guard`] in its decoder. Whoever drops it last completes the host's future. No way out of a handler
-//! leaves kept buffers behind without a future: where there is none (an old host, a panic), the handler's
-//! return waits for them, and does what no thread of the pool has begun.
+//! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by the
+//! [`Guard`] in its decoder. Whoever drops it last completes the host's future. A handler never leaves kept buffers
+//! behind without a future: if there is none (an old host, a panic), its return waits for them, and runs the tasks
+//! that no thread of the pool has started.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -190,12 +190,15 @@ impl Drop for Pending {
         let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
         match (std::mem::take(&mut progress.whom_to_tell), progress.error.take()) {
             (Waiting::Nobody, _) => {}
-            // The handler's thread waits, unless it is gone, and then there is nobody left to care.
+            // The handler's thread waits; if it is gone, nothing waits.
             (Waiting::Thread(thread), error) => drop(thread.send(error)),
             (Waiting::Future(future), error) => {
                 let error = error.map(|error| error.context(self.handler));
                 if let Err(error) = complete(&self.host, future, error.as_ref()) {
-                    eprintln!("{}: the host did not take the completion of the call: {error}", self.handler);
+                    eprintln!(
+                        "{}: the host did not accept the completion of the call: {error}",
+                        self.handler
+                    );
                 }
             }
         }

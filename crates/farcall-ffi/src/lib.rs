@@ -31,7 +31,7 @@
 //! - farcall loads it by its path.
 //! - Hosts that export `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()` (TensorFlow, EXLA) only have to load
 //!   it: it finds them and registers its targets.
-//! - JAX registers what it lists, without any Python having been there when it was built:
+//! - JAX registers the targets that it lists; building it needs no Python:
 //!
 //! ```python
 //! library = ctypes.PyDLL("libmy_ops.so")
@@ -58,7 +58,7 @@
 //! | `&State<T>`, `&Prepared<T>`, `&Initialized<T>` | what the `instantiate`, `prepare` or `initialize` function returned |
 //!
 //! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function
-//! is called; what does not fit is an error that names the parameter: `rms_norm: operand 0 (x): expected
+//! is called; a mismatch is an error that names the parameter: `rms_norm: operand 0 (x): expected
 //! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
 //! is the bound of kernels for `f32` and `f64`.
 //!
@@ -70,10 +70,10 @@
 //!
 //! # Panics
 //!
-//! A panic, in the function or in its part of [`Context::parallel_for`], is an error of the call, with place and
-//! message: `rms_norm: panicked at src/lib.rs:12:5: …`. The process's panic hook runs as well, so that the standard
-//! library prints what it always does, with a backtrace where `RUST_BACKTRACE` asks for one. A library that
-//! wants the error alone sets a hook of its own, before its first handler is called.
+//! A panic, in the function or in a closure passed to [`Context::parallel_for`], is an error of the call, with
+//! location and message: `rms_norm: panicked at src/lib.rs:12:5: …`. The process's panic hook runs as well, so the
+//! standard library prints its usual message, with a backtrace if `RUST_BACKTRACE` is set. A library that wants only
+//! the error sets its own hook before its first handler is called.
 //!
 //! # Where to look
 //!

@@ -1,4 +1,4 @@
-//! Whether a pointer from the other side can be looked behind.
+//! Whether a pointer from the other side can be dereferenced.
 
 /// 0 unless a pointer is null or misaligned. The answers for several pointers, or-ed, are tested at once: this
 /// is done for every pointer of a call frame.

@@ -1,7 +1,7 @@
 //! The host's thread pool: single tasks, and loops that several threads share.
 //!
-//! **Invariants.** A handler that waits for its own work does not wait for a thread of the pool: it may be running
-//! on the only one. What no other thread has begun, the waiting one does. No panic leaves a task.
+//! **Invariants.** A handler that waits for its own work does not depend on a free thread of the pool: it may be
+//! running on the only one. The waiting thread runs whatever no other thread has started. Panics do not leave a task.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -116,14 +116,14 @@ impl Context {
 pub(crate) struct Tasks(Rc<RefCell<Vec<Arc<Task>>>>);
 
 impl Tasks {
-    /// Does what nobody has begun.
+    /// Runs the tasks that no thread has started.
     pub(crate) fn run(&self) {
         for task in self.0.take() {
             task.run();
         }
     }
 
-    /// Drops what nobody has begun.
+    /// Drops the tasks that no thread has started.
     pub(crate) fn cancel(&self) {
         for task in self.0.take() {
             let work = task.claim();

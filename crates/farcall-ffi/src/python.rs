@@ -1,5 +1,5 @@
-//! A library's targets as Python capsules, made without any Python when the library was built: the
-//! interpreter's functions are looked up in the process that asks.
+//! A library's targets as Python capsules. Building the library needs no Python: the interpreter's functions are
+//! looked up in the process at run time.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};

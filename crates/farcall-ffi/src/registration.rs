@@ -1,12 +1,11 @@
-//! A library registers itself with every host that is in its process when it is loaded.
+//! A library registers itself with every host in the process when it is loaded.
 //!
-//! `library!` places a call of [`register`] among the library's initializers. A host is an object that
-//! exports one of two functions, from any scope: a host that is itself a plugin was loaded locally, so
-//! that every object is asked. Where there is none, nothing happens. A host that reads descriptors
-//! (farcall) is left out.
+//! `library!` places a call of [`register`] among the library's initializers. A host is an object that exports one of
+//! two functions. Every loaded object is asked, since a host that is itself a plugin was loaded with local scope.
+//! Without a host, nothing happens. A host that reads descriptors (farcall) is skipped.
 //!
-//! **Invariants.** Runs inside `dlopen`: no panic leaves it, and nothing that it opens stays open. A library
-//! that a host has pointers into stays loaded until the process ends, whoever closes it ([`stay_loaded`]).
+//! **Invariants.** This runs inside `dlopen`: panics do not leave it, and it closes whatever it opens. A library that
+//! a host has pointers into stays loaded until the process ends, even if someone closes it ([`stay_loaded`]).
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +24,7 @@ const SYMBOLS: [&CStr; 2] = [c"XLA_FFI_GetApi", c"_ZN3xla3ffi12GetXlaFfiApiEv"];
 const MAX_EXTENSIONS: usize = 64;
 
 /// Registers the library's targets with every host of the process, and returns how many registrations
-/// succeeded. A host's refusal goes to the standard error stream: there is nobody to return it to.
+/// succeeded. A host's error goes to standard error, since there is no caller to return it to.
 pub fn register(library: &'static LibraryDescriptor) -> usize {
     catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: a descriptor of this library.

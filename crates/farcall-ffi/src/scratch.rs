@@ -1,4 +1,4 @@
-//! Memory for the time of a call.
+//! Memory for the duration of a call.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;

@@ -1,12 +1,11 @@
-//! State of a call site: made when the program is compiled, there in every call, owned by the host.
+//! State of a call site: created before the program runs, available in every call, owned by the host.
 //!
-//! A host knows a type by a number of its own, which it gives when the type is registered. That
-//! happens when the number is first needed (the host asks the instantiate function for it before the
-//! target can be used), and is remembered per host and type, since one library may serve several hosts
-//! in a process.
+//! A host identifies a type by a number, which it assigns when the type is registered. That happens when the number
+//! is first needed (the host asks the instantiate function for it before the target can be used). The number is
+//! cached per host and type, since one library may serve several hosts in a process.
 //!
-//! **Invariants.** The list of numbers only grows, so that reading it takes no lock. The name under
-//! which a type is registered is unique in the process: it holds an address of this copy of the crate.
+//! **Invariants.** The list of numbers only grows, so that reading it takes no lock. The name under which a type is
+//! registered is unique in the process: it contains an address of this copy of the crate.
 
 use std::any::TypeId;
 use std::ffi::c_void;

@@ -1,7 +1,7 @@
-//! The one `extern "C"` function that a host enters: [`enter`], instantiated for each entry.
+//! The `extern "C"` function through which a host calls every handler: [`enter`], instantiated for each entry.
 //!
-//! It checks the frame's size, answers a question for metadata, checks the stage, decodes and calls the
-//! function, catches its panic, and turns an error into the host's own.
+//! It checks the frame's size, answers requests for metadata, checks the stage, decodes the frame, calls the
+//! function, catches its panic, and converts an error to the host's own.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! New instructions, with the types that follow for their results.
+//! Builds instructions, with inferred result types.
 
 use std::sync::Arc;
 

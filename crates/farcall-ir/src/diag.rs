@@ -1,4 +1,4 @@
-//! Mistakes in a program: a code, a place in the source, a message, notes.
+//! Errors in a program: a code, a place in the source, a message, notes.
 //!
 //! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s; a
 //! [`ProgramError`] joins them with the source, so that its `Display` shows line, column, the
@@ -137,15 +137,15 @@ impl Source {
     }
 }
 
-/// Bytes of a source line shown to the left and to the right of a mistake.
+/// Bytes of a source line shown to the left and to the right of an error.
 const EXCERPT: usize = 100;
 
-/// One mistake.
+/// One error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// A stable identifier, for example `parse` or the specification's constraint `reduce_c4`.
     pub code: &'static str,
-    /// Where, if the mistake has a place.
+    /// Where, if the error has a place.
     pub span: Option<Span>,
     /// What was expected, what was found.
     pub message: String,
@@ -154,12 +154,12 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A mistake at a place.
+    /// An error at a place.
     pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic { code, span: Some(span), message: message.into(), notes: Vec::new() }
     }
 
-    /// A mistake of the program as a whole.
+    /// An error of the program as a whole.
     pub fn global(code: &'static str, message: impl Into<String>) -> Diagnostic {
         Diagnostic { code, span: None, message: message.into(), notes: Vec::new() }
     }
@@ -298,7 +298,7 @@ impl Extend<Diagnostic> for Diagnostics {
     }
 }
 
-/// A program that cannot be used, with the mistakes found in it.
+/// A program that cannot be used, with the errors found in it.
 #[derive(Clone, Debug)]
 pub struct ProgramError {
     /// The text in which the spans lie.
@@ -320,7 +320,7 @@ impl ProgramError {
         let mut parts: Vec<String> = self.diagnostics.iter().map(|d| d.render(&self.source, color)).collect();
         if self.omitted > 0 {
             parts.push(format!(
-                "… and {} more mistake{}",
+                "… and {} more error{}",
                 self.omitted,
                 if self.omitted == 1 { "" } else { "s" }
             ));
@@ -366,7 +366,7 @@ mod tests {
             .extend((0..300_000).map(|i| Diagnostic::new("c", Span::new(0, 1), format!("number {i}"))));
         let text = diagnostics.into_error(&source).to_string();
         assert!(text.contains("number 99\n") && !text.contains("number 100\n"));
-        assert!(text.ends_with("… and 299900 more mistakes"), "{}", text.len());
+        assert!(text.ends_with("… and 299900 more errors"), "{}", text.len());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Numbers of functions, and of what is in a function.
+//! Ids of functions, and of regions, instructions and values in a function.
 
 /// Types for positions in tables.
 #[doc(hidden)]

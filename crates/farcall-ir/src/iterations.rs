@@ -1,4 +1,4 @@
-//! How often the loops of a run may go round: what keeps a program that nobody trusts from running forever.
+//! Limits the number of loop iterations in a run, to keep untrusted programs from running forever.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

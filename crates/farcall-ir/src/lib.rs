@@ -7,24 +7,24 @@
 //! ```
 //!
 //! - [`module`]: modules, functions, regions, instructions, values.
-//! - [`builder`]: instructions whose types follow.
-//! - [`op`]: the closed set of operations, one file a family. The folders `infer`, `verify` and `eval`
-//!   match it exhaustively, and the same family has the same file name in each.
+//! - [`builder`]: builds instructions, with inferred result types.
+//! - [`op`]: the closed set of operations, one file per family. The dispatch functions of `infer`, `verify`, `eval`
+//!   and `attributes` match it exhaustively, and a family has the same file name in each.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
-//! - [`sharding`]: how values are split among devices, as programs say it.
-//! - [`attributes`]: operations from attribute dictionaries, and back, for any format.
+//! - [`sharding`]: how programs say that values are split among devices.
+//! - [`attributes`]: converts attribute dictionaries to operations and back, for any format.
 //! - [`text`]: StableHLO text, in and out.
-//! - [`verify`], [`infer`]: the specification's constraints, and the types that results have.
-//! - [`expand`]: what operations that are defined by simpler ones are.
-//! - [`normalize`]: calls that are operations in disguise, as what they mean.
-//! - [`refine`]: programs with dynamic dimensions, made static for inputs of known types.
+//! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
+//! - [`expand`]: defines derived operations by simpler ones.
+//! - [`normalize`]: replaces calls that are operations in disguise by what they mean.
+//! - [`refine`]: makes programs with dynamic dimensions static, for inputs of known types.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
-//! - [`diag`]: mistakes in a program, with source line and caret.
+//! - [`diag`]: errors in a program, with source line and caret.
 //!
-//! **Invariants.** No `unsafe`, no threads, no I/O but for asking how much memory there is ([`memory`]). Nothing here knows the C ABI of custom calls or
-//! the engine: a custom call is a name, attributes, operands and results, and the evaluator asks its
-//! host to run it.
+//! **Invariants.** No `unsafe`, no threads, no I/O except for asking how much memory there is ([`memory`]). The crate
+//! does not know the C ABI of custom calls, nor the engine: a custom call is a name, attributes, operands and
+//! results, and the evaluator asks its host to run it.
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 

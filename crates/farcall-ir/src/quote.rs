@@ -1,4 +1,4 @@
-//! Names and strings as MLIR text has them: in quotes where they need them.
+//! Names and strings as MLIR writes them: in quotes if necessary.
 
 use std::fmt::{self, Display, Formatter, Write};
 

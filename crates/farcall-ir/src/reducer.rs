@@ -1,5 +1,5 @@
-//! Regions that apply one operation to their two arguments and do nothing else: what most programs reduce
-//! with, and what kernels are written for.
+//! Regions that apply one operation to their two arguments and do nothing else. Most programs reduce with these, and
+//! kernels are written for them.
 
 use crate::module::{Inst, Region};
 

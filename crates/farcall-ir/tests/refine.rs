@@ -346,7 +346,7 @@ fn custom_calls_may_be_told_their_shapes() {
         &program(""),
         &["tensor<4x3xf32>"],
         expect![[r#"
-            error: [dynamic-shape] stablehlo.custom_call @swish: the shape of result 0, tensor<?x3xf32>, does not follow from what is known of the inputs
+            error: [dynamic-shape] stablehlo.custom_call @swish: the shape of result 0, tensor<?x3xf32>, does not follow from what is known about the inputs
              --> t.mlir:6:22
               |
             6 |                 %2 = stablehlo.custom_call @swish(%shape, %x) {} : (tensor<2xi32>, tensor<?x3xf32>) -> tensor<?x3xf32>
@@ -400,7 +400,7 @@ fn assertions_are_decided() {
         }",
         &[],
         expect![[r#"
-            error: [dynamic-shape] it does not follow from what is known of the inputs whether this holds
+            error: [dynamic-shape] what is known about the inputs does not decide whether this holds
              --> t.mlir:2:13
               |
             2 |             stablehlo.custom_call @shape_assertion(%p) {has_side_effect = true} : (tensor<i1>) -> ()
@@ -481,7 +481,7 @@ fn shapes_that_do_not_follow() {
         }",
         &[],
         expect![[r#"
-            error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known of the inputs
+            error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known about the inputs
              --> t.mlir:2:18
               |
             2 |             %0 = stablehlo.dynamic_reshape %x, %s : (tensor<6xf32>, tensor<2xi32>) -> tensor<?x?xf32>

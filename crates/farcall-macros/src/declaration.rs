@@ -1,10 +1,9 @@
-//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[nondiff]`, `#[shape]` and `#[batch]` under a `#[handler]`: what an op's author says
-//! about it beside the function.
+//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[nondiff]`, `#[shape]` and `#[batch]` below a `#[handler]`: what an op's
+//! author declares about it besides the function.
 //!
-//! A signature is Rust tokens (or one string). Its text is put together again, with a table from bytes
-//! to tokens, so that a mistake is reported where it was made. Then the function's parameters are
-//! compared with it: names and order here, types by constant assertions over
-//! `farcall_ffi::__private::Declared`, since only the compiler knows what a type is.
+//! A signature is Rust tokens (or one string). Its text is reassembled, with a table from bytes to tokens, so that an
+//! error is reported at its token. Then the function's parameters are compared with it: names and order here, types
+//! by constant assertions over `farcall_ffi::__private::Declared`, since only the compiler can resolve types.
 //!
 //! **Invariant.** What goes into the descriptor is a signature's printed form, not the author's text.
 
@@ -437,7 +436,8 @@ impl Checker<'_> {
         let expected_results = self.signature.results().iter().map(|r| &r.name.text);
         let first = |what: &str, found: &[(&String, &Param)], expected: &mut dyn Iterator<Item = &String>| {
             let (name, (_, param)) = expected.zip(found).find(|(name, (found, _))| name != found)?;
-            let message = format!("the signature's {what} are in another order: `{name}` comes here");
+            let message =
+                format!("the signature's {what} are in a different order: `{name}` is expected here");
             Some(Error::new(param.ident.span(), message))
         };
         [

@@ -1,4 +1,4 @@
-//! The function under an attribute: its signature is parsed, its body is carried through as it is.
+//! The function below an attribute: its signature is parsed, its body is passed through unchanged.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};

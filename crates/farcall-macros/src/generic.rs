@@ -1,10 +1,9 @@
 //! Generic handlers: one kernel for several element types.
 //!
-//! The type parameters of the function are type variables of its signature, which lists the types that
-//! each stands for. The kernel is built once for every combination of these (an *instance*); the
-//! entry chooses one by the element types of the operands that determine the variables, as the signature's
-//! reader does. Nothing is substituted in the author's code: an instance is the function with its type
-//! arguments.
+//! The type parameters of the function are type variables of its signature, which lists the types that each stands
+//! for. The kernel is built once for every combination of these (an *instance*). The entry selects one by the element
+//! types of the operands that determine the variables, like the signature's reader. Nothing is substituted in the
+//! author's code: an instance is the function with its type arguments.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Arity, ElementType, TypeSet};
@@ -145,9 +144,7 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
         }
     };
     if let Some(dtype) = set.iter().find(|dtype| !has_rust_type(**dtype)) {
-        return wrong(format!(
-            "`{param}` can be {dtype}, which no type of Rust stands for: take `&AnyBuffer`"
-        ));
+        return wrong(format!("`{param}` can be {dtype}, which has no Rust type: take `&AnyBuffer`"));
     }
     let determines = |element: &ElementType| {
         let images: Vec<_> = set.iter().map(|dtype| element.apply(*dtype)).collect();

@@ -1,14 +1,14 @@
 //! Macros of `farcall-ffi`, which re-exports them and documents how they are used.
 //!
-//! They read a function's signature and no more: what a parameter *is* follows from its type, through
-//! traits of `farcall-ffi`, so that aliases and paths work. Expansions call `farcall_ffi::__private` and
-//! contain no `unsafe` block, except for the exported symbols of `library!`.
+//! They read only a function's signature. The role of a parameter follows from its type, through traits of
+//! `farcall-ffi`, so aliases and paths work. Expansions call `farcall_ffi::__private` and contain no `unsafe` block,
+//! except for the exported symbols of `library!`.
 //!
-//! - `function` parses the function under an attribute.
+//! - `function` parses the function below an attribute.
 //! - `attribute` expands `#[derive(FromAttr)]`.
 //! - `declaration` reads `#[signature]` and the derivatives, and compares them with the function.
 //! - `entry` expands `#[handler]` and `#[stage]`.
-//! - `generic` says which kernels a generic handler stands for.
+//! - `generic` determines the kernels of a generic handler.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
 #![deny(clippy::incompatible_msrv)]
@@ -61,7 +61,7 @@ mod options;
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
 ///
-/// A mistake in the signature is a compile error where it was made. Its operands, attributes and
+/// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Handlers of one
 /// name for several platforms declare the same. Whether

@@ -1,4 +1,4 @@
-//! Attributes of calls, out of Python and into it.
+//! Converts attributes of calls from Python and to it.
 
 use std::hash::{Hash, Hasher};
 
@@ -87,7 +87,7 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
             && !value.hasattr("addressable_shards").unwrap_or(false)
         {
             true => "is traced, but must be known when the program is (jax.jit: static_argnames)",
-            false => "is neither a number, a text, a list of numbers nor a dictionary",
+            false => "is neither a number, a string, a list of numbers nor a dictionary",
         };
         PyTypeError::new_err(format!("{what}; it is a {}", ty()))
     };

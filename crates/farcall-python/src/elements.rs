@@ -1,4 +1,4 @@
-//! The elements of a tensor, in and out of Python, as bytes.
+//! Passes the elements of a tensor to and from Python, as bytes.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -84,7 +84,7 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
     let ty = TensorType::new(dtype, dims);
     if ty.bytes() != Some(bytes.len_bytes()) {
         let found = bytes.len_bytes();
-        return Err(PyValueError::new_err(format!("{found} bytes are no elements of {ty}")));
+        return Err(PyValueError::new_err(format!("{found} bytes are not the elements of {ty}")));
     }
     let mut literal = Literal::try_for_overwrite(dtype, ty.shared_sizes())
         .map_err(|e| PyMemoryError::new_err(e.to_string()))?;

@@ -1,15 +1,15 @@
 //! Which Python exception an error of the engine becomes; its message is always the engine's.
 //!
-//! - `ValueError`: the user's program, names or shapes are at fault.
-//! - `TypeError`: too few or too many arguments, or arguments of another element type.
-//! - `RuntimeError`: a handler failed, or the engine did.
-//! - `FileNotFoundError`, `OSError`: a library's file is at fault.
+//! - `ValueError`: the user's program, names or shapes are invalid.
+//! - `TypeError`: too few or too many arguments, or arguments of the wrong element type.
+//! - `RuntimeError`: a handler or the engine failed.
+//! - `FileNotFoundError`, `OSError`: a library's file is missing or unusable.
 //! - `MemoryError`: there is not enough memory.
 //!
-//! The engine's [`ErrorCode`] says which it is.
+//! The engine's [`ErrorCode`] determines which.
 //!
-//! A panic is a bug in the engine, and a `RuntimeError` that asks for a report: not pyo3's `PanicException`, which
-//! `except Exception` lets pass.
+//! A panic is a bug in the engine. It becomes a `RuntimeError` that asks for a report, not pyo3's `PanicException`,
+//! which `except Exception` does not catch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

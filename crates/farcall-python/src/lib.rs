@@ -5,17 +5,17 @@
 //!   dtypes, NumPy arrays         bytes and shapes
 //! ```
 //!
-//! The module deals in names of element types, shapes and buffers of bytes, so that it needs nothing
-//! but Python's stable interface; what NumPy makes of those is the package's business.
+//! The module exchanges names of element types, shapes and buffers of bytes, so it needs only Python's stable
+//! interface. Converting these to NumPy arrays is up to the package.
 //!
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs.
 //! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
 //! - `linear`: the derivative of a call, for JAX.
-//! - `attributes`: attributes out of Python and into it.
+//! - `attributes`: attributes from Python and to it.
 //! - `elements`: the elements of a tensor as a Python buffer.
-//! - `run`: runs that Ctrl-C ends.
-//! - `error`: which exception an error becomes, and a panic of ours.
+//! - `run`: runs that Ctrl-C can end.
+//! - `error`: the exception that an error, or a panic, becomes.
 //!
 //! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
 //! engine compiles, runs or opens a library; it is held while elements are copied in.

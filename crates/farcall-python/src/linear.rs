@@ -1,4 +1,4 @@
-//! The derivative of a call, in Python's words. What it needs and what is called is the engine's to say.
+//! The derivative of a call, for Python. The engine decides what it needs and which op is called.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Declared ops: what follows from a signature, for the package to obey.
+//! Declared ops: what follows from a signature, for the Python package.
 //!
-//! All that is decided about an op is decided by the engine's crates; this file puts it into Python's
-//! words. A call is described by the element type and shape of each operand, and by [`Attributes`].
+//! The engine's crates make all decisions about an op; this file converts them to Python's types. A call is described
+//! by the element type and shape of each operand, and by [`Attributes`].
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(crate) struct Call {
     has_batch: Vec<bool>,
     /// Number of leading batch dimensions.
     batch_rank: usize,
-    /// How many dimensions XLA's partitioner is to take for batch, and how many of size 1 have to be added to all
+    /// How many dimensions XLA's partitioner is to take for batch, and how many of size 1 must be added to all
     /// tensors with batch dimensions to have that.
     batch_split: (usize, usize),
 }

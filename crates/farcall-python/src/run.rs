@@ -1,7 +1,7 @@
-//! Runs that Python's signals can end: Ctrl-C, and whatever else a signal's handler raises.
+//! Runs that Python's signals can end: Ctrl-C, and any exception that a signal handler raises.
 //!
-//! Python runs handlers of signals on its main thread alone, so only runs on that are asked. The engine asks
-//! between thunks and iterations, and not often; only then is the interpreter's lock taken.
+//! Python runs signal handlers only on its main thread, so only runs on that thread check for them. The engine checks
+//! between thunks and iterations, and rarely; only then is the interpreter's lock taken.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Attributes: the constants of a call, their types and values.
 //!
-//! A value carries its exact type, as the C interface passes it: an `f32` is not an `f64`. Values from a
-//! language with one kind of number are brought to the declared type by [`AttrType::convert`].
+//! A value carries its exact type, as the C interface passes it: an `f32` is not an `f64`. [`AttrType::convert`]
+//! converts values from a language with one kind of number to the declared type.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,9 +1,7 @@
-//! What every part of farcall agrees on about an op from the outside: element types, attributes, the
-//! [signature language](signature) with all that follows from a signature, and the words in which
-//! mistakes about names are reported.
+//! What every part of farcall knows about an op from the outside: element types, attributes, the [signature
+//! language](signature) with everything that follows from a signature, and suggestions for mistyped names.
 //!
-//! This crate stands below all others: the macros, the SDK, the program representation and the
-//! engine use it.
+//! All other crates build on this one: the macros, the SDK, the program representation and the engine.
 //!
 //! **Invariants.** No dependencies, no `unsafe`. Knows neither the C ABI nor the program
 //! representation.

@@ -389,13 +389,13 @@ fn shape_functions() {
     expect![[r#"
         f32[6][0], f32[4][0]
         f32[][], f32[4][0]
-        the shape function gives 0 shapes, but the call has 1 (y)
-        the shape function gives y the shape [-1], with a negative dimension
-        the shape function gives y 65 dimensions; 64 is the most
+        the shape function returns 0 shapes, but the call has 1 (y)
+        the shape function returns y the shape [-1], with a negative dimension
+        the shape function returns y 65 dimensions; 64 is the most
         x has two dimensions
         scale is f64 but x is f32
         f32[1][0], f32[2, 2][1, 0], f32[][]
-        the shape function gives 1 shape, but the call has 2 (ys[0], ys[1])
+        the shape function returns 1 shape, but the call has 2 (ys[0], ys[1])
         f32[2, 3][1, 0]
         x has shape [2, -3], with a negative dimension"#]]
     .assert_eq(&lines.join("\n"));
@@ -403,7 +403,7 @@ fn shape_functions() {
         FLAT,
         "f32[2] f32[2]",
         &[],
-        expect!["op: the shape of y is given by a shape function, which is not there"],
+        expect!["op: the shape of y is given by a shape function, which is missing"],
     );
 }
 

@@ -73,7 +73,7 @@ fn a_vjp_that_does_not_fit() {
         &bwd(x, "dx: T[*, n]", ""),
         &[],
         expect![
-            "Backward, at nothing: the backward op gives no cotangent for `scale`: add a result `dscale`, or declare `scale` as not differentiable"
+            "Backward, at nothing: the backward op returns no cotangent for `scale`: add a result `dscale`, or declare `scale` as not differentiable"
         ],
     );
     vjp_error(
@@ -198,7 +198,7 @@ fn a_vjp_that_does_not_fit() {
         Some(&fwd("x: T[*, n], scale: T[n]", "r: T[*], y: T[*, n]")),
         &backward,
         &["scale"],
-        expect!["Forward, at r: the forward op gives the results of the op first: here `y`"],
+        expect!["Forward, at r: the forward op returns the results of the op first: here `y`"],
     );
     vjp_error(
         NORM,
@@ -236,7 +236,7 @@ fn a_jvp_that_does_not_fit() {
         NORM,
         "(x: T[*, n], dx: T[*, n]) -> () where T: any",
         &["scale"],
-        expect!["Tangent, at nothing: the tangent op gives no tangent for `y`: add a result `dy`"],
+        expect!["Tangent, at nothing: the tangent op returns no tangent for `y`: add a result `dy`"],
     );
     jvp_error(
         TOP_K,

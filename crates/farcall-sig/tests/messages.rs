@@ -77,7 +77,7 @@ fn grammar() {
     check(
         "(x: f32[n]) -> (y: f32[n]) where n",
         expect![[r#"
-            nothing is said of `n`
+            no property is given for `n`
               | (x: f32[n]) -> (y: f32[n]) where n
               |                                  ^
               = a clause is `T: f32 | f64`, `n: map`, `k: sum`, `k <= n` or `side_effect`"#]],
@@ -102,7 +102,7 @@ fn grammar() {
         `X` cannot be the name of an operand or attribute
           | (X: f32[n]) -> ()
           |  ^
-          = a capital begins the name of a type; other names begin with a lower-case letter"#]],
+          = type names begin with a capital letter, other names with a lower-case letter"#]],
     );
     check(
         "(x: f32[N]) -> ()",
@@ -110,7 +110,7 @@ fn grammar() {
         `N` cannot be a dimension
           | (x: f32[N]) -> ()
           |         ^
-          = a capital begins the name of a type; other names begin with a lower-case letter"#]],
+          = type names begin with a capital letter, other names with a lower-case letter"#]],
     );
     check(
         "(x: f32[_n]) -> ()",
@@ -212,7 +212,7 @@ fn element_types() {
     check(
         "(x: T[n]) -> ()",
         expect![[r#"
-        nothing says which types `T` stands for
+        the types that `T` stands for are not declared
           | (x: T[n]) -> ()
           |     ^
           = add `where T: f32 | f64`, or `T: any`"#]],
@@ -220,7 +220,7 @@ fn element_types() {
     check(
         "(x: F32[n]) -> ()",
         expect![[r#"
-        nothing says which types `F32` stands for
+        the types that `F32` stands for are not declared
           | (x: F32[n]) -> ()
           |     ^^^
           = the element type is called `f32`"#]],
@@ -228,7 +228,7 @@ fn element_types() {
     check(
         "(x: T[n], y: S[n]) -> () where T: f32",
         expect![[r#"
-            nothing says which types `S` stands for
+            the types that `S` stands for are not declared
               | (x: T[n], y: S[n]) -> () where T: f32
               |              ^
               = add `where S: f32 | f64`, or `S: any`
@@ -245,7 +245,7 @@ fn element_types() {
     check(
         "(x: T[n]) -> () where T: f32 | f32",
         expect![[r#"
-        `f32` is there twice
+        `f32` appears twice
           | (x: T[n]) -> () where T: f32 | f32
           |                                ^^^"#]],
     );
@@ -269,7 +269,7 @@ fn element_types() {
         `f32` is an element type
           | (x: T[n]) -> () where t: f32
           |                          ^^^
-          = a type variable begins with a capital: `T: f32 | f64`"#]],
+          = a type variable begins with a capital letter: `T: f32 | f64`"#]],
     );
     check(
         "(x: T[n]) -> () where T, n: f32",
@@ -277,7 +277,7 @@ fn element_types() {
         `T` is a type among dimensions
           | (x: T[n]) -> () where T, n: f32
           |                       ^
-          = a capital begins the name of a type, a lower-case letter that of a dimension"#]],
+          = type names begin with a capital letter, dimension names with a lower-case letter"#]],
     );
     check(
         "(x: T[n]) -> (y: complex(T)[n]) where T: f32 | bf16",
@@ -405,7 +405,7 @@ fn attributes() {
     check(
         r#"(side: "left" | "left") -> ()"#,
         expect![[r#"
-        "left" is there twice
+        "left" appears twice
           | (side: "left" | "left") -> ()
           |                 ^^^^^^"#]],
     );
@@ -705,7 +705,7 @@ fn what_is_done_with_dimensions() {
         `m` is reduced, but the result `c` keeps it
           | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum
           |                                                      ^
-          = if each entry follows by itself, say `m: map`"#]],
+          = if each entry is independent, say `m: map`"#]],
     );
     check(
         "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where k: map",
@@ -718,7 +718,7 @@ fn what_is_done_with_dimensions() {
     check(
         "(a: f32[m, k]) -> (c: f32[m]) where m: map; k: sum; m: whole",
         expect![[r#"
-        what happens to `m` is said twice
+        `m` is declared twice
           | (a: f32[m, k]) -> (c: f32[m]) where m: map; k: sum; m: whole
           |                                                     ^"#]],
     );
@@ -805,14 +805,14 @@ fn what_is_done_with_dimensions() {
     check(
         "(x: f32[n]) -> () where side_effect; side_effect",
         expect![[r#"
-        `side_effect` is there twice
+        `side_effect` appears twice
           | (x: f32[n]) -> () where side_effect; side_effect
           |                                      ^^^^^^^^^^^"#]],
     );
     check(
         "(x: f32[n]) -> () where side_effects",
         expect![[r#"
-            nothing is said of `side_effects`
+            no property is given for `side_effects`
               | (x: f32[n]) -> () where side_effects
               |                         ^^^^^^^^^^^^
               = did you mean `side_effect`?
@@ -874,7 +874,7 @@ fn memory_and_presence() {
     check(
         "(x: f32[n]) -> (y: f32[n]?)",
         expect![[r#"
-        a result cannot be optional by itself
+        a result cannot be optional on its own
           | (x: f32[n]) -> (y: f32[n]?)
           |                          ^
           = `if mask` makes it follow the optional operand `mask`"#]],
@@ -920,7 +920,7 @@ fn any_dimensions() {
     check(
         "(x: f32[.., n]) -> ()",
         expect![[r#"
-        `..` stands for all dimensions, and is alone
+        `..` stands for all dimensions, and must be alone
           | (x: f32[.., n]) -> ()
           |         ^^
           = leading batch dimensions are `*`: `[*, n]`"#]],
@@ -928,7 +928,7 @@ fn any_dimensions() {
     check(
         "(x: f32[*, ..]) -> ()",
         expect![[r#"
-        `..` stands for all dimensions, and is alone
+        `..` stands for all dimensions, and must be alone
           | (x: f32[*, ..]) -> ()
           |            ^^
           = leading batch dimensions are `*`: `[*, n]`"#]],

@@ -255,7 +255,7 @@ fn documentation() {
 
         Dimensions:
 
-        - `*`: leading batch dimensions, any number, each entry by itself
+        - `*`: leading batch dimensions, any number, each entry independently
         - `n`: all of it is needed at once
 
         vmap: native, a loop if scale is batched.
@@ -281,7 +281,7 @@ fn documentation() {
 
         Dimensions:
 
-        - `*`: leading batch dimensions, any number, each entry by itself
+        - `*`: leading batch dimensions, any number, each entry independently
         - `n`: all of it is needed at once
 
         vmap: loop: dscale is reduced over * (sum).
@@ -304,7 +304,7 @@ fn documentation() {
 
         Dimensions:
 
-        - `*`: leading batch dimensions, any number, each entry by itself
+        - `*`: leading batch dimensions, any number, each entry independently
 
         vmap: loop: it has a side effect, once for each entry.
         It has a side effect: it is never dropped, repeated or reordered.
@@ -328,10 +328,10 @@ fn documentation() {
 
         Dimensions:
 
-        - `*`: leading batch dimensions, any number, each entry by itself
-        - `m`: each entry by itself
+        - `*`: leading batch dimensions, any number, each entry independently
+        - `m`: each entry independently
         - `k`: a sum over it
-        - `n`: each entry by itself
+        - `n`: each entry independently
 
         vmap: native.
     "#]]
@@ -356,7 +356,7 @@ fn documentation() {
         Dimensions:
 
         - `n`: all of it is needed at once
-        - `d`: each entry by itself
+        - `d`: each entry independently
         - `k`: all of it is needed at once
 
         vmap: loop: no operand has *.

@@ -60,7 +60,7 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<4xf32>, %z: tensor<5xf32>, %d: t
 // |   |
 // |   = note: affine(x: f32[*, n], scale: f32[n], offset: f32 = 1.0) -> (y: f32[*, n])
 // |
-// | error: [signature] affine: gives 1 result (y), but the call has 2
+// | error: [signature] affine: returns 1 result (y), but the call has 2
 // |  --> declared_mistakes.mlir:9:10
 // |   |
 // | 9 |   %6:2 = stablehlo.custom_call @affine(%x, %y) {mhlo.backend_config = {}} : (tensor<3x4xf32>, tensor<4xf32>)
@@ -68,7 +68,7 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<4xf32>, %z: tensor<5xf32>, %d: t
 // |   |
 // |   = note: affine(x: f32[*, n], scale: f32[n], offset: f32 = 1.0) -> (y: f32[*, n])
 // |
-// | error: [signature] affine: x must have the layout [1, 0] (minor to major), but the call gives it [0, 1]
+// | error: [signature] affine: x must have the layout [1, 0] (minor to major), but the call has [0, 1]
 // |   --> declared_mistakes.mlir:10:8
 // |    |
 // | 10 |   %7 = stablehlo.custom_call @affine(%x, %y) {mhlo.backend_config = {}, operand_layouts = [dense<[0, 1]> :
@@ -76,7 +76,7 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<4xf32>, %z: tensor<5xf32>, %d: t
 // |    |
 // |    = note: affine(x: f32[*, n], scale: f32[n], offset: f32 = 1.0) -> (y: f32[*, n])
 // |
-// | error: [signature] affine: attribute offset is neither a number, a text, an array of numbers nor a dictionary
+// | error: [signature] affine: attribute offset is neither a number, a string, an array of numbers nor a dictionary
 // |   --> declared_mistakes.mlir:11:8
 // |    |
 // | 11 |   %8 = stablehlo.custom_call @affine(%x, %y) {mhlo.backend_config = {offset = @f}} : (tensor<3x4xf32>, tens

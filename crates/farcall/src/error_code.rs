@@ -1,4 +1,4 @@
-//! What kind of error an error is, for those who have to treat kinds differently.
+//! Kinds of errors, for callers that treat them differently.
 
 use farcall_ffi::ErrorCode as Status;
 

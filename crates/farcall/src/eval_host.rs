@@ -1,7 +1,7 @@
 //! Custom calls for the reference evaluator: the same targets, the same handlers.
 //!
-//! The evaluator hands over one call at a time; the host compiles a program of that one call, so
-//! that layouts, aliases, tuples and tokens mean the same as in the engine.
+//! The evaluator passes one call at a time. The host compiles a program of that single call, so that layouts,
+//! aliases, tuples and tokens mean the same as in the engine.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

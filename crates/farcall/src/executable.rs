@@ -113,7 +113,7 @@ pub enum CompileError {
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
     /// It is for a device that is not there.
-    #[error("the program was compiled for a device of platform {0}, and there is none")]
+    #[error("the program was compiled for platform {0}, which has no device here")]
     NoDevice(Platform),
     /// The program needs more memory than there is.
     #[error("{what}: {error}")]

@@ -1,4 +1,4 @@
-//! The register in which a thread's floating point mode lies: MXCSR on x86-64, FPCR on aarch64.
+//! The register with a thread's floating-point mode: MXCSR on x86-64, FPCR on aarch64.
 
 #[cfg(target_arch = "x86_64")]
 mod processor {

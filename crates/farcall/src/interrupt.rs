@@ -1,7 +1,7 @@
-//! Ending a run before it is over.
+//! Ends a run early.
 //!
-//! A run looks at its interrupt between thunks, and before each iteration of a loop: one load where nobody has to
-//! be asked. Code of handlers is not interrupted.
+//! A run checks its interrupt between thunks, and before each iteration of a loop: a single load, unless a callback
+//! is due. Handlers are not interrupted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -7,15 +7,15 @@
 //! ```
 //!
 //! - [`Executable`]: a compiled program, what most users hold.
-//! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and gives.
+//! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and returns.
 //! - [`op_program`]: the program of one call of an op, for running ops on arrays.
 //! - [`Linear`]: the derivative of such a call, and how derivative ops are called.
-//! - [`registry`]: the targets that custom calls can name, and loading the libraries that bring them.
-//! - [`plan`]: what a compiled program is. `compile` makes it, `runtime` runs it; neither knows the other.
-//! - `kernels`: the loops that compute operations, in one table, which all three ask.
-//! - `host`: the host side of XLA's C interface, as foreign code meets it.
-//! - [`custom_call`]: the calls of a program through it.
-//! - [`ErrorCode`]: what kind of error an error is.
+//! - [`registry`]: the targets that custom calls can name, and loading libraries that contain them.
+//! - [`plan`]: the compiled program. `compile` makes it, `runtime` runs it; neither knows the other.
+//! - `kernels`: the loops that compute operations, in one table, which all three use.
+//! - `host`: the host side of XLA's C interface.
+//! - [`custom_call`]: a program's calls through that interface.
+//! - [`ErrorCode`]: the kind of an error.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 //!
 //! A program needs no other crate: [`ir`] is the program representation (`farcall-ir`), [`sig`] signatures, element types and

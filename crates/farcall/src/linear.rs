@@ -6,9 +6,9 @@
 //! cotangents of results, saved values ──backward op──▶ cotangents of operands
 //! ```
 //!
-//! At a point, a derivative is a linear map. Its values are what was *saved* at that point, then the tangents of the
-//! operands that *move*; those of the others are zero. Only results of real or complex types have tangents.
-//! Numbers here count operands and results of the call, not declared ones.
+//! At a point, a derivative is a linear map. Its operands are the values that were *saved* at that point, then the
+//! tangents of the operands that *move*; the tangents of the others are zero. Only results of real or complex types
+//! have tangents. Indices count the operands and results of the call, not those of the declaration.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ pub struct LinearBatch {
     pub operands: Vec<Tensor>,
 }
 
-/// A derivative that there is not.
+/// A derivative that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DerivativeError {
     /// The op declares none.

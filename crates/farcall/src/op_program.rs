@@ -4,8 +4,8 @@
 //! target (signature) + operand types + attributes ──op_program──▶ Module ──Executable──▶ results
 //! ```
 //!
-//! The op's signature says what the call gives, how its tensors lie in memory, which results are in the
-//! memory of operands, and whether the call has a side effect. What does not fit is an error in the op's words.
+//! The op's signature determines the results of the call, the layouts of its tensors, which results share the memory
+//! of operands, and whether the call has a side effect. A mismatch is an error that uses the op's own names.
 
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
 use farcall_ir::{Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, ValueId};
@@ -21,7 +21,7 @@ use crate::registry::{Declaration, Target};
 #[non_exhaustive]
 pub enum OpError {
     /// Nothing says what the op gives.
-    #[error("{op}: its library declares no signature for it, so nothing says what it gives")]
+    #[error("{op}: its library declares no signature for it, so its results are unknown")]
     NoSignature {
         /// The op's name.
         op: String,

@@ -168,7 +168,7 @@ impl Transfers {
                 break waiting.pop_front().unwrap_or_default();
             }
             if queues.closed {
-                return Err(format!("{queue} is closed, and nothing is left in it"));
+                return Err(format!("{queue} is closed and empty"));
             }
             // An interrupt's question may feed the queue.
             drop(queues);

@@ -166,9 +166,9 @@ fn what_functions_do_wrong_is_said() {
         expect![[r#"
             : f32[2, 3], f32[2, 3]
             panics: wrong: the shape function: panicked … no shape for you
-            too few: wrong: the shape function gives 1 shape, but the call has 2 (y, z)
-            negative: wrong: the shape function gives z the shape [-1], with a negative dimension
-            too many dimensions: wrong: the shape function gives z 70 dimensions; 64 is the most
+            too few: wrong: the shape function returns 1 shape, but the call has 2 (y, z)
+            negative: wrong: the shape function returns z the shape [-1], with a negative dimension
+            too many dimensions: wrong: the shape function returns z 70 dimensions; 64 is the most
             no operand: wrong: the signature has no operand `w`
             no attribute: wrong: missing attribute w (s64)
             another type: wrong: attribute k: expected s32, found s64
@@ -177,13 +177,13 @@ fn what_functions_do_wrong_is_said() {
             batch fails: wrong: not yet
             not moved: wrong: the batching function is wrong: x is batched, but is left as it is
             elsewhere: wrong: the batching function is wrong: z of the one call is [7, 2, 3], but 7 of [2, 3] with the axis at 1 are [2, 7, 3]
-            too far: wrong: the batching function is wrong: 7 is no place for an axis in x of shape [2, 3]
-            result too far: wrong: the batching function is wrong: z of the one call is [7, 2, 3], but 7 is no place for an axis in [2, 3]
-            operands: wrong: the batching function is wrong: it speaks of 2 operands of 1
-            results: wrong: the batching function is wrong: it speaks of 1 results of 2
+            too far: wrong: the batching function is wrong: 7 is not a valid axis position in x of shape [2, 3]
+            result too far: wrong: the batching function is wrong: z of the one call is [7, 2, 3], but 7 is not a valid axis position in [2, 3]
+            operands: wrong: the batching function is wrong: it describes 2 operands, but the call has 1
+            results: wrong: the batching function is wrong: it describes 1 results, but the call has 2
             unknown: wrong: the batching function is wrong: the one call does not fit: there is no attribute who; there is how, k
             type: wrong: the batching function is wrong: the one call does not fit: attribute k must be i64, but is f32
-            refused: wrong: the batching function is wrong: the one call does not fit: the shape function gives z the shape [-1], with a negative dimension"#]],
+            refused: wrong: the batching function is wrong: the one call does not fit: the shape function returns z the shape [-1], with a negative dimension"#]],
     );
 }
 

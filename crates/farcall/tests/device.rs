@@ -84,10 +84,7 @@ fn a_plan_for_a_device_that_is_not_there_is_refused() {
     assert_eq!(read, plan);
     let error = Executable::from_plan(read, &Registry::new()).unwrap_err();
     assert!(matches!(error, CompileError::NoDevice(Platform::Cuda)));
-    assert_eq!(
-        error.to_string(),
-        "the program was compiled for a device of platform CUDA, and there is none"
-    );
+    assert_eq!(error.to_string(), "the program was compiled for platform CUDA, which has no device here");
 }
 
 #[test]
@@ -216,7 +213,7 @@ fn a_run_that_waits_for_values_ends() {
     let run = RunContext::new().with_transfers(Arc::clone(&transfers));
     transfers.feed([int(1)]);
     transfers.close();
-    assert_eq!(message(&run), format!("{place}the infeed is closed, and nothing is left in it"));
+    assert_eq!(message(&run), format!("{place}the infeed is closed and empty"));
     // What the program did before it failed has happened.
     assert_eq!(transfers.read(Duration::ZERO).unwrap(), [int(1)]);
 }

@@ -70,7 +70,7 @@ fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
     .assert_eq(&compile(&options).unwrap_err().to_string());
     options = options.inputs([x.ty(), sizes.ty()]);
     expect![[r#"
-        error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known of the inputs
+        error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known about the inputs
          --> test.mlir:2:8
           |
         2 |   %0 = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x?xf32>
@@ -80,7 +80,7 @@ fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
     assert_eq!(executable.outputs()[0].to_string(), "tensor<2x1xf32>");
     assert_eq!(executable.run(&[x.clone(), sizes]).unwrap(), [x.reshape([2, 1])]);
     let others = Literal::from_slice(DType::S32, [2], &[1, 2]);
-    expect!["input 1 has other elements than the program was compiled for"]
+    expect!["input 1 does not have the elements that the program was compiled for"]
         .assert_eq(&executable.run(&[x, others]).unwrap_err().to_string());
 }
 

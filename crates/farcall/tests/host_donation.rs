@@ -284,13 +284,16 @@ fn a_result_that_cannot_take_over_the_memory_has_its_own() {
   return %t, %y : tensor<2x2xf32>, tensor<2x2xf32>
 }",
     );
-    plan(&executable, expect![[r#"
+    plan(
+        &executable,
+        expect![[r#"
         plan: arena 0 bytes, denormals ieee
         in0: tensor<2x2xf32>, donated
         out0:f32[2,2] = transpose(in0:f32[2,2])
         in0:f32[2,2] = elementwise add(out0:f32[2,2], out0:f32[2,2])
         return out0:f32[2,2], in0:f32[2,2]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn donations_that_make_no_sense_are_refused() {
         ),
     ];
     expect![[r#"
-        error: [donation] argument 0 is donated to result 1, which there is not
+        error: [donation] argument 0 is donated to result 1, but there is no such result
         error: [donation] argument 0 is donated to result 0, which is tensor<4xf32>, not tensor<4xi32>
         error: [donation] arguments 0 and 1 are both donated to result 0"#]]
     .assert_eq(&words.join("\n"));

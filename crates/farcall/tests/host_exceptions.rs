@@ -80,7 +80,7 @@ fn a_handler_that_throws_when_asked_what_it_is() {
     let Some(lib) = Lib::get() else { return };
     let e = Registry::new().load_symbols(&lib.path, &["f=Shy".parse().unwrap()]).unwrap_err().to_string();
     assert!(
-        e.ends_with("the execute handler of `f` does not tell its version: C++ exception std::runtime_error: do not ask"),
+        e.ends_with("the execute handler of `f` does not report its version: C++ exception std::runtime_error: do not ask"),
         "{e}"
     );
 }

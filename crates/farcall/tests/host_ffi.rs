@@ -366,9 +366,9 @@ fn handlers_that_this_host_cannot_run_are_refused() {
             let e = Registry::new().load_symbols(&lib.path, &[spec.parse().unwrap()]).unwrap_err();
             e.to_string().split_once(".so: ").unwrap().1.to_owned()
         };
-        expect!["the execute handler of `f` was built for XLA FFI 0.77; this host speaks 0.1 to 0.5"]
+        expect!["the execute handler of `f` was built for XLA FFI 0.77; this host supports 0.1 to 0.5"]
             .assert_eq(&refused("f=FromTheFuture"));
-        expect!["the execute handler of `f` does not tell its version: it returned without an answer; is the symbol an XLA FFI handler?"]
+        expect!["the execute handler of `f` does not report its version: it returned without an answer; is the symbol an XLA FFI handler?"]
             .assert_eq(&refused("f=Silent"));
         let e = Registry::new().load_symbols(&lib.path, &["f=AddOn".parse().unwrap()]).unwrap_err();
         assert!(
@@ -385,7 +385,10 @@ fn a_state_type_must_be_known_first() {
     let registry = Registry::new();
     let spec: TargetSpec = "counter=instantiate:CounterNew,execute:CounterRun".parse().unwrap();
     let e = registry.load_symbols(&path, std::slice::from_ref(&spec)).unwrap_err().to_string();
-    assert!(e.contains("the instantiate handler of `counter` does not tell its version: Types used"), "{e}");
+    assert!(
+        e.contains("the instantiate handler of `counter` does not report its version: Types used"),
+        "{e}"
+    );
     assert!(e.contains("type:ID_SYMBOL/INFO_SYMBOL"), "{e}");
 }
 

@@ -190,7 +190,7 @@ fn calls_that_double() {
         .unwrap();
     }
     program += "func.func private @f40(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }";
-    refuse(&program, "[inlined-size] @f21 is 2097149 instructions when its calls are inlined");
+    refuse(&program, "[inlined-size] @f21 is 2097149 instructions long once all its calls are inlined");
 }
 
 #[test]

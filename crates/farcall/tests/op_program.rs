@@ -204,7 +204,7 @@ fn what_does_not_fit_is_said_in_the_op_s_words() {
         "mute",
         &[],
         &[],
-        expect!["mute: its library declares no signature for it, so nothing says what it gives"],
+        expect!["mute: its library declares no signature for it, so its results are unknown"],
     );
     // The handler's own words, without a place: there is no program.
     fails(

@@ -137,6 +137,7 @@ fn large_constants_are_read_where_they_stay() {
 fn nesting_is_bounded() {
     let mut plan = compiled("p.mlir", LOOP).plan().clone();
     let template = plan.thunks.iter().find(|t| t.op == farcall::plan::ThunkOp::While).unwrap().clone();
+    let before: Vec<_> = plan.thunks.iter().take_while(|t| t.op != template.op).cloned().collect();
     let nested = |depth: usize| {
         let mut thunk = template.clone();
         for _ in 1..depth {
@@ -144,7 +145,7 @@ fn nesting_is_bounded() {
             outer.bodies[1] = vec![thunk];
             thunk = outer;
         }
-        vec![thunk]
+        before.iter().cloned().chain([thunk]).collect()
     };
     plan.thunks = nested(1000);
     let read = Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap();
@@ -186,7 +187,7 @@ fn every_truncation_is_an_error() {
     let mut longer = bytes.clone();
     longer.push(0);
     let error = Plan::from_bytes(&longer).unwrap_err().to_string();
-    assert!(error.contains("the file goes on behind the end of the plan"), "{error}");
+    assert!(error.contains("the file continues after the end of the plan"), "{error}");
 }
 
 /// Lengths that no file has are refused before anything is allocated.

@@ -1,4 +1,4 @@
-//! A sum in place: the result is in the buffer of an operand. The factor is shared by the batch.
+//! A sum in place: the result is in the buffer of an operand. The whole batch shares the factor.
 
 use farcall_ffi::prelude::*;
 

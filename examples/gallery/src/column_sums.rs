@@ -1,4 +1,4 @@
-//! Sums over the batch: the only op whose own result lacks `*`, so that vmap has to loop.
+//! Sums over the batch: the only op whose own result lacks `*`, so vmap must loop.
 
 use farcall_ffi::prelude::*;
 

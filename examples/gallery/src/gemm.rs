@@ -1,4 +1,4 @@
-//! Products of matrices: their rows and columns may be split freely, the dimension between them if parts are added.
+//! Products of matrices: rows and columns may be split freely, the summed dimension if partial results are added.
 
 use farcall_ffi::prelude::*;
 

@@ -1,26 +1,26 @@
-//! A gallery of ops: one for each thing that a signature can say. Every file is an op with its derivatives,
-//! and can be read alone.
+//! A gallery of ops: one for each feature of the signature language. Every file is an op with its derivatives,
+//! and can be read on its own.
 //!
 //! | op | shows | derivatives |
 //! | --- | --- | --- |
 //! | `scaled_rms_norm` | a gradient that is summed over `*` | VJP |
-//! | `normalize` | a forward op that gives residuals | VJP |
+//! | `normalize` | a forward op that returns residuals | VJP |
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
 //! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |
 //! | `polar` | element types that follow from each other | VJP, JVP |
 //! | `axpy` | a result in the buffer of an operand; an operand that the batch shares | VJP, JVP |
 //! | `column_sums` | a result that is summed over `*` | VJP, JVP |
-//! | `concat` | any number of operands, each with a size of its own | VJP |
-//! | `softmax` | an operand that may be missing; a gradient from the result | VJP |
+//! | `concat` | any number of operands, each with its own size | VJP |
+//! | `softmax` | an optional operand; a gradient from the result | VJP |
 //! | `log_sum_exp` | a tangent from the result | JVP |
 //! | `median` | – | none |
-//! | `soft_shrink` | an attribute with a name that Python has taken | VJP |
+//! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
 //! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
 //! | `tick` | a side effect | none |
 //!
-//! `cargo build -p gallery-ops` makes `libgallery_ops.so`. In Python, `farcall.load` makes functions of it that
-//! take NumPy and JAX arrays; `farcall targets --load` lists what each op promises.
+//! `cargo build -p gallery-ops` builds `libgallery_ops.so`. In Python, `farcall.load` turns it into functions of
+//! NumPy and JAX arrays; `farcall targets --load` lists what each op declares.
 
 use farcall_ffi::descriptor::OpDescriptor;
 

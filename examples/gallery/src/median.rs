@@ -1,4 +1,4 @@
-//! The median of each row: an op without derivatives, which a host refuses to differentiate.
+//! The median of each row: an op without derivatives; differentiating it is an error.
 
 use farcall_ffi::prelude::*;
 

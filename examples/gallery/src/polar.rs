@@ -1,4 +1,4 @@
-//! Complex numbers from their lengths and angles: two element types that are tied together.
+//! Complex numbers from their lengths and angles: two element types, one of which determines the other.
 
 use farcall_ffi::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Numbers moved towards zero: an attribute whose name Python has taken (there it is `lambda_`).
+//! Numbers moved towards zero: an attribute whose name is a keyword of Python (there it is `lambda_`).
 
 use farcall_ffi::prelude::*;
 

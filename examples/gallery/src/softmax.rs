@@ -1,4 +1,4 @@
-//! The softmax of each row, or of those of its entries that a mask lets pass: an operand that may be missing.
+//! The softmax of each row, or of the entries that a mask selects: an optional operand.
 
 use farcall_ffi::prelude::*;
 

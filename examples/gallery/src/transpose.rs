@@ -1,4 +1,4 @@
-//! Dimensions in another order: any number of them, which the signature leaves to functions.
+//! Permutes any number of dimensions, which the signature leaves to functions.
 
 use farcall_ffi::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Attributes whose number or size is not fixed.
+//! Attributes of variable number or size.
 
 use farcall_ffi::prelude::*;
 

@@ -7,10 +7,10 @@
 //! | `counter` | state of the process |
 //! | `aliasing` | an operand and a result in the same memory |
 //! | `call_count` | state of a call site |
-//! | `double_later` | a call that is over after its handler |
+//! | `double_later` | a call that completes after its handler has returned |
 //! | `sort_rows` | structs and enums as attributes, threads and scratch memory of the host |
 //!
-//! `cargo build -p jax-ffi-ops --release` makes `libjax_ffi_ops.so`. From Python:
+//! `cargo build -p jax-ffi-ops --release` builds `libjax_ffi_ops.so`. From Python:
 //!
 //! ```text
 //! library = ctypes.PyDLL("target/release/libjax_ffi_ops.so")

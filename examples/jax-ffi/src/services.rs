@@ -1,4 +1,4 @@
-//! What a handler can ask of its host.
+//! What a handler can request from its host.
 
 use farcall_ffi::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Root mean square normalization as a custom call.
 //!
-//! `cargo build -p rms-norm-ops --release` makes `librms_norm_ops.so`, which farcall loads by its path,
+//! `cargo build -p rms-norm-ops --release` builds `librms_norm_ops.so`, which farcall loads by its path,
 //! and whose symbol `rms_norm` any host of XLA's FFI can register.
 
 use farcall_ffi::prelude::*;

@@ -1,7 +1,7 @@
-//! `farcall new`: a library of ops to start from.
+//! `farcall new`: creates a library of ops to start from.
 //!
-//! The crate is written beside the place where it is to be, and moved there when it is whole: nothing is left
-//! half made. Its files are those of the folder `template`, with other names in them.
+//! The crate is written next to its destination and moved there once it is complete, so nothing is left half written.
+//! Its files are those of the folder `template`, with the names replaced.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -22,14 +22,14 @@ use template::Farcall;
 /// Makes a crate and says what to do with it.
 pub(crate) fn new(args: &NewArgs) -> Result<()> {
     let path = &args.path;
-    let Some(name) = path.file_name() else { bail!("{} names no folder to be made", path.display()) };
+    let Some(name) = path.file_name() else { bail!("{} does not name a folder to create", path.display()) };
     let name = name.to_str().with_context(|| format!("{} cannot be a crate's name", path.display()))?;
     let names = Names::new(name, args.op.as_deref())?;
     let farcall = Farcall::find(args.farcall.as_deref())?;
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure!(
         path.symlink_metadata().is_err(),
-        "{} exists already; farcall new makes a folder and changes none",
+        "{} exists already; farcall new does not change existing folders",
         path.display()
     );
     ensure!(parent.is_dir(), "there is no folder {} to make {name} in", parent.display());

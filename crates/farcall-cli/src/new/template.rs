@@ -43,7 +43,7 @@ impl Farcall {
         let Some(found) =
             [given.join("crates/farcall-ffi"), given.to_owned()].into_iter().find(|p| is_ffi(p))
         else {
-            bail!("{} is no checkout of farcall: there is no crates/farcall-ffi in it", given.display());
+            bail!("{} is not a checkout of farcall: there is no crates/farcall-ffi in it", given.display());
         };
         let found = found.canonicalize().with_context(|| format!("cannot use {}", found.display()))?;
         Ok(Farcall::Path(found))

@@ -1,4 +1,4 @@
-//! Ops explained: the list of a library's ops, the page of one, and a call that works.
+//! Explains ops: the list of a library's ops, the page of a single one, and a call that works.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -65,7 +65,7 @@ pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<
         }
         writeln!(
             out,
-            "\nIts library declares no signature for it, so nothing says what it gives: only a program can call it."
+            "\nIts library declares no signature for it, so its results are unknown: only a program can call it."
         )?;
         return Ok(());
     };

@@ -1,4 +1,4 @@
-//! What a command line gives an op: operands and attributes.
+//! The operands and attributes that a command line gives an op.
 
 use std::str::FromStr;
 
@@ -109,7 +109,7 @@ fn parse(ty: &AttrType, text: &str) -> AttrValue {
             let inner = inner.unwrap_or(text).trim();
             let inner = inner.strip_suffix(',').unwrap_or(inner);
             let items = inner.split(',').filter(|_| !inner.is_empty());
-            // The type is that of the declaration: each value is converted to it by itself.
+            // The type is the declared one: each value is converted to it separately.
             AttrValue::Array(*ty, items.map(|item| scalar(item.trim())).collect())
         }
         AttrType::Dict => match serde_json::from_str(text) {
@@ -138,7 +138,7 @@ fn scalar(text: &str) -> AttrValue {
     }
 }
 
-/// A value in a dictionary, whose type nobody declares: whole numbers are `i64`, others `f64`.
+/// A value in a dictionary, whose type is not declared: whole numbers are `i64`, others `f64`.
 fn from_json(json: &serde_json::Value) -> AttrValue {
     use serde_json::Value;
     match json {

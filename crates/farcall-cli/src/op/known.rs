@@ -1,4 +1,4 @@
-//! What the operands that are given say about one of which only a word is: `-i x.npy -i rand`.
+//! Infers the type of an operand that is given by a word alone from the others: `-i x.npy -i rand`.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use farcall::ir::types::TensorType;
 use farcall::sig::signature::{Dim, Expr, Operand};
 use farcall::sig::{AttrValue, Attrs, DType, Signature};
 
-/// What a signature's names stand for, as far as it is known. Contradictions are not looked for: the op
+/// Known values of a signature's names. Contradictions are not detected here: the op
 /// finds them when it is called.
 #[derive(Default)]
 pub(crate) struct Known<'s> {

@@ -1,7 +1,7 @@
 //! `farcall op`: one op of a library, on given arrays.
 //!
-//! Without a name the library's ops are listed; without operands and attributes the op is explained (`doc`). A
-//! call is a program of one custom call, made from the op's signature ([`op_program`]), and run as any other.
+//! Without a name, it lists the library's ops; without operands and attributes, it explains the op (`doc`). A call is
+//! a program of one custom call, built from the op's signature ([`op_program`]) and run like any other.
 
 use std::io::Write;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };
     let given = args.outputs.len();
     let gives = func.results.len();
-    ensure!(given <= gives, "{name} gives {}, but --output is given {given} times", count(gives, "result"));
+    ensure!(given <= gives, "{name} returns {}, but --output is given {given} times", count(gives, "result"));
     let ready =
         stats.take("compile", || Ready::new(&module, func, &registry, args.numerics.into(), false))?;
     let results = results::of(&ready, &operands, args.repeat, &mut stats).map_err(in_its_words)?;

@@ -1,4 +1,4 @@
-//! Finds what is to be tested: programs, folders of them, corpora, single cases.
+//! Finds the tests: programs, folders of programs, corpora, single cases.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

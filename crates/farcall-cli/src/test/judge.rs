@@ -1,4 +1,4 @@
-//! Judges one task: what a worker does.
+//! Judges one task, in a worker.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -152,7 +152,7 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
         [one] => (one.render(&program.source, false), String::new()),
         [first, rest @ ..] => {
             let more = rest.len() + program.omitted;
-            let mistakes = if more == 1 { "mistake" } else { "mistakes" };
+            let mistakes = if more == 1 { "error" } else { "errors" };
             (first.render(&program.source, false), format!("\n… and {more} {mistakes} more"))
         }
     };
@@ -218,7 +218,7 @@ fn round_trip(module: &Module) -> Result<()> {
     let source = Source::new(format!("{} (printed)", module.source.name()), printed);
     let again = text::parse(&source)
         .map_err(|e| anyhow::anyhow!("the program as farcall prints it cannot be read again:\n{e}"))?;
-    anyhow::ensure!(*module == again, "the program as farcall prints it is another program");
+    anyhow::ensure!(*module == again, "the program as farcall prints it reads back as another program");
     Ok(())
 }
 

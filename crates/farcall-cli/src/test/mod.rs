@@ -1,4 +1,4 @@
-//! `farcall test`: self-checking programs and corpus cases, each judged for itself.
+//! `farcall test`: self-checking programs and corpus cases, each judged separately.
 //!
 //! ```text
 //! collect (what is to be tested) ──▶ pool (workers: this program again, with --worker)
@@ -6,8 +6,8 @@
 //!                                      └─▶ judge (one task) ──▶ report
 //! ```
 //!
-//! **Invariants.** A test that panics, crashes or hangs costs itself and nothing else. Every test that
-//! does not pass has a reason.
+//! **Invariants.** A test that panics, crashes or hangs does not affect other tests. Every test that does not pass
+//! has a reason.
 
 mod collect;
 mod judge;

@@ -1,7 +1,7 @@
-//! Workers: processes of this program that run tests and may crash while they do.
+//! Workers: processes of this program that run tests, and may crash doing so.
 //!
-//! A worker reads tasks from its standard input, one JSON object a line, and answers on its standard
-//! output with a line that starts with [`MARK`]; anything else there is what a handler printed.
+//! A worker reads tasks from its standard input, one JSON object per line, and answers on its standard output with a
+//! line that starts with [`MARK`]; anything else there was printed by a handler.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -70,7 +70,7 @@ fn progress_bar(len: usize) -> ProgressBar {
     bar
 }
 
-/// One test on a worker, which is started if there is none and dropped if it is of no more use.
+/// Runs one test on a worker, which is started if necessary and dropped if it cannot be used again.
 fn judge(worker: &mut Option<Worker>, test: &Test, args: &TestArgs) -> Result<Outcome> {
     if test.alone {
         *worker = None;
@@ -212,7 +212,7 @@ fn last_words(stderr: &mut impl Read) -> String {
 }
 
 fn describe(status: Option<ExitStatus>) -> String {
-    let Some(status) = status else { return "it cannot be said how".to_owned() };
+    let Some(status) = status else { return "for an unknown reason".to_owned() };
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         let name = match signal {

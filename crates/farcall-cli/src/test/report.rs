@@ -1,4 +1,4 @@
-//! What the user sees of a test run.
+//! The report of a test run.
 
 use std::collections::BTreeMap;
 use std::io::Write;

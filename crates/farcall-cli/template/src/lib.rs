@@ -1,6 +1,6 @@
 //! Ops that run in farcall and, through XLA's FFI, in JAX: one library for both.
 //!
-//! `cargo build --release` makes it; `farcall op target/release/libmy_ops.so` lists what it has.
+//! `cargo build --release` builds it; `farcall op target/release/libmy_ops.so` lists what it has.
 
 use farcall_ffi::prelude::*;
 

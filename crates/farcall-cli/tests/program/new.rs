@@ -134,13 +134,13 @@ fn nothing_is_made_where_it_cannot_be_whole() {
     fails(
         &["file"],
         expect![[r#"
-        error: file exists already; farcall new makes a folder and changes none
+        error: file exists already; farcall new does not change existing folders
     "#]],
     );
     fails(
         &["empty"],
         expect![[r#"
-        error: empty exists already; farcall new makes a folder and changes none
+        error: empty exists already; farcall new does not change existing folders
     "#]],
     );
     fails(
@@ -170,13 +170,13 @@ fn nothing_is_made_where_it_cannot_be_whole() {
     fails(
         &["ops", "--farcall", "crate"],
         expect![[r#"
-        error: crate is no checkout of farcall: there is no crates/farcall-ffi in it
+        error: crate is not a checkout of farcall: there is no crates/farcall-ffi in it
     "#]],
     );
     fails(
         &[".."],
         expect![[r#"
-        error: .. names no folder to be made
+        error: .. does not name a folder to create
     "#]],
     );
     assert_eq!(listing(&folder.path("")), ["crate/Cargo.toml", "empty/x/y", "file"]);

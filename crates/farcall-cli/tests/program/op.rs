@@ -104,7 +104,7 @@ fn mistakes_are_told_in_the_op_s_words() {
     fails(
         &["test.refuse", "--call"],
         expect![[r#"
-        error: test.refuse: its library declares no signature for it, so nothing says what it gives
+        error: test.refuse: its library declares no signature for it, so its results are unknown
     "#]],
     );
     fails(
@@ -134,7 +134,7 @@ fn mistakes_are_told_in_the_op_s_words() {
     fails(
         &["test.triple", "-i", "zeros:f32[3]", "-o", "a.npy", "-o", "b.npy"],
         expect![[r#"
-        error: test.triple gives 1 result, but --output is given 2 times
+        error: test.triple returns 1 result, but --output is given 2 times
     "#]],
     );
     let fails = |args: &[&str], message: Expect| folder.fails(&power_sum(args), message);
@@ -177,7 +177,7 @@ fn mistakes_are_told_in_the_op_s_words() {
     );
     let ended = folder.farcall(op(&["test.triple", "-i", "rand:fp32[3]"]));
     assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("`fp32` is no element type; there is f32"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`fp32` is not an element type; try f32"), "{}", ended.stderr);
     let ended = folder.farcall(op(&["-i", "rand:f32[3]"]));
     assert_eq!(ended.code, 2);
 }
@@ -231,7 +231,7 @@ fn ops_are_listed_and_explained() {
 
         Dimensions:
 
-        - `*`: leading batch dimensions, any number, each entry by itself
+        - `*`: leading batch dimensions, any number, each entry independently
         - `n`: all of it is needed at once
 
         vmap: native, a loop if weight is batched.
@@ -268,7 +268,7 @@ fn ops_are_listed_and_explained() {
 
         Never does it.
 
-        Its library declares no signature for it, so nothing says what it gives: only a program can call it.
+        Its library declares no signature for it, so its results are unknown: only a program can call it.
     "#]],
     );
     let ended = folder.farcall(op(&["test.triple", "--json"]));

@@ -156,7 +156,7 @@ fn what_cannot_be_asked_of_a_plan_is_an_error() {
     folder.fails(
         &["inspect", "p.plan", "--entry", "main"],
         expect![[r#"
-        error: p.plan is a compiled plan of one function: --entry says nothing here
+        error: p.plan is a compiled plan of one function: --entry has no effect
     "#]],
     );
     folder.fails(
@@ -274,18 +274,18 @@ fn passes_are_listed_and_named() {
     folder.prints(
         &["passes"],
         expect![[r#"
-        ┌──────────────┬─────────────────────────────────────────────────────────────────────┐
-        │ pass         ┆ what it does                                                        │
-        ╞══════════════╪═════════════════════════════════════════════════════════════════════╡
-        │ canonicalize ┆ constants to the right; operations that change nothing go           │
-        │ cse          ┆ of equal operations on equal operands, the first serves all         │
-        │ dce          ┆ instructions, carried values and captures that nobody reads go      │
-        │ excess       ┆ bf16 arithmetic that is widened at once is done in f32, as XLA does │
-        │ expand       ┆ operations that simpler ones define become those                    │
-        │ fold         ┆ small operations on constants become constants                      │
-        │ licm         ┆ what a loop computes anew though it does not change moves before it │
-        │ simplify     ┆ algebraic rules, each by its name                                   │
-        └──────────────┴─────────────────────────────────────────────────────────────────────┘
+        ┌──────────────┬──────────────────────────────────────────────────────────────────────┐
+        │ pass         ┆ what it does                                                         │
+        ╞══════════════╪══════════════════════════════════════════════════════════════════════╡
+        │ canonicalize ┆ moves constants to the right, drops operations that change nothing   │
+        │ cse          ┆ merges equal operations on equal operands                            │
+        │ dce          ┆ drops instructions, carried values and captures that are never read  │
+        │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
+        │ expand       ┆ replaces operations that simpler ones define                         │
+        │ fold         ┆ computes small operations on constants                               │
+        │ licm         ┆ moves computations that do not change out of loops                   │
+        │ simplify     ┆ applies algebraic rules, each by its name                            │
+        └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
         run by default  expand,excess,canonicalize,fold,simplify,cse,licm,cse,dce
         needed          expand,excess,dce

@@ -1,8 +1,7 @@
 //! Mirror of XLA's FFI C interface, `xla/ffi/api/c_api.h`, versions 0.1 to 0.5.
 //!
-//! Both sides use it: handlers (the rest of this crate) read the call frame that a host made, and
-//! the engine builds call frames for handlers that anyone compiled. Nothing here has behaviour
-//! beyond reading what a struct says about itself.
+//! Both sides use it: handlers (the rest of this crate) read the call frame that a host built, and the engine builds
+//! call frames for handlers from any compiler. The code here only reads what a struct says about itself.
 //!
 //! A Rust name is the C name without `XLA_FFI_` and underscores: [`CallFrame`] is
 //! `XLA_FFI_CallFrame`, [`HandlerRegisterArgs`] is `XLA_FFI_Handler_Register_Args`. Where two
@@ -12,11 +11,11 @@
 //! # Versions
 //!
 //! Every struct of the interface starts with its size. A reader looks at a member only if it lies
-//! within the size that the *writer* gave (see [`Api::offers`]). That size is the type's
-//! `STRUCT_SIZE`, which is not `size_of`: it ends at the member that the C header names as the last
-//! one, and for [`CallFrame`] and [`Metadata`] this is not the last one.
+//! within the size that the *writer* gave (see [`Api::offers`]). That size is the type's `STRUCT_SIZE`, which is not
+//! `size_of`: it ends at the member that the C header names as the last one, and for [`CallFrame`] and [`Metadata`]
+//! that is not the actual last one.
 //!
-//! What changed, as far as it touches the layout:
+//! Changes of the layout:
 //!
 //! | version | change |
 //! | --- | --- |

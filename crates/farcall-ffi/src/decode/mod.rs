@@ -3,11 +3,11 @@
 //! The macro expands to a sequence of calls into this module: [`positional`] for each parameter in
 //! order, [`named`] for each in the order of their names (a frame's attributes are sorted, so that
 //! one pass finds them all), [`finish`], [`may_overlap`] for each pair, and [`take`] for each argument.
-//! All of it is inlined, so that types, names and counts are constants; nothing allocates unless there
-//! is an error or the handler takes a variable number of buffers.
+//! All of it is inlined, so that types, names and counts are constants. Nothing allocates, unless there is an error
+//! or the handler takes a variable number of buffers.
 //!
-//! **Speed.** A parameter is read into its slot, never moved; what is cold takes values and no `&self`,
-//! so that the [`Decoder`] lives in registers. `benches/decode.rs` measures it.
+//! **Speed.** A parameter is read into its slot and never moved. Cold functions take values instead of `&self`, so
+//! that the [`Decoder`] stays in registers. `benches/decode.rs` measures it.
 //!
 //! **Invariants.** A [`Decoder`] is made by the trampoline alone, from a frame whose struct sizes
 //! cover every member that is read; it does not outlive the call. What it hands out lives in the
@@ -431,7 +431,7 @@ fn count<const N: usize>(
         if found < least || (exact && found > most) {
             return Err(wrong_count(handler, found, specs, names, side));
         }
-        // Where all handlers of this kind take as many, nobody looks at the number again.
+        // If all handlers of this kind take the same number, it is not checked again.
         if least != most {
             buffers.size = found;
         }
@@ -613,7 +613,7 @@ pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> 
     }
 }
 
-/// Negative if [`no_overlap`] must look at a parameter by itself, because it writes several buffers.
+/// Negative if [`no_overlap`] must check the parameter separately, because it writes several buffers.
 #[inline(always)]
 pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
     const { if P::SPEC.writes() && P::SPEC.has_many() { -1 } else { 0 } }

@@ -1,4 +1,4 @@
-//! The types that a handler's parameter can have: how each is read, and what memory it gives access to.
+//! The types that a handler's parameters can have: how each is read, and which memory it gives access to.
 
 use super::{Buffers, Decoder, Memory, Param, Role, Spec, malformed};
 use crate::abi;

@@ -1,11 +1,10 @@
-//! The structs through which a host asks a rule, and a rule answers.
+//! The structs through which a host calls a rule, and a rule answers.
 //!
-//! A rule is a function of type [`RuleFn`] in an op's descriptor. It is called with a [`RuleCall`], and
-//! answers by calling the functions in it, before it returns; one that calls none has not answered. Nothing
-//! that either side hands over is used after the function to which it was handed has returned.
+//! A rule is a function of type [`RuleFn`] in an op's descriptor. It is called with a [`RuleCall`], and answers by
+//! calling the functions in it before it returns; a rule that calls none has not answered. Neither side uses what it
+//! was passed after the function that it was passed to has returned.
 //!
-//! Members are added at the end. A rule that needs a member which `struct_size` does not cover does not
-//! answer.
+//! Members are added at the end. A rule that needs a member that `struct_size` does not cover does not answer.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! What a signature cannot say, said by hand: shape functions and batching functions.
+//! Rules for what a signature cannot express: shape functions and batching functions.
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
@@ -26,14 +26,14 @@
 //! }
 //! ```
 //!
-//! A shape function says the dimensions of every result that is written `[..]`, except those that alias an
-//! operand; element types come from the signature, which the call was compared with before. A batching function
-//! is asked when at least one operand of a call has a mapped axis.
+//! A shape function returns the dimensions of every result written `[..]`, except those that alias an operand.
+//! Element types come from the signature, against which the call has been checked before. A batching function is
+//! called if at least one operand of a call has a mapped axis.
 //!
-//! Rules are asked whenever a program is traced or compiled, and never while it runs. They depend on
-//! nothing but what they are asked.
+//! Rules are called whenever a program is traced or compiled, and never while it runs. Their answers must depend on
+//! their arguments alone.
 //!
-//! **Invariants.** What a host hands over is checked like a call frame. A panic becomes an error.
+//! **Invariants.** What a host passes is checked like a call frame. A panic becomes an error.
 
 use std::ffi::c_void;
 use std::ops::Deref;

@@ -1,5 +1,4 @@
-//! A host that is just enough for tests: errors, types, state, threads, futures, scratch memory, user
-//! data, options.
+//! A minimal host for tests: errors, types, state, threads, futures, scratch memory, user data, options.
 
 use std::alloc::Layout;
 use std::collections::HashMap;
@@ -249,7 +248,7 @@ unsafe extern "C" fn error_create(args: *mut abi::ErrorCreateArgs) -> *mut abi::
 }
 
 unsafe extern "C" fn error_get_details(args: *mut abi::ErrorGetDetailsArgs) {
-    // SAFETY: the caller's arguments, as far as their size goes; the error is one of ours.
+    // SAFETY: the caller's arguments, within their size; the error is one of ours.
     unsafe {
         let error = (*args).error.cast::<HostError>();
         (*args).message = (*error).1.as_ptr();
@@ -370,7 +369,7 @@ unsafe fn complete(future: *mut abi::Future, outcome: Result<()>) -> *mut abi::E
 }
 
 unsafe extern "C" fn state_set(args: *mut abi::StateSetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments, as far as their size goes.
+    // SAFETY: the caller's arguments, within their size.
     unsafe {
         if (*args).struct_size != abi::StateSetArgs::STRUCT_SIZE {
             return wrong_size("state_set", (*args).struct_size, abi::StateSetArgs::STRUCT_SIZE);
@@ -391,7 +390,7 @@ unsafe extern "C" fn state_set_v2(args: *mut abi::StateSetArgs) -> *mut abi::Err
 }
 
 unsafe extern "C" fn state_get(args: *mut abi::StateGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments, as far as their size goes.
+    // SAFETY: the caller's arguments, within their size.
     unsafe {
         if (*args).struct_size != abi::StateGetArgs::STRUCT_SIZE {
             return wrong_size("state_get", (*args).struct_size, abi::StateGetArgs::STRUCT_SIZE);

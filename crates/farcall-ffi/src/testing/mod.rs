@@ -18,11 +18,11 @@
 //! assert_eq!(y, [3.0, 6.0]);
 //! ```
 //!
-//! The frame goes through the same entry that a host calls, so that decoding, the check of shared memory
-//! and the handling of panics are part of the test.
+//! The frame goes through the entry point that a host calls, so the test covers decoding, the check for shared memory
+//! and the handling of panics.
 //!
-//! **Invariants.** Everything that a frame points to lives in its `Arena`, or is borrowed for the
-//! lifetime of the [`Call`].
+//! **Invariants.** Everything that a frame points to lives in its `Arena`, or is borrowed for the lifetime of the
+//! [`Call`].
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;

@@ -1,7 +1,7 @@
 //! Attributes as MLIR text: `Display` of [`Attr`], floats, dense constants.
 //!
-//! What is written reads back as the same bits: floats as the shortest decimal that does, or as
-//! hexadecimal bits.
+//! The text reads back as the same bits: floats are written as the shortest decimal that does, or as hexadecimal
+//! bits.
 
 use std::fmt::{self, Display, Formatter, Write};
 

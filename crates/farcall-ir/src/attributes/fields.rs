@@ -1,5 +1,5 @@
-//! Reading the attributes of one operation: each is taken out of the dictionary, so that what is left
-//! belongs to the instruction and not to the operation.
+//! Reads the attributes of one operation. Each is taken out of the dictionary; what is left belongs to the
+//! instruction rather than to the operation.
 
 use crate::attr::{Attr, AttrDict};
 use crate::module::FuncId;

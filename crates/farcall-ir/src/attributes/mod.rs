@@ -1,11 +1,12 @@
-//! Operations from attribute dictionaries, and back: what the attributes of each operation are called, and what
-//! they mean, in one place for every format that has them by name.
+//! Converts attribute dictionaries to operations and back: the names of each operation's attributes, and their
+//! meaning, in one place for every format that has them by name.
 //!
-//! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults;
-//! [`write()`] gives the dictionary that it reads the same operation from, without attributes that say their
-//! default. What is left in a dictionary belongs to the instruction. Nothing here knows how a program is written:
-//! a reader hands over a name, a dictionary, the types of the operands, something that numbers functions and
-//! something that reads an attribute from text ([`Fields`]). Files are named like those of [`crate::op`]; `names` says which name means what.
+//! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults.
+//! [`write()`] returns a dictionary from which `read` makes the same operation, without attributes that have their
+//! default. What is left in a dictionary belongs to the instruction. This module does not know how a program is
+//! written down: a reader passes a name, a dictionary, the types of the operands, something that numbers functions,
+//! and something that reads an attribute from text ([`Fields`]). Files are named like those of [`crate::op`]; `names`
+//! maps names to operations.
 //!
 //! ```
 //! use farcall_ir::attributes::{self, Fields, Symbols};

@@ -1,4 +1,4 @@
-//! Which operation a name means, and what makes it of its attributes.
+//! Maps the name of an operation to the function that makes it from its attributes.
 
 use std::sync::LazyLock;
 

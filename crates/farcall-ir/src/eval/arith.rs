@@ -1,8 +1,7 @@
 //! Arithmetic on single elements.
 //!
-//! A function here takes exact values of an element type and gives a value that is yet to be rounded
-//! to it (integers are yet to be cut to its width). `None` means that the operation is not defined
-//! for the type.
+//! The functions take exact values of an element type and return a value that has not been rounded to it yet (nor
+//! integers truncated to its width). `None` means that the operation is not defined for the type.
 
 use super::{complex, special};
 use crate::op::{Binary, Compare, CompareKind, Direction, Unary};

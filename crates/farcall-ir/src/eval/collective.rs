@@ -1,4 +1,4 @@
-//! Collectives of one participant: who is alone gets what it gives, in the type of the result.
+//! Collectives with one participant, which receives what it sends, in the type of the result.
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;

@@ -1,8 +1,8 @@
 //! Products and convolutions.
 //!
 //! Products are summed in `f64`, complex `f64` or wrapping `i64` (which holds every integer type modulo
-//! its width) and rounded to the result's type once; those of `f32` in `f32` if there are few
-//! ([`SHORT`]). `precision` and `algorithm` allow less exact results, and are not needed for this.
+//! its width) and rounded to the result's type once; short sums of `f32` are computed in `f32` ([`SHORT`]).
+//! `precision` and `algorithm` would allow less exact results; they are ignored.
 
 use std::num::Wrapping;
 

@@ -66,7 +66,7 @@ pub(super) fn async_start<'m>(
 pub(super) fn async_done(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     match xs {
         [Value::Tuple(values)] => Ok(values.clone()),
-        _ => Err(EvalError::new("the operand is no future")),
+        _ => Err(EvalError::new("the operand is not a future")),
     }
 }
 

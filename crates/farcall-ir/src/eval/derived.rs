@@ -1,4 +1,4 @@
-//! Operations that are defined by simpler ones: these are what is evaluated.
+//! Operations that are defined by simpler ones, which are evaluated instead.
 
 use super::machine::Machine;
 use super::{EvalError, Value, tensor};

@@ -1,8 +1,8 @@
 //! Reductions: `reduce`, the second half of `select_and_scatter`, `map`. Windows are [`super::windows`].
 //!
-//! A region is a function of scalars ([`Body`]). Nothing is rounded here between its steps: a region
-//! rounds what it returns to its types, and a body that stands for a sum of floats may return more
-//! digits than the type has (see [`super::reduction`]); the last one is rounded when it is stored.
+//! A region is a function of scalars ([`Body`]). This module does not round between steps: a region rounds its
+//! results to their types, and a body that represents a sum of floats may return more digits than the type has (see
+//! [`super::reduction`]). The final value is rounded when it is stored.
 
 use farcall_sig::DType;
 

@@ -11,8 +11,8 @@
 //! which makes `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, shifts that
 //! are too far, conversions out of range and the like follow XLA:CPU.
 //!
-//! **Memory.** What a program's sizes decide is asked for before it is taken ([`crate::memory`]): results by
-//! whoever makes them, vectors beside them by `scratch`, for all operations in one place.
+//! **Memory.** Memory whose size a program determines is requested before it is allocated ([`crate::memory`]):
+//! results by the code that makes them, other vectors by `scratch`, in one place for all operations.
 //!
 //! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
 //! deep program cannot overflow the thread's stack; only operations that apply a region to elements
@@ -175,7 +175,7 @@ impl EvalError {
         EvalError { message: message.into(), op: None, span: None, place: None }
     }
 
-    /// The same as a mistake at a place of the program, if that is known.
+    /// The same as a diagnostic at a place of the program, if that is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = EvalError { place: None, ..self.clone() };
         self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))

@@ -1,4 +1,4 @@
-//! What a program's numbers are where more than one answer is in use.
+//! Options for results that the specification leaves open, or that XLA computes differently.
 
 /// What happens to subnormal numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -33,7 +33,7 @@ pub(super) fn rng_bit_generator(
     let mut random = zeros(ty.dtype, sizes)?;
     let words: Vec<u64> = state.iter().map(|x| x.as_u64()).collect();
     let Some((bits, new_state)) = generate(algorithm, &words, ty.dtype, sizes) else {
-        return Err(EvalError::new(format!("{} is no state of {}", state.ty(), algorithm.name())));
+        return Err(EvalError::new(format!("{} is not a state of {}", state.ty(), algorithm.name())));
     };
     let size = ty.dtype.size();
     for (element, bits) in random.bytes_mut().chunks_exact_mut(size).zip(bits) {

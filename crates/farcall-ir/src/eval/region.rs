@@ -1,7 +1,7 @@
 //! Regions that are applied to elements: reducers, comparators, the bodies of `map` and `scatter`.
 //!
-//! A region of elementwise operations on rank 0 tensors, and calls of functions of such, is translated
-//! once into a list of operations on [`Scalar`]s in numbered slots; any other region runs on the machine.
+//! A region of elementwise operations on rank 0 tensors, and of calls of such functions, is translated once into a
+//! list of operations on [`Scalar`]s in numbered slots. Any other region runs on the machine.
 
 use std::collections::HashMap;
 

@@ -22,7 +22,7 @@ pub(super) fn scan<'m>(
         Some(Value::Tensor(input)) => input.dims().get(scan.dim).copied(),
         _ => scan.size,
     };
-    let size = size.ok_or_else(|| EvalError::new("nothing says how many slices there are"))?;
+    let size = size.ok_or_else(|| EvalError::new("the number of slices is unknown"))?;
     let mut outputs = Vec::with_capacity(scan.outputs);
     for i in 0..scan.outputs {
         let ty = m.result_type(inst, i)?;

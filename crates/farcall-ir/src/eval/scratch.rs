@@ -1,9 +1,9 @@
-//! How much memory an operation takes besides its results: the vectors of scalars, numbers and places that the
-//! families work with.
+//! Bounds the memory that an operation needs besides its results: the vectors of scalars, numbers and positions that
+//! the families work with.
 //!
-//! They are allocated as any vector is. What keeps a program from ending the process with them is this bound, which is
-//! asked for before the operation begins. It is one for any way to compute the operation that is linear in the
-//! elements it reads and writes; an operation that takes more has to say so here.
+//! They are allocated like any vector. To keep a program from ending the process that way, this bound is requested
+//! before the operation starts. The bound fits any implementation that is linear in the elements it reads and writes;
+//! an operation that needs more must say so here.
 
 use super::Value;
 use super::machine::Machine;

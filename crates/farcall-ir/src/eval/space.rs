@@ -1,4 +1,4 @@
-//! Choosing dimensions and starts: what gather, scatter, slices, products and reductions share beyond
+//! Selecting dimensions and starts: shared by gather, scatter, slices, products and reductions, beyond
 //! [`super::index`].
 
 use farcall_sig::DType;

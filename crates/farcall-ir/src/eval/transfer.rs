@@ -1,4 +1,4 @@
-//! Values that come from outside of the program while it runs, and go there: the host has them.
+//! Values that enter and leave the program while it runs: the host provides and takes them.
 
 use super::machine::Machine;
 use super::{EvalError, Value, collective};

@@ -1,5 +1,4 @@
-//! Between the values of a program and the tensors that a caller gives and gets: tokens hold nothing,
-//! tuples are taken apart.
+//! Converts between the values of a program and the tensors of its caller: tokens hold nothing, tuples are flattened.
 
 use super::Value;
 use crate::literal::Literal;

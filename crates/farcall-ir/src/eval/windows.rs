@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Short windows are folded element by element, in row-major order. In long ones, the dimensions are
-//! folded one after the other, and windows that overlap share their partial results: the time is
-//! linear in the elements, whatever the size of the window. The reducer of a `reduce_window` is
-//! associative by the specification; a running reduction (`cumsum`) does not even rely on that.
+//! folded one after the other, and overlapping windows share their partial results, so the time is linear in the
+//! elements, independent of the size of the window. The specification requires the reducer of a `reduce_window` to be
+//! associative; a running reduction (`cumsum`) does not rely even on that.
 
 use farcall_sig::DType;
 

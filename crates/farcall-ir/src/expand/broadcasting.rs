@@ -1,4 +1,4 @@
-//! Operands of different shapes in one shape.
+//! Broadcasts operands of different shapes to one shape.
 
 use super::builder::Builder;
 use crate::module::ValueId;

@@ -1,4 +1,4 @@
-//! Making instructions one after the other.
+//! Builds instructions one after the other.
 
 use farcall_sig::DType;
 

@@ -1,4 +1,4 @@
-//! `einsum` and `unary_einsum`: what is summed and moved is said by letters.
+//! `einsum` and `unary_einsum`: letters determine what is summed and moved.
 
 use super::builder::Builder;
 use crate::module::ValueId;

@@ -1,8 +1,8 @@
-//! What the operations of [`crate::op::derived`] are in simpler ones.
+//! Defines the operations of [`crate::op::derived`] by simpler ones.
 //!
-//! Each is a few lines on a `Builder`, which makes instructions as a program would have them. The evaluator
-//! runs them in the place of the operation, and [`run`] puts them there, for whoever knows only the
-//! simpler operations.
+//! Each definition is a few lines on a `Builder`, which makes the instructions that a program would contain. The
+//! evaluator runs them instead of the operation, and [`run`] replaces the operation by them, for code that knows only
+//! the simpler operations.
 //!
 //! **Invariants.** Operands are tensors of static types that satisfy the operation's constraints.
 

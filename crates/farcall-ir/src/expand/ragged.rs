@@ -1,4 +1,4 @@
-//! `chlo.ragged_dot`, as one product in which the elements that do not belong to a group are zero.
+//! `chlo.ragged_dot`, as one product in which elements that belong to no group are zero.
 
 use super::builder::Builder;
 use crate::module::ValueId;

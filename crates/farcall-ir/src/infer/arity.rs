@@ -1,7 +1,7 @@
-//! Whether an instruction has the operands, results and regions that its operation declares
+//! Checks that an instruction has the operands, results and regions that its operation declares
 //! ([`crate::op::OpInfo`]).
 //!
-//! Everything after this indexes operands and regions freely.
+//! All later checks index operands and regions freely.
 
 use crate::infer::cx::Cx;
 use crate::op::{Count, Kind, Op};

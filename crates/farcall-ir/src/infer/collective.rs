@@ -1,6 +1,5 @@
-//! Collectives. The numbers of processes that the specification compares groups with are not the
-//! instruction's to know, so groups are compared with themselves: `n` numbers in them are those from 0
-//! to `n - 1`.
+//! Collectives. The specification compares groups with the number of processes, which an instruction does not know.
+//! Instead, groups are checked for consistency: the `n` numbers in them must be those from 0 to `n - 1`.
 
 use farcall_sig::DType;
 
@@ -241,7 +240,7 @@ fn sent<'a>(cx: &mut Cx<'a>, op: &CollectiveBroadcast, codes: &SentCodes) -> Opt
     if op.dynamic_root {
         let (found, expected) = (cx.t(count - 1), TensorType::new(DType::S32, [count - 1]));
         cx.check(*found == expected, codes.count[1], || {
-            format!("the last operand must be {expected}, which says who the root is, found {found}")
+            format!("the last operand must be {expected}, which names the root, found {found}")
         });
         if let (Some(roots), Some(columns)) = (cx.constant(count - 1), columns) {
             let fits = roots.iter().all(|r| usize::try_from(*r).is_ok_and(|r| r < columns));

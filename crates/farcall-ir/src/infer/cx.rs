@@ -1,5 +1,4 @@
-//! What a check of one instruction works with: the instruction, its types, and the list of
-//! violations found so far.
+//! The context of the checks of one instruction: the instruction, its types, and the violations found so far.
 
 use crate::diag::Diagnostic;
 use crate::literal::Literal;
@@ -87,7 +86,7 @@ impl<'a> Cx<'a> {
         self.inst.region(i).expect("regions were counted")
     }
 
-    /// Declared type of result `i`, which has to be a tensor.
+    /// Declared type of result `i`, which must be a tensor.
     pub(crate) fn declared(&mut self, i: usize) -> Option<&'a TensorType> {
         let Some(value) = self.inst.results().get(i) else {
             let name = self.inst.op().name();

@@ -243,7 +243,7 @@ pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<Vec<Type>> {
     for (d, dim) in operand.dims().enumerate() {
         let padded = padded(dim, op.low[d], op.high[d], op.interior[d]);
         cx.check(padded.is_none_or(|p| p >= 0), "pad_c4", || {
-            format!("dimension {d} of {operand} cannot be cut down to less than nothing")
+            format!("dimension {d} of {operand} cannot be cropped to a negative size")
         });
         dims.push(padded.map_or(Dim::UNBOUNDED, |p| Dim::Static(narrow(p))));
     }

@@ -12,12 +12,12 @@
 //! of outputs (`iota_o1`); CHLO's operations, which the specification
 //! does not number, follow the same pattern (`chlo_acos_c1`).
 //!
-//! Some operations have a result that their program chooses (`reshape`, `convert`, `iota`,
-//! `custom_call`, …). For those the declared type is returned, as far as it is free: `convert` gives
-//! the operand's shape and the declared element type.
+//! Some operations have a result type that the program chooses (`reshape`, `convert`, `iota`, `custom_call`, …). For
+//! those, the free parts of the declared type are returned: `convert` returns the operand's shape with the declared
+//! element type.
 //!
-//! **Invariants.** Nothing here indexes out of bounds on a malformed instruction: `arity` looks at
-//! the numbers of operands and regions and at their kinds first. Arithmetic on sizes is done in
+//! **Invariants.** Malformed instructions cause no out-of-bounds access: `arity` checks the numbers of operands and
+//! regions and their kinds first. Arithmetic on sizes is done in
 //! `i128` and saturates. Dynamic dimensions are compatible with every size, as in StableHLO.
 
 mod arity;

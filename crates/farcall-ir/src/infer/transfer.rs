@@ -1,4 +1,4 @@
-//! Values that come from outside of the program while it runs, and go there.
+//! Values that enter and leave the program while it runs.
 
 use crate::infer::collective::{PairCodes, pairs};
 use crate::infer::cx::Cx;

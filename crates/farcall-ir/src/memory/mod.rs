@@ -1,20 +1,20 @@
-//! Memory whose amount a program decides: asked for, and refused, before it is taken.
+//! Memory whose size a program determines: requested, and possibly refused, before it is allocated.
 //!
-//! A few characters of text can ask for more memory than any machine has, and Rust ends the process where an
-//! ordinary allocation fails; worse, Linux grants memory that is not there and ends the process once it is written
-//! to. So whatever grows with the sizes of a program's tensors is asked for here ([`Charge`], [`reserved`],
-//! [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and what cannot be had is an [`OutOfMemory`].
+//! A few characters of text can request more memory than any machine has, and Rust aborts the process if an ordinary
+//! allocation fails. Worse, Linux grants memory that does not exist and kills the process once it is written to. So
+//! everything that grows with the sizes of a program's tensors is requested here ([`Charge`], [`reserved`],
+//! [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and a refusal is an [`OutOfMemory`].
 //!
 //! A request is refused
-//! - if it, with all tensors that are alive, exceeds the limit that the embedder has set ([`set_limit`]);
-//! - if the machine, or the control group of the process, has less memory available. That is looked up before a
-//!   large request, and again for every [`PROBED`] bytes of smaller ones;
-//! - if the allocator says no.
+//! - if it exceeds, with all live tensors, the limit that the embedder has set ([`set_limit`]);
+//! - if the machine, or the control group of the process, has less memory available. That is checked before a large
+//!   request, and again for every [`PROBED`] bytes of smaller ones;
+//! - if the allocator fails.
 //!
-//! Memory of large tensors that are gone is kept for new ones of the same size, as the system takes its time with
-//! fresh memory: a small part of what the machine has, released before anything is refused, or by [`release`].
+//! Memory of large tensors is kept for reuse by new ones of the same size, since fresh memory is slow. It is a small
+//! part of the machine's memory, and is released before a request is refused, or by [`release`].
 //!
-//! **Invariant.** Requests below [`COUNTED`] bytes are always granted: nothing here costs small tensors time.
+//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors cost no time here.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -1,9 +1,9 @@
-//! Memory of tensors that are gone, kept for new ones of the same size.
+//! Keeps the memory of dropped tensors for new ones of the same size.
 //!
-//! The system clears every page of new memory when it is touched for the first time. For a large tensor that takes
-//! longer than what computes it; and a program that runs again and again asks for the same sizes each time.
+//! The system clears every page of new memory when it is first touched. For a large tensor, that takes longer than
+//! computing it, and a program that runs repeatedly requests the same sizes each time.
 //!
-//! **Invariants.** What is kept counts as taken ([`memory::taken`](crate::memory::taken)), and is released before a
+//! **Invariants.** Kept memory counts as taken ([`memory::taken`](crate::memory::taken)), and is released before a
 //! request is refused. It is a small part of the machine's memory.
 
 use std::collections::VecDeque;
@@ -74,7 +74,7 @@ pub(crate) fn take(words: usize) -> Option<Block> {
     kept().take(words)
 }
 
-/// Keeps memory that nobody uses any more, or gives it back to the system.
+/// Keeps memory that is no longer used, or returns it to the system.
 pub(crate) fn give(block: Block) {
     let bytes = size_of_val(&*block.0);
     if bytes < SMALLEST || bytes > most() {

@@ -1,9 +1,9 @@
 //! From a module to the middle form.
 //!
-//! One walk over what the entry reaches: calls and composites are inlined, tuples taken apart, tokens and
-//! barriers left out, a branch whose predicate is a constant takes the place of its choice, and what a
-//! region uses from around it becomes an argument of it. The walk keeps its frames on the heap, so that deep
-//! chains of calls cannot overflow the stack.
+//! One walk over everything that the entry reaches. It inlines calls and composites, flattens tuples, drops tokens
+//! and barriers, replaces an `if` or `case` whose predicate is a constant by its branch, and turns values that a
+//! region uses from outside into arguments of the region. The walk keeps its frames on the heap, so deep chains of
+//! calls cannot overflow the stack.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -394,7 +394,7 @@ impl<'m> Build<'m> {
         let mut values = self.push(new, types)?.into_iter();
         let results: Option<Vec<Part>> =
             inst.results().iter().map(|r| Part::of(program.ty(*r), &mut values)).collect();
-        let results = results.ok_or_else(|| internal(inst.span(), "results of another number"))?;
+        let results = results.ok_or_else(|| internal(inst.span(), "a wrong number of results"))?;
         self.bind(inst.results(), results, inst.span())
     }
 

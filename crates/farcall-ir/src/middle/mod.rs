@@ -4,21 +4,20 @@
 //! Module ──build──▶ middle form ──passes, one after the other──▶ middle form ──compiler──▶ Plan
 //! ```
 //!
-//! It is a [`Module`](crate::Module) of one function, in the same tables and with the same operations, of
-//! which it allows those that are left when
+//! It is a [`Module`](crate::Module) of one function, in the same tables and with the same operations, in which
 //!
-//! - calls that are operations in disguise are these ([`normalize`](crate::normalize));
+//! - calls that are operations in disguise have been replaced by these ([`normalize`](crate::normalize));
 //! - calls and composites are inlined, and every shape is static;
-//! - values are tensors: tuples are taken apart, tokens are gone (what has a side effect runs in the order in
-//!   which it stands), and a custom call that had either remembers the types of its operands and results
+//! - values are tensors: tuples are flattened, tokens are gone (side effects happen in program order), and a custom
+//!   call that had either remembers the types of its operands and results
 //!   ([`CustomCall::types`](crate::op::CustomCall::types));
-//! - regions are closed: what a region uses from around it is an operand of its instruction, behind the
-//!   operation's own, and an argument of every region, behind the operation's own
-//!   ([`Inst::captures`](crate::module::Inst::captures)). Small constants are not captured but made again.
+//! - regions are closed: a value that a region uses from outside is an operand of its instruction, after the
+//!   operation's own operands, and an argument of every region, after the operation's own arguments
+//!   ([`Inst::captures`](crate::module::Inst::captures)). Small constants are duplicated instead.
 //!
-//! So a pass can look at one region at a time, and knows all that goes into it. [`verify`] says whether a
-//! module is in the form. It is printed and read as any module; captures are the attribute
-//! `farcall.captures` of the generic form.
+//! So a pass can look at one region at a time, and knows everything that goes into it. [`verify`] checks that a
+//! module is in the form. It is printed and read like any module; captures are the attribute `farcall.captures` of
+//! the generic form.
 //!
 //! A pass is one file in [`passes`], with filetests: text in, text out. [`pipeline`] runs them.
 

@@ -1,4 +1,4 @@
-//! Passes one after the other.
+//! Lists of passes, and running them in order.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Whether a module is in the middle form.
+//! Checks that a module is in the middle form.
 
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::module::{Func, Inst, Module, Region, ValueDef, ValueId};

@@ -1,4 +1,4 @@
-//! Locations that a program states for its instructions.
+//! Locations that a program gives its instructions.
 
 use std::sync::Arc;
 

@@ -7,13 +7,12 @@
 //! ```
 //!
 //! A function owns flat tables of its values, instructions and regions, and everything refers to
-//! everything by number: a callee is a [`FuncId`], an operand a [`ValueId`]. The instructions of a region
-//! are a linked list, so that a pass inserts and removes in constant time. What is read goes through the
-//! views [`Inst`] and [`Region`]; what is changed, through the methods of [`Func`] and, where uses have to
-//! be known, of [`Rewriter`]. New instructions whose types follow from their operands come from a
-//! [`Builder`](crate::builder::Builder).
+//! everything by number: a callee is a [`FuncId`], an operand a [`ValueId`]. The instructions of a region are a
+//! linked list, so that a pass inserts and removes in constant time. Read through the views [`Inst`] and [`Region`];
+//! change through the methods of [`Func`] and, if uses must be known, of [`Rewriter`]. A
+//! [`Builder`](crate::builder::Builder) makes new instructions with inferred result types.
 //!
-//! Regions form a tree, no deeper than the parser's limit, so that walking it recursively is safe.
+//! Regions form a tree that is no deeper than the parser's limit, so walking it recursively is safe.
 //!
 //! Two modules are equal (`==`) if they are the same program: numbers of values and instructions, places
 //! in the source, locations and the module's name do not count.

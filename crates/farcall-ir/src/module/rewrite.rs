@@ -1,4 +1,4 @@
-//! Changing functions: copies of regions and calls, and changes that have to know who uses a value.
+//! Changes functions: copies of regions and calls, and changes that need to know the users of a value.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

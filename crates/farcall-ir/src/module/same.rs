@@ -1,4 +1,4 @@
-//! Whether two functions are the same program, whatever numbers their values have.
+//! Compares functions as programs, regardless of the numbers of their values.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Instructions and regions as they are read: a function and a number in it.
+//! Read access to instructions and regions: a function and an id in it.
 
 use std::fmt;
 use std::sync::Arc;

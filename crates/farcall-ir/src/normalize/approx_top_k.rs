@@ -1,4 +1,4 @@
-//! `ApproxTopK`: the elements that come first, or most of them. Here it is all of them.
+//! `ApproxTopK`: the elements that come first, or at least most of them. Here, all of them.
 
 use farcall_sig::DType;
 

@@ -1,5 +1,5 @@
-//! The dialect `check`, in which the programs of the StableHLO suite say what they expect. A check is a custom
-//! call like any other, whose target takes two tensors, and tolerances in a dictionary.
+//! The dialect `check`, in which the programs of the StableHLO suite state what they expect. A check is an ordinary
+//! custom call whose target takes two tensors, and tolerances in a dictionary.
 
 use super::Meaning;
 use crate::attr::{Attr, AttrDict};

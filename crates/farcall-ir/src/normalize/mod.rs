@@ -1,4 +1,4 @@
-//! Calls that are operations in disguise, as what they mean.
+//! Replaces calls that are operations in disguise by what they mean.
 //!
 //! JAX, XLA and the StableHLO suite write some operations as custom calls, which mean the same wherever they
 //! run, so that no registry needs targets for them:
@@ -14,14 +14,14 @@
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`approx_top_k`) |
 //! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |
 //!
-//! Such a call in another form (of several values, or another shape) stays what it is.
+//! Such a call in a different form (with several values, or another shape) is left unchanged.
 //!
-//! Readers do not ask for this: they say what the text says. The verifier looks at both. Whatever gives a
-//! program a meaning begins with it, and no caller has to know: [`eval`](crate::eval::eval),
-//! [`refine`](crate::refine::refine) and [`middle::build`](crate::middle::build). Who looks for the custom
-//! calls that a program needs targets for asks [`normalized`].
+//! Readers do not normalize: they report what the text says. The verifier checks both the calls and what they mean.
+//! Everything that gives a program a meaning normalizes it first, so that callers need not:
+//! [`eval`](crate::eval::eval), [`refine`](crate::refine::refine) and [`middle::build`](crate::middle::build). To
+//! find the custom calls for which a program needs targets, look at [`normalized`].
 //!
-//! A family is one file, with a function `meaning`, which says what a call stands for, if it is one of them.
+//! A family is one file, with a function `meaning` that returns what a call stands for, if it belongs to the family.
 
 mod approx_top_k;
 mod check;

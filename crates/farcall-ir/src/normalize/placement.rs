@@ -1,12 +1,12 @@
-//! Where values lie: how they are split among devices, and in which order their elements stand. On one device
-//! a value is the same wherever it lies.
+//! Placement of values: how they are split among devices, and the order of their elements in memory. On one device,
+//! placement does not change a value.
 
 use super::Meaning;
 use crate::module::Inst;
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
-/// Calls whose result is their operand, as far as one device is concerned.
+/// Calls that return their operand, on a single device.
 const IDENTITIES: [&str; 6] = [
     "Sharding",
     "SPMDFullToShardShape",

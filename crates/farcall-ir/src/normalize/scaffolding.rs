@@ -1,4 +1,4 @@
-//! Calls by which programs talk to the compilers that JAX and XLA have: about memory, order and shapes.
+//! Calls that talk to the compilers of JAX and XLA: about memory, order and shapes.
 
 use super::Meaning;
 use super::placement::identity;

@@ -1,4 +1,4 @@
-//! Custom calls: a function outside of the program, named by its target.
+//! Custom calls: a function outside the program, named by its target.
 
 use std::sync::Arc;
 

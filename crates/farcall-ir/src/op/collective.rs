@@ -1,7 +1,7 @@
 //! Collectives: operations of several processes together.
 //!
-//! A program here runs as one process, number 0 of its grid. Where that is the only one of its group,
-//! a collective is the identity, or gives zeros to a process that is sent nothing ([`Role`]).
+//! A program runs as one process, number 0 of its grid. If that is the only one of its group, a collective is the
+//! identity, or returns zeros to a process that receives nothing ([`Role`]).
 
 use crate::attr::AttrDict;
 use crate::literal::Literal;

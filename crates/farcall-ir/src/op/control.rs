@@ -1,4 +1,4 @@
-//! Control flow; values that come and go while the program runs.
+//! Control flow; values that enter and leave the program while it runs.
 
 use crate::attr::{Attr, AttrDict};
 use crate::ids::FuncId;

@@ -1,7 +1,7 @@
 //! Operations that are defined by simpler ones: [`crate::expand`] says which.
 //!
-//! The specification gives some of them as programs (batch normalization); others stand beside it, because
-//! they are on their way out (`dot`, `einsum`) or belong to CHLO (what broadcasts its operands).
+//! The specification defines some of them as programs (batch normalization). Others are not in it, because they are
+//! deprecated (`dot`, `einsum`) or belong to CHLO (operations that broadcast their operands).
 
 use crate::literal::Literal;
 use crate::op::{Binary, Compare, Precision};

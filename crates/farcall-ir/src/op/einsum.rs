@@ -1,4 +1,4 @@
-//! How `einsum` and `unary_einsum` say what is summed and moved: by letters.
+//! The configuration of `einsum` and `unary_einsum`: letters that determine what is summed and moved.
 
 use crate::types::{Dim, TensorType};
 

@@ -1,8 +1,7 @@
-//! What is declared of each operation, once: its name, how many operands, results and regions it has, and
-//! what holds of it wherever it stands.
+//! Declares each operation once: its name, how many operands, results and regions it has, and its traits.
 //!
-//! Parser, printer, checks of arity, evaluator and tests take it from [`Op::info`]. The rows of functions of
-//! one and of two variables are in [`super::elementwise`], with what is said of their elements.
+//! Parser, printer, arity checks, evaluator and tests use it through [`Op::info`]. The rows of functions of one and
+//! of two variables are in [`super::elementwise`], together with their element types.
 
 use super::{Broadcasted, Broadcasting, Derived, Op, Transfer};
 

@@ -1,9 +1,9 @@
 //! The operations: StableHLO's, and those of CHLO that JAX emits.
 //!
-//! [`Op`] is closed: `infer`, `verify`, `eval` and every transform match it without a `_` arm, so the
-//! compiler names each place that a new operation needs. An operation's attributes are fields of its
-//! variant; its operands, results and regions belong to the instruction. What is said of an operation
-//! without looking at its attributes is declared in one row of a table: [`info`], and [`elementwise`] for
+//! [`Op`] is closed: the dispatch functions of `infer`, `verify`, `eval` and `attributes` match it without a `_` arm,
+//! so the compiler names these places for a new operation (passes and `refine` match only what concerns them). An
+//! operation's attributes are fields of its variant; its operands, results and regions belong to the instruction.
+//! Properties that do not depend on attributes are declared in one row of a table: [`info`], and [`elementwise`] for
 //! functions of one and two variables.
 //!
 //! One file holds one family: [`elementwise`], [`data`] (constants and movement of elements),

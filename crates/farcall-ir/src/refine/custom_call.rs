@@ -26,7 +26,7 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> R
         return fail(format!("@{} has no condition", call.target));
     };
     let Some(holds) = walk.known(*condition).and_then(|l| l.iter().next()) else {
-        return open("it does not follow from what is known of the inputs whether this holds".to_owned());
+        return open("what is known about the inputs does not decide whether this holds".to_owned());
     };
     if holds.as_bool() {
         return Ok(());

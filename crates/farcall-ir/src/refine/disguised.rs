@@ -1,5 +1,5 @@
-//! Operations without a dynamic form: JAX writes them as custom calls with what would be attributes as
-//! operands. Once these are known, the calls are what they stand for.
+//! Operations without a dynamic form: JAX writes them as custom calls whose operands would be attributes. Once these
+//! are known, the calls are replaced by the operations.
 //!
 //! | call | operands | is |
 //! | --- | --- | --- |

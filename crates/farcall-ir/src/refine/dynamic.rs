@@ -1,4 +1,4 @@
-//! Operations that take a shape as an operand, as those that have it as an attribute.
+//! Replaces operations that take a shape as an operand by those that have it as an attribute.
 
 use super::Failed;
 use super::func::Walk;
@@ -102,7 +102,7 @@ fn shaped(
 fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
     let sizes: Result<Vec<usize>, _> = numbers.iter().map(|n| usize::try_from(*n)).collect();
     sizes.map_err(|_| {
-        let message = format!("{}: {numbers:?} is no shape, a size is negative", new.op.name());
+        let message = format!("{}: {numbers:?} is not a shape: a size is negative", new.op.name());
         vec![Diagnostic::new("dynamic-shape", new.span, message)]
     })
 }

@@ -254,7 +254,7 @@ impl<'m> Walk<'_, 'm> {
             };
             if !is_static(&ty) {
                 let message = format!(
-                    "{}: the shape of result {i}, {ty}, does not follow from what is known of the inputs",
+                    "{}: the shape of result {i}, {ty}, does not follow from what is known about the inputs",
                     name()
                 );
                 return Err(vec![Diagnostic::new("dynamic-shape", span, message)]);

@@ -1,18 +1,17 @@
-//! Programs with dynamic dimensions, made static once the inputs are known: their types, and the elements
-//! of those that shapes depend on.
+//! Makes programs with dynamic dimensions static, once the inputs are known: their types, and the elements of those
+//! that shapes depend on.
 //!
 //! ```text
 //! Module with `?` + what is known of the inputs ──refine──▶ Module without `?`, of what the entry reaches
 //! ```
 //!
-//! The walk (`func`) goes through a function in order, with the types that operands have in truth, and
-//! with the elements of small integer tensors where they are known: constants, sizes of dimensions, and
-//! what is computed from those. The types of results follow by [`crate::infer`]; an operation that takes
-//! a shape as an operand becomes the one that has it as an attribute (`dynamic`); what is known becomes a
-//! constant; a branch whose predicate is known takes the place of its `if`. A function is walked once
-//! for each list of types and known arguments that it is called with: sizes of dimensions are passed as
-//! arguments by the programs that JAX exports. Their `@shape_assertion`s are decided here (`custom_call`), and
-//! calls that stand for operations become these (`disguised`).
+//! The walk (`func`) visits a function in order, with the actual types of operands, and with the elements of small
+//! integer tensors if they are known: constants, sizes of dimensions, and values computed from those. Result types
+//! come from [`crate::infer`]. An operation that takes a shape as an operand becomes the one that has it as an
+//! attribute (`dynamic`), known values become constants, and an `if` whose predicate is known is replaced by its
+//! branch. A function is walked once for each list of types and known arguments that it is called with, since
+//! programs exported by JAX pass sizes of dimensions as arguments. Their `@shape_assertion`s are decided here
+//! (`custom_call`), and calls that stand for operations are replaced by these (`disguised`).
 //!
 //! **Invariants.** The result has no dynamic dimension, or there is an error that names an operation and
 //! its place. The work is bounded: by [`MAX_WALKED`], and in depth by [`MAX_DEPTH`].
@@ -283,7 +282,7 @@ impl<'m> Refiner<'m> {
     }
 }
 
-/// Drops constants that nobody uses: those that shapes were computed from.
+/// Drops unused constants: those that shapes were computed from.
 fn drop_unused_constants(func: &mut Func) {
     let (mut used, mut constants) = (HashSet::new(), Vec::new());
     func.walk(&mut |inst| {

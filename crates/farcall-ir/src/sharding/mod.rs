@@ -1,5 +1,5 @@
-//! How values are split among devices, as programs say it: meshes, and which of their axes split which
-//! dimension. It is kept with the program, read and printed; nothing that is computed depends on it.
+//! How programs say that values are split among devices: meshes, and which of their axes split which dimension.
+//! Shardings are read, kept and printed; results do not depend on them.
 //!
 //! The text is that of the dialect `sdy`: `sdy.mesh @mesh = <["x"=2, "y"=4]>` in a module, and attributes
 //! `#sdy.sharding<@mesh, [{"x"}, {?}]>` (of an argument, a result, a constraint) and

@@ -1,4 +1,4 @@
-//! Shardings and meshes from text. Nothing is said about text that is neither.
+//! Reads shardings and meshes from text. Other text is not an error.
 
 use super::{AxisRef, DimSharding, Mesh, MeshRef, Sharding};
 

@@ -1,8 +1,8 @@
 //! Aliases (`#map = …`, `!t = …`, `#loc1 = loc(…)`) and locations.
 //!
-//! An alias may be used before its definition, as MLIR prints locations: definitions begin a line, so
-//! that they are found and read before everything else. A use counts with the size and depth of what
-//! it stands for, so that a few lines of aliases of aliases cannot fill the memory or the stack.
+//! An alias may be used before its definition, as MLIR prints locations. Definitions begin a line, so they are found
+//! and read before everything else. A use counts with the size and depth of what it stands for, so a few lines of
+//! aliases of aliases cannot exhaust the memory or the stack.
 
 use std::collections::HashMap;
 use std::sync::Arc;

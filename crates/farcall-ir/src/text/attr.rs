@@ -1,4 +1,4 @@
-//! Attributes: what stands in dictionaries and behind keywords.
+//! Attributes, in dictionaries and after keywords.
 
 use std::collections::btree_map::Entry;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `dense<…>`: constants, read straight into the bytes of a literal.
 //!
-//! The type stands behind the elements, so that it is read first; then one loop reads the elements,
-//! however deeply their lists are nested. A splat is the only way to ask for much memory with little
-//! text: those hold their one element until the program runs.
+//! The type comes after the elements, but is read first; then one loop reads the elements, however deeply their lists
+//! are nested. Only splats can request much memory with little text, and they hold their one element until the
+//! program runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::literal::Literal;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// A mistake in an element: where, and what.
+/// An error in an element: where, and what.
 type Mistake = (Span, String);
 
 impl<'s> Parser<'s> {

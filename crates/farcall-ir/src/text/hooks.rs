@@ -1,5 +1,5 @@
-//! Pieces of pretty forms that the syntax table cannot spell: each is a function that reads it and one
-//! that prints it.
+//! Pieces of pretty forms that the syntax table cannot express: each is a pair of functions, one that reads it and
+//! one that prints it.
 
 use super::attr::sharding_attr;
 use super::inst::Draft;

@@ -1,7 +1,7 @@
 //! Instructions: the generic form, and the pretty forms of the syntax table.
 //!
-//! Both forms fill in a [`Draft`], from which one place makes the instruction. An operation that is
-//! not in the table is reported, and read on behind it.
+//! Both forms fill in a [`Draft`], from which one function makes the instruction. An operation that is not in the
+//! table is reported, and parsing continues after it.
 
 use super::lexer::{Tok, next_token};
 use super::mesh;
@@ -402,7 +402,7 @@ impl<'s> Parser<'s> {
         let op = self.op_of(syntax, &mut draft);
         let results = self.define_results(&draft.results, names, draft.span);
         let loc = self.trailing_loc()?;
-        // A mistake has been reported if there is no operation: the module will not be used.
+        // An error has been reported if there is no operation: the module will not be used.
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), draft.span);
             let operands: Vec<ValueId> = draft.operands.iter().map(|o| o.id).collect();
@@ -472,7 +472,7 @@ impl<'s> Parser<'s> {
     ) -> Vec<ValueId> {
         let values: Vec<ValueId> = types.iter().map(|ty| self.func.new_value(ty.clone())).collect();
         let named: usize = names.iter().fold(0, |n, name| n.saturating_add(name.count));
-        // An operation may have results that nobody names.
+        // An operation may have results without names.
         if named != values.len() && !names.is_empty() {
             let place = names.iter().fold(names[0].span, |s, n| s.to(n.span));
             let message = format!("{} for {}", count(named, "name"), count(values.len(), "result"));

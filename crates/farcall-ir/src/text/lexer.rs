@@ -1,7 +1,7 @@
 //! Tokens of MLIR text, one at a time.
 //!
-//! The lexer holds a position and nothing else: the parser looks at the next token, takes it, or goes
-//! on from another byte (dimension lists and dense constants are read from the bytes directly).
+//! The lexer holds only a position: the parser peeks at the next token, takes it, or continues from another byte
+//! (dimension lists and dense constants are read directly from the bytes).
 
 use crate::quote::{is_word, is_word_start};
 

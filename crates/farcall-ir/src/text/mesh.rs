@@ -1,7 +1,7 @@
 //! Groups of processes that are named by axes of a mesh, as lists of their numbers.
 //!
 //! `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>` are groups of
-//! devices that differ in their coordinate along `x` alone. The mesh stands there, or in an operation `sdy.mesh`
+//! devices that differ only in their coordinate along `x`. The mesh is given inline, or by an operation `sdy.mesh`
 //! before the function. Either is read as `dense<[[0, 2], [1, 3]]>`, which is what a collective takes.
 
 use farcall_sig::DType;
@@ -54,11 +54,11 @@ pub(super) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>)
             mesh(name)
                 .ok_or_else(|| format!("attribute `{KEY}`: there is no mesh @{name} before this function"))?
         }
-        None => read(of).ok_or_else(|| format!("attribute `{KEY}`: {of} is no mesh"))?,
+        None => read(of).ok_or_else(|| format!("attribute `{KEY}`: {of} is not a mesh"))?,
     };
     let refs = inner(axes).map(parts_of_list).unwrap_or_default();
     let refs: Option<Vec<AxisRef>> = refs.into_iter().map(axis).collect();
-    let refs = refs.ok_or_else(|| format!("attribute `{KEY}`: {axes} are no axes of a mesh"))?;
+    let refs = refs.ok_or_else(|| format!("attribute `{KEY}`: {axes} are not axes of a mesh"))?;
     let ids = groups_of(&mesh, &refs).map_err(|message| format!("attribute `{KEY}`: {message}"))?;
     attrs.insert(KEY.to_owned(), Attr::Dense(ids));
     Ok(())
@@ -254,7 +254,7 @@ mod tests {
         let x = r#"[#stablehlo.axis_ref<name = "x">]"#;
         assert!(error("@other", x).contains("there is no mesh @other"));
         assert!(error(XY, r#"[#stablehlo.axis_ref<name = "z">]"#).contains("no axis \"z\""));
-        assert!(error(XY, "[0 : i64]").contains("are no axes"));
+        assert!(error(XY, "[0 : i64]").contains("are not axes"));
         let twice = x.replace(']', ", #stablehlo.axis_ref<name = \"x\">]");
         assert!(error(XY, &twice).contains("twice"));
         assert!(error(XY, r#"[#stablehlo.axis_ref<name = "y", sub_axis_info = (3)2>]"#).contains("divided"));

@@ -9,10 +9,9 @@
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
 //! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
-//! - `operation`: operations by themselves, with attributes and nothing else.
+//! - `operation`: single operations, with attributes and nothing else.
 //!
-//! To add an operation: a variant of [`Op`], an entry of `table`, an arm of
-//! `attributes::write` and a row of `attributes::names`.
+//! ARCHITECTURE.md lists what a new operation needs; here, it is an entry of `table`.
 //!
 //! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
 //! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
@@ -78,7 +77,7 @@ const MAX_CANDIDATES: usize = 2000;
 /// ```
 ///
 /// # Errors
-/// Every mistake that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
+/// Every error that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
 /// `undefined-value`, `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`,
 /// `attribute`, `terminator`, `unknown-function`, `no-body`, `resource`, `constant-size`, `nesting`,
 /// `empty`.

@@ -1,4 +1,4 @@
-//! Operations by themselves: a name and attributes, without operands, results and regions.
+//! Single operations: a name and attributes, without operands, results and regions.
 
 use super::inst::Draft;
 use super::lexer::Tok;
@@ -44,7 +44,7 @@ impl Parser<'_> {
             None => self.stop(Diagnostic::new(
                 "unknown-op",
                 at,
-                format!("{} is no operation by itself", syntax.name),
+                format!("{} is not an operation on its own", syntax.name),
             )),
         }
     }

@@ -1,8 +1,8 @@
-//! The parser's state, and what every part of the grammar is written with: looking at tokens, taking
+//! The parser's state, and the functions that every part of the grammar is written with: peeking at tokens, taking
 //! them, reporting what was expected instead.
 //!
-//! A function that meets a mistake records a diagnostic and returns [`Stop`]; where the parser can go
-//! on (an unknown operation, an undefined value, a wrong type) it records and goes on.
+//! A function that finds an error records a diagnostic and returns [`Stop`]. Where the parser can continue (an
+//! unknown operation, an undefined value, a wrong type), it records the error and continues.
 
 use std::collections::HashMap;
 
@@ -394,14 +394,14 @@ impl<'s> Parser<'s> {
         self.depth -= 1;
     }
 
-    // --- mistakes
+    // --- errors
 
-    /// True if no more mistakes are recorded: the words for one need not be found.
+    /// True if no more errors are recorded, so that no message need be made.
     pub(super) fn is_full(&self) -> bool {
         self.diagnostics.is_full()
     }
 
-    /// Records a mistake that does not keep the parser from going on.
+    /// Records an error after which the parser can continue.
     pub(super) fn report(&mut self, d: Diagnostic) {
         self.diagnostics.push(d);
     }
@@ -410,7 +410,7 @@ impl<'s> Parser<'s> {
         self.stop(Diagnostic::new(code, at, message))
     }
 
-    /// Records the mistake that keeps the parser from going on.
+    /// Records the error after which the parser cannot continue.
     pub(super) fn stop<T>(&mut self, d: Diagnostic) -> Parsed<T> {
         self.diagnostics.push_last(d);
         Err(Stop)

@@ -37,7 +37,7 @@ impl<'s> Parser<'s> {
                 }
                 _ => {
                     if wrapped && matches!(self.str_of(t), "func.func" | "\"func.func\"") {
-                        return self.fail("parse", span(t), "this function stands outside of the module");
+                        return self.fail("parse", span(t), "this function is outside the module");
                     }
                     self.item(&mut module)?;
                 }
@@ -385,7 +385,7 @@ impl<'s> Parser<'s> {
         };
         let found: Vec<Type> = func.params().iter().map(|p| func[*p].clone()).collect();
         if found != params {
-            let message = "the arguments of the body have other types than `function_type` says";
+            let message = "the arguments of the body have types other than those in `function_type`";
             self.report(Diagnostic::new("type-mismatch", at, message));
         }
         func.param_attrs = self.dicts(&mut attrs, "arg_attrs", params.len(), at);

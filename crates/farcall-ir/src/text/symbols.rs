@@ -1,5 +1,5 @@
-//! Names of functions. A function gets a number where its name is first read, be that its definition or
-//! a call; once the text has been read, the numbers become those of the module.
+//! Names of functions. A function gets a number when its name is first read, in its definition or in a call. Once the
+//! text has been read, these numbers are mapped to those of the module.
 
 use std::collections::HashMap;
 

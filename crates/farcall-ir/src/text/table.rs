@@ -1,9 +1,9 @@
 //! The syntax table: one entry for each operation.
 //!
-//! An entry gives the operation's name and its pretty form as a list of [`Part`]s; how its attributes make the
-//! operation is in [`crate::attributes`]. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret
-//! the list, so that what one writes the other reads. An entry without parts has only MLIR's generic
-//! form. What a list cannot say is a [`Hook`]: a pair of functions, in [`super::hooks`].
+//! An entry has the operation's name and its pretty form, as a list of [`Part`]s; [`crate::attributes`] makes the
+//! operation from its attributes. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret the
+//! list, so that each reads what the other writes. An entry without parts has only MLIR's generic form. What a list
+//! cannot express is a [`Hook`]: a pair of functions, in [`super::hooks`].
 
 use std::sync::LazyLock;
 
@@ -359,7 +359,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
 ];
 
-/// Operations of dialects that are none of ours, which say something about a program rather than compute.
+/// Operations of other dialects, which describe a program rather than compute.
 /// [`crate::normalize`] knows what they mean.
 static CALLS: &[Syntax] = &[
     call("check.expect_eq", CHECK, true),
@@ -412,7 +412,7 @@ impl Syntax {
         }
     }
 
-    /// The entry of the operation that a call is read from, if it has an own one.
+    /// The entry of the operation that a call is read from, if it has its own.
     pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
         lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
     }

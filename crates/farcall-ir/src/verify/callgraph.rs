@@ -1,4 +1,4 @@
-//! Functions and who calls whom.
+//! Functions, and the call graph.
 
 use std::collections::HashSet;
 
@@ -140,7 +140,7 @@ fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> O
         if whole[func] > limit && found.is_none() {
             let name = &module.funcs()[func].name;
             let message = format!(
-                "@{name} is {} instructions when its calls are inlined, and those of what they call, more than {limit}",
+                "@{name} is {} instructions long once all its calls are inlined, more than {limit}",
                 whole[func]
             );
             let largest = edges[func].iter().max_by_key(|e| whole[e.callee]);

@@ -1,9 +1,9 @@
 //! The verifier: a module that passes is one that every later stage may rely on.
 //!
-//! It finds *every* violation (and reports the first [`Diagnostics::MAX`]), each with the specification's name for the constraint
-//! (`reduce_c4`) or, where the specification has none, one of the codes below.
+//! It finds *every* violation (and reports the first [`Diagnostics::MAX`]), each with the specification's name for
+//! the constraint (`reduce_c4`) or, if the specification has none, one of the codes below.
 //!
-//! What holds of a verified module:
+//! Guarantees of a verified module:
 //!
 //! - Functions have different names (`duplicate-function`); calls, composites and custom calls name
 //!   functions that exist (`unknown-function`); a call passes and takes the types that the function

@@ -1,4 +1,4 @@
-//! Quantized types: what is valid, and how an operation that moves elements may change them.
+//! Quantized types: which are valid, and how an operation that moves elements may change them.
 
 use farcall_sig::DType;
 

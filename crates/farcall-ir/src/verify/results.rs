@@ -1,4 +1,4 @@
-//! Declared result types against inferred ones.
+//! Compares declared result types with inferred ones.
 
 use crate::infer::{Cx, compatible, compatible_dims};
 use crate::types::Type;

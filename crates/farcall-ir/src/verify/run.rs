@@ -1,4 +1,4 @@
-//! What running a program needs besides its being valid: an entry, and static shapes.
+//! What a valid program also needs in order to run: an entry, and static shapes.
 
 use farcall_sig::nearest::nearest;
 

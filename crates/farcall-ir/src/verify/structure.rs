@@ -1,4 +1,4 @@
-//! Functions as such: values and where they are defined, types of values, returns, attributes.
+//! The structure of functions: values and their definitions, types of values, returns, attributes.
 
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, Inst, Region, ValueId};
@@ -103,7 +103,7 @@ impl Walk<'_> {
                 Some(State::Absent) => format!("operand {i} is used before it is defined"),
                 Some(State::Hidden) => format!("operand {i} is used outside of the region that defines it"),
                 None => {
-                    let message = format!("operand {i} is no value of @{}", self.func.name);
+                    let message = format!("operand {i} is not a value of @{}", self.func.name);
                     self.fail("unknown-value", inst.span(), message);
                     continue;
                 }
@@ -123,7 +123,7 @@ impl Walk<'_> {
             Some(State::Absent) => {}
             Some(_) => self.fail("redefinition", span, "a value is defined a second time"),
             None => {
-                let message = format!("a result is no value of @{}", self.func.name);
+                let message = format!("a result is not a value of @{}", self.func.name);
                 self.fail("unknown-value", span, message);
                 return;
             }

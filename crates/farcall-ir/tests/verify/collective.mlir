@@ -410,7 +410,7 @@ func.func @f(%a: tensor<2x4xf32>) {
   return
 }
 // -----
-// [collective_broadcast_c4] 2:8: the last operand must be tensor<1xi32>, which says who the root is, found tensor<1xi64>
+// [collective_broadcast_c4] 2:8: the last operand must be tensor<1xi32>, which names the root, found tensor<1xi64>
 func.func @f(%a: tensor<2x4xf32>, %b: tensor<1xi64>) {
   %r = "stablehlo.collective_broadcast"(%a, %b) <{replica_groups = dense<0> : tensor<1x1xi64>, has_dynamic_root}> : (tensor<2x4xf32>, tensor<1xi64>) -> tensor<2x4xf32>
   return
@@ -524,7 +524,7 @@ func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25
   return
 }
 // -----
-// [collective_reduce_c3] 2:8: the last operand must be tensor<1xi32>, which says who the root is, found tensor<2xi32>
+// [collective_reduce_c3] 2:8: the last operand must be tensor<1xi32>, which names the root, found tensor<2xi32>
 func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0, 2.0}>>, %i: tensor<1xi32>, %w: tensor<2xi32>) {
   %r = "stablehlo.collective_reduce"(%x, %w) <{has_dynamic_root, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>, tensor<2xi32>) -> tensor<4xi64>
   return

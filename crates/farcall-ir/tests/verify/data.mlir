@@ -422,7 +422,7 @@ func.func @f(%a: tensor<2xf32>, %b: tensor<f32>) {
   return
 }
 // -----
-// [pad_c4] 2:8: dimension 0 of tensor<2xf32> cannot be cut down to less than nothing
+// [pad_c4] 2:8: dimension 0 of tensor<2xf32> cannot be cropped to a negative size
 func.func @f(%a: tensor<2xf32>, %b: tensor<f32>) {
   %r = "stablehlo.pad"(%a, %b) <{edge_padding_low = array<i64: -3>, edge_padding_high = array<i64: 0>, interior_padding = array<i64: 0>}> : (tensor<2xf32>, tensor<f32>) -> tensor<0xf32>
   return

@@ -56,7 +56,7 @@ fn values_must_be_defined_before_use() {
     });
     expect![[r"
         [undefined-value] 1:1: operand 1 is used before it is defined
-        [unknown-value] 1:1: operand 1 is no value of @main
+        [unknown-value] 1:1: operand 1 is not a value of @main
     "]]
     .assert_eq(&said(&module));
 }

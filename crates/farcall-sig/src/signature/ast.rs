@@ -164,7 +164,7 @@ pub struct Shape {
     pub batch: Option<Span>,
     /// The other dimensions.
     pub dims: Vec<Dim>,
-    /// Where `..` is, if it is there: it stands for all dimensions, and is alone.
+    /// Where `..` is, if it is there: it stands for all dimensions, and must be alone.
     pub any: Option<Span>,
     /// With the brackets.
     pub span: Span,

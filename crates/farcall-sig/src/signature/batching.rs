@@ -2,8 +2,8 @@
 //!
 //! # Why prepending is sound
 //!
-//! `*` promises that the kernel handles each batch entry by itself. Prepending the mapped axis to `*` makes
-//! each of its indices a set of batch entries. That gives what separate calls would give if
+//! `*` promises that the kernel handles each batch entry independently. Prepending the mapped axis to `*` makes each
+//! of its indices a set of batch entries. The result is that of separate calls if
 //!
 //! - every batched operand has `*` (an operand without it is shared by all entries: there is no place
 //!   for the axis, and its values would differ between calls);

@@ -1,8 +1,8 @@
 //! What a signature must satisfy beyond its grammar.
 //!
-//! The checks run in the order in which a reader would ask: are names distinct, are operands in an
-//! order that a call can be matched with, is each type and each dimension determined, and is what is
-//! claimed of the dimensions possible. The first mistake is reported.
+//! The checks run in the order in which a reader would ask: are names distinct, are operands in an order that a call
+//! can be matched with, is each type and each dimension determined, and can the promises about dimensions hold. The
+//! first error is reported.
 
 use std::collections::BTreeMap;
 
@@ -256,7 +256,8 @@ impl<'a> Checker<'a> {
                 })
                 .flatten()
                 .collect();
-            let error = error(variable.span, format!("nothing says which types `{variable}` stands for"));
+            let error =
+                error(variable.span, format!("the types that `{variable}` stands for are not declared"));
             let error = match variable.text.to_ascii_lowercase().parse::<DType>().ok() {
                 Some(dtype) => error.note(format!("the element type is called `{dtype}`")),
                 None => error.note(format!("add `where {variable}: f32 | f64`, or `{variable}: any`")),
@@ -542,7 +543,7 @@ impl<'a> Checker<'a> {
         let mut seen: Vec<&str> = Vec::new();
         for (name, usage) in self.clause_names() {
             if seen.contains(&name.text.as_str()) {
-                return Err(error(name.span, format!("what happens to `{name}` is said twice")));
+                return Err(error(name.span, format!("`{name}` is declared twice")));
             }
             seen.push(&name.text);
             if name.text == "*" {
@@ -587,7 +588,7 @@ impl<'a> Checker<'a> {
                             name.span,
                             format!("`{name}` is reduced, but the result `{}` keeps it", result.name),
                         )
-                        .note(format!("if each entry follows by itself, say `{name}: map`")));
+                        .note(format!("if each entry is independent, say `{name}: map`")));
                     }
                     if self.signature.results.is_empty() {
                         return Err(error(name.span, format!("`{name}` is reduced, but there is no result")));
@@ -602,7 +603,7 @@ impl<'a> Checker<'a> {
             _ => None,
         });
         match effects.nth(1) {
-            Some(span) => Err(error(*span, "`side_effect` is there twice")),
+            Some(span) => Err(error(*span, "`side_effect` appears twice")),
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! The documentation that a signature is: how to call the op from Python, and what its parts are.
+//! Documentation from a signature: how to call the op from Python, and what its parts mean.
 
 use std::fmt::Write as _;
 
@@ -116,9 +116,9 @@ impl Signature {
         }
         let words = |name: &&str| match (*name, self.dim_use(name)) {
             ("*", DimUse::Whole) => "`*`: leading dimensions, looked at together".to_string(),
-            ("*", _) => "`*`: leading batch dimensions, any number, each entry by itself".to_string(),
+            ("*", _) => "`*`: leading batch dimensions, any number, each entry independently".to_string(),
             (name, DimUse::Whole) => format!("`{name}`: all of it is needed at once"),
-            (name, DimUse::Map) => format!("`{name}`: each entry by itself"),
+            (name, DimUse::Map) => format!("`{name}`: each entry independently"),
             (name, DimUse::Reduce(reducer)) => format!("`{name}`: {} over it", reduced_words(reducer)),
         };
         names.iter().map(words).collect()

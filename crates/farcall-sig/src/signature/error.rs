@@ -1,4 +1,4 @@
-//! Mistakes in a signature, and the places of things in its text.
+//! Errors in a signature, and positions in its text.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl PartialEq for Span {
     }
 }
 
-/// The first mistake of a signature.
+/// The first error in a signature.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct SignatureError {

@@ -77,7 +77,7 @@ pub enum JvpSource {
     Tangent(usize),
 }
 
-/// Which signature a mistake is in.
+/// Which signature an error is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The list of operands that are not differentiable.
@@ -95,7 +95,7 @@ pub enum Part {
 pub struct GradientError {
     /// The signature that is at fault.
     pub part: Part,
-    /// The characters of it that the mistake is about; none if something is missing.
+    /// The characters of it that the error is about; none if something is missing.
     pub span: Option<Span>,
     /// What is wrong.
     pub message: String,
@@ -210,7 +210,7 @@ fn cotangents(
     }
     if let Some(i) = (0..cotangents.len()).find(|i| cotangents[*i].is_none() && !constants.has_none(op, *i)) {
         return matcher.missing(format!(
-            "the backward op gives no cotangent for `{0}`: add a result `d{0}`, or declare `{0}` as not differentiable",
+            "the backward op returns no cotangent for `{0}`: add a result `d{0}`, or declare `{0}` as not differentiable",
             op.operands[i].name
         ));
     }
@@ -280,7 +280,7 @@ impl Jvp {
         let missing = |i: &usize| tangents[*i].is_none() && is_differentiable(op, &op.results[*i].element);
         if let Some(i) = (0..tangents.len()).find(missing) {
             return matcher.missing(format!(
-                "the tangent op gives no tangent for `{0}`: add a result `d{0}`",
+                "the tangent op returns no tangent for `{0}`: add a result `d{0}`",
                 op.results[i].name
             ));
         }
@@ -313,7 +313,7 @@ fn check_forward<'a>(op: &Signature, forward: &'a Signature) -> Result<&'a [Resu
             Some(own) => {
                 return matcher.wrong(
                     &own.name,
-                    format!("the forward op gives the results of the op first: here `{}`", result.name),
+                    format!("the forward op returns the results of the op first: here `{}`", result.name),
                 );
             }
             None => return matcher.missing(format!("the forward op lacks the result `{}`", result.name)),

@@ -1,7 +1,7 @@
-//! From the operands and attributes of a call to the types of its results, or to a message in the op's
-//! own words.
+//! Infers the types of a call's results from its operands and attributes, or returns a message that uses the op's own
+//! names.
 //!
-//! Nothing here panics or overflows, whatever the sizes are.
+//! Nothing panics or overflows, whatever the sizes are.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -58,7 +58,7 @@ pub struct Inference {
 /// Why a call does not fit a signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The kind of mistake.
+    /// The kind of error.
     pub kind: MismatchKind,
     /// What it is about.
     pub place: Place,
@@ -127,9 +127,7 @@ impl Signature {
     pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference> {
         self.infer_with(operands, attrs, |_, results| match results {
             [] => Ok(Vec::new()),
-            [name, ..] => {
-                Err(format!("the shape of {name} is given by a shape function, which is not there"))
-            }
+            [name, ..] => Err(format!("the shape of {name} is given by a shape function, which is missing")),
         })
     }
 
@@ -619,7 +617,7 @@ impl<'a> Call<'a> {
         };
         if given.len() != names.len() {
             let message = format!(
-                "the shape function gives {}, but the call has {} ({})",
+                "the shape function returns {}, but the call has {} ({})",
                 counted(given.len(), "shape"),
                 names.len(),
                 names.join(", ")
@@ -630,14 +628,15 @@ impl<'a> Call<'a> {
             let place = Place::Result(results[i].decl);
             if dims.len() > MAX_RANK {
                 let message = format!(
-                    "the shape function gives {name} {} dimensions; {MAX_RANK} is the most",
+                    "the shape function returns {name} {} dimensions; {MAX_RANK} is the most",
                     dims.len()
                 );
                 return mismatch(MismatchKind::Shape, place, message);
             }
             if dims.iter().any(|d| *d < 0) {
-                let message =
-                    format!("the shape function gives {name} the shape {dims:?}, with a negative dimension");
+                let message = format!(
+                    "the shape function returns {name} the shape {dims:?}, with a negative dimension"
+                );
                 return mismatch(MismatchKind::Shape, place, message);
             }
             results[i].minor_to_major = (0..dims.len()).rev().collect();

@@ -1,4 +1,4 @@
-//! Text into tokens. Every token is a token, or several, of Rust as well.
+//! Splits text into tokens. Every token is also one or several tokens of Rust.
 
 use super::error::{SignatureError, Span};
 

@@ -1,17 +1,16 @@
-//! The signature language: one line that says what an op takes, what it gives, and what its kernel
-//! does with each dimension.
+//! The signature language: one line that declares an op's operands, attributes and results, and what its kernel does
+//! with each dimension.
 //!
 //! ```text
 //! (x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f64
 //! ```
 //!
-//! From a signature follow the types of the results ([`Signature::infer`]), the messages when operands
-//! disagree ([`Mismatch`]), what `vmap` may do ([`Signature::batch_rule`]), how the op may be
-//! partitioned ([`Signature::partition`]) and its documentation ([`Signature::markdown`]).
+//! A signature determines the types of the results ([`Signature::infer`]), the messages if operands disagree
+//! ([`Mismatch`]), what `vmap` may do ([`Signature::batch_rule`]), how the op may be partitioned
+//! ([`Signature::partition`]), and its documentation ([`Signature::markdown`]).
 //!
-//! A signature is text wherever it travels: in the author's source, where a macro checks it while the
-//! library compiles; in the library's descriptor; and in the host that parses it again. The op's name
-//! is not a part of it.
+//! A signature is passed around as text: in the author's source, where a macro checks it while the library compiles;
+//! in the library's descriptor; and in the host, which parses it again. It does not include the op's name.
 //!
 //! # Reference
 //!
@@ -46,8 +45,8 @@
 //!
 //! Names are ASCII letters, digits and `_`, and begin with a letter: a capital for a `TYPE` (a variable
 //! that stands for an element type), a lower-case letter for everything else. A list may end with a
-//! comma, the clauses with a semicolon. White space does not count. Every token is a token of Rust as
-//! well, so a macro can take a signature as code and point at each character of it.
+//! comma, the clauses with a semicolon. White space is ignored. Every token is also a token of Rust, so a macro can
+//! take a signature as code and point at each character of it.
 //!
 //! ## Operands and attributes
 //!
@@ -56,29 +55,27 @@
 //! have the field's names (`s32`, `pred`, `bf16`, `c64`: [`DType::name`](crate::DType::name)); attributes have Rust's, as
 //! the kernel's function spells them (`i32`, `bool`).
 //!
-//! | attribute | is |
+//! | attribute | meaning |
 //! | --- | --- |
-//! | `eps: f32 = 1e-6` | a number that need not be given |
-//! | `k: i64` | a number that must be given |
-//! | `axis: i64?` | a number that may be missing: the kernel sees `Option<i64>` |
+//! | `eps: f32 = 1e-6` | a number with a default |
+//! | `k: i64` | a required number |
+//! | `axis: i64?` | an optional number: the kernel sees `Option<i64>` |
 //! | `strides: [i64] = [1, 1]` | an array |
 //! | `name: str` | any text |
 //! | `side: "left" \| "right" = "left"` | one of these texts |
 //! | `options: dict?` | a dictionary of anything |
 //!
-//! Names of operands, attributes and results are different from each other: they are the parameters of
-//! one function.
+//! Names of operands, attributes and results must be distinct: they are the parameters of one function.
 //!
-//! `mask: pred[*, n]?` may be missing. Optional operands come after the others, and are filled from the
-//! left: the second can be given only where the first is. `xs: T[*, n]...` stands for any number of
-//! operands, and is the last operand; all of them agree in every dimension, except in one that is
-//! written with dots itself: in `xs: T[*, n..., d]...` each has its own `n`. An op has optional operands
-//! or a variadic one, not both.
+//! `mask: pred[*, n]?` is optional. Optional operands come after the others, and are filled from the left: the second
+//! can be given only if the first is. `xs: T[*, n]...` stands for any number of operands, and is the last operand.
+//! All of them agree in every dimension, except in one that is itself written with dots: in `xs: T[*, n..., d]...`
+//! each has its own `n`. An op may have optional operands or a variadic one, not both.
 //!
 //! ## Element types
 //!
 //! A variable has the set of types that the kernel is built for, given by a clause: `T: f32 | f64`, or
-//! `T: any`. All that is written `T` has one type. `complex(T)` is the complex type whose parts are `T`,
+//! `T: any`. Everything written `T` has the same type. `complex(T)` is the complex type whose parts are `T`,
 //! `real(T)` the type of the parts (`T` itself if it is not complex), `acc(T)` the type in which sums of
 //! `T` are kept ([`DType::accumulator`](crate::DType::accumulator)). Each variable must be determined by a required operand.
 //!
@@ -91,18 +88,18 @@
 //! expressions elsewhere, in operands too (where they are checked).
 //!
 //! `*`, the first dimension of a tensor if present, stands for any number of leading *batch* dimensions,
-//! the same ones wherever it is written. It is a promise: the kernel handles each batch entry by itself.
+//! the same ones wherever it is written. It is a promise: the kernel handles each batch entry independently.
 //!
 //! For a dimension with dots, `sum(n)`, `max(n)` and `min(n)` combine the sizes of all entries, and
 //! `len(xs)` is their number: `(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d])` is a concatenation. A result
 //! with dots (`ys: T[*, n...]...`) is one for each of the variadic operands.
 //!
-//! `x: T[..]` has any dimensions, and gives names to none of them. A result `y: T[..]` that aliases such an
-//! operand has the operand's dimensions; of any other, the op's *shape function* says them (see
-//! [below](#what-it-does-not-reach)). A signature that has such tensors may have others, but where a result
-//! has any dimensions none can be split, and `*` is `whole`.
+//! `x: T[..]` has any dimensions, none of which has a name. A result `y: T[..]` that aliases such an operand has the
+//! operand's dimensions; for any other, the op's *shape function* computes them (see
+//! [below](#what-it-does-not-reach)). A signature with such tensors may also have others, but if a result has any
+//! dimensions, none can be split, and `*` is `whole`.
 //!
-//! A comparison among the clauses is a condition that every call must meet: `k <= n`.
+//! A comparison among the clauses is a condition that every call must satisfy: `k <= n`.
 //!
 //! ## What the kernel does with a dimension
 //!
@@ -127,9 +124,9 @@
 //! dimensions are always outermost.
 //!
 //! `acc: T[n]` … `out: T[n] aliases acc`: the result is in the operand's buffer, which the kernel updates in
-//! place. Who calls sees no difference: the host copies first where the operand is still needed.
+//! place. The caller sees no difference: the host copies first if the operand is still needed.
 //!
-//! `out: T[n] if bias` is there exactly if the optional operand `bias` is given: the gradient of a bias.
+//! `out: T[n] if bias` exists exactly if the optional operand `bias` is given: the gradient of a bias.
 //!
 //! `side_effect`: the call is never dropped, repeated, reordered against others or split.
 //!
@@ -165,22 +162,22 @@
 //!
 //! # What it does not reach
 //!
-//! Dimensions that are chosen by the number of an operand's dimensions, or by the contents of an array or
-//! string attribute; a `vmap` that is one call with other attributes, or with the mapped axis elsewhere than in
-//! front. Such an op says it by hand, with functions that travel beside the signature:
+//! A signature cannot express dimensions that depend on an operand's rank, or on the contents of an array or string
+//! attribute; nor a `vmap` that is one call with other attributes, or with the mapped axis anywhere but in front.
+//! Such an op provides functions beside the signature:
 //!
-//! - a *shape function* says the dimensions of results that are written `[..]`, for each call anew, after
-//!   everything else of the signature has been checked ([`Signature::infer_with`]);
-//! - a *batching function* says for each call whether it is a loop, or one call with the mapped axis in these
-//!   places and these attributes ([`Batching::Custom`]). It comes before the rule that follows from the
+//! - a *shape function* computes the dimensions of results written `[..]`, for each call, after everything else in
+//!   the signature has been checked ([`Signature::infer_with`]);
+//! - a *batching function* decides for each call whether it is a loop, or one call with given positions of the mapped
+//!   axis and given attributes ([`Batching::Custom`]). It takes precedence over the rule that follows from the
 //!   signature. Without one, an op with a result `[..]` is vmapped as a loop.
 //!
-//! Neither reached nor said by hand: an element type that is chosen by an attribute; reductions of several
-//! kinds over one dimension; halos. Tensors of any dimensions are not partitioned.
+//! Neither the language nor these functions can express an element type that depends on an attribute, reductions of
+//! several kinds over one dimension, or halos. Tensors of any dimensions are not partitioned.
 //!
 //! # Inside
 //!
-//! `lexer` and `parser` turn text into the tree of `ast`; `check` rejects trees that mean nothing; all else
+//! `lexer` and `parser` turn text into the tree of `ast`; `check` rejects invalid trees; everything else
 //! reads a checked tree. **Invariant.** A [`Signature`] exists only if it has been checked, and its
 //! printed form parses to an equal one.
 

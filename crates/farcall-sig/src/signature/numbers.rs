@@ -1,7 +1,7 @@
 //! Numbers of a host language as operands: `softplus([1001, 1003])`.
 //!
-//! A number has a kind but no element type. It takes one from the op: where another operand says what a variable
-//! stands for, that; else, of the types that the op takes and that can hold the kind, the one that JAX prefers.
+//! A number has a kind but no element type. It gets one from the op: if another operand determines the type variable,
+//! that type; otherwise, of the types that the op accepts and that can hold the kind, the one that JAX prefers.
 //! Numbers that share a variable share a type.
 
 use std::str::FromStr;

@@ -1,7 +1,6 @@
-//! Tokens into a tree. What the tree means is for `check` to say.
+//! Parses tokens to a tree, which `check` validates.
 //!
-//! **Invariant.** Nesting and the size of expressions are bounded, so that nothing that walks a tree can
-//! exhaust the stack.
+//! **Invariant.** Nesting and the size of expressions are bounded, so walking a tree cannot exhaust the stack.
 
 use super::ast::*;
 use super::error::{SignatureError, Span};
@@ -107,7 +106,7 @@ impl Parser {
         }
         let shape = self.shape()?;
         if self.is("?") {
-            return Err(SignatureError::new(self.span(), "a result cannot be optional by itself")
+            return Err(SignatureError::new(self.span(), "a result cannot be optional on its own")
                 .note("`if mask` makes it follow the optional operand `mask`"));
         }
         let variadic = self.eat("...");
@@ -165,14 +164,17 @@ impl Parser {
         let mut shape = Shape { batch: None, dims: Vec::new(), any: None, span: start };
         while !self.is("]") {
             if let Some(dots) = shape.any {
-                return Err(SignatureError::new(dots, "`..` stands for all dimensions, and is alone")
+                return Err(SignatureError::new(dots, "`..` stands for all dimensions, and must be alone")
                     .note("leading batch dimensions are `*`: `[*, n]`"));
             }
             if self.is("..") {
                 let span = self.next().1;
                 if shape.batch.is_some() || !shape.dims.is_empty() {
-                    return Err(SignatureError::new(span, "`..` stands for all dimensions, and is alone")
-                        .note("leading batch dimensions are `*`: `[*, n]`"));
+                    return Err(SignatureError::new(
+                        span,
+                        "`..` stands for all dimensions, and must be alone",
+                    )
+                    .note("leading batch dimensions are `*`: `[*, n]`"));
                 }
                 shape.any = Some(span);
                 if !self.eat(",") && !self.is("]") {
@@ -258,7 +260,7 @@ impl Parser {
                     let (token, span) = self.next();
                     match token {
                         Token::Str(choice) if choices.contains(&choice) => {
-                            return Err(SignatureError::new(span, format!("{choice:?} is there twice")));
+                            return Err(SignatureError::new(span, format!("{choice:?} appears twice")));
                         }
                         Token::Str(choice) => choices.push(choice),
                         _ => return Err(SignatureError::new(span, "another string follows `|`")),
@@ -387,7 +389,7 @@ impl Parser {
         if !is_list {
             let left = self.expr()?;
             if let (Expr::Name(name), Token::End | Token::Symbol(";")) = (&left, self.peek()) {
-                return Err(SignatureError::new(name.span, format!("nothing is said of `{name}`"))
+                return Err(SignatureError::new(name.span, format!("no property is given for `{name}`"))
                     .did_you_mean(&name.text, ["side_effect"])
                     .note("a clause is `T: f32 | f64`, `n: map`, `k: sum`, `k <= n` or `side_effect`"));
             }
@@ -411,7 +413,7 @@ impl Parser {
                 break;
             }
         }
-        self.expect(":", "what is said of them follows: `T: f32 | f64`, `m, n: map`, `k: sum`")?;
+        self.expect(":", "what they stand for follows: `T: f32 | f64`, `m, n: map`, `k: sum`")?;
         let is_type = |name: &Name| name.text.starts_with(|c: char| c.is_ascii_uppercase());
         let types = names.iter().filter(|n| is_type(n)).count();
         if types == names.len() {
@@ -420,7 +422,7 @@ impl Parser {
         }
         if let Some(odd) = names.iter().find(|n| is_type(n)) {
             return Err(SignatureError::new(odd.span, format!("`{odd}` is a type among dimensions"))
-                .note("a capital begins the name of a type, a lower-case letter that of a dimension"));
+                .note("type names begin with a capital letter, dimension names with a lower-case letter"));
         }
         let usage = self.dim_use()?;
         Ok(Clause::Dims { dims: names, usage })
@@ -442,7 +444,7 @@ impl Parser {
             }
             let dtype = dtype(&word, span)?;
             if types.contains(&dtype) {
-                return Err(SignatureError::new(span, format!("`{dtype}` is there twice")));
+                return Err(SignatureError::new(span, format!("`{dtype}` appears twice")));
             }
             types.push(dtype);
             if !self.eat("|") {
@@ -464,7 +466,7 @@ impl Parser {
             (_, Some(reducer)) => Ok(DimUse::Reduce(reducer)),
             _ if word.parse::<DType>().is_ok() => {
                 Err(SignatureError::new(span, format!("`{word}` is an element type"))
-                    .note("a type variable begins with a capital: `T: f32 | f64`"))
+                    .note("a type variable begins with a capital letter: `T: f32 | f64`"))
             }
             _ => Err(SignatureError::new(span, format!("unknown reducer `{word}`"))
                 .did_you_mean(
@@ -484,7 +486,7 @@ impl Parser {
                 return Ok(comparison);
             }
         }
-        Err(self.unexpected("a comparison (`k <= n`), or `:` and what is said of the dimension (`n: map`)"))
+        Err(self.unexpected("a comparison (`k <= n`), or `:` and a property of the dimension (`n: map`)"))
     }
 
     fn expr(&mut self) -> Result<Expr> {
@@ -618,7 +620,7 @@ impl Parser {
         let message = format!("`{name}` cannot be {what}");
         Err(SignatureError::new(name.span, message).note(match name.text.starts_with('_') {
             true => "names begin with a letter",
-            false => "a capital begins the name of a type; other names begin with a lower-case letter",
+            false => "type names begin with a capital letter, other names with a lower-case letter",
         }))
     }
 

@@ -4,9 +4,9 @@
 //! the same way. The kernel then runs on each part. That is sound for a mapped dimension; for a reduced
 //! one if the results that lack it are combined afterwards; for no other.
 //!
-//! Shardy knows of fewer things than a signature says. Its rule is conservative: a factor that it could
-//! not handle correctly must be replicated. It adds up partial results, so only `sum` is a reduction
-//! there; and a reduction factor must not be in a result, so `*: sum` is one only where no result has `*`.
+//! Shardy can express less than a signature. The rule for it is conservative: a factor that it could not handle
+//! correctly must be replicated. It adds up partial results, so only `sum` is a reduction there. A reduction factor
+//! must not be in a result, so `*: sum` is one only if no result has `*`.
 
 use std::fmt;
 
@@ -123,7 +123,7 @@ impl Signature {
 pub struct BatchSplit {
     /// How many dimensions are to count as batch.
     pub dims: usize,
-    /// How many of size 1 have to be added behind the batch dimensions of all tensors that have some, to have that.
+    /// How many of size 1 must be added after the batch dimensions of all tensors that have some, to have that.
     pub added: usize,
 }
 

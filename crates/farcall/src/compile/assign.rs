@@ -1,12 +1,13 @@
-//! Gives every value a place in the arena: liveness over the steps in order, then first fit.
+//! Assigns every value a place in the arena: liveness over the steps in order, then first fit.
 //!
-//! A value lives from the first step that writes it to the last that reads it; one that a loop uses
-//! but that was there before the loop lives until the loop ends. An output may take over the place of
-//! an input that ends at the same step, where the operation allows that ([`Thunk::in_place`](crate::plan::Thunk::in_place)).
+//! A value lives from the first step that writes it to the last that reads it. A value that a loop uses, but that was
+//! defined before the loop, lives until the loop ends. An output may take over the place of an input whose life ends
+//! at the same step, if the operation allows that ([`Thunk::in_place`](crate::plan::Thunk::in_place)).
 //!
-//! A result is written where it stays: into memory of its own, which the caller gets, or into that of a donated
-//! input. Until the result begins, that memory goes from heir to heir like a place in the arena, as long as the heir
-//! ends before: what a donated input is computed to in place, or what the result is computed from in place.
+//! A result is written to its final memory: its own, which the caller gets, or that of a donated input. Before the
+//! result's life begins, that memory may be used by other values in turn, like a place in the arena, as long as their
+//! lives have ended by then: values that a donated input becomes in place, and values from which the result is
+//! computed in place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

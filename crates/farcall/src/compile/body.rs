@@ -1,4 +1,4 @@
-//! Regions as kernels see them.
+//! Converts regions to the form that kernels read.
 
 use farcall_ir::{Inst, Region, ValueId};
 use rustc_hash::FxHashMap;

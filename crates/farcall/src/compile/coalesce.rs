@@ -1,8 +1,8 @@
-//! Lets the steps of a loop's body write the carried values where the next iteration reads them, and
-//! the steps of a branch write the branch's results, instead of copying at the end.
+//! Lets the steps of a loop's body write the carried values where the next iteration reads them, and the steps of a
+//! branch write the branch's results, instead of copying at the end.
 //!
-//! Lowering ends every body with copies `y → c`. Where `c` is not read any more once `y` is begun to
-//! be written, `y` can be `c`, and the copy goes away.
+//! Lowering ends every body with copies `y → c`. If `c` is no longer read once the first write to `y` starts, `y` can
+//! be `c`, and the copy is removed.
 
 use super::lower::{Home, Operand, Step, VirtualId};
 use super::shares;

@@ -1,7 +1,7 @@
-//! Calls of ops with a signature: whether a call fits what the op declares, and the call with the
-//! attributes that it leaves to the op's defaults.
+//! Calls of ops with a signature: checks a call against what the op declares, and fills in attributes that have
+//! defaults.
 //!
-//! What does not fit is said in the op's words: `rms_norm: scale has n = 64 but x has n = 128`.
+//! Errors use the op's own names: `rms_norm: scale has n = 64 but x has n = 128`.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub(super) fn check<'c>(
     let mut attrs = Attrs::new();
     for (name, attr) in given {
         let value = value(attr).ok_or_else(|| {
-            format!("attribute {name} is neither a number, a text, an array of numbers nor a dictionary")
+            format!("attribute {name} is neither a number, a string, an array of numbers nor a dictionary")
         })?;
         attrs.insert(name, value);
     }
@@ -68,7 +68,7 @@ fn check_results(signature: &Signature, inference: &Inference, results: &[Type])
         let gives = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
         let count = names.len();
         return Err(format!(
-            "gives {count} result{} ({gives}), but the call has {}",
+            "returns {count} result{} ({gives}), but the call has {}",
             if count == 1 { "" } else { "s" },
             results.len()
         ));
@@ -103,7 +103,7 @@ fn check_layouts(
         let found = found.and_then(|layouts| layouts.get(i)).unwrap_or(&row_major);
         if found.len() == rank && found != wanted {
             return Err(format!(
-                "{name} must have the layout {wanted:?} (minor to major), but the call gives it {found:?}"
+                "{name} must have the layout {wanted:?} (minor to major), but the call has {found:?}"
             ));
         }
     }

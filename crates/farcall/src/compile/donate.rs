@@ -1,8 +1,8 @@
 //! Inputs whose memory results may take over, as the parameters' attributes say.
 //!
 //! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to us.
-//! These are wishes: [`super::assign`] fulfils them where nobody reads the input any more once the
-//! result is begun to be written. Otherwise the result has memory of its own.
+//! These are requests: [`super::assign`] grants them if the input is no longer read once the first write to the
+//! result starts. Otherwise the result gets its own memory.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,8 @@ pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Dia
             let result = wanted.as_i64().and_then(|k| usize::try_from(k).ok());
             let Some((k, to)) = result.and_then(|k| Some((k, entry.results.get(k)?))) else {
                 let wanted = wanted.as_i64().map_or_else(|| wanted.to_string(), |k| k.to_string());
-                let message = format!("argument {i} is donated to result {wanted}, which there is not");
+                let message =
+                    format!("argument {i} is donated to result {wanted}, but there is no such result");
                 mistakes.push(Diagnostic::new("donation", entry.span, message));
                 continue;
             };

@@ -1,8 +1,8 @@
 //! From the middle form to a tree of thunks over values without a place.
 //!
-//! An instruction is a thunk, but for a few: a reshape is another view of the same value, the last steps of
-//! a body copy what it returns to where it is expected, and a custom call may want its operands in another
-//! layout. The walk keeps its frames on the heap, so that deep nesting cannot overflow the stack.
+//! An instruction becomes a thunk, with a few exceptions: a reshape is another view of the same value, the last steps
+//! of a body copy its results to where they are expected, and a custom call may need its operands in a different
+//! layout. The walk keeps its frames on the heap, so deep nesting cannot overflow the stack.
 //!
 //! **Invariants of the result.** A value is written by one thunk; or it is the copy of an operand that a
 //! custom call changes in place; or it is the carried value of a loop (written before the loop and by the
@@ -260,7 +260,7 @@ impl<'m> Lowering<'m> {
         span: Span,
     ) -> Result<Vec<Operand>, Diagnostic> {
         if from.len() != to.len() {
-            return Err(internal(span, "a region that returns another number of values than expected"));
+            return Err(internal(span, "a region that returns a wrong number of values"));
         }
         let mut copies = Vec::new();
         let written: FxHashSet<VirtualId> = to.iter().map(|d| d.id).collect();
@@ -322,7 +322,7 @@ impl<'m> Lowering<'m> {
 
     /// The type of a value of the program.
     pub(super) fn ty(&self, id: ValueId, span: Span) -> Result<&'m TensorType, Diagnostic> {
-        self.func.tensor(id).ok_or_else(|| internal(span, "a value that is no tensor"))
+        self.func.tensor(id).ok_or_else(|| internal(span, "a value that is not a tensor"))
     }
 
     pub(super) fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Operand>, Diagnostic> {

@@ -163,5 +163,5 @@ fn check_layout(order: &[usize], ty: &TensorType, span: Span) -> Result<(), Diag
     if sorted.into_iter().eq(0..ty.rank()) {
         return Ok(());
     }
-    Err(internal(span, &format!("a layout of {ty} that is no order of its dimensions")))
+    Err(internal(span, &format!("a layout of {ty} that is not an order of its dimensions")))
 }

@@ -1,7 +1,6 @@
-//! One operation at a time: which thunk it becomes.
+//! Lowers one operation at a time to a thunk.
 //!
-//! What no kernel serves becomes a reference thunk. Nothing here says what kernels serve: the table does
-//! ([`kernels`]).
+//! An operation that no kernel serves becomes a reference thunk. The table decides what kernels serve ([`kernels`]).
 
 use std::sync::Arc;
 

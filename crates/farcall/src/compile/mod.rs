@@ -6,13 +6,13 @@
 //!                          Plan ◀──assign── steps ◀──coalesce── steps ◀──lower
 //! ```
 //!
-//! `resolve` finds the targets of custom calls and completes the calls by what these declare; the passes are
+//! `resolve` finds the targets of custom calls and completes the calls with what these declare; the passes are
 //! `farcall_ir`'s ([`middle`]). Steps are thunks over values that have no place yet: `lower` picks kernels,
-//! `coalesce` lets loops and branches write where their results are wanted, `donate` reads which inputs the
-//! program may write to, `assign` finds places in the arena and in these.
+//! `coalesce` lets loops and branches write directly to their results, `donate` reads which inputs the program may
+//! write to, and `assign` finds places in the arena and in these inputs.
 //!
-//! **Invariants.** No code of a target is entered, and nothing here knows the runtime. The module has been
-//! verified and is static.
+//! **Invariants.** No stage of a target runs; the only foreign code that is entered is an op's shape function. The
+//! compiler does not know the runtime. The module has been verified and is static.
 
 mod assign;
 mod body;

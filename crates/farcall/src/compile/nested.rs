@@ -1,5 +1,5 @@
-//! Custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a reducer …):
-//! each becomes a plan of its own, made once.
+//! Custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a reducer …): each
+//! becomes a separate plan, made once.
 
 use std::sync::Arc;
 

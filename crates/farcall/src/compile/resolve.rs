@@ -1,8 +1,7 @@
-//! Which target each custom call of a program means: whether there is one, and whether the call fits what it
-//! declares. The program is rewritten: what a call leaves to the op's defaults is filled in, and a side
-//! effect that the op declares is noted.
+//! Resolves the target of each custom call of a program, and checks the call against what the target declares. The
+//! program is rewritten: defaults of the op are filled in, and a side effect that the op declares is recorded.
 //!
-//! Nothing is entered: a target's instantiate stage runs when the plan is loaded.
+//! No stage of a target runs here: the instantiate stage runs when the plan is loaded.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What went wrong with a custom call, for people.
+//! Errors of custom calls.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl CallError {
         crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from(self.code))
     }
 
-    /// The same as a mistake at a place of the program, if that is known.
+    /// The same as a diagnostic at a place of the program, if that is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = CallError { place: "".into(), ..self.clone() };
         self.span.map(|span| Diagnostic::new("custom_call", span, nowhere.to_string()))

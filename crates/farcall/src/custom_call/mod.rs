@@ -7,9 +7,9 @@
 //!           CallFrame::execute                patches data pointers, calls the handler
 //! ```
 //!
-//! While a handler runs it talks back through the host's table of functions ([`host_api`]), which
-//! finds the run by the context pointer in the call frame. These functions, and all else that foreign
-//! code meets, are in `host`; which function a call means is asked of `registry`.
+//! While a handler runs, it calls back through the host's table of functions ([`host_api`]), which finds the run by
+//! the context pointer in the call frame. These functions, and everything else that foreign code interacts with, are
+//! in `host`; `registry` knows which function a call means.
 //!
 //! Operands and results are passed as XLA:CPU passes them: tuples as their leaves in order, a token
 //! as a buffer of type `TOKEN` and rank 0. Functions of the untyped API get arrays of pointers:
@@ -20,18 +20,18 @@
 //! | 2 | `(void* out, const void** ins, XlaCustomCallStatus* status)` |
 //! | 3 | `(void* out, const void** ins, const char* opaque, size_t opaque_len, XlaCustomCallStatus* status)` |
 //!
-//! `out` is the result itself if there is one that is no tuple, else an array of pointers.
+//! `out` is the result itself if there is a single result that is not a tuple, otherwise an array of pointers.
 //!
 //! # Invariants
 //!
-//! - [`CallFrame::execute`] does not allocate, lock or hash; what a handler asks the host for may.
-//! - The other side is assumed wrong: every entry point checks null and `struct_size`, and catches
-//!   panics. Errors and futures cross the border as handles that are looked up, never as addresses.
-//! - A handler is a guest: whatever it does short of corrupting memory and ending the process becomes a [`CallError`]; a C++
-//!   exception does with the feature `cxx-exceptions`, and ends the process without.
-//! - Whoever returns an error is done: a future returned beside it is given up, and what a handler
-//!   passed to a refused `State_Set` is still the handler's.
-//! - A call whose future is never completed never ends: there is no time after which it cannot be.
+//! - [`CallFrame::execute`] does not allocate, lock or hash; functions that a handler calls in the host may.
+//! - The other side is not trusted: every entry point checks null and `struct_size`, and catches panics. Errors and
+//!   futures are passed as handles that are looked up, never as addresses.
+//! - Whatever a handler does, short of corrupting memory or ending the process, becomes a [`CallError`]. So does a
+//!   C++ exception with the feature `cxx-exceptions`; without it, the exception ends the process.
+//! - An error ends the call: a future returned with it is dropped, and what a handler passed to a `State_Set` that
+//!   failed still belongs to the handler.
+//! - A call whose future is never completed never ends: there is no timeout.
 
 mod error;
 mod frame;

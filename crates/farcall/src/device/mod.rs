@@ -6,8 +6,8 @@
 //!    └── Stream: work for the device, in order
 //! ```
 //!
-//! The host is the only device for now. What differs from device to device is asked for rather than assumed: the
-//! [`Platform`] whose handlers a program calls, whether the host can look into a memory, how a buffer gets there.
+//! The host is the only device for now. Properties that differ between devices are queried rather than assumed: the
+//! [`Platform`] whose handlers a program calls, whether the host can read a memory, how a buffer is copied to it.
 
 mod buffer;
 mod stream;

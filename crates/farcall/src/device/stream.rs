@@ -77,7 +77,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.queue.take();
-        // Work may hold the last handle of its own stream: then there is nobody to wait.
+        // Work may hold the last handle of its own stream: then nothing can wait for it.
         let worker = self.worker.take().filter(|w| w.thread().id() != thread::current().id());
         if let Some(worker) = worker {
             // It catches what work panics with, and hands that to who waits for it.

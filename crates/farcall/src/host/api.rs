@@ -1,7 +1,7 @@
 //! The host's functions, which handlers and libraries call through one table.
 //!
-//! One table serves handlers of every version: a function reads its arguments by their
-//! `struct_size`, as the layouts of 0.2 to 0.5 can be told apart by it.
+//! One table serves handlers of every version: a function reads its arguments by their `struct_size`, which
+//! distinguishes the layouts of 0.2 to 0.5.
 
 use std::ffi::{CStr, CString};
 use std::panic::{AssertUnwindSafe, catch_unwind};

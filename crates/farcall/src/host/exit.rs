@@ -1,10 +1,10 @@
-//! Foreign code that ends the process: told as what it is.
+//! Reports foreign code that ends the process.
 //!
-//! A handler, or the static constructor of a library, may call `exit`, whatever with. Nobody can undo that, but a program
-//! can tell: one that watches ([`ExitWatch`]) says whose code it was and ends with code 1 instead. Which code runs is
-//! noted per thread: two stores per call.
+//! A handler, or the static constructor of a library, may call `exit` with any code. That cannot be undone, but it
+//! can be reported: a program that watches ([`ExitWatch`]) prints whose code it was, and ends with code 1 instead.
+//! Each thread records which foreign code it runs: two stores per call.
 //!
-//! An exception that leaves a static constructor ends the process too ([`ended`]): on its way it leaves the dynamic
+//! An exception that leaves a static constructor ends the process, too ([`ended`]), because it leaves the dynamic
 //! linker locked.
 
 use std::cell::Cell;

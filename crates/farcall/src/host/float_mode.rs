@@ -1,7 +1,6 @@
-//! Whether a thread flushes subnormal numbers to zero, so that a handler's tasks do as their
-//! handler does.
+//! Whether a thread flushes subnormal numbers to zero, so that a handler's tasks behave like the handler.
 //!
-//! Each thread has bits for it in a register of its own.
+//! The mode is in bits of a register, which each thread has.
 
 use crate::float_control as register;
 

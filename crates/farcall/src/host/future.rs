@@ -3,8 +3,8 @@
 //! The handler's side holds a handle, which its first completion uses up; the host's side is a
 //! [`Completion`] that a [`Pending`](super::Pending) call waits for.
 //!
-//! The interface has no way to give up a future: one that is returned and never completed keeps its
-//! call waiting for good, and one that is made and never returned stays in the table.
+//! The interface has no way to abandon a future: one that is returned and never completed keeps its call waiting
+//! forever, and one that is created and never returned stays in the table.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 

@@ -1,16 +1,16 @@
 //! The only way into foreign code: handlers, tasks, deleters, rules, functions of the untyped API.
 //!
-//! With the feature `cxx-exceptions` they are called through a C++ shim (`cc/shim.cc`) that catches
-//! whatever they throw: it becomes an error of code `INTERNAL` with the exception's type and words.
-//! The functions here return such an error, else what the function returned (null where that is
-//! nothing). It costs a nanosecond or two, and the program links the system's C++ runtime.
+//! With the feature `cxx-exceptions`, they are called through a C++ shim (`cc/shim.cc`) that catches whatever they
+//! throw: it becomes an error of code `INTERNAL` with the exception's type and message. The functions here return
+//! such an error, otherwise what the foreign function returned (null if it returns nothing). This costs a nanosecond
+//! or two, and the program links the system's C++ runtime.
 //!
-//! Without the feature, an exception that leaves foreign code ends the process, with the words
-//! "Rust cannot catch foreign exceptions".
+//! Without the feature, an exception that leaves foreign code ends the process, with the message "Rust cannot catch
+//! foreign exceptions".
 //!
-//! Either way, no exception crosses a Rust frame. One that a static constructor throws while its library is opened ends
-//! the process, as the dynamic linker is locked for good by then; with the feature it is told first, as what it is
-//! ([`open`]). Not guarded is what tells about a library (descriptors, functions that give a type's id).
+//! Either way, no exception crosses a Rust frame. One that a static constructor throws while its library is opened
+//! ends the process, since the dynamic linker stays locked; with the feature, it is reported first ([`open`]).
+//! Functions that describe a library are not guarded (descriptors, functions that return a type's id).
 
 use std::ffi::{c_char, c_void};
 

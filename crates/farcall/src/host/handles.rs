@@ -1,7 +1,7 @@
-//! Handles for objects that cross the border: numbers that look like pointers.
+//! Handles for objects that are passed to the other side: numbers that look like pointers.
 //!
-//! The other side may pass back anything, or the same twice; a number that is not in the table is
-//! an error, where an address would be a crash. Errors and futures are rare enough to be looked up.
+//! The other side may pass back anything, or the same handle twice. A number that is not in the table is an error; an
+//! invalid address would be a crash. Errors and futures are rare enough to be looked up.
 
 use std::collections::HashMap;
 use std::ptr::without_provenance_mut;

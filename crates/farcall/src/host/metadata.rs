@@ -1,4 +1,4 @@
-//! What a handler says of itself: version, traits, type of its state.
+//! The metadata of a handler: version, traits, type of its state.
 
 use std::mem::MaybeUninit;
 

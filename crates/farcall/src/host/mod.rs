@@ -1,4 +1,4 @@
-//! The host as foreign code meets it: how that is entered, and what it may ask for meanwhile.
+//! The host's side of the C interface: entering foreign code, and what it may request meanwhile.
 //!
 //! ```text
 //! enters     guard      the only way into foreign code; ends exceptions
@@ -13,8 +13,8 @@
 //!            error, handles, types   errors, and what else crosses the border as a number
 //! ```
 //!
-//! Nothing here knows which targets there are (`registry`) or where a program calls them (`custom_call`):
-//! both are built on this. The table of functions lacks one, that which registers handlers; `registry` adds it.
+//! This module does not know which targets exist (`registry`) or where a program calls them (`custom_call`): both are
+//! built on it. The table of functions lacks the one that registers handlers; `registry` adds it.
 
 pub(crate) mod api;
 pub(crate) mod attrs;

@@ -1,16 +1,16 @@
 //! The threads that handlers schedule tasks on, and that kernels share their work with.
 //!
-//! Handlers run on the engine's threads, never on these, so that a handler may wait for its tasks
-//! even if the pool has one thread. A task may itself schedule tasks and wait for them: where all
-//! threads are busy and it is one of them that schedules, a spare thread is started for the time of
-//! need, or, past [`MAX_SPARE`], the task runs at once in place (the interface allows both).
+//! Handlers run on the engine's threads, never on these, so a handler may wait for its tasks even if the pool has a
+//! single thread. A task may schedule tasks and wait for them: if all threads are busy, and one of them schedules, a
+//! spare thread is started for as long as it is needed, or, beyond [`MAX_SPARE`], the task runs immediately in place
+//! (the interface allows both).
 //!
-//! A task treats subnormal numbers as the thread that scheduled it. One that ends by an exception
-//! fails its call, if that still runs; as the handler may wait for what the task did not do, it is
-//! printed at once as well.
+//! A task treats subnormal numbers like the thread that scheduled it. A task that ends with an exception fails its
+//! call, if that is still running. The exception is also printed immediately, since the handler may be waiting for
+//! what the task did not do.
 //!
-//! A child that `fork()` made has none of its parent's threads: a pool starts threads of the child's own there. Tasks
-//! that were waiting run in the parent alone.
+//! A child process after `fork()` has none of its parent's threads, so a pool starts new threads there. Tasks that
+//! were waiting run only in the parent.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -190,7 +190,7 @@ struct Parts {
     /// There until all parts have ended.
     task: *const (dyn Fn(usize) + Sync),
     count: usize,
-    /// The first part that nobody has taken.
+    /// The first part that no thread has taken.
     next: AtomicUsize,
     /// Parts that have ended, and whether one of them has panicked.
     ended: Mutex<(usize, bool)>,

@@ -1,7 +1,7 @@
-//! The host's side of rules: asks an op's shape function or batching function, and collects what it says.
+//! The host's side of rules: calls an op's shape function or batching function, and collects its answer.
 //!
-//! **Invariants.** A rule is foreign code, and is entered through `guard`. What it hands over is checked and
-//! copied before the function it was handed to returns; whether it makes sense is for the caller to see.
+//! **Invariants.** A rule is foreign code, and is entered through `guard`. What it passes is checked and copied
+//! before the function that it was passed to returns; whether it makes sense is up to the caller to check.
 
 use std::ffi::c_void;
 
@@ -60,7 +60,7 @@ pub(crate) unsafe fn batching(
 ) -> Result<Batched, String> {
     // SAFETY: the caller's promise.
     let answer = unsafe { ask(rule, operands, Some((batched, axis_size)), attrs) }?;
-    answer.batched.ok_or_else(|| "the batching function says nothing".into())
+    answer.batched.ok_or_else(|| "the batching function returned no answer".into())
 }
 
 /// What a rule has said so far.
@@ -133,9 +133,11 @@ unsafe extern "C" fn shape(host: *mut c_void, dims: *const i64, rank: usize) {
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
     // SAFETY: the caller's promise.
     match unsafe { numbers(dims, rank) } {
-        Some(_) if answer.shapes.len() == MOST => answer.complain("the shape function gives too many shapes"),
+        Some(_) if answer.shapes.len() == MOST => {
+            answer.complain("the shape function returns too many shapes")
+        }
         Some(dims) => answer.shapes.push(dims),
-        None => answer.complain("the shape function gives dimensions that cannot be read"),
+        None => answer.complain("the shape function returns dimensions that cannot be read"),
     }
 }
 
@@ -156,7 +158,7 @@ unsafe extern "C" fn once(host: *mut c_void, call: *const RuleOnce) {
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
     // SAFETY: not null and aligned; the size comes first.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<RuleOnce>() {
-        return answer.complain("the batching function gives a call that cannot be read");
+        return answer.complain("the batching function returns a call that cannot be read");
     }
     // SAFETY: the size covers all members.
     let call = unsafe { call.read() };
@@ -169,15 +171,15 @@ unsafe extern "C" fn once(host: *mut c_void, call: *const RuleOnce) {
         )
     };
     let (Some(operands), Some(results)) = (operands, results) else {
-        return answer.complain("the batching function gives positions that cannot be read");
+        return answer.complain("the batching function returns positions that cannot be read");
     };
     let attrs = match attrs {
         Ok(attrs) => attrs,
-        Err(what) => return answer.complain(&format!("the batching function gives a call, but {what}")),
+        Err(what) => return answer.complain(&format!("the batching function returns a call, but {what}")),
     };
     let results: Result<_, _> = results.into_iter().map(usize::try_from).collect();
     let Ok(results) = results else {
-        return answer.complain("the batching function gives a negative position");
+        return answer.complain("the batching function returns a negative position");
     };
     let operands = operands.into_iter().map(|at| usize::try_from(at).ok()).collect();
     answer.batched = Some(Batched::Once { operands, results, attrs });

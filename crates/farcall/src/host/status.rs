@@ -1,4 +1,4 @@
-//! The status that functions of the untyped API report to, with the symbols by which they do.
+//! The status object that functions of the untyped API report to, and the symbols through which they do.
 
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};

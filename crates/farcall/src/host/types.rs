@@ -1,8 +1,8 @@
-//! Ids of the types that handlers keep state and user data in.
+//! Ids of the types of handlers' state and user data.
 //!
-//! One table for the process, as a library keeps the id of a type in a variable of its own. Ids that
-//! this host gives out start far above those of other hosts (jaxlib counts from 1): a library that
-//! was loaded into another host first brings its id along, and it is taken as it is.
+//! There is one table per process, since a library keeps the id of a type in a variable. Ids that this host assigns
+//! start far above those of other hosts (jaxlib counts from 1): a library that was first loaded into another host
+//! already has an id, which is kept.
 
 use std::collections::HashMap;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! What kernels are prepared to, and what they are given when they run.
+//! Prepared kernels, and the arguments they get when they run.
 
 use std::fmt;
 

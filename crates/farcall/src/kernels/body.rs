@@ -1,4 +1,4 @@
-//! Regions as data: what a kernel recognizes a reducer or a comparator by.
+//! Regions as data, in which kernels recognize reducers and comparators.
 
 use farcall_ir::{Op, TensorType};
 

@@ -1,4 +1,4 @@
-//! `dynamic_slice`: a window of the operand whose place is data.
+//! `dynamic_slice`: a window of the operand whose position is data.
 
 use farcall_ir::{Op, TensorType};
 

@@ -1,5 +1,5 @@
-//! `dynamic_update_slice`: the operand, with a window replaced whose place is data. Where the operand is not
-//! needed any more, the window alone is written.
+//! `dynamic_update_slice`: the operand with a window replaced, whose position is data. If the operand is no longer
+//! needed, only the window is written.
 
 use farcall_ir::Op;
 

@@ -1,4 +1,4 @@
-//! `gather`: slices of the operand whose places are data.
+//! `gather`: slices of the operand whose positions are data.
 
 use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};

@@ -3,9 +3,9 @@
 //! Elements are read in blocks before the block is written, so that the output may lie exactly where
 //! an input lies (elements of one size), and so that the compiler can use vectors without knowing.
 //!
-//! All of these are for outputs of `n` elements. Inputs have as many, aligned, and are apart from the output or in
-//! its place, with elements of one size. (`Args` are what the kernel was prepared for: who prepares a loop
-//! checks the types.)
+//! All of these are for outputs of `n` elements. Inputs have as many, are aligned, and either do not overlap the
+//! output or lie exactly in its place, with elements of the same size. (`Args` are what the kernel was prepared for:
+//! the function that prepares a loop checks the types.)
 
 use super::args::Prepared;
 

@@ -4,17 +4,18 @@
 //! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, often──▶ elements
 //! ```
 //!
-//! An entry of [`TABLE`] is all that the rest of the engine knows of a kernel. Its `prepare` looks at an
-//! operation with the types of its operands and results, and says no, or makes what runs: the loop for these
-//! element types, with all strides. The compiler asks it to learn whether there is a kernel; loading a plan
-//! asks it again, so that a plan holds nothing that a loop has to trust.
+//! The rest of the engine knows a kernel only by its entry in [`TABLE`]. Its `prepare` takes an operation with the
+//! types of its operands and results, and returns `None` or the code to run: the loop for these element types, with
+//! all strides. The compiler calls it to find out whether there is a kernel. Loading a plan calls it again, so a loop
+//! need not trust anything in a plan.
 //!
 //! To add one: a file here with a `KERNEL`, an entry in [`TABLE`] before the more general ones, and a file in
-//! `filetests/`. `sort` is an example with several operands, scratch memory and a region; `iota` the smallest.
+//! `filetests/`; ARCHITECTURE.md has the details. `sort` is an example with several operands, scratch memory and a
+//! region; `iota` is the smallest.
 //!
-//! **Invariants.** `prepare` believes nothing: whatever it is given, it returns `None` or code that stays within
-//! buffers of these types. What runs trusts its caller for sizes, types and places. It computes the same
-//! bits whatever the number of threads. Nothing here knows the compiler, the plan or the runtime.
+//! **Invariants.** `prepare` trusts nothing: whatever its arguments, it returns `None` or code that stays within
+//! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the same bits
+//! whatever the number of threads. Kernels do not know the compiler, the plan or the runtime.
 
 mod args;
 mod body;

@@ -1,5 +1,4 @@
-//! Strided copies: the one form in which broadcasts, transposes, slices, reversals, concatenations
-//! and paddings move elements.
+//! Strided copies: broadcasts, transposes, slices, reversals, concatenations and paddings all move elements this way.
 
 use farcall_ir::TensorType;
 

@@ -1,8 +1,8 @@
-//! `sort` by comparators that have a meaning: `LT` or `GT` on the elements of an operand, or on those of several
-//! operands one after the other (where those before are equal), with JAX's order of floats if that is asked for.
+//! `sort` by comparators that it recognizes: `LT` or `GT` on the elements of an operand, or lexicographically on
+//! those of several operands, with JAX's order of floats if the comparator uses it.
 //!
-//! Elements become integers of the same order. Lines that hold what a comparator calls neither less nor equal
-//! (NaNs) are merged as the evaluator does it, so that the same permutation comes out.
+//! Elements are mapped to integers of the same order. Lines with elements that are neither less than, greater than
+//! nor equal to others (NaNs) are merged like in the evaluator, to produce the same permutation.
 
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction};
 use farcall_ir::{DType, Op, Scalar};

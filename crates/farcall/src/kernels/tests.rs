@@ -1,4 +1,4 @@
-//! Whatever a kernel is asked for: it refuses, or it stays within the buffers of the types that it was asked for.
+//! Whatever the request, a kernel refuses it, or stays within buffers of the requested types.
 
 use std::collections::BTreeMap;
 

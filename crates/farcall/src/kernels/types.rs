@@ -1,4 +1,4 @@
-//! Element types: which loops there are, and single elements.
+//! Element types: dispatch to loops, and access to single elements.
 
 use farcall_ir::DType;
 

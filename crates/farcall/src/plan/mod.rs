@@ -1,13 +1,13 @@
-//! The plan: what the compiler makes of a program and what the runtime walks.
+//! The plan: what the compiler makes from a program, and what the runtime executes.
 //!
-//! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of
-//! one arena, of the constants, of the inputs, or of the results. It is plain data: what a thunk computes is an operation with the
-//! types of its buffers and the name of a kernel, which makes of these what runs. The compiler and the runtime
-//! both know this module and never each other.
+//! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of one arena, of the
+//! constants, of the inputs, or of the results. It is plain data: a thunk that computes has an operation, the types
+//! of its buffers, and the name of a kernel, which prepares the code to run from these. The compiler and the runtime
+//! both know this module, and never each other.
 //!
-//! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
-//! every slice lies inside its base; nothing is written but the arena, the results, and inputs that are donated; kernels serve
-//! the operations and types that they are named for, and buffers overlap only where they may.
+//! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them: every slice is inside
+//! its base; only the arena, the results and donated inputs are written to; kernels serve the operations and types
+//! that they are named for; buffers overlap only where they may.
 
 mod display;
 pub mod file;
@@ -260,7 +260,7 @@ pub struct Call {
     pub id: CallId,
     /// Outputs and inputs (by number among the thunk's) that share memory.
     pub aliases: Vec<(usize, usize)>,
-    /// It runs even if nobody reads what it gives.
+    /// It runs even if its results are unused.
     pub side_effect: bool,
 }
 

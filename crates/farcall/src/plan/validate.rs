@@ -1,4 +1,4 @@
-//! Checks once what the runtime relies on in every run.
+//! Checks, once, everything that the runtime relies on in every run.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::kernels::{Prepared, is_int};
 
-/// A plan that breaks a promise: a mistake of whoever made it, the compiler or a file, never of a program.
+/// An invalid plan: a bug in the compiler or a damaged file, never an error of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("invalid plan ({place}, {kind}): {message}")]
 pub struct InvalidPlan {
@@ -240,7 +240,7 @@ fn kernel(t: &Thunk, compute: &Compute) -> Result<Prepared, String> {
     let prepared = compute.kernel.prepare(&compute.request(&inputs, &outputs));
     let prepared = prepared.ok_or("the kernel does not serve the operation")?;
     let scratch = t.outputs[outputs.len()..].iter().map(|b| b.slice.size).sum::<usize>();
-    need(prepared.scratch() == scratch, "scratch memory of another size")?;
+    need(prepared.scratch() == scratch, "scratch memory of the wrong size")?;
     Ok(prepared)
 }
 
@@ -314,7 +314,7 @@ mod tests {
             less.slice.size -= 64;
             less.ty = less.ty.with_sizes([less.slice.size]);
         });
-        assert_eq!(message, "scratch memory of another size");
+        assert_eq!(message, "scratch memory of the wrong size");
         let message = changed(SORT, |plan| {
             let last = scratch(plan);
             plan.thunks[1].outputs[last].slice.offset = 0;

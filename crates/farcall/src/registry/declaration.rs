@@ -1,10 +1,9 @@
 //! What an op's author declared about it: its signature and its derivatives.
 //!
-//! Declarations come from the descriptors of libraries, which are text from elsewhere: a signature is parsed
-//! and checked again, and the targets that are an op's derivatives are looked up among the ops of the
-//! same library and platform.
+//! Declarations come from the descriptors of libraries, which are untrusted text: a signature is parsed and checked
+//! again, and the targets that are an op's derivatives are looked up among the ops of the same library and platform.
 //!
-//! **Invariant.** A [`Declaration`] exists only if all of it fits together.
+//! **Invariant.** A [`Declaration`] exists only if it is consistent.
 
 use std::collections::HashMap;
 
@@ -196,7 +195,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
         match text.parse::<Signature>() {
             Ok(signature) => drop(signatures.insert(key, signature)),
             Err(error) => {
-                let why = format!("`{}` has a signature that is none: {}", op.name(), error.render(text));
+                let why = format!("`{}` declares an invalid signature: {}", op.name(), error.render(text));
                 malformed.insert(key, why);
             }
         }
@@ -215,7 +214,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
         };
         if let (Some(result), None) = (signature.needs_shape_function(), op.shape()) {
             let name = op.name();
-            return Err(format!("`{name}` gives `{result}`, but has no function that says its shape"));
+            return Err(format!("`{name}` returns `{result}`, but has no shape function"));
         }
         agree(op, signature, ops, &signatures)?;
         let family = Family { op, platform: key.1, signature, ops, signatures: &signatures };
@@ -439,14 +438,14 @@ mod tests {
     fn what_does_not_fit_is_explained() {
         let with = |vjp_backward| norm(Given { vjp_backward, ..Given::NONE });
         expect_test::expect![[r#"
-            `norm` has a signature that is none: nothing says which types `T` stands for
+            `norm` declares an invalid signature: the types that `T` stands for are not declared
               | (x: T[*]) -> ()
               |     ^
               = add `where T: f32 | f64`, or `T: any`
             `norm_bwd`, the backward op of `norm`, is not listed by the library; add it to the list of `library!` or `ops!`, for the platform Host
             `norm_bvd`, the backward op of `norm`, is not listed by the library; close names that are: norm_bwd
             `norm_bwd`, the backward op of `norm`, has no signature
-            `norm_bwd` cannot be the backward op of `norm`: the backward op gives no cotangent for `x`: add a result `dx`, or declare `x` as not differentiable
+            `norm_bwd` cannot be the backward op of `norm`: the backward op returns no cotangent for `x`: add a result `dx`, or declare `x` as not differentiable
             `norm` declares derivatives, but no signature"#]]
         .assert_eq(
             &[

@@ -1,4 +1,4 @@
-//! What the file of a shared library says of it.
+//! Information in the file of a shared library.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol, ReadRef, elf};

@@ -1,5 +1,5 @@
-//! What libraries find in the process: the host's table of functions, through which they register
-//! themselves, and the symbols that lead to it.
+//! What libraries look up in the process: the host's table of functions, through which they register themselves, and
+//! the symbols that return it.
 
 use farcall_ffi::abi::{Api, Error, HandlerRegisterArgs, HandlerRegisterArgsV4};
 

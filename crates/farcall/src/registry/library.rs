@@ -1,7 +1,7 @@
-//! Shared libraries as files, and as what they become in the process.
+//! Shared libraries, as files and loaded in the process.
 //!
-//! A file is looked at before it is opened: the dynamic linker's own words for a wrong file are few,
-//! and a library that misses a symbol of its host is refused with the way to export it.
+//! A file is inspected before it is opened: the dynamic linker's messages for an unsuitable file are terse, and the
+//! error for a library that lacks a symbol of its host explains how to export it.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fs::File;
@@ -116,7 +116,7 @@ impl Library {
             if handle.is_null() {
                 let message = libc::dlerror();
                 let message =
-                    if message.is_null() { c"for no known reason" } else { CStr::from_ptr(message) };
+                    if message.is_null() { c"for an unknown reason" } else { CStr::from_ptr(message) };
                 let words = message.to_string_lossy().into_owned();
                 return Err(failed(link::missing(path).map(Box::new), words));
             }

@@ -1,7 +1,8 @@
-//! Why the dynamic linker refused a library: found out from the files, as its own words are for people.
+//! Finds out from the files why the dynamic linker refused a library, since the linker's message is not
+//! machine-readable.
 //!
-//! What is wrong is looked for in the order in which the linker does: libraries that are not found, then versions,
-//! then symbols. Where the files do not tell, nothing is said; the linker's words are shown either way.
+//! It looks for problems in the linker's order: libraries that are not found, then versions, then symbols. If the
+//! files do not explain the failure, there is no result; the linker's message is shown either way.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -64,7 +65,7 @@ impl fmt::Display for LinkError {
                 match names.as_slice() {
                     [name] => write!(
                         f,
-                        "nobody offers the symbol `{name}` that {it} needs; link the library that has it"
+                        "no library provides the symbol `{name}` that {it} needs; link the library that defines it"
                     ),
                     names => {
                         let shown: Vec<String> = names.iter().take(3).map(|n| format!("`{n}`")).collect();
@@ -75,7 +76,7 @@ impl fmt::Display for LinkError {
                         };
                         write!(
                             f,
-                            "nobody offers the symbols {}{more} that {it} needs; link the library that has them",
+                            "no library provides the symbols {}{more} that {it} needs; link the library that defines them",
                             shown.join(", ")
                         )
                     }
@@ -287,11 +288,11 @@ mod tests {
         };
         assert_eq!(
             symbols(&["a"]).to_string(),
-            "nobody offers the symbol `a` that /x/liby.so needs; link the library that has it"
+            "no library provides the symbol `a` that /x/liby.so needs; link the library that defines it"
         );
         assert_eq!(
             symbols(&["a", "b", "c", "d"]).to_string(),
-            "nobody offers the symbols `a`, `b`, `c` and 1 more that /x/liby.so needs; link the library that has them"
+            "no library provides the symbols `a`, `b`, `c` and 1 more that /x/liby.so needs; link the library that defines them"
         );
         let version = LinkError::Version { library: "libz.so".into(), version: "Z_9".into(), here: None };
         assert_eq!(version.to_string(), "it needs another version of libz.so, one that has Z_9");

@@ -1,7 +1,7 @@
 //! Loading libraries: by descriptor, by self-registration, by symbols.
 //!
-//! A library registers itself in static initializers, which run once in a process: what it
-//! registered is remembered, so that it can be loaded into further registries.
+//! A library registers itself in static initializers, which run once per process. What it registered is recorded, so
+//! that it can be loaded into further registries.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub struct LoadReport {
     pub targets: Vec<Arc<Target>>,
     /// What the user should know.
     pub notes: Vec<String>,
-    /// What the user has to be told: that this is not what the file holds now.
+    /// The warning for the user: the file has changed since it was loaded.
     pub warnings: Vec<String>,
 }
 
@@ -432,7 +432,7 @@ fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
     needed_host_symbols(facts).filter_map(note).collect()
 }
 
-/// The error for a library that the dynamic linker refused because nobody offers it what it needs of a host.
+/// The error for a library that the dynamic linker refused because it needs a host's symbol that is missing.
 /// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
 fn name_host_symbols(error: LoadError) -> LoadError {
     let LoadError::Open { path, why: Some(why), words } = error else { return error };
@@ -602,7 +602,7 @@ mod tests {
         let source = "extern \"C\" int nobody_has_this(); int x = nobody_has_this();";
         let Some(path) = build(&dir, "needs_nobody", source, &[]) else { return };
         let e = refusal(&path);
-        assert!(e.contains("cannot be opened: nobody offers the symbol `nobody_has_this`"), "{e}");
+        assert!(e.contains("cannot be opened: no library provides the symbol `nobody_has_this`"), "{e}");
     }
 
     /// A library that asks for `GLIBC_9.…` where it asked for `GLIBC_2.…`.

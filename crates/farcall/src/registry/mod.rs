@@ -1,13 +1,13 @@
 //! The registry: which function a custom call means.
 //!
-//! Targets get in by [`Registry::register`], by [`Registry::load`] (a library that describes or
-//! registers itself) and by [`Registry::load_symbols`] (plain handler symbols). The compiler asks
-//! [`Registry::resolve`] once per call site; a run never looks anything up.
+//! Targets are added by [`Registry::register`], by [`Registry::load`] (a library that describes or registers itself)
+//! and by [`Registry::load_symbols`] (plain handler symbols). [`Registry::resolve`] is called for each call site when
+//! a program is compiled, and again when its plan is loaded; a run never looks anything up.
 //!
-//! **Invariants.** The engine knows no target by name. A target is (name, platform, typed or
-//! untyped); the same functions under the same name again are fine, other ones are an error unless
-//! put there by [`Registry::replace`]. Libraries stay loaded until the process ends: their code may
-//! be in use by executables, by states with destructors, and by threads that they started.
+//! **Invariants.** The engine contains no target's name. A target is (name, platform, typed or untyped). Registering
+//! the same functions under the same name again is fine; registering different ones is an error, except with
+//! [`Registry::replace`]. Libraries stay loaded until the process ends: their code may be in use by executables, by
+//! states with destructors, and by threads that they started.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -218,7 +218,7 @@ impl ResolveError {
         ErrorCode::MissingTarget
     }
 
-    /// The same as a mistake of a program, at the call's place.
+    /// The same as a diagnostic, at the call's place.
     pub fn at(self, span: Span) -> Diagnostic {
         Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
     }
@@ -254,7 +254,7 @@ pub enum RegisterError {
     },
     /// A handler was built for an interface that this host does not speak.
     #[error(
-        "the {} handler of `{name}` was built for XLA FFI {}.{}; this host speaks 0.1 to {}.{}",
+        "the {} handler of `{name}` was built for XLA FFI {}.{}; this host supports 0.1 to {}.{}",
         stage.name(), found.0, found.1, supported.0, supported.1
     )]
     Version {
@@ -268,7 +268,7 @@ pub enum RegisterError {
         supported: (i32, i32),
     },
     /// A handler did not say what it is.
-    #[error("the {} handler of `{name}` does not tell its version: {message}", stage.name())]
+    #[error("the {} handler of `{name}` does not report its version: {message}", stage.name())]
     Metadata {
         /// Target.
         name: String,

@@ -1,8 +1,8 @@
-//! Targets: the functions that custom calls name, with all that is known about them.
+//! Targets: the functions that custom calls name, with everything that is known about them.
 //!
-//! A target is made once, when it is registered, and never changes. What a handler says of itself
-//! (version, traits, type of its state) is asked for at that moment, so that a handler that this
-//! host cannot run is refused before any program calls it.
+//! A target is created once, when it is registered, and never changes. A handler's metadata (version, traits, type of
+//! its state) is queried at that moment, so a handler that this host cannot run is rejected before any program calls
+//! it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What one run needs for itself: memory, call frames.
+//! What each run needs exclusively: memory, call frames.
 
 use crate::custom_call::{CallFrame, RunContext};
 

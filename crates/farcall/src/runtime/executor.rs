@@ -34,7 +34,7 @@ pub(super) fn thunks(
     mode: Mode,
 ) -> Result<Vec<Literal>, RunError> {
     let plan = &*loaded.plan;
-    // Donated inputs have to be ours to be written to; a program without any can use the caller's.
+    // Donated inputs are written to, so the run must own them; a program without any can use the caller's.
     let lent;
     let mut own = Vec::new();
     match inputs {
@@ -51,7 +51,7 @@ pub(super) fn thunks(
     lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
     for (param, input) in plan.params.iter().zip(&mut own) {
-        // What somebody else holds, too, is copied.
+        // Elements that are shared with others are copied.
         let data = if param.donated {
             input.unshare().map_err(memory)?;
             input.bytes_mut().as_mut_ptr()
@@ -60,7 +60,7 @@ pub(super) fn thunks(
         };
         context.bases.push(data);
     }
-    // Results that are not somewhere else are written where the caller gets them.
+    // Results that do not lie elsewhere are written directly to the caller's memory.
     let mut outs = Vec::with_capacity(plan.results.len());
     for (i, r) in plan.results.iter().enumerate() {
         let (mut out, mut data) = (None, context.arena.as_ptr());
@@ -235,7 +235,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// After what may take long, whoever interrupts is asked again, however short the thunks before were.
+    /// After a slow thunk, the interrupt is checked again, however short the thunks before were.
     fn look_soon(&self) {
         if let Some(interrupt) = self.interrupt {
             interrupt.look_soon();
@@ -330,7 +330,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// What a buffer holds when all thunks have run. An input, or what has become of one, and another result are
+    /// What a buffer holds when all thunks have run. An input (possibly updated in place) or another result is
     /// not copied.
     fn result(
         &self,

@@ -1,4 +1,4 @@
-//! From a plan to what the executor walks: constants in memory, kernels prepared, places resolved.
+//! Turns a plan into what the executor walks: constants in memory, kernels prepared, places resolved.
 
 use std::sync::Arc;
 

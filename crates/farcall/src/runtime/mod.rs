@@ -4,11 +4,11 @@
 //! Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled ──▶ steps, one by one ──▶ results
 //! ```
 //!
-//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time; a
-//! run takes one from the pool, or makes one, and gives it back, also if it failed.
+//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes one from
+//! the pool, or creates one, and returns it, even if the run failed.
 //!
-//! **Invariants.** Places and types are those of the validated plan and are not checked again. Nothing
-//! here knows the compiler.
+//! **Invariants.** Places and types are those of the validated plan, and are not checked again. The runtime does not
+//! know the compiler.
 
 mod context;
 mod denormals;
@@ -60,7 +60,7 @@ pub enum RunError {
         found: Box<TensorType>,
     },
     /// An input has other elements than those that the program was compiled for.
-    #[error("input {index}{} has other elements than the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
+    #[error("input {index}{} does not have the elements that the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     KnownInput {
         /// Which, from 0.
         index: usize,
@@ -137,7 +137,7 @@ impl RunError {
         }
     }
 
-    /// The same as a mistake at a place of the program, if it has one.
+    /// The same as a diagnostic at a place of the program, if it has one.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             RunError::CustomCall(error) => error.diagnostic(),

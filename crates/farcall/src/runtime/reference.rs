@@ -1,7 +1,7 @@
 //! Operations without a kernel: the reference evaluator on copies of the buffers.
 //!
-//! Custom calls in regions have a plan each, whose contexts belong to the run: what a target made when
-//! the program was compiled, and when the run began, serves all elements.
+//! Each custom call in a region has a plan, whose contexts belong to the run: the states that a target created when
+//! the plan was loaded, and when the run began, are used for all elements.
 
 use std::cell::RefCell;
 
@@ -29,12 +29,12 @@ pub(super) fn run(
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let host = Nested { site, loaded, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
-    // The evaluator flushes what is to be flushed; where the processor does that, too, numbers that are only moved
-    // would be lost.
+    // The evaluator itself flushes subnormal numbers where required; if the processor did so, too, subnormal numbers
+    // that are only moved would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
     match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
-        // What failed, rather than what became of it.
+        // The original error rather than the evaluator's.
         Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
     }
 }
@@ -113,6 +113,5 @@ pub(crate) fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,
 ) -> Result<Vec<Value>, String> {
-    eval::values(types, tensors)
-        .ok_or_else(|| "the call gave another number of results than it has".to_owned())
+    eval::values(types, tensors).ok_or_else(|| "the call returned the wrong number of results".to_owned())
 }

@@ -1,13 +1,16 @@
-//! One way to say what can be said in several: constants stand to the right, operations that change nothing
-//! go, and what a body hands on unchanged is captured rather than carried.
+//! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that a
+//! loop's body passes on unchanged are captured instead of carried.
 
 use super::{Context, Pass, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Compare, Direction, Op, Traits};
 
 /// Canonical forms.
-pub static PASS: Pass =
-    Pass { name: "canonicalize", about: "constants to the right; operations that change nothing go", run };
+pub static PASS: Pass = Pass {
+    name: "canonicalize",
+    about: "moves constants to the right, drops operations that change nothing",
+    run,
+};
 
 fn run(func: &mut Func, _: &Context) {
     let regions = regions_inside_out(func);

@@ -1,4 +1,4 @@
-//! Common subexpressions: of equal operations on equal operands in one region, the first serves all.
+//! Common subexpressions: equal operations on equal operands in one region are replaced by the first of them.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,8 +9,7 @@ use crate::module::{Func, Inst, InstId, Rewriter};
 use crate::op::Op;
 
 /// Common subexpressions.
-pub static PASS: Pass =
-    Pass { name: "cse", about: "of equal operations on equal operands, the first serves all", run };
+pub static PASS: Pass = Pass { name: "cse", about: "merges equal operations on equal operands", run };
 
 fn run(func: &mut Func, _: &Context) {
     let regions = regions_inside_out(func);

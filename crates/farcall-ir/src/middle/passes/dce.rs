@@ -1,7 +1,7 @@
-//! Dead code: instructions whose results nobody reads, and what loops carry and regions capture for nobody.
+//! Dead code: drops instructions whose results are unused, and unused carried values and captures.
 //!
-//! A tensor without elements is a constant: a call all of whose other results are dead is not made for the
-//! sake of one (JAX's decompositions of empty matrices rely on that).
+//! An empty tensor is a constant: a call whose other results are all dead is not made for its sake (JAX's
+//! decompositions of empty matrices rely on that).
 
 use super::{Context, Pass, is_pure};
 use crate::literal::Literal;
@@ -11,7 +11,7 @@ use crate::types::Type;
 
 /// Dead code.
 pub static PASS: Pass =
-    Pass { name: "dce", about: "instructions, carried values and captures that nobody reads go", run };
+    Pass { name: "dce", about: "drops instructions, carried values and captures that are never read", run };
 
 fn run(func: &mut Func, _: &Context) {
     without_elements(func);
@@ -171,7 +171,7 @@ fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
     func.set_captures(inst, operands, captures);
 }
 
-/// What a loop carries and nobody reads.
+/// Carried values that are never read.
 fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let keep: Vec<bool> = view
@@ -185,7 +185,7 @@ fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
     }
 }
 
-/// What branches return and nobody reads.
+/// Results of branches that are never read.
 fn drop_chosen(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let keep: Vec<bool> = view.results().iter().map(|v| live.is_read(v)).collect();

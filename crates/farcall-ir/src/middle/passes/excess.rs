@@ -18,7 +18,7 @@ use farcall_sig::DType;
 /// Excess precision.
 pub static PASS: Pass = Pass {
     name: "excess",
-    about: "bf16 arithmetic that is widened at once is done in f32, as XLA does",
+    about: "computes bf16 arithmetic that is widened at once in f32, as XLA does",
     run,
 };
 

@@ -1,12 +1,11 @@
-//! Operations that simpler ones define become those ([`crate::expand`]).
+//! Replaces derived operations by the simpler ones that define them ([`crate::expand`]).
 
 use super::{Context, Pass};
 use crate::expand;
 use crate::module::Func;
 
 /// Operations by what they are.
-pub static PASS: Pass =
-    Pass { name: "expand", about: "operations that simpler ones define become those", run };
+pub static PASS: Pass = Pass { name: "expand", about: "replaces operations that simpler ones define", run };
 
 fn run(func: &mut Func, _: &Context) {
     expand::run(func);

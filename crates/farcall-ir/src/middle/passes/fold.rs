@@ -12,7 +12,7 @@ use crate::op::{Binary, Op, Unary};
 use crate::types::{TensorType, Type};
 
 /// Constant folding.
-pub static PASS: Pass = Pass { name: "fold", about: "small operations on constants become constants", run };
+pub static PASS: Pass = Pass { name: "fold", about: "computes small operations on constants", run };
 
 fn run(func: &mut Func, cx: &Context) {
     let regions = regions_inside_out(func);

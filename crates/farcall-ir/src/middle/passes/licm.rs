@@ -1,8 +1,9 @@
-//! Loop-invariant motion: what a loop computes anew each time though it does not change moves before it.
+//! Loop-invariant code motion: computations that do not change from iteration to iteration move before the loop.
 //!
-//! A loop may go round no time at all, so only what cannot fail moves: no calls, no loops, nothing that
-//! applies a region. ([`canonicalize`](super::canonicalize) makes what a loop carries unchanged a capture.) What makes a large tensor of a small one (`broadcast_in_dim`, `iota`, `pad`) stays, for
-//! the sake of memory and because it is cheap where it is used.
+//! A loop may run zero times, so only computations that cannot fail move: no calls, no loops, nothing that applies a
+//! region. ([`canonicalize`](super::canonicalize) turns values that a loop carries unchanged into captures.)
+//! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay, to save memory, and
+//! because they are cheap where they are used.
 
 use super::{Context, Pass, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 /// Loop-invariant motion.
 pub static PASS: Pass =
-    Pass { name: "licm", about: "what a loop computes anew though it does not change moves before it", run };
+    Pass { name: "licm", about: "moves computations that do not change out of loops", run };
 
 fn run(func: &mut Func, _: &Context) {
     // Inner loops first: what leaves one may leave the next.
@@ -43,7 +44,7 @@ fn hoist(func: &mut Func, while_: InstId) {
             if some && moves(inst) && inst.operands().iter().all(known) {
                 moved.push(id);
                 let results = inst.results().to_vec();
-                // For now they are known by themselves.
+                // For now they stand for themselves.
                 outside.extend(results.into_iter().map(|v| (v, v)));
             }
         }
@@ -53,7 +54,7 @@ fn hoist(func: &mut Func, while_: InstId) {
     }
 }
 
-/// True for instructions that may run though the loop does not, and are worth it.
+/// True for instructions that may run even if the loop does not, and are worth moving.
 fn moves(inst: Inst<'_>) -> bool {
     is_pure(inst)
         && inst.region_ids().is_empty()

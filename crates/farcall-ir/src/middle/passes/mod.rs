@@ -1,7 +1,7 @@
 //! The passes of the middle form, one file each.
 //!
-//! A pass is a function from a program in the form to an equal one: the same bits in every result. It has a
-//! [`Pass`] entry, which [`ALL`] lists, and filetests in `filetests/passes`.
+//! A pass rewrites a program in the form to one that computes the same bits in every result (except [`excess`], which
+//! adds precision). It has a [`Pass`] entry, which [`ALL`] lists, and filetests in `filetests/passes`.
 
 pub mod canonicalize;
 pub mod cse;
@@ -60,8 +60,8 @@ pub fn named(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().find(|p| p.name == name)
 }
 
-/// True if an instruction may be left out, made twice, or moved, as far as anyone can tell from outside:
-/// nothing in it has a side effect, and its results follow from its operands.
+/// True if dropping, duplicating or moving an instruction cannot be observed: nothing in it has a side effect,
+/// and its results follow from its operands.
 pub(crate) fn is_pure(inst: Inst<'_>) -> bool {
     let mut pure = own_purity(inst);
     inst.regions().for_each(|r| r.walk(&mut |i| pure &= own_purity(i)));

@@ -1,9 +1,8 @@
-//! Algebraic simplification: rules by which an instruction is something simpler.
+//! Algebraic simplification: rules that replace an instruction by something simpler.
 //!
-//! Every rule has a name and a filetest with a program that it changes, and one that it must not. A rule
-//! keeps every bit: `x + 0` is `x` for integers, but not for floats, of which `-0 + 0` is `0`. Arithmetic on
-//! floats that gives an operand back is left out only where denormals are kept, since it flushes them
-//! elsewhere.
+//! Every rule has a name, and a filetest with a program that it changes and one that it must not change. A rule keeps
+//! every bit: `x + 0` is `x` for integers, but not for floats, since `-0 + 0` is `0`. Arithmetic on floats that
+//! returns an operand unchanged is removed only where denormals are kept, since elsewhere it flushes them.
 
 use super::{Context, Pass, regions_inside_out};
 use crate::eval::Denormals;
@@ -15,7 +14,7 @@ use crate::types::TensorType;
 use farcall_sig::DType;
 
 /// Algebraic simplification.
-pub static PASS: Pass = Pass { name: "simplify", about: "algebraic rules, each by its name", run };
+pub static PASS: Pass = Pass { name: "simplify", about: "applies algebraic rules, each by its name", run };
 
 /// What an instruction becomes.
 enum Simpler {

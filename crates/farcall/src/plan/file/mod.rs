@@ -4,15 +4,15 @@
 //! magic │ format │ who wrote it │ sources │ types │ operations │ constants' types │ plan │ constants' elements
 //! ```
 //!
-//! Numbers are little-endian. A section is a tag of four bytes, its length and its contents. Types and
-//! operations are StableHLO text, each once; what else there is refers to them by number. Instructions for the
-//! evaluator are modules as text, with a table of their places in the program. Elements of constants come last,
-//! as they are in memory, so that they are read where they stay.
+//! Numbers are little-endian. A section is a tag of four bytes, its length and its contents. Types and operations are
+//! StableHLO text, each stored once; everything else refers to them by number. Instructions for the evaluator are
+//! modules as text, with a table of their places in the program. Elements of constants come last, in their in-memory
+//! form, so that they are read directly to their final place.
 //!
-//! **Invariants.** A file is not believed: whatever its bytes, reading ends in a valid plan ([`Plan::validate`])
-//! or an error that says what is wrong and where. Lengths are compared with what there is before anything is
-//! allocated, constants are admitted by [`memory`](farcall_ir::memory), and nesting is bounded. What is written
-//! reads back as an equal plan, or is not written.
+//! **Invariants.** A file is not trusted: whatever its bytes, reading returns a valid plan ([`Plan::validate`]) or an
+//! error that states what is wrong and where. Lengths are compared with the remaining bytes before anything is
+//! allocated, constants are admitted by [`memory`](farcall_ir::memory), and nesting is bounded. A plan that would not
+//! read back as an equal one is not written.
 
 mod read;
 mod write;

@@ -1,4 +1,4 @@
-//! Plans from bytes that nobody vouches for.
+//! Reads plans from untrusted bytes.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Input<'_> {
     fn end(&mut self) -> Reading<()> {
         match self.from.take(1).read_to_end(&mut Vec::new())? {
             0 => Ok(()),
-            _ => self.damaged("constants", "the file goes on behind the end of the plan"),
+            _ => self.damaged("constants", "the file continues after the end of the plan"),
         }
     }
 }
@@ -301,7 +301,7 @@ impl<'a> Bytes<'a> {
     fn literals(mut self, types: &[Type], input: &mut Input<'_>) -> Reading<Vec<Literal>> {
         let described = self.list(5, |b| {
             let Type::Tensor(ty) = &types[b.index(types.len(), "type")?] else {
-                return b.damaged("a constant that is no tensor");
+                return b.damaged("a constant that is not a tensor");
             };
             let splat = b.flag()?;
             match ty.bytes().filter(|n| !splat || *n > 0) {

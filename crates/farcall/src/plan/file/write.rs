@@ -1,4 +1,4 @@
-//! Plans to bytes.
+//! Writes plans.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

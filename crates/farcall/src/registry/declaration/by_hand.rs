@@ -1,4 +1,4 @@
-//! What a batching function says of one call, and whether it can be.
+//! The answer of a batching function for one call, and checks of it.
 
 use farcall_ffi::rules::abi::RuleFn;
 use farcall_sig::Attrs;
@@ -74,7 +74,11 @@ impl ByHand<'_> {
         let signature = &self.declaration.signature;
         let names = signature.operand_names(entries.len())?;
         if operands.len() != entries.len() {
-            return wrong(format!("it speaks of {} operands of {}", operands.len(), entries.len()));
+            return wrong(format!(
+                "it describes {} operands, but the call has {}",
+                operands.len(),
+                entries.len()
+            ));
         }
         let mut dims: Vec<Vec<i64>> = Vec::with_capacity(operands.len());
         for (i, at) in operands.iter().enumerate() {
@@ -88,7 +92,7 @@ impl ByHand<'_> {
                     None => {
                         let shape = entries[i].dims;
                         return wrong(format!(
-                            "{at} is no place for an axis in {} of shape {shape:?}",
+                            "{at} is not a valid axis position in {} of shape {shape:?}",
                             names[i]
                         ));
                     }
@@ -105,7 +109,7 @@ impl ByHand<'_> {
         };
         if results.len() != entry.results.len() || whole.results.len() != entry.results.len() {
             let (said, has) = (results.len(), entry.results.len());
-            return wrong(format!("it speaks of {said} results of {has}"));
+            return wrong(format!("it describes {said} results, but the call has {has}"));
         }
         for ((at, one), all) in results.iter().zip(&entry.results).zip(&whole.results) {
             let name = &signature.results()[one.decl].name;
@@ -115,7 +119,7 @@ impl ByHand<'_> {
                     Some(expected) => {
                         format!("{size} of {:?} with the axis at {at} are {expected:?}", one.dims)
                     }
-                    None => format!("{at} is no place for an axis in {:?}", one.dims),
+                    None => format!("{at} is not a valid axis position in {:?}", one.dims),
                 };
                 return wrong(format!("{name} of the one call is {:?}, but {expected}", all.dims));
             }
