@@ -3,8 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use farcall_ir::Attr;
+use farcall_ir::memory::OutOfMemory;
 use farcall_sig::{AttrValue, Attrs, ScalarType};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
 
@@ -39,15 +40,26 @@ impl Attributes {
 }
 
 impl Attributes {
-    pub(crate) fn new(inner: Attrs) -> Attributes {
-        let entries: Vec<String> =
-            inner.iter().map(|(name, value)| format!("{name} = {}", Attr::from(value))).collect();
-        Attributes { inner, text: format!("{{{}}}", entries.join(", ")) }
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn new(inner: Attrs) -> PyResult<Attributes> {
+        let entry = |(name, value)| Ok(format!("{name} = {}", Attr::try_from(value)?));
+        let entries: Result<Vec<String>, OutOfMemory> = inner.iter().map(entry).collect();
+        let entries = entries.map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+        Ok(Attributes { inner, text: format!("{{{}}}", entries.join(", ")) })
     }
 }
 
 /// A Python value as an attribute: numbers, texts, sequences of numbers, dictionaries.
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
+    nested(value, 0)
+}
+
+/// Dictionaries within each other, at most: one may contain itself.
+const MOST_NESTED: usize = 64;
+
+/// A value inside of `depth` dictionaries.
+fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     let ty = || value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     let scalar = |value: &Bound<'_, PyAny>| -> Option<AttrValue> {
         if let Ok(flag) = value.extract::<bool>() {
@@ -66,10 +78,13 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
         return Ok(AttrValue::Str(text.to_str()?.to_owned()));
     }
     if let Ok(entries) = value.cast::<PyMapping>() {
+        if depth == MOST_NESTED {
+            return Err(PyTypeError::new_err(format!("has dictionaries more than {MOST_NESTED} deep")));
+        }
         let mut dict = Vec::new();
         for entry in entries.items()?.iter() {
             let (name, value): (String, Bound<'_, PyAny>) = entry.extract()?;
-            dict.push((name, from_python(&value)?));
+            dict.push((name, nested(&value, depth + 1)?));
         }
         return Ok(AttrValue::Dict(dict));
     }

@@ -27,10 +27,15 @@ unsafe impl Send for Elements {}
 unsafe impl Sync for Elements {}
 
 impl Elements {
-    /// Takes a literal's elements, without a copy unless they are shared.
-    pub(crate) fn new(mut literal: Literal) -> Elements {
+    /// Takes a literal's elements, without a copy unless they are shared: unshare them first, without the
+    /// interpreter's lock.
+    ///
+    /// # Errors
+    /// If there is no memory for a copy.
+    pub(crate) fn new(mut literal: Literal) -> PyResult<Elements> {
+        literal.unshare().map_err(|e| PyMemoryError::new_err(e.to_string()))?;
         let bytes = literal.bytes_mut();
-        Elements { start: NonNull::from(&mut *bytes).cast(), len: bytes.len(), _owner: literal }
+        Ok(Elements { start: NonNull::from(&mut *bytes).cast(), len: bytes.len(), _owner: literal })
     }
 }
 

@@ -102,7 +102,7 @@ impl Executable {
         let inputs = inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes));
         let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
         guarded(|| match run::run(py, &self.inner, inputs)? {
-            Ok(outputs) => Ok(outputs.into_iter().map(Elements::new).collect()),
+            Ok(outputs) => outputs.into_iter().map(Elements::new).collect(),
             Err(e) => Err(error::exception(e.code(), e.to_string())),
         })
     }

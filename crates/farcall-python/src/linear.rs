@@ -45,8 +45,9 @@ impl Linear {
 impl Linear {
     /// The op that gives the results and then the residuals, with its attributes; `None` if the op itself is enough.
     #[getter]
-    fn forward(&self) -> Option<(String, Attributes)> {
-        self.inner.forward().map(|OpCall { target, attrs }| (target, Attributes::new(attrs)))
+    fn forward(&self) -> PyResult<Option<(String, Attributes)>> {
+        let words = |OpCall { target, attrs }| Ok((target, Attributes::new(attrs)?));
+        guarded(|| self.inner.forward().map(words).transpose())
     }
 
     /// How many results the call has.
@@ -57,43 +58,44 @@ impl Linear {
 
     /// The results that have tangents.
     #[getter]
-    fn results(&self) -> Vec<usize> {
-        self.inner.results()
+    fn results(&self) -> PyResult<Vec<usize>> {
+        guarded(|| Ok(self.inner.results()))
     }
 
     /// Their types.
     #[getter]
-    fn result_types(&self) -> Vec<Tensor> {
+    fn result_types(&self) -> PyResult<Vec<Tensor>> {
         let results = &self.inner.call().results;
-        self.inner.results().iter().map(|i| tensor((results[*i].dtype, results[*i].dims.clone()))).collect()
+        let ty = |i: usize| tensor((results[i].dtype, results[i].dims.clone()));
+        guarded(|| Ok(self.inner.results().into_iter().map(ty).collect()))
     }
 
     /// The values that derivatives need, in this order: `"operand"`, `"result"` or `"residual"`, and which.
     #[getter]
-    fn saved(&self) -> Vec<(&'static str, usize)> {
+    fn saved(&self) -> PyResult<Vec<(&'static str, usize)>> {
         let words = |saved| match saved {
             Saved::Operand(i) => ("operand", i),
             Saved::Result(i) => ("result", i),
             Saved::Residual(i) => ("residual", i),
         };
-        self.inner.saved().into_iter().map(words).collect()
+        guarded(|| Ok(self.inner.saved().into_iter().map(words).collect()))
     }
 
     /// The call of the tangent op; its results are the tangents of `results`.
     fn tangent(&self) -> PyResult<Call> {
-        Ok(call(self.inner.tangent().map_err(|e| raised(&e))?))
+        guarded(|| call(self.inner.tangent().map_err(|e| raised(&e))?))
     }
 
     /// The call of the backward op, where these cotangents of `results` are zero. Its results are the cotangents of the
     /// operands that move; `None` for one that has none.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
     fn backward(&self, zero: Vec<bool>) -> PyResult<Call> {
-        Ok(call(self.inner.backward(&zero).map_err(|e| raised(&e))?))
+        guarded(|| call(self.inner.backward(&zero).map_err(|e| raised(&e))?))
     }
 
     /// Raises an exception if there is no derivative with respect to what is saved.
     fn second(&self) -> PyResult<()> {
-        self.inner.second().map_err(|e| raised(&e))
+        guarded(|| self.inner.second().map_err(|e| raised(&e)))
     }
 
     /// Which values get the mapped axis in front, and the types of the operands of the larger call; `None`: a loop.
@@ -105,14 +107,14 @@ impl Linear {
     }
 }
 
-fn call(call: DerivativeCall) -> Call {
+fn call(call: DerivativeCall) -> PyResult<Call> {
     let given = |argument| match argument {
         Argument::Value(i) => Given::Value("value", i),
         Argument::Cotangent(i) => Given::Value("cotangent", i),
         Argument::Zeros(ty) => Given::Zeros("zeros", tensor(ty)),
     };
     let operands = call.operands.into_iter().map(given).collect();
-    (call.op.target, Attributes::new(call.op.attrs), operands, call.results)
+    Ok((call.op.target, Attributes::new(call.op.attrs)?, operands, call.results))
 }
 
 fn tensor((dtype, dims): (farcall_sig::DType, Vec<i64>)) -> Tensor {

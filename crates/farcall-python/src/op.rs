@@ -192,7 +192,7 @@ impl Op {
             attrs.insert(name, value);
         }
         let attrs = self.declared()?.convert_attrs(&attrs).map_err(|e| self.mismatch(&e))?;
-        Ok(Attributes::new(attrs))
+        Attributes::new(attrs)
     }
 
     /// What a call gives.
@@ -224,7 +224,7 @@ impl Op {
             Batching::Unbatched => ("unbatched",).into_pyobject(py),
             Batching::Native { broadcast } => ("native", broadcast).into_pyobject(py),
             Batching::Custom { operands, attrs, results } => {
-                ("custom", operands, Attributes::new(attrs), results).into_pyobject(py)
+                ("custom", operands, Attributes::new(attrs)?, results).into_pyobject(py)
             }
             Batching::Loop { reason } => ("loop", reason).into_pyobject(py),
         }

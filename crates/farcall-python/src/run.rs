@@ -40,10 +40,14 @@ pub(crate) fn run(
     RAISED.take().map_or(Ok(outcome), Err)
 }
 
+/// Results that nobody shares: Python may write to them.
 fn literals(results: Result<Vec<Buffer>, RunError>) -> Result<Vec<Literal>, RunError> {
     let literals: Result<Vec<Literal>, BufferError> =
         results?.into_iter().map(Buffer::into_literal).collect();
-    Ok(literals?)
+    let mut literals = literals?;
+    let unshared = literals.iter_mut().try_for_each(Literal::unshare);
+    unshared.map_err(|error| RunError::Memory { what: "a result", error })?;
+    Ok(literals)
 }
 
 /// Runs the handlers of signals that have come; true if one of them has raised an exception.

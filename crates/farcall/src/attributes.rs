@@ -1,4 +1,4 @@
-//! Attributes of calls: what a signature sees of what a program writes. (The way back is `Attr::from`.)
+//! Attributes of calls: what a signature sees of what a program writes. (The way back is `Attr::try_from`.)
 
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;

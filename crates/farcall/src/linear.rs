@@ -129,7 +129,7 @@ impl Linear {
     /// The derivative of a call with respect to the operands `moving`, in ascending order.
     ///
     /// # Errors
-    /// If the target has no signature, or the call does not fit it.
+    /// If the target has no signature, the call does not fit it, or `moving` are not operands of it in ascending order.
     pub fn new(
         target: &Arc<Target>,
         operands: Vec<Tensor>,
@@ -141,6 +141,10 @@ impl Linear {
         let call = declaration
             .infer(&types(&operands), attrs)
             .map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
+        let count = operands.len();
+        if !moving.is_sorted_by(|a, b| a < b) || moving.last().is_some_and(|last| *last >= count) {
+            return Err(OpError::Moving { op: op(), count });
+        }
         Ok(Linear { target: Arc::clone(target), operands, moving, call })
     }
 
@@ -279,8 +283,11 @@ impl Linear {
     /// loop.
     ///
     /// # Errors
-    /// If what a batching function says cannot be.
+    /// If the size is negative, or what a batching function says cannot be.
     pub fn batch(&self, mapped: &[bool], size: i64) -> Result<Option<LinearBatch>, OpError> {
+        if size < 0 {
+            return Err(OpError::AxisSize { op: self.target.name().to_owned(), size });
+        }
         let declaration = self.declaration();
         let has_batch: Vec<bool> = (self.call.operands.iter())
             .map(|slot| declaration.signature.operands()[*slot].shape.batch.is_some())

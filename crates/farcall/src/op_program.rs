@@ -7,6 +7,7 @@
 //! The op's signature determines the results of the call, the layouts of its tensors, which results share the memory
 //! of operands, and whether the call has a side effect. A mismatch is an error that uses the op's own names.
 
+use farcall_ir::memory::OutOfMemory;
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
 use farcall_ir::{Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, ValueId};
 use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
@@ -42,6 +43,32 @@ pub enum OpError {
         /// What it lacks.
         what: DerivativeError,
     },
+    /// There is no memory for the attributes.
+    #[error("{op}: attributes: {error}")]
+    Memory {
+        /// The op's name.
+        op: String,
+        /// How much it is, and what stands against it.
+        error: OutOfMemory,
+    },
+    /// A derivative with respect to what are no operands of the call.
+    #[error(
+        "{op}: the operands that move must be of the {count} there are, each once and in ascending order"
+    )]
+    Moving {
+        /// The op's name.
+        op: String,
+        /// How many operands there are.
+        count: usize,
+    },
+    /// A mapped axis of a size that there is not.
+    #[error("{op}: an axis cannot have size {size}")]
+    AxisSize {
+        /// The op's name.
+        op: String,
+        /// The size.
+        size: i64,
+    },
 }
 
 impl OpError {
@@ -51,6 +78,9 @@ impl OpError {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
             OpError::Mismatch { mismatch, .. } => mismatch.kind.into(),
             OpError::Derivative { what, .. } => what.code(),
+            OpError::Memory { .. } => ErrorCode::OutOfMemory,
+            OpError::Moving { .. } => ErrorCode::ArgumentCount,
+            OpError::AxisSize { .. } => ErrorCode::Shape,
         }
     }
 }
@@ -99,7 +129,8 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Re
     let inference =
         infer(declaration, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
     let names = signature.operand_names(operands.len()).unwrap_or_default();
-    Ok(program(call(target, signature, &inference), &names, operands, signature, &inference))
+    let call = call(target, signature, &inference).map_err(|error| OpError::Memory { op: op(), error })?;
+    Ok(program(call, &names, operands, signature, &inference))
 }
 
 fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> Result<Inference, Mismatch> {
@@ -123,9 +154,9 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 }
 
 /// The call, with all that the signature says about it.
-fn call(target: &Target, signature: &Signature, inference: &Inference) -> CustomCall {
-    let config: AttrDict =
-        inference.attrs.iter().map(|(name, value)| (name.to_owned(), Attr::from(value))).collect();
+fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OutOfMemory> {
+    let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
+    let config: AttrDict = config.collect::<Result<_, OutOfMemory>>()?;
     let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
     let row_major = inference
         .operand_layouts
@@ -140,7 +171,7 @@ fn call(target: &Target, signature: &Signature, inference: &Inference) -> Custom
             operand_tuple_indices: Vec::new(),
         })
     };
-    CustomCall {
+    Ok(CustomCall {
         // The typed interface.
         api_version: Some(4),
         config: CallConfig::Dict(config),
@@ -149,7 +180,7 @@ fn call(target: &Target, signature: &Signature, inference: &Inference) -> Custom
         result_layouts: (!row_major).then_some(result_layouts),
         aliases: inference.results.iter().map(|r| r.aliases).enumerate().filter_map(alias).collect(),
         ..CustomCall::new(target.name())
-    }
+    })
 }
 
 fn program(

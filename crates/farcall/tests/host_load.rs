@@ -15,6 +15,19 @@ fn files_that_are_no_libraries() {
 }
 
 #[test]
+fn a_pipe_is_not_waited_for() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pipe.so");
+    let _ = std::fs::remove_file(&path);
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: a name that ends with a null byte.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let e = Registry::new().load(&path).unwrap_err();
+    assert_eq!(e.code(), ErrorCode::NotALibrary);
+    assert!(e.to_string().contains("is not a shared library: it is a pipe, a socket or a device"), "{e}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn a_library_for_another_machine() {
     let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let riscv = 243u16;

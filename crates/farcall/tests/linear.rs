@@ -110,6 +110,27 @@ fn fails<T: std::fmt::Debug>(outcome: Result<T, OpError>, expected: Expect) {
 }
 
 #[test]
+fn what_moves_are_operands() {
+    for moving in [vec![1], vec![99], vec![0, 0]] {
+        let linear = Linear::new(&target("pair"), vec![(DType::F32, vec![2])], &Attrs::new(), moving);
+        let error = linear.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ArgumentCount);
+        expect!["pair: the operands that move must be of the 1 there are, each once and in ascending order"]
+            .assert_eq(&error.to_string());
+    }
+    let linear = of_vector("pair");
+    assert_eq!(linear.backward(&[]).unwrap().results, [Some(0)]);
+    for mapped in [&[][..], &[true], &[true; 9]] {
+        assert!(linear.batch(mapped, 4).is_ok());
+    }
+    let error = linear.batch(&[true], -4).unwrap_err();
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        (ErrorCode::Shape, "pair: an axis cannot have size -4")
+    );
+}
+
+#[test]
 fn what_is_saved_is_what_derivatives_take() {
     let linear = product_in(&[0, 1]);
     expect!["[Operand(0), Operand(1), Residual(0)]"].assert_eq(&format!("{:?}", linear.saved()));

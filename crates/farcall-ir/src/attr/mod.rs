@@ -8,6 +8,7 @@ use std::sync::Arc;
 use farcall_sig::{AttrValue, DType};
 
 use crate::literal::Literal;
+use crate::memory::OutOfMemory;
 use crate::scalar::Scalar;
 use crate::sharding::Sharding;
 use crate::types::Type;
@@ -187,10 +188,12 @@ pub(crate) fn is_list(l: &Literal) -> bool {
     l.len() <= MAX_SPLAT_LIST || !l.is_splat()
 }
 
-/// A value as a program would write it.
-impl From<&AttrValue> for Attr {
-    fn from(value: &AttrValue) -> Attr {
-        match value {
+/// A value as a program would write it; an error if there is no memory for its elements.
+impl TryFrom<&AttrValue> for Attr {
+    type Error = OutOfMemory;
+
+    fn try_from(value: &AttrValue) -> Result<Attr, OutOfMemory> {
+        Ok(match value {
             AttrValue::Bool(b) => Attr::Bool(*b),
             AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(ty.dtype())),
             AttrValue::Float(v, ty) => Attr::float(*v, ty.dtype()),
@@ -203,11 +206,12 @@ impl From<&AttrValue> for Attr {
                     AttrValue::Float(v, _) => Scalar::Float(*v),
                     _ => Scalar::Bool(false),
                 };
-                Attr::DenseArray(Literal::from_fn(ty.dtype(), [items.len()], scalar))
+                Attr::DenseArray(Literal::try_from_fn(ty.dtype(), [items.len()], scalar)?)
             }
             AttrValue::Dict(entries) => {
-                Attr::Dict(entries.iter().map(|(name, value)| (name.clone(), Attr::from(value))).collect())
+                let entry = |(name, value): &(String, AttrValue)| Ok((name.clone(), Attr::try_from(value)?));
+                Attr::Dict(entries.iter().map(entry).collect::<Result<_, OutOfMemory>>()?)
             }
-        }
+        })
     }
 }

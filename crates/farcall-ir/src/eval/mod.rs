@@ -167,12 +167,14 @@ pub struct EvalError {
     pub span: Option<Span>,
     /// `file:line:column` of that place.
     pub place: Option<String>,
+    /// The memory that there was not, if it was that.
+    pub memory: Option<OutOfMemory>,
 }
 
 impl EvalError {
     /// An error that does not know its operation yet.
     pub(crate) fn new(message: impl Into<String>) -> EvalError {
-        EvalError { message: message.into(), op: None, span: None, place: None }
+        EvalError { message: message.into(), op: None, span: None, place: None, memory: None }
     }
 
     /// The same as a diagnostic at a place of the program, if that is known.
@@ -194,7 +196,7 @@ impl EvalError {
 
 impl From<OutOfMemory> for EvalError {
     fn from(error: OutOfMemory) -> EvalError {
-        EvalError::new(error.to_string())
+        EvalError { memory: Some(error), ..EvalError::new(error.to_string()) }
     }
 }
 

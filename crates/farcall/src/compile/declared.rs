@@ -54,8 +54,11 @@ pub(super) fn check<'c>(
     let mut call = call.clone();
     call.has_side_effect |= has_side_effect;
     if !defaults.is_empty() {
-        let defaults = defaults.into_iter().map(|(name, value)| (name.to_owned(), Attr::from(value)));
-        call.config = CallConfig::Dict(given.clone().into_iter().chain(defaults).collect());
+        let mut all = given.clone();
+        for (name, value) in defaults {
+            all.insert(name.to_owned(), Attr::try_from(value).map_err(|e| format!("attribute {name}: {e}"))?);
+        }
+        call.config = CallConfig::Dict(all);
     }
     Ok(Cow::Owned(call))
 }

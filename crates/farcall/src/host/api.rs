@@ -81,7 +81,8 @@ pub(crate) unsafe fn enter<A>(
         Ok(Err(failure)) => failure,
         Err(_) => Failure::new(ErrorCode::INTERNAL, "the host panicked"),
     };
-    catch_unwind(|| new_error(failure)).unwrap_or(null_mut())
+    // Null is success: better no words than that.
+    catch_unwind(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
 }
 
 /// The text of a span that a library passes.

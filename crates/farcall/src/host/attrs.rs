@@ -127,7 +127,7 @@ fn list(items: &[Attr]) -> Result<Literal, String> {
     if let Some((other, _)) = scalars.iter().find(|(d, _)| *d != dtype) {
         return Err(format!("a list of {dtype} and {other} cannot be passed to a handler"));
     }
-    Ok(Literal::from_fn(dtype, [scalars.len()], |i| scalars[i].1))
+    Literal::try_from_fn(dtype, [scalars.len()], |i| scalars[i].1).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -1,7 +1,16 @@
 //! Information in the file of a shared library.
+//!
+//! Files may be damaged or malicious: what is kept of one takes no more memory than a few times its size.
 
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use farcall_ir::memory;
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSymbol, ReadRef, elf};
+use object::{Endianness, Object, ObjectSymbol, ReadCache, ReadRef, elf};
 
 /// What is known of a library from its file.
 #[derive(Debug, Default)]
@@ -12,21 +21,31 @@ pub(super) struct Facts {
     pub(super) needs: Vec<String>,
     /// Names of the libraries that it depends on.
     pub(super) libraries: Vec<String>,
-    /// Folders where it wants them looked for; `$ORIGIN` stands for its own.
-    pub(super) run_paths: Vec<String>,
+    /// Folders where it wants them looked for, and those that its dependencies need in turn; `$ORIGIN` stands for its
+    /// own. Not looked at if there are `run_paths`.
+    pub(super) inherited_paths: Vec<String>,
+    /// Folders where it wants them looked for, and them alone.
+    pub(super) run_paths: Option<Vec<String>>,
     /// Versions of them that it cannot be opened without: of which library, and which.
-    pub(super) needs_versions: Vec<(String, String)>,
+    pub(super) needs_versions: Vec<(Arc<str>, String)>,
     /// Versions that it offers.
-    pub(super) versions: Vec<String>,
+    pub(super) versions: HashSet<String>,
     /// False if there are parts that cannot be read; whether that matters, the dynamic linker knows.
     pub(super) is_whole: bool,
 }
+
+/// Symbols of a library that are looked at, at most; the largest have a few hundred thousand.
+const MOST_SYMBOLS: usize = 1 << 21;
+
+/// Versions, and folders to look in, that are looked at, at most.
+const MOST: usize = 1 << 16;
 
 impl Facts {
     /// Reads them.
     pub(super) fn read<'data, R: ReadRef<'data>>(file: &ElfFile64<'data, Endianness, R>) -> Facts {
         let mut facts = Facts::default();
-        for symbol in file.dynamic_symbols() {
+        let mut symbols = file.dynamic_symbols();
+        for symbol in symbols.by_ref().take(MOST_SYMBOLS) {
             let Ok(name) = symbol.name() else { continue };
             if name.is_empty() {
                 continue;
@@ -37,55 +56,210 @@ impl Facts {
                 facts.needs.push(name.to_owned());
             }
         }
-        facts.is_whole = facts.read_dynamic(file).and_then(|()| facts.read_versions(file)).is_ok();
+        facts.is_whole = symbols.next().is_none()
+            && facts.read_dynamic(file).is_some()
+            && facts.read_needed_versions(file).is_some()
+            && facts.read_versions(file).is_some();
         facts
+    }
+
+    /// Bytes of the names, with what it takes to keep them.
+    pub(super) fn size(&self) -> usize {
+        let each = |name: &String| name.len() + size_of::<String>();
+        let lists = [&self.exports, &self.needs, &self.libraries, &self.inherited_paths];
+        let lists = lists.into_iter().chain(&self.run_paths).flatten().map(each);
+        let versions = self.versions.iter().chain(self.needs_versions.iter().map(|(_, v)| v)).map(each);
+        lists.chain(versions).sum()
     }
 
     fn read_dynamic<'data, R: ReadRef<'data>>(
         &mut self,
         file: &ElfFile64<'data, Endianness, R>,
-    ) -> Result<(), object::Error> {
-        let table = file.elf_dynamic_table()?;
+    ) -> Option<()> {
+        let table = file.elf_dynamic_table().ok()?;
         for entry in &table {
-            let text = || Ok::<_, object::Error>(String::from_utf8_lossy(table.string(entry)?).into_owned());
+            let text = || Some(text(table.string(entry).ok()?));
+            let folders = || {
+                let text = text()?;
+                (text.matches(':').count() < MOST).then(|| text.split(':').map(str::to_owned).collect())
+            };
             match entry.tag {
                 elf::DT_NEEDED => self.libraries.push(text()?),
-                elf::DT_RPATH | elf::DT_RUNPATH => {
-                    self.run_paths.extend(text()?.split(':').map(str::to_owned));
-                }
+                // The last one counts.
+                elf::DT_RPATH => self.inherited_paths = folders()?,
+                elf::DT_RUNPATH => self.run_paths = Some(folders()?),
                 _ => {}
             }
         }
-        Ok(())
+        Some(())
+    }
+
+    fn read_needed_versions<'data, R: ReadRef<'data>>(
+        &mut self,
+        file: &ElfFile64<'data, Endianness, R>,
+    ) -> Option<()> {
+        let (endian, sections) = (file.endian(), file.elf_section_table());
+        let Some((mut needed, link)) = sections.gnu_verneed(endian, file.data()).ok()? else {
+            return Some(());
+        };
+        let strings = sections.strings(endian, file.data(), link).ok()?;
+        let mut seen = HashSet::new();
+        let mut left = MOST;
+        while let Some((need, mut versions)) = needed.next().ok()? {
+            let library: Arc<str> = text(need.file(endian, strings).ok()?).into();
+            let mut is_last = false;
+            while let Some(version) = versions.next().ok()? {
+                // One that is not the last and has no next stands for itself again.
+                left = left.checked_sub(1).filter(|_| !is_last)?;
+                is_last = version.vna_next.get(endian) == 0;
+                let weak = version.vna_flags.get(endian).contains(elf::VER_FLG_WEAK);
+                if !weak && seen.insert((Arc::clone(&library), version.vna_name.get(endian))) {
+                    let name = text(version.name(endian, strings).ok()?);
+                    self.needs_versions.push((Arc::clone(&library), name));
+                }
+            }
+        }
+        Some(())
     }
 
     fn read_versions<'data, R: ReadRef<'data>>(
         &mut self,
         file: &ElfFile64<'data, Endianness, R>,
-    ) -> Result<(), object::Error> {
-        let (endian, data, sections) = (file.endian(), file.data(), file.elf_section_table());
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if let Some((mut needed, link)) = sections.gnu_verneed(endian, data)? {
-            let strings = sections.strings(endian, data, link)?;
-            while let Some((need, mut versions)) = needed.next()? {
-                let library = text(need.file(endian, strings)?);
-                while let Some(version) = versions.next()? {
-                    let weak = version.vna_flags.get(endian).contains(elf::VER_FLG_WEAK);
-                    if !weak {
-                        self.needs_versions.push((library.clone(), text(version.name(endian, strings)?)));
-                    }
-                }
+    ) -> Option<()> {
+        let (endian, sections) = (file.endian(), file.elf_section_table());
+        let Some((mut defined, link)) = sections.gnu_verdef(endian, file.data()).ok()? else {
+            return Some(());
+        };
+        let strings = sections.strings(endian, file.data(), link).ok()?;
+        let mut left = MOST;
+        while let Some((_, mut names)) = defined.next().ok()? {
+            left = left.checked_sub(1)?;
+            // The first is the version itself, others are those that it continues.
+            if let Some(version) = names.next().ok()? {
+                self.versions.insert(text(version.name(endian, strings).ok()?));
             }
         }
-        if let Some((mut defined, link)) = sections.gnu_verdef(endian, data)? {
-            let strings = sections.strings(endian, data, link)?;
-            while let Some((_, mut names)) = defined.next()? {
-                // The first is the version itself, others are those that it continues.
-                if let Some(version) = names.next()? {
-                    self.versions.push(text(version.name(endian, strings)?));
-                }
-            }
-        }
+        Some(())
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file of which about as much is read as it has, whatever the offsets in it say.
+#[derive(Debug)]
+pub(super) struct Bounded {
+    cache: ReadCache<File>,
+    /// Bytes that may still be read.
+    left: Cell<u64>,
+}
+
+impl Bounded {
+    /// Sections do not overlap in a file that a linker wrote; names do a little.
+    const OVERLAP: u64 = 4 << 20;
+    /// Not even of a large library: its code is not read.
+    const MOST: u64 = 1 << 30;
+
+    pub(super) fn new(file: File, len: u64) -> Bounded {
+        Bounded { cache: ReadCache::new(file), left: Cell::new(len.min(Bounded::MOST) + Bounded::OVERLAP) }
+    }
+
+    fn take(&self, bytes: u64) -> Result<(), ()> {
+        self.left.set(self.left.get().checked_sub(bytes).ok_or(())?);
         Ok(())
+    }
+}
+
+impl<'a> ReadRef<'a> for &'a Bounded {
+    fn len(self) -> Result<u64, ()> {
+        (&self.cache).len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        self.take(size)?;
+        memory::admit_scratch(usize::try_from(size).map_err(|_| ())?).map_err(|_| ())?;
+        (&self.cache).read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        // Not more than may be read, and its end.
+        let end = range.end.min(range.start.saturating_add(self.left.get().min(MOST_NAME)));
+        let bytes = (&self.cache).read_bytes_at_until(range.start..end, delimiter)?;
+        self.take(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+}
+
+/// Bytes of a name, at most; those of C++ have thousands.
+const MOST_NAME: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A library of which all that can be read are versions that it needs: as many entries as `entries`, each of which
+    /// says that it has `count` versions and points at one that is its own next.
+    fn bomb(entries: usize, count: u16) -> Vec<u8> {
+        const HEADER: usize = 64;
+        let (strings, names) = (b"\0.so\0V\0", HEADER + 16 * (entries + 1));
+        let mut out = b"\x7fELF\x02\x01\x01".to_vec();
+        out.resize(16, 0);
+        let put = |out: &mut Vec<u8>, number: usize, bytes: usize| {
+            out.extend(&number.to_le_bytes()[..bytes]);
+        };
+        let sections = names + strings.len();
+        // Type, machine, version; entry, segments, sections; flags; sizes and counts.
+        for (number, bytes) in [(3, 2), (62, 2), (1, 4), (0, 8), (0, 8), (sections, 8), (0, 4)] {
+            put(&mut out, number, bytes);
+        }
+        for number in [HEADER, 56, 0, 64, 3, 1] {
+            put(&mut out, number, 2);
+        }
+        for i in 0..entries {
+            let next = if i + 1 < entries { 16 } else { 0 };
+            for (number, bytes) in [(1, 2), (count.into(), 2), (1, 4), (16 * (entries - i), 4), (next, 4)] {
+                put(&mut out, number, bytes);
+            }
+        }
+        for (number, bytes) in [(0, 4), (0, 2), (2, 2), (5, 4), (0, 4)] {
+            put(&mut out, number, bytes);
+        }
+        out.extend(strings);
+        out.extend([0; 64]);
+        for (kind, at, size, link) in
+            [(3, names, strings.len(), 0), (0x6fff_fffe, HEADER, 16 * (entries + 1), 1)]
+        {
+            let numbers = [(0, 4), (kind, 4), (0, 8), (0, 8), (at, 8), (size, 8), (link, 4), (entries, 4)];
+            for (number, bytes) in numbers.into_iter().chain([(4, 8), (0, 8)]) {
+                put(&mut out, number, bytes);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn versions_that_do_not_end_are_not_counted() {
+        let read = |bytes: &[u8]| {
+            let file = ElfFile64::<Endianness, _>::parse(bytes).unwrap();
+            let mut facts = Facts::default();
+            let outcome = facts.read_needed_versions(&file);
+            (outcome.is_some(), facts.needs_versions.len())
+        };
+        assert_eq!(read(&bomb(1, 1)), (true, 1));
+        assert_eq!(read(&bomb(2000, 1)), (true, 1));
+        assert_eq!(read(&bomb(2000, u16::MAX)), (false, 1));
+        assert_eq!(read(&bomb(70_000, 1)), (false, 1));
+    }
+
+    #[test]
+    fn a_file_is_not_read_again_and_again() {
+        let path = std::env::temp_dir().join(format!("farcall-bounded-{}", std::process::id()));
+        std::fs::write(&path, [1; 1000]).unwrap();
+        let file = Bounded::new(File::open(&path).unwrap(), 1000);
+        std::fs::remove_file(&path).unwrap();
+        let reads = std::iter::from_fn(|| (&file).read_bytes_at(0, 1000).ok()).take(1_000_000).count();
+        assert_eq!(reads as u64, (1000 + Bounded::OVERLAP) / 1000);
+        assert_eq!((&file).read_bytes_at_until(0..1000, 0), Err(()));
     }
 }

@@ -4,15 +4,16 @@
 //! error for a library that lacks a symbol of its host explains how to export it.
 
 use std::ffi::{CStr, CString, c_void};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{ElfFile64, FileHeader as _};
-use object::{Endianness, ReadCache, elf};
+use object::{Endianness, elf};
 
-use super::elf::Facts;
+use super::elf::{Bounded, Facts};
 use super::link;
 use super::load::LoadError;
 use crate::host::{exit, guard};
@@ -25,19 +26,25 @@ pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
         std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.to_owned() },
         _ => io(e),
     })?;
-    if meta.is_dir() {
-        return Err(not("a directory".into()));
-    }
+    let is_file = |meta: &Metadata| match meta.is_file() {
+        true => Ok(()),
+        false if meta.is_dir() => Err(not("a directory".into())),
+        false => Err(not("a pipe, a socket or a device".into())),
+    };
+    is_file(&meta)?;
+    // It may have become a pipe since, which one would wait for.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io)?;
+    let meta = file.metadata().map_err(io)?;
+    is_file(&meta)?;
     let mut start = Vec::new();
-    let open = || File::open(path).map_err(io);
-    open()?.take(4096).read_to_end(&mut start).map_err(io)?;
+    (&file).take(4096).read_to_end(&mut start).map_err(io)?;
     if !start.starts_with(b"\x7fELF") {
         return Err(not(describe(&start)));
     }
     if start.get(4) != Some(&2) {
         return Err(not("an ELF file for 32-bit machines".into()));
     }
-    let cache = ReadCache::new(open()?);
+    let cache = Bounded::new(file, meta.len());
     let broken = |e: object::Error| not(format!("a damaged ELF file ({e})"));
     let file = ElfFile64::<Endianness, _>::parse(&cache).map_err(broken)?;
     let (header, endian) = (file.elf_header(), file.endian());
@@ -118,7 +125,7 @@ impl Library {
                 let message =
                     if message.is_null() { c"for an unknown reason" } else { CStr::from_ptr(message) };
                 let words = message.to_string_lossy().into_owned();
-                return Err(failed(link::missing(path).map(Box::new), words));
+                return Err(failed(link::missing(path, &words).map(Box::new), words));
             }
             Ok(Library { handle: handle.addr() })
         }

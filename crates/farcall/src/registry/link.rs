@@ -4,10 +4,10 @@
 //! It looks for problems in the linker's order: libraries that are not found, then versions, then symbols. If the
 //! files do not explain the failure, there is no result; the linker's message is shown either way.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::elf::Facts;
@@ -92,6 +92,8 @@ struct Found {
     name: String,
     path: PathBuf,
     facts: Facts,
+    /// The library that needs it first.
+    by: Option<usize>,
     /// Open already: what it needs it has.
     open: bool,
 }
@@ -99,20 +101,28 @@ struct Found {
 /// Libraries that are looked at, at most.
 const MOST: usize = 1000;
 
-/// What a library lacks that the linker refused; `None` if its file does not tell.
-pub(super) fn missing(path: &Path) -> Option<LinkError> {
+/// Bytes of what is known of them, at most.
+const MOST_KNOWN: usize = 1 << 28;
+
+/// What a library lacks that the linker refused with these words; `None` if its file does not tell.
+pub(super) fn missing(path: &Path, words: &str) -> Option<LinkError> {
     let all = match needed(path)? {
         Ok(all) => all,
-        Err(error) => return Some(error),
+        // The linker looks in more places than are known here.
+        Err(error) => {
+            let is_named = matches!(&error, LinkError::Library { name, .. } if words.contains(name));
+            return is_named.then_some(error);
+        }
     };
     let new = || all.iter().filter(|library| !library.open);
     let needed_by = |library: &Found| (library.path != path).then(|| library.path.clone());
+    let named: HashMap<&str, &Found> = all.iter().map(|library| (library.name.as_str(), library)).collect();
     for library in new() {
         for (of, version) in &library.facts.needs_versions {
-            let there = all.iter().find(|other| other.name == *of);
+            let there = named.get(&**of);
             if there.is_some_and(|other| !other.facts.versions.contains(version)) {
                 let here = version.starts_with("GLIBC_").then(glibc_version).flatten();
-                return Some(LinkError::Version { library: of.clone(), version: version.clone(), here });
+                return Some(LinkError::Version { library: of.to_string(), version: version.clone(), here });
             }
         }
     }
@@ -127,37 +137,42 @@ pub(super) fn missing(path: &Path) -> Option<LinkError> {
     None
 }
 
-/// The library and all that it depends on, or the one that is not found; `None` if not all files can be read.
+/// The library and all that it depends on, or the one that is not found; `None` if not all of them can be known.
 fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
     let open = open_libraries();
     let facts = inspect(path).ok().filter(|facts| facts.is_whole)?;
-    let first = Found { name: String::new(), path: path.to_owned(), facts, open: false };
+    let mut left = MOST_KNOWN.checked_sub(facts.size())?;
+    let first = Found { name: String::new(), path: path.to_owned(), facts, by: None, open: false };
     let mut known: HashSet<String> = HashSet::new();
     let (mut all, mut queue) = (vec![first], VecDeque::from([0]));
     while let Some(at) = queue.pop_front() {
         let names = all[at].facts.libraries.clone();
         for name in names {
-            if all.len() == MOST || !known.insert(name.clone()) {
+            if !known.insert(name.clone()) {
                 continue;
             }
-            let (by, run_paths) = (&all[at].path, &all[at].facts.run_paths);
+            if all.len() == MOST {
+                return None;
+            }
             let is_open = is_open(&name);
             let file_name = |path: &&PathBuf| path.file_name() == Some(Path::new(&name).as_os_str());
             let found = match open.iter().find(file_name).filter(|_| is_open) {
                 Some(path) => inspect(path).ok().map(|facts| (path.clone(), facts)),
-                None => candidates(&name, by, run_paths)
+                None => candidates(&name, &all, at)?
+                    .into_iter()
                     .find_map(|path| Some((path.clone(), inspect(&path).ok()?))),
             };
             match found {
                 Some((_, facts)) if !facts.is_whole => return None,
                 Some((path, facts)) => {
-                    all.push(Found { name, path, facts, open: is_open });
+                    left = left.checked_sub(facts.size())?;
+                    all.push(Found { name, path, facts, by: Some(at), open: is_open });
                     queue.push_back(all.len() - 1);
                 }
                 // It was opened under another name.
                 None if is_open => return None,
                 None => {
-                    let needed_by = (at > 0).then(|| by.clone());
+                    let needed_by = (at > 0).then(|| all[at].path.clone());
                     return Some(Err(LinkError::Library { name, needed_by }));
                 }
             }
@@ -166,25 +181,52 @@ fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
     Some(Ok(all))
 }
 
-/// The files that a library of this name may be, best first.
-fn candidates(name: &str, by: &Path, run_paths: &[String]) -> impl Iterator<Item = PathBuf> {
-    let mut files = Vec::new();
+/// The files that a library of this name may be, best first; it is needed by `all[at]`. `None` if a path has a token
+/// that is not known here.
+fn candidates(name: &str, all: &[Found], at: usize) -> Option<Vec<PathBuf>> {
+    let by = &all[at];
     if name.contains('/') {
-        files.push(PathBuf::from(name));
-    } else {
-        let origin = by.parent().map(|p| p.display().to_string()).unwrap_or_default();
-        let run_paths =
-            run_paths.iter().map(|p| p.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin).into());
-        let environment = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let environment = environment.as_bytes().split(|b| matches!(b, b':' | b';'));
-        let environment = environment
-            .filter(|p| !p.is_empty())
-            .map(|p| PathBuf::from(std::ffi::OsString::from_vec(p.to_vec())));
-        files.extend(run_paths.chain(environment).map(|folder: PathBuf| folder.join(name)));
-        files.extend(cached(name));
-        files.extend(DEFAULT_FOLDERS.iter().map(|folder| Path::new(folder).join(name)));
+        return Some(vec![expand(name, by)?.into()]);
     }
-    files.into_iter()
+    let mut folders: Vec<PathBuf> = Vec::new();
+    if by.facts.run_paths.is_none() {
+        // Those of the library, of the one that needs it, and so on.
+        for library in std::iter::successors(Some(by), |library| Some(&all[library.by?])) {
+            if library.facts.run_paths.is_none() {
+                for path in &library.facts.inherited_paths {
+                    folders.push(expand(path, library)?.into());
+                }
+            }
+        }
+    }
+    let environment = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    if environment.as_bytes().contains(&b'$') {
+        return None;
+    }
+    let environment = environment.as_bytes().split(|b| matches!(b, b':' | b';'));
+    let environment = environment.filter(|path| !path.is_empty());
+    folders.extend(environment.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))));
+    for path in by.facts.run_paths.iter().flatten() {
+        folders.push(expand(path, by)?.into());
+    }
+    let mut files: Vec<PathBuf> = folders.into_iter().map(|folder| folder.join(name)).collect();
+    files.extend(cached(name));
+    files.extend(DEFAULT_FOLDERS.iter().map(|folder| Path::new(folder).join(name)));
+    Some(files)
+}
+
+/// A path of a library with its folder for `$ORIGIN`; `None` if it has `$LIB`, `$PLATFORM` or what else linkers know.
+fn expand(path: &str, library: &Found) -> Option<String> {
+    let mut parts = path.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.strip_prefix("{ORIGIN}").or_else(|| {
+            let rest = part.strip_prefix("ORIGIN")?;
+            (!rest.starts_with(|c: char| c == '_' || c.is_ascii_alphanumeric())).then_some(rest)
+        })?;
+        out.extend([library.path.parent()?.to_str()?, rest]);
+    }
+    Some(out)
 }
 
 /// Where linkers look at last.
@@ -273,11 +315,32 @@ mod tests {
     fn what_is_there_lacks_nothing() {
         let libc = open_libraries().into_iter().find(|p| p.display().to_string().contains("libc.so"));
         let Some(libc) = libc else { return println!("NOT RUN: the C library is not a shared one") };
-        assert_eq!(missing(&libc), None);
+        assert_eq!(missing(&libc, ""), None);
         let name = libc.file_name().unwrap().to_string_lossy().into_owned();
         assert!(is_open(&name));
-        assert!(candidates(&name, &libc, &[]).any(|path| path.exists()), "{name}");
+        let all = [found("/x/y.so", None)];
+        assert!(candidates(&name, &all, 0).unwrap().iter().any(|path| path.exists()), "{name}");
         assert!(is_global("malloc") && !is_global("no_such_symbol_of_anybody"));
+    }
+
+    fn found(path: &str, by: Option<usize>) -> Found {
+        Found { name: String::new(), path: path.into(), facts: Facts::default(), by, open: false }
+    }
+
+    #[test]
+    fn folders_are_inherited_unless_there_are_run_paths() {
+        let mut all = [found("/x/a.so", None), found("/y/b.so", Some(0))];
+        all[0].facts.inherited_paths = vec!["${ORIGIN}/deps".into()];
+        let has = |all: &[Found], expected: &str| {
+            candidates("c.so", all, 1).unwrap().contains(&PathBuf::from(expected))
+        };
+        assert!(has(&all, "/x/deps/c.so"));
+        all[1].facts.run_paths = Some(vec!["$ORIGIN".into()]);
+        assert!(has(&all, "/y/c.so") && !has(&all, "/x/deps/c.so"));
+        for unknown in ["/a/$LIB", "$PLATFORM/a", "$ORIGINS", "a$"] {
+            all[1].facts.run_paths = Some(vec![unknown.into()]);
+            assert_eq!(candidates("c.so", &all, 1), None, "{unknown}");
+        }
     }
 
     #[test]

@@ -131,6 +131,7 @@ impl RunError {
             RunError::Buffer(error) => error.code(),
             RunError::Memory { .. } => ErrorCode::OutOfMemory,
             RunError::CustomCall(error) => error.code(),
+            RunError::Reference(error) if error.memory.is_some() => ErrorCode::OutOfMemory,
             RunError::Reference(_) => ErrorCode::Operation,
             RunError::Interrupted => ErrorCode::Interrupted,
             RunError::Iterations(_) => ErrorCode::TooManyIterations,
@@ -204,5 +205,16 @@ impl Program {
             pool.push(context);
         }
         results
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_an_operation_lacks_is_memory() {
+        let code = |error: EvalError| RunError::from(error).code();
+        assert_eq!(code(OutOfMemory::refused(8).into()), ErrorCode::OutOfMemory);
     }
 }
