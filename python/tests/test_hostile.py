@@ -67,6 +67,20 @@ def test_a_panic_is_an_exception():
         _farcall.panics("out of luck")
 
 
+def test_attributes_and_derivatives_that_cannot_be():
+    op = next(t.op() for t in farcall.Registry().load(example("rms_norm_ops")) if t.name == "rms_norm")
+    endless: dict = {}
+    endless["again"] = endless
+    with pytest.raises(TypeError, match="attribute eps has dictionaries more than 64 deep"):
+        op.convert({"eps": endless})
+    types = [("f32", [1, 2]), ("f32", [2])]
+    for moving in [99], [1, 0], [0, 0]:
+        with pytest.raises(TypeError, match="the operands that move must be of the 2 there are"):
+            op.linear(types, op.convert({}), moving)
+    with pytest.raises(ValueError, match="an axis cannot have size -4"):
+        op.linear(types, op.convert({}), [0]).batch([True], -4)
+
+
 def test_the_pool_works_in_a_child():
     library = os.environ.get("FARCALL_JAX_FFI_LIB")
     if not library:

@@ -653,4 +653,18 @@ mod tests {
         let e = refusal(&path);
         assert!(e.contains("libgone.so, which is not found (is LD_LIBRARY_PATH set?)"), "{e}");
     }
+
+    #[test]
+    fn a_library_whose_folders_its_dependencies_inherit() {
+        let (dir, deps) = (tempdir().unwrap(), tempdir().unwrap());
+        let Some(_) = build(&deps, "inner", "int inner() { return 1; }", &[]) else { return };
+        let at = format!("-L{}", deps.path().display());
+        let source = "int inner(); int middle() { return inner(); }";
+        let Some(_) = build(&deps, "middle", source, &[&at, "-linner"]) else { return };
+        let source = "int middle(); int nobody(); int x = middle() + nobody();";
+        let path = format!("-Wl,--disable-new-dtags,-rpath,{}", deps.path().display());
+        let Some(outer) = build(&dir, "outer", source, &[&at, "-lmiddle", &path]) else { return };
+        let e = refusal(&outer);
+        assert!(e.contains("nobody offers the symbol `_Z6nobodyv` that it needs"), "{e}");
+    }
 }
