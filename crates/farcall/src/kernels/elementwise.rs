@@ -317,14 +317,27 @@ fn compare(c: Compare, dtype: DType, n: usize) -> Option<Prepared> {
             })
         };
     }
+    // `bf16` is compared as `f32`: by its bits, subnormal numbers that are flushed would not be zero.
+    macro_rules! numbers {
+        ($x:ident, $y:ident, $e:expr) => {
+            if dtype == DType::BF16 {
+                Some(map2::<bf16, bf16, u8>(n, move |x, y| {
+                    let ($x, $y) = (x.to_f32(), y.to_f32());
+                    u8::from($e)
+                }))
+            } else {
+                relation!($x, $y, $e)
+            }
+        };
+    }
     let total = c.kind == Some(CompareKind::TotalOrder) && dtype.is_float();
     match (c.direction, total) {
-        (Direction::Eq, false) => relation!(x, y, x == y),
-        (Direction::Ne, false) => relation!(x, y, x != y),
-        (Direction::Ge, false) => relation!(x, y, x >= y),
-        (Direction::Gt, false) => relation!(x, y, x > y),
-        (Direction::Le, false) => relation!(x, y, x <= y),
-        (Direction::Lt, false) => relation!(x, y, x < y),
+        (Direction::Eq, false) => numbers!(x, y, x == y),
+        (Direction::Ne, false) => numbers!(x, y, x != y),
+        (Direction::Ge, false) => numbers!(x, y, x >= y),
+        (Direction::Gt, false) => numbers!(x, y, x > y),
+        (Direction::Le, false) => numbers!(x, y, x <= y),
+        (Direction::Lt, false) => numbers!(x, y, x < y),
         (Direction::Eq, true) => relation!(x, y, Number::total_cmp(x, y).is_eq()),
         (Direction::Ne, true) => relation!(x, y, Number::total_cmp(x, y).is_ne()),
         (Direction::Ge, true) => relation!(x, y, Number::total_cmp(x, y).is_ge()),
