@@ -665,6 +665,6 @@ mod tests {
         let path = format!("-Wl,--disable-new-dtags,-rpath,{}", deps.path().display());
         let Some(outer) = build(&dir, "outer", source, &[&at, "-lmiddle", &path]) else { return };
         let e = refusal(&outer);
-        assert!(e.contains("nobody offers the symbol `_Z6nobodyv` that it needs"), "{e}");
+        assert!(e.contains("no library provides the symbol `_Z6nobodyv` that it needs"), "{e}");
     }
 }
