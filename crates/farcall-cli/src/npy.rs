@@ -76,7 +76,7 @@ pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
     read_from(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// Reads a tensor of the type that the file declares. Where that is none of `expected`, but the elements of
+/// Reads a tensor of the type that the file declares. If that is not one of `expected`, but the elements of
 /// just one of these are kept as what the file holds (`bf16` as `uint16`), it is that one.
 pub(crate) fn read_as_one_of(path: &Path, expected: &[DType]) -> Result<Literal> {
     read_one_of(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))

@@ -154,7 +154,7 @@ fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
 pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
     admit(bytes)?;
     if bytes >= ASKED {
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| OutOfMemory::refused(bytes))?;
+        room::<u8>(bytes).ok_or(OutOfMemory::refused(bytes))?;
     }
     Ok(())
 }
@@ -212,9 +212,16 @@ impl Drop for Charge {
 pub fn reserved<T>(n: usize) -> Result<Vec<T>, OutOfMemory> {
     let bytes = n.checked_mul(size_of::<T>()).ok_or_else(OutOfMemory::uncountable)?;
     admit(bytes)?;
-    let mut out = Vec::new();
-    out.try_reserve_exact(n).map_err(|_| OutOfMemory::refused(bytes))?;
-    Ok(out)
+    room(n).ok_or(OutOfMemory::refused(bytes))
+}
+
+/// An empty vector with room for `n` elements, if the allocator has it, even without what is kept for new tensors.
+fn room<T>(n: usize) -> Option<Vec<T>> {
+    or_release(|| {
+        let mut out = Vec::new();
+        out.try_reserve_exact(n).ok()?;
+        Some(out)
+    })
 }
 
 /// The number of elements of a shape, `usize::MAX` if there are more: no vector is that long.

@@ -1,6 +1,6 @@
 //! Checks, once, everything that the runtime relies on in every run.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
@@ -200,8 +200,8 @@ impl Plan {
 
 /// The results that are written whatever happens, each with the bytes that are: their memory holds what somebody else
 /// left there.
-fn written(thunks: &[Thunk]) -> HashSet<(ResultId, usize)> {
-    let mut found = HashSet::new();
+fn written(thunks: &[Thunk]) -> FxHashSet<(ResultId, usize)> {
+    let mut found = FxHashSet::default();
     for t in thunks {
         match t.op {
             // The condition runs at least once.
