@@ -75,7 +75,11 @@ impl<'f> Builder<'f> {
     ///
     /// # Errors
     /// As for [`Builder::inst`].
-    pub fn value(&mut self, op: Op, operands: impl Into<Vec<ValueId>>) -> Result<ValueId, Vec<Diagnostic>> {
+    pub fn value(
+        &mut self,
+        op: Op,
+        operands: impl IntoIterator<Item = ValueId>,
+    ) -> Result<ValueId, Vec<Diagnostic>> {
         let new = NewInst::new(op, operands).at(self.span, self.loc.clone());
         let inst = self.inst(new)?;
         Ok(self.func.inst(inst).results()[0])
@@ -89,7 +93,7 @@ impl<'f> Builder<'f> {
     pub fn value_of(
         &mut self,
         op: Op,
-        operands: impl Into<Vec<ValueId>>,
+        operands: impl IntoIterator<Item = ValueId>,
         ty: impl Into<Type>,
     ) -> Result<ValueId, Vec<Diagnostic>> {
         let new = NewInst::new(op, operands).at(self.span, self.loc.clone());

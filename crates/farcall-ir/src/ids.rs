@@ -37,3 +37,6 @@ ids! {
     /// A region of a function: its body, or one that belongs to an instruction.
     RegionId;
 }
+
+/// Values in order: operands, results. A few need no memory of their own.
+pub type ValueIds = smallvec::SmallVec<[ValueId; 4]>;

@@ -57,7 +57,7 @@ pub use attr::{Attr, AttrDict};
 pub use diag::{Diagnostic, ProgramError, Source, Span};
 pub use farcall_sig::DType;
 pub use literal::Literal;
-pub use module::{Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueId};
+pub use module::{Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueId, ValueIds};
 pub use op::Op;
 pub use scalar::Scalar;
 pub use types::{Dim, TensorType, Type};

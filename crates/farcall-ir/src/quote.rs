@@ -9,8 +9,20 @@ pub(crate) fn is_word_start(b: u8) -> bool {
 
 /// A byte that a word may go on with.
 pub(crate) fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.')
+    WORD[usize::from(b)]
 }
+
+/// By byte: most bytes of a program are asked for.
+static WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        let byte = b as u8;
+        table[b] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
+        b += 1;
+    }
+    table
+};
 
 /// True if `name` needs no quotes after `@` or as a key.
 pub(crate) fn is_bare(name: &str) -> bool {

@@ -280,7 +280,7 @@ impl Type {
 impl Type {
     /// The tensors in it, in order: itself, or those of a tuple or a future. A token has none.
     pub fn tensors(&self) -> impl Iterator<Item = &TensorType> {
-        let mut rest = vec![self];
+        let mut rest: smallvec::SmallVec<[&Type; 4]> = smallvec::smallvec![self];
         std::iter::from_fn(move || {
             loop {
                 match rest.pop()? {

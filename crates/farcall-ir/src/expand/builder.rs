@@ -44,7 +44,7 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn emit(&mut self, op: Op, operands: &[ValueId], ty: TensorType) -> ValueId {
-        self.put(NewInst::new(op, operands), ty)
+        self.put(NewInst::new(op, operands.iter().copied()), ty)
     }
 
     pub(super) fn constant(&mut self, value: Literal) -> ValueId {

@@ -46,7 +46,7 @@ pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> 
     state.extend(captured);
     let made = NewInst {
         op: Op::While,
-        operands: state,
+        operands: state.into(),
         regions: vec![condition, step],
         captures,
         attrs,

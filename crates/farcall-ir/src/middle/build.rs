@@ -11,7 +11,9 @@ use farcall_sig::DType;
 
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
-use crate::module::{Func, FuncId, Inst, Module, NewInst, Region, RegionId, ValueDef, ValueId};
+use crate::module::{
+    Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueDef, ValueId, ValueIds,
+};
 use crate::normalize;
 use crate::op::{CustomCall, Op};
 use crate::scalar::Scalar;
@@ -79,7 +81,7 @@ enum Part {
 
 impl Part {
     /// The tensors in it.
-    fn leaves(&self, out: &mut Vec<ValueId>) {
+    fn leaves(&self, out: &mut ValueIds) {
         match self {
             Part::Tensor(id) => out.push(*id),
             Part::Token => {}
@@ -129,7 +131,7 @@ enum Exit<'m> {
     /// It is a region of this instruction, behind those that are done.
     Region {
         inst: Inst<'m>,
-        operands: Vec<ValueId>,
+        operands: ValueIds,
         done: Vec<Open>,
     },
 }
@@ -178,14 +180,14 @@ impl<'m> Build<'m> {
     }
 
     fn inst(&mut self, inst: Inst<'m>) -> Result<(), Diagnostic> {
-        let operands = self.get_all(inst.operands(), inst.span())?;
+        let operands = || self.get_all(inst.operands(), inst.span());
         let results = match inst.op() {
-            Op::Call { callee } => return self.call(inst, *callee, operands),
-            Op::Composite(c) => return self.call(inst, c.decomposition, operands),
-            Op::OptimizationBarrier => operands,
+            Op::Call { callee } => return self.call(inst, *callee, operands()?),
+            Op::Composite(c) => return self.call(inst, c.decomposition, operands()?),
+            Op::OptimizationBarrier => operands()?,
             Op::CreateToken | Op::AfterAll => vec![Part::Token],
-            Op::Tuple => vec![Part::Tuple(operands)],
-            Op::GetTupleElement { index } => match operands.first() {
+            Op::Tuple => vec![Part::Tuple(operands()?)],
+            Op::GetTupleElement { index } => match operands()?.first() {
                 Some(Part::Tuple(parts)) if *index < parts.len() => vec![parts[*index].clone()],
                 _ => {
                     return Err(internal(
@@ -194,8 +196,8 @@ impl<'m> Build<'m> {
                     ));
                 }
             },
-            Op::AsyncStart => return self.async_start(inst, operands),
-            Op::AsyncDone => match operands.as_slice() {
+            Op::AsyncStart => return self.async_start(inst, operands()?),
+            Op::AsyncDone => match operands()?.as_slice() {
                 [Part::Tuple(parts)] => parts.clone(),
                 _ => return Err(internal(inst.span(), "async_done of something else than a future")),
             },
@@ -206,13 +208,13 @@ impl<'m> Build<'m> {
             }
             // There is one device, number 0.
             Op::PartitionId | Op::ReplicaId => vec![self.number(0, DType::U32, inst)?],
-            Op::If | Op::Case if let Some(branch) = self.known_branch(inst, &operands) => {
+            Op::If | Op::Case if let Some(branch) = self.known_branch(inst) => {
                 self.frames.push(Frame { next: branch.first(), exit: Exit::OnlyBranch(inst) });
                 return Ok(());
             }
             _ => {
-                let mut tensors = Vec::new();
-                operands.iter().for_each(|p| p.leaves(&mut tensors));
+                let mut tensors = ValueIds::new();
+                self.leaves(inst, &mut tensors)?;
                 return match inst.region(0) {
                     Some(first) => self.enter_region(inst, first, tensors, Vec::new()),
                     None => self.emit(inst, tensors, Vec::new()),
@@ -226,8 +228,8 @@ impl<'m> Build<'m> {
         let literal = Literal::scalar(dtype, Scalar::Signed(n).round_to(dtype));
         let ty = literal.ty();
         let new = NewInst::new(Op::Constant(literal), []).at(at.span(), at.loc().cloned());
-        let values = self.push(new, vec![ty.into()])?;
-        Ok(Part::Tensor(values[0]))
+        let inst = self.push(new, [ty.into()])?;
+        Ok(Part::Tensor(self.func.inst(inst).results()[0]))
     }
 
     fn call(&mut self, inst: Inst<'m>, callee: FuncId, operands: Vec<Part>) -> Result<(), Diagnostic> {
@@ -258,8 +260,9 @@ impl<'m> Build<'m> {
 
     /// The branch that is taken, if a constant says so. What the others call need not be there: a program
     /// that was exported for several platforms has a branch for each.
-    fn known_branch(&self, inst: Inst<'m>, operands: &[Part]) -> Option<Region<'m>> {
-        let Some(Part::Tensor(index)) = operands.first() else { return None };
+    fn known_branch(&self, inst: Inst<'m>) -> Option<Region<'m>> {
+        let env = &self.activations.last()?.env;
+        let Part::Tensor(index) = env.get(inst.operands().first()?.index())?.as_ref()? else { return None };
         let Op::Constant(index) = self.func.defining_inst(*index)?.op() else { return None };
         let index = index.iter().next()?;
         inst.region(inst.chosen(index))
@@ -271,7 +274,7 @@ impl<'m> Build<'m> {
         &mut self,
         inst: Inst<'m>,
         from: Region<'m>,
-        operands: Vec<ValueId>,
+        operands: ValueIds,
         done: Vec<Open>,
     ) -> Result<(), Diagnostic> {
         if self.open.len() > MAX_NESTING {
@@ -311,10 +314,10 @@ impl<'m> Build<'m> {
     }
 
     fn push_return(&mut self, values: &[Part], span: Span) -> Result<(), Diagnostic> {
-        let mut tensors = Vec::new();
+        let mut tensors = ValueIds::new();
         values.iter().for_each(|p| p.leaves(&mut tensors));
-        let operands: Vec<ValueId> = tensors.into_iter().map(|v| self.here(v)).collect();
-        self.push(NewInst::new(Op::Return, operands).at(span, None), Vec::new()).map(drop)
+        let operands: ValueIds = tensors.into_iter().map(|v| self.here(v)).collect();
+        self.push(NewInst::new(Op::Return, operands).at(span, None), []).map(drop)
     }
 
     /// A value as the innermost region knows it: one from outside is captured by each region on the way, a
@@ -356,26 +359,9 @@ impl<'m> Build<'m> {
     }
 
     /// Makes an instruction of regions that are done, and binds its results.
-    fn emit(&mut self, inst: Inst<'m>, operands: Vec<ValueId>, done: Vec<Open>) -> Result<(), Diagnostic> {
-        let mut operands: Vec<ValueId> = operands.into_iter().map(|v| self.here(v)).collect();
-        let program = self.program();
-        let types = inst.results().iter().flat_map(|r| program.ty(*r).tensors());
-        let types: Vec<Type> = types.cloned().map(Type::Tensor).collect();
-        // Every region gets what any of them captures.
-        let mut seen = FxHashSet::default();
-        let captured: Vec<ValueId> =
-            done.iter().flat_map(|d| &d.captured).copied().filter(|v| seen.insert(*v)).collect();
-        for d in &done {
-            let own = self.func.region(d.region).args().len() - d.captured.len();
-            let mut args = self.func.region(d.region).args()[..own].to_vec();
-            for value in &captured {
-                args.push(match d.inside.get(value) {
-                    Some(arg) => *arg,
-                    None => self.func.add_arg(d.region, self.func.ty(*value).clone()),
-                });
-            }
-            self.func.set_args(d.region, args);
-        }
+    fn emit(&mut self, inst: Inst<'m>, mut operands: ValueIds, done: Vec<Open>) -> Result<(), Diagnostic> {
+        operands.iter_mut().for_each(|v| *v = self.here(*v));
+        let captured = self.same_captures(&done);
         let captures = u32::try_from(captured.len()).unwrap_or(u32::MAX);
         operands.extend(captured.into_iter().map(|v| self.here(v)));
         let op = match inst.op() {
@@ -391,11 +377,37 @@ impl<'m> Build<'m> {
             span: inst.span(),
             loc: inst.loc().cloned(),
         };
-        let mut values = self.push(new, types)?.into_iter();
-        let results: Option<Vec<Part>> =
-            inst.results().iter().map(|r| Part::of(program.ty(*r), &mut values)).collect();
-        let results = results.ok_or_else(|| internal(inst.span(), "a wrong number of results"))?;
-        self.bind(inst.results(), results, inst.span())
+        let program = self.program();
+        let types = inst.results().iter().flat_map(|r| program.ty(*r).tensors());
+        let made = self.push(new, types.cloned().map(Type::Tensor))?;
+        let made = self.func.inst(made).results();
+        let env = &mut self.activations.last_mut().expect("a function is being inlined").env;
+        let mut values = made.iter().copied();
+        for result in inst.results() {
+            let part = Part::of(program.ty(*result), &mut values);
+            env[result.index()] =
+                Some(part.ok_or_else(|| internal(inst.span(), "a wrong number of results"))?);
+        }
+        Ok(())
+    }
+
+    /// Lets every region of an instruction take what any of them captures; gives what that is.
+    fn same_captures(&mut self, done: &[Open]) -> ValueIds {
+        let mut seen = FxHashSet::default();
+        let captured: ValueIds =
+            done.iter().flat_map(|d| &d.captured).copied().filter(|v| seen.insert(*v)).collect();
+        for d in done {
+            let own = self.func.region(d.region).args().len() - d.captured.len();
+            let mut args = ValueIds::from(&self.func.region(d.region).args()[..own]);
+            for value in &captured {
+                args.push(match d.inside.get(value) {
+                    Some(arg) => *arg,
+                    None => self.func.add_arg(d.region, self.func.ty(*value).clone()),
+                });
+            }
+            self.func.set_args(d.region, args);
+        }
+        captured
     }
 
     /// A custom call that remembers tokens and tuples among its operands and results.
@@ -409,7 +421,7 @@ impl<'m> Build<'m> {
         CustomCall { types, called_computations: Vec::new(), ..call.clone() }
     }
 
-    fn push(&mut self, new: NewInst, types: Vec<Type>) -> Result<Vec<ValueId>, Diagnostic> {
+    fn push(&mut self, new: NewInst, types: impl IntoIterator<Item = Type>) -> Result<InstId, Diagnostic> {
         self.made += 1;
         if self.made > MAX_INSTRUCTIONS {
             let message =
@@ -417,8 +429,7 @@ impl<'m> Build<'m> {
             return Err(Diagnostic::new("compile-size", new.span, message));
         }
         let region = self.open.last().map_or(Func::BODY, |o| o.region);
-        let inst = self.func.push(region, new, types);
-        Ok(self.func.inst(inst).results().to_vec())
+        Ok(self.func.push(region, new, types))
     }
 
     // --- values
@@ -443,6 +454,16 @@ impl<'m> Build<'m> {
     /// The function of the program that is being inlined.
     fn program(&self) -> &'m Func {
         self.activations.last().expect("a function is being inlined").func
+    }
+
+    /// The tensors in an instruction's operands.
+    fn leaves(&self, inst: Inst<'_>, out: &mut ValueIds) -> Result<(), Diagnostic> {
+        let env = &self.activations.last().expect("a function is being inlined").env;
+        for id in inst.operands() {
+            let part = env.get(id.index()).and_then(Option::as_ref);
+            part.ok_or_else(|| internal(inst.span(), "a value is used before it is defined"))?.leaves(out);
+        }
+        Ok(())
     }
 
     fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Part>, Diagnostic> {

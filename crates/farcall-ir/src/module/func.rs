@@ -3,7 +3,7 @@
 use std::ops::Index;
 use std::sync::Arc;
 
-use super::{Inst, InstId, Loc, Region, RegionId, ValueId, ValueMap};
+use super::{Inst, InstId, Loc, Region, RegionId, ValueId, ValueIds, ValueMap};
 use crate::attr::AttrDict;
 use crate::diag::Span;
 use crate::op::Op;
@@ -52,8 +52,8 @@ pub enum ValueDef {
 #[derive(Clone, Debug)]
 pub(super) struct InstData {
     pub(super) op: Op,
-    pub(super) operands: Vec<ValueId>,
-    pub(super) results: Vec<ValueId>,
+    pub(super) operands: ValueIds,
+    pub(super) results: ValueIds,
     pub(super) regions: Vec<RegionId>,
     pub(super) captures: u32,
     pub(super) attrs: AttrDict,
@@ -68,7 +68,7 @@ pub(super) struct InstData {
 /// A region as a row of its function's table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RegionData {
-    pub(super) args: Vec<ValueId>,
+    pub(super) args: ValueIds,
     pub(super) first: Option<InstId>,
     pub(super) last: Option<InstId>,
     /// The instruction that it belongs to; none for the function's body.
@@ -81,7 +81,7 @@ pub struct NewInst {
     /// What it does.
     pub op: Op,
     /// What it takes.
-    pub operands: Vec<ValueId>,
+    pub operands: ValueIds,
     /// Nested regions: reducers, loop bodies, branches.
     pub regions: Vec<RegionId>,
     /// How many of the operands, from the end, are handed to every region as its last arguments instead
@@ -97,10 +97,10 @@ pub struct NewInst {
 
 impl NewInst {
     /// An operation on operands, without regions and attributes.
-    pub fn new(op: Op, operands: impl Into<Vec<ValueId>>) -> NewInst {
+    pub fn new(op: Op, operands: impl IntoIterator<Item = ValueId>) -> NewInst {
         NewInst {
             op,
-            operands: operands.into(),
+            operands: operands.into_iter().collect(),
             regions: Vec::new(),
             captures: 0,
             attrs: AttrDict::new(),
@@ -302,7 +302,7 @@ impl Func {
     }
 
     /// A new instruction at the end of a region, whose results are values that nothing defines as yet.
-    pub(crate) fn push_defining(&mut self, region: RegionId, new: NewInst, results: Vec<ValueId>) -> InstId {
+    pub(crate) fn push_defining(&mut self, region: RegionId, new: NewInst, results: ValueIds) -> InstId {
         let id = self.push(region, new, []);
         for (i, value) in results.iter().enumerate() {
             self.set_def(*value, ValueDef::Result(id, u32::try_from(i).unwrap_or(u32::MAX)));
@@ -401,7 +401,7 @@ impl Func {
     }
 
     /// The operands of an instruction. A [`Rewriter`](super::Rewriter) keeps track of uses.
-    pub fn operands_mut(&mut self, inst: InstId) -> &mut Vec<ValueId> {
+    pub fn operands_mut(&mut self, inst: InstId) -> &mut ValueIds {
         &mut self.insts[inst.index()].operands
     }
 
@@ -419,14 +419,14 @@ impl Func {
     }
 
     /// Gives an instruction these operands, the last `captures` of which its regions capture.
-    pub(crate) fn set_captures(&mut self, inst: InstId, operands: Vec<ValueId>, captures: usize) {
+    pub(crate) fn set_captures(&mut self, inst: InstId, operands: ValueIds, captures: usize) {
         let data = &mut self.insts[inst.index()];
         data.operands = operands;
         data.captures = u32::try_from(captures).unwrap_or(u32::MAX);
     }
 
     /// Gives an instruction these results, which are results of it, in another order or fewer.
-    pub(crate) fn keep_results(&mut self, inst: InstId, results: Vec<ValueId>) {
+    pub(crate) fn keep_results(&mut self, inst: InstId, results: ValueIds) {
         for (i, value) in results.iter().enumerate() {
             self.set_def(*value, ValueDef::Result(inst, u32::try_from(i).unwrap_or(u32::MAX)));
         }
@@ -434,7 +434,7 @@ impl Func {
     }
 
     /// Gives a region these arguments, which are arguments of it, in another order or fewer.
-    pub(crate) fn set_args(&mut self, region: RegionId, args: Vec<ValueId>) {
+    pub(crate) fn set_args(&mut self, region: RegionId, args: ValueIds) {
         for (i, arg) in args.iter().enumerate() {
             self.set_def(*arg, ValueDef::Arg(region, u32::try_from(i).unwrap_or(u32::MAX)));
         }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use crate::attr::AttrDict;
 use crate::diag::Source;
 
-pub use crate::ids::{FuncId, InstId, RegionId, ValueId};
+pub use crate::ids::{FuncId, InstId, RegionId, ValueId, ValueIds};
 pub use func::{Func, NewInst, ValueDef};
 pub use loc::Loc;
 pub use mesh::NamedMesh;

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::func::{InstData, RegionData};
-use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId};
+use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId, ValueIds};
 use crate::attr::AttrDict;
 use crate::op::Op;
 use crate::types::Type;
@@ -80,7 +80,7 @@ impl Func {
         let view = self.inst(inst);
         let (operands, captures) = (kept(view.operands(), keep), view.captures().len());
         let results = kept(view.results(), keep);
-        let args: Vec<(RegionId, Vec<ValueId>)> =
+        let args: Vec<(RegionId, ValueIds)> =
             view.regions().map(|r| (r.id(), kept(r.args(), keep))).collect();
         let body = view.region(1).and_then(|r| r.terminator()).map(|t| (t.id(), kept(t.operands(), keep)));
         args.into_iter().for_each(|(region, args)| self.set_args(region, args));
@@ -112,7 +112,7 @@ impl Func {
 }
 
 /// The values that `keep` says, and all those behind the ones that it speaks of.
-pub(crate) fn kept(values: &[ValueId], keep: &[bool]) -> Vec<ValueId> {
+pub(crate) fn kept(values: &[ValueId], keep: &[bool]) -> ValueIds {
     let stays = |i: usize| keep.get(i).copied().unwrap_or(true);
     values.iter().enumerate().filter(|(i, _)| stays(*i)).map(|(_, v)| *v).collect()
 }
@@ -228,7 +228,7 @@ impl<'f> Rewriter<'f> {
         &mut self,
         next: InstId,
         op: Op,
-        operands: impl Into<Vec<ValueId>>,
+        operands: impl IntoIterator<Item = ValueId>,
         ty: impl Into<Type>,
     ) -> ValueId {
         let at = self.func.inst(next);
@@ -286,7 +286,8 @@ impl<'f> Rewriter<'f> {
     }
 
     /// Gives an instruction other operands.
-    pub fn set_operands(&mut self, inst: InstId, operands: Vec<ValueId>) {
+    pub fn set_operands(&mut self, inst: InstId, operands: impl IntoIterator<Item = ValueId>) {
+        let operands: ValueIds = operands.into_iter().collect();
         for old in std::mem::take(self.func.operands_mut(inst)) {
             self.forget(old, inst);
         }
@@ -309,7 +310,7 @@ impl<'f> Rewriter<'f> {
         let arg = self.captured_arg(inst, value)[which];
         for user in users {
             let operands = self.func.inst(*user).operands().iter();
-            let operands = operands.map(|v| if *v == value { arg } else { *v }).collect();
+            let operands: ValueIds = operands.map(|v| if *v == value { arg } else { *v }).collect();
             self.set_operands(*user, operands);
         }
     }
@@ -320,7 +321,7 @@ impl<'f> Rewriter<'f> {
         if let Some(i) = view.captures().iter().position(|v| *v == value) {
             return view.regions().map(|r| r.captured_args()[i]).collect();
         }
-        let (mut operands, captures) = (view.operands().to_vec(), view.captures().len() + 1);
+        let (mut operands, captures) = (ValueIds::from(view.operands()), view.captures().len() + 1);
         let regions = view.region_ids().to_vec();
         operands.push(value);
         self.users_mut(value).push(inst);

@@ -525,7 +525,7 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
             break;
         }
     }
-    draft.operands.append(&mut inits);
+    draft.operands.extend(inits);
     let applies =
         if p.eat_word("applies") { Some(p.word("an operation such as `stablehlo.add`")?) } else { None };
     p.literal("across dimensions =")?;

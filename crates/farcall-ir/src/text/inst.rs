@@ -7,13 +7,13 @@ use super::lexer::{Tok, next_token};
 use super::mesh;
 use super::parser::{Parsed, Parser, or_list, span};
 use super::print::CAPTURES;
-use super::scope::{Operand, ResultName};
+use super::scope::{Operands, ResultName};
 use super::table::{self, Part, Syntax, Types};
 use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
-use crate::module::{NewInst, RegionId, ValueId};
+use crate::module::{NewInst, RegionId, ValueId, ValueIds};
 use crate::op::Op;
 use crate::types::{FuncType, Type};
 use farcall_sig::DType;
@@ -35,7 +35,7 @@ const PER_DEVICE: [&str; 8] = [
 pub(super) struct Draft {
     /// Where the operation's name stands.
     pub(super) span: Span,
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Operands,
     pub(super) attrs: AttrDict,
     pub(super) regions: Vec<RegionId>,
     pub(super) results: Vec<Type>,
@@ -405,7 +405,7 @@ impl<'s> Parser<'s> {
         // An error has been reported if there is no operation: the module will not be used.
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), draft.span);
-            let operands: Vec<ValueId> = draft.operands.iter().map(|o| o.id).collect();
+            let operands: ValueIds = draft.operands.iter().map(|o| o.id).collect();
             let Draft { span, mut attrs, regions, .. } = *draft;
             let captures = self.captures(&mut attrs, &operands, &regions, span);
             let inst = NewInst { op, operands, regions, captures, attrs, span, loc };
@@ -464,13 +464,8 @@ impl<'s> Parser<'s> {
     }
 
     /// New values for an operation's results, bound to their names.
-    pub(super) fn define_results(
-        &mut self,
-        types: &[Type],
-        names: &[ResultName<'s>],
-        at: Span,
-    ) -> Vec<ValueId> {
-        let values: Vec<ValueId> = types.iter().map(|ty| self.func.new_value(ty.clone())).collect();
+    pub(super) fn define_results(&mut self, types: &[Type], names: &[ResultName<'s>], at: Span) -> ValueIds {
+        let values: ValueIds = types.iter().map(|ty| self.func.new_value(ty.clone())).collect();
         let named: usize = names.iter().fold(0, |n, name| n.saturating_add(name.count));
         // An operation may have results without names.
         if named != values.len() && !names.is_empty() {

@@ -73,16 +73,13 @@ pub(super) fn next_token(bytes: &[u8], pos: usize) -> Token {
         return Token { tok: Tok::Eof, start: bytes.len(), end: bytes.len() };
     };
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
-    let run = |from: usize, ok: fn(u8) -> bool| {
-        bytes[from..].iter().position(|b| !ok(*b)).map_or(bytes.len(), |n| from + n)
-    };
     let token = |tok, end| Token { tok, start, end };
     match first {
-        b'a'..=b'z' | b'A'..=b'Z' | b'_' => token(Tok::Word, run(start + 1, is_word)),
+        b'a'..=b'z' | b'A'..=b'Z' | b'_' => token(Tok::Word, run(bytes, start + 1, is_word)),
         b'0'..=b'9' => number(bytes, start),
         b'"' => string(bytes, start, start),
         b'@' if at(start + 1) == b'"' => string(bytes, start, start + 1),
-        b'@' if is_word_start(at(start + 1)) => token(Tok::At, run(start + 1, is_word)),
+        b'@' if is_word_start(at(start + 1)) => token(Tok::At, run(bytes, start + 1, is_word)),
         b'%' | b'^' | b'!' | b'#' => {
             if first == b'#' && at(start + 1) == b'-' && at(start + 2) == b'}' {
                 return token(Tok::ResourcesEnd, start + 3);
@@ -95,9 +92,9 @@ pub(super) fn next_token(bytes: &[u8], pos: usize) -> Token {
             };
             let next = at(start + 1);
             let end = if next.is_ascii_digit() {
-                run(start + 1, |b| b.is_ascii_digit())
+                run(bytes, start + 1, |b| b.is_ascii_digit())
             } else if is_suffix_start(next) {
-                run(start + 1, is_suffix)
+                run(bytes, start + 1, is_suffix)
             } else {
                 return token(Tok::Bad, start + 1);
             };
@@ -110,10 +107,15 @@ pub(super) fn next_token(bytes: &[u8], pos: usize) -> Token {
         | b'?' | b'/' | b'|' => token(Tok::Punct(first), start + 1),
         _ => {
             // One whole character, so that spans stay on character boundaries.
-            let end = run(start + 1, |b| b & 0xc0 == 0x80);
+            let end = run(bytes, start + 1, |b| b & 0xc0 == 0x80);
             token(Tok::Bad, end)
         }
     }
+}
+
+/// The first byte at or after `from` that is not `ok`.
+fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
+    bytes[from..].iter().position(|b| !ok(*b)).map_or(bytes.len(), |n| from + n)
 }
 
 fn is_suffix_start(b: u8) -> bool {

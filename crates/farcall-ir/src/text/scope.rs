@@ -1,7 +1,8 @@
 //! Names of values: `%x`, `%0#1`. A region's names are forgotten where it ends.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+
+use smallvec::SmallVec;
 
 use super::MAX_CANDIDATES;
 use super::lexer::Tok;
@@ -14,6 +15,8 @@ use crate::types::Type;
 #[derive(Default)]
 pub(super) struct Scope<'s> {
     values: HashMap<&'s str, Bound>,
+    /// Those whose name is a number, by that number: a compiler names most values so.
+    numbered: Vec<Option<Bound>>,
     /// Names in the order of their definition, so that a region's can be removed again.
     order: Vec<&'s str>,
 }
@@ -34,6 +37,9 @@ pub(super) struct Operand {
     pub(super) span: Span,
 }
 
+/// Uses of values in order.
+pub(super) type Operands = SmallVec<[Operand; 4]>;
+
 /// `%name` or `%name:2` to the left of `=`.
 #[derive(Clone, Copy)]
 pub(super) struct ResultName<'s> {
@@ -42,11 +48,37 @@ pub(super) struct ResultName<'s> {
     pub(super) span: Span,
 }
 
-impl Scope<'_> {
+/// Numbers that may be left out between two names, for a name to be kept by its number.
+const MAX_GAP: usize = 64;
+
+impl<'s> Scope<'s> {
     /// Forgets everything: a new function begins.
     pub(super) fn clear(&mut self) {
         self.values.clear();
+        self.numbered.clear();
         self.order.clear();
+    }
+
+    fn get(&self, name: &str) -> Option<&Bound> {
+        let numbered = number(name).and_then(|n| self.numbered.get(n)?.as_ref());
+        numbered.or_else(|| if self.values.is_empty() { None } else { self.values.get(name) })
+    }
+
+    /// Lets a name stand for something; gives what it stood for.
+    fn insert(&mut self, name: &'s str, bound: Bound) -> Option<Bound> {
+        let old = match number(name) {
+            Some(n) if n < self.numbered.len() + MAX_GAP && !self.values.contains_key(name) => {
+                if n >= self.numbered.len() {
+                    self.numbered.resize_with(n + 1, || None);
+                }
+                self.numbered[n].replace(bound)
+            }
+            _ => self.values.insert(name, bound),
+        };
+        if old.is_none() {
+            self.order.push(name);
+        }
+        old
     }
 
     /// How many names are visible; see [`Scope::close`].
@@ -57,8 +89,24 @@ impl Scope<'_> {
     /// Forgets the names defined since [`Scope::open`] returned `mark`.
     pub(super) fn close(&mut self, mark: usize) {
         for name in self.order.drain(mark..) {
-            self.values.remove(name);
+            match number(name).and_then(|n| self.numbered.get_mut(n)?.take()) {
+                Some(_) => {}
+                None => {
+                    self.values.remove(name);
+                }
+            }
         }
+    }
+}
+
+/// The number that a name is (`%12`), as it is usually written.
+fn number(name: &str) -> Option<usize> {
+    match name.as_bytes() {
+        [b'%', b'0'] => Some(0),
+        [b'%', b'1'..=b'9', rest @ ..] if rest.len() < 8 => {
+            name[1..].bytes().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + usize::from(b - b'0')))
+        }
+        _ => None,
     }
 }
 
@@ -70,15 +118,8 @@ impl<'s> Parser<'s> {
             [one] => Bound::One(*one),
             many => Bound::Many(many.into()),
         };
-        match self.scope.values.entry(name) {
-            Entry::Vacant(e) => {
-                e.insert(bound);
-                self.scope.order.push(name);
-            }
-            Entry::Occupied(mut e) => {
-                e.insert(bound);
-                self.report(Diagnostic::new("redefinition", at, format!("{name} is already defined")));
-            }
+        if self.scope.insert(name, bound).is_some() {
+            self.report(Diagnostic::new("redefinition", at, format!("{name} is already defined")));
         }
     }
 
@@ -100,7 +141,7 @@ impl<'s> Parser<'s> {
                 return self.fail("parse", place, "expected the number of a result after `#`");
             }
         }
-        let found = match (self.scope.values.get(name), index) {
+        let found = match (self.scope.get(name), index) {
             (Some(Bound::One(id)), None | Some(0)) => Some(*id),
             (Some(Bound::Many(ids)), Some(i)) if i < ids.len() => Some(ids[i]),
             (Some(Bound::One(_)), Some(_)) => {
@@ -121,8 +162,7 @@ impl<'s> Parser<'s> {
             (None, _) => {
                 self.report(self.undefined(name, place));
                 // Once is enough.
-                self.scope.values.insert(name, Bound::Unknown);
-                self.scope.order.push(name);
+                self.scope.insert(name, Bound::Unknown);
                 None
             }
         };
@@ -144,8 +184,8 @@ impl<'s> Parser<'s> {
     }
 
     /// `%a, %b`, possibly none. A comma that something else follows is left alone.
-    pub(super) fn operands(&mut self) -> Parsed<Vec<Operand>> {
-        let mut out = Vec::new();
+    pub(super) fn operands(&mut self) -> Parsed<Operands> {
+        let mut out = Operands::new();
         if self.peek().tok != Tok::Percent {
             return Ok(out);
         }
@@ -163,8 +203,8 @@ impl<'s> Parser<'s> {
     }
 
     /// `%a, %b:2 =`, or nothing.
-    pub(super) fn result_names(&mut self) -> Parsed<Vec<ResultName<'s>>> {
-        let mut out = Vec::new();
+    pub(super) fn result_names(&mut self) -> Parsed<SmallVec<[ResultName<'s>; 1]>> {
+        let mut out = SmallVec::new();
         if self.peek().tok != Tok::Percent {
             return Ok(out);
         }

@@ -36,7 +36,7 @@ pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
 }
 
 fn compare(cx: &mut Cx<'_>, inferred: &[Type], codes: &dyn Fn(usize) -> Codes) -> bool {
-    let declared = cx.types(cx.inst.results());
+    let (func, declared) = (cx.func, cx.inst.results());
     if !cx.check(declared.len() == inferred.len(), codes(0).count, || {
         format!("{} results are needed, found {}", inferred.len(), declared.len())
     }) {
@@ -44,7 +44,7 @@ fn compare(cx: &mut Cx<'_>, inferred: &[Type], codes: &dyn Fn(usize) -> Codes) -
     }
     let single = inferred.len() == 1;
     let mut ok = true;
-    for (i, (declared, inferred)) in declared.iter().zip(inferred).enumerate() {
+    for (i, (declared, inferred)) in declared.iter().map(|v| func.ty(*v)).zip(inferred).enumerate() {
         let code = match (declared, inferred) {
             (Type::Tensor(a), Type::Tensor(b)) if compatible_dims(a, b) => codes(i).element,
             _ => codes(i).shape,

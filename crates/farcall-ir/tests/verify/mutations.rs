@@ -77,7 +77,8 @@ fn other_numbers() {
 /// Puts an instruction with other regions and results in the place of one.
 fn replace(func: &mut Func, inst: InstId, regions: usize, results: Vec<Type>) {
     let old = func.inst(inst);
-    let new = NewInst { attrs: old.attrs().clone(), ..NewInst::new(old.op().clone(), old.operands()) };
+    let new =
+        NewInst { attrs: old.attrs().clone(), ..NewInst::new(old.op().clone(), old.operands().to_vec()) };
     let new = new.at(old.span(), None);
     let regions = (0..regions).map(|_| func.new_region()).collect::<Vec<_>>();
     let new = func.new_inst(new.with_regions(regions), results);

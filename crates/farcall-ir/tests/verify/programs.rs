@@ -22,7 +22,7 @@ fn tensor(dims: &[usize]) -> Type {
 
 /// An instruction at the end of a function.
 fn push(f: &mut Func, op: Op, operands: &[ValueId], results: &[Type]) -> InstId {
-    f.push(Func::BODY, NewInst::new(op, operands), results.iter().cloned())
+    f.push(Func::BODY, NewInst::new(op, operands.iter().copied()), results.iter().cloned())
 }
 
 /// A parameter.
@@ -271,7 +271,7 @@ fn case_needs_a_branch() {
     .assert_eq(&changed(program, |m| {
         let f = m.func_mut(FuncId::new(0));
         let case = f.body().first().unwrap();
-        let new = NewInst::new(Op::Case, case.operands()).at(case.span(), None);
+        let new = NewInst::new(Op::Case, case.operands().to_vec()).at(case.span(), None);
         let (old, new) = (case.id(), f.new_inst(new, []));
         f.insert_before(new, old);
         f.detach(old);

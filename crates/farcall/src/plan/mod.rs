@@ -19,6 +19,7 @@ use std::sync::Arc;
 use farcall_ir::eval::Numerics;
 use farcall_ir::op::{CustomCall, Traits};
 use farcall_ir::{Func, FuncId, Inst, InstId, Literal, Module, Op, Source, Span, TensorType, Type};
+use smallvec::SmallVec;
 
 pub use crate::kernels::{Body, BodyInst, KernelId};
 pub use validate::InvalidPlan;
@@ -306,6 +307,9 @@ impl<B> Thunk<B> {
 
     /// Calls `visit` for this thunk and every one nested in it, in order of the text.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk<B>)) {
+        if self.bodies.is_empty() {
+            return visit(self);
+        }
         // Nesting is bounded by the parser's limit times the verifier's limit on calls, so the walk
         // keeps a stack of its own.
         let mut stack = vec![std::slice::from_ref(self).iter()];
@@ -334,7 +338,7 @@ impl Compute {
 }
 
 /// The types of buffers.
-fn types(buffers: &[Buffer]) -> Vec<&TensorType> {
+fn types(buffers: &[Buffer]) -> SmallVec<[&TensorType; 8]> {
     buffers.iter().map(|b| &b.ty).collect()
 }
 

@@ -270,7 +270,7 @@ impl Gen {
 
     /// The same with one result.
     pub(crate) fn value(&mut self, op: Op, operands: &[ValueId], meta: Meta) -> Option<ValueId> {
-        self.emit(NewInst::new(op, operands), vec![], &[meta])?.first().copied()
+        self.emit(NewInst::new(op, operands.iter().copied()), vec![], &[meta])?.first().copied()
     }
 
     /// The same with a result of a given type.
@@ -281,7 +281,9 @@ impl Gen {
         ty: &TensorType,
         meta: Meta,
     ) -> Option<ValueId> {
-        self.emit(NewInst::new(op, operands), vec![ty.clone().into()], &[meta])?.first().copied()
+        self.emit(NewInst::new(op, operands.iter().copied()), vec![ty.clone().into()], &[meta])?
+            .first()
+            .copied()
     }
 
     /// A region that takes values of these types. It sees what is around it, if `open`.

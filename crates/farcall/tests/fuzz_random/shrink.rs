@@ -50,7 +50,7 @@ fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Progr
     main.results = returned.iter().map(|v| main.ty(*v).clone()).collect();
     main.result_attrs = vec![AttrDict::new(); returned.len()];
     if let Some(end) = main.body().terminator().map(|i| i.id()) {
-        *main.operands_mut(end) = returned;
+        *main.operands_mut(end) = returned.into();
     }
     new
 }

@@ -5,7 +5,7 @@
 
 use super::{Context, Pass, is_pure};
 use crate::literal::Literal;
-use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, kept};
+use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, ValueIds, kept};
 use crate::op::Op;
 use crate::types::Type;
 
@@ -162,8 +162,12 @@ fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
     if keep.iter().all(|k| *k) {
         return;
     }
-    let kept = |list: &[ValueId], own: usize| [&list[..own], &kept(&list[own..], &keep)].concat();
-    let args: Vec<(RegionId, Vec<ValueId>)> =
+    let kept = |list: &[ValueId], own: usize| {
+        let mut all = ValueIds::from(&list[..own]);
+        all.extend(kept(&list[own..], &keep));
+        all
+    };
+    let args: Vec<(RegionId, ValueIds)> =
         view.regions().map(|r| (r.id(), kept(r.args(), r.own_args().len()))).collect();
     let operands = kept(view.operands(), own);
     args.into_iter().for_each(|(region, args)| func.set_args(region, args));
@@ -193,7 +197,7 @@ fn drop_chosen(func: &mut Func, inst: InstId, live: &Live) {
         return;
     }
     let results = kept(view.results(), &keep);
-    let returns: Vec<(InstId, Vec<ValueId>)> =
+    let returns: Vec<(InstId, ValueIds)> =
         view.regions().filter_map(|r| r.terminator()).map(|t| (t.id(), kept(t.operands(), &keep))).collect();
     for (id, returned) in returns {
         *func.operands_mut(id) = returned;
