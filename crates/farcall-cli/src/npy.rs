@@ -101,7 +101,7 @@ fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
         numpy_name(descr(expected.dtype)),
     );
     let dims = shape(&header)?;
-    let fits = dims.len() == expected.rank() && dims.iter().zip(expected.dims()).all(|(d, e)| e.may_be(*d));
+    let fits = dims.len() == expected.rank() && dims.iter().zip(expected.dims()).all(|(d, e)| e.admits(*d));
     let ty = TensorType::new(expected.dtype, dims);
     ensure!(fits, "its shape is {}, but {} is expected", short_type(&ty), short_type(expected));
     elements(reader, &header, &found, ty)

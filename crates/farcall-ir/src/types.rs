@@ -47,6 +47,11 @@ impl Dim {
         self.size().is_none_or(|known| known == size)
     }
 
+    /// True if a dimension of a tensor in a run may have this size: the static one, or one within the bound.
+    pub fn admits(self, size: usize) -> bool {
+        self.may_be(size) && self.bound().is_none_or(|bound| size <= bound)
+    }
+
     /// False if both sizes are known and differ. Bounds do not count.
     pub fn may_equal(self, other: Dim) -> bool {
         other.size().is_none_or(|size| self.may_be(size))

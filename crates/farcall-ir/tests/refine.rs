@@ -455,6 +455,25 @@ fn inputs_that_do_not_fit() {
 }
 
 #[test]
+fn inputs_stay_within_bounds() {
+    let program =
+        "func.func @main(%x: tensor<?xf32, #stablehlo.bounds<4>>) -> tensor<?xf32, #stablehlo.bounds<4>> {
+            return %x : tensor<?xf32, #stablehlo.bounds<4>>
+        }";
+    assert!(refined(program, &["tensor<4xf32>"]).is_ok());
+    refused(
+        program,
+        &["tensor<5xf32>"],
+        expect![[r#"
+        error: [input-types] input 0 of @main is tensor<5xf32>, but it takes tensor<?xf32, #stablehlo.bounds<4>>
+         --> t.mlir:1:11
+          |
+        1 | func.func @main(%x: tensor<?xf32, #stablehlo.bounds<4>>) -> tensor<?xf32, #stablehlo.bounds<4>> {
+          |           ^^^^^"#]],
+    );
+}
+
+#[test]
 fn elements_of_inputs_may_be_sizes() {
     let program = "func.func @main(%x: tensor<6xf32>, %s: tensor<2xi32>) -> tensor<?x?xf32> {
             %0 = stablehlo.dynamic_reshape %x, %s : (tensor<6xf32>, tensor<2xi32>) -> tensor<?x?xf32>

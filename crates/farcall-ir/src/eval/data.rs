@@ -269,11 +269,11 @@ pub(super) fn set_dimension_size(
     let mut limit = x.dims().to_vec();
     let found = limit.get(dim).copied().unwrap_or(0);
     let declared = m.result_type(inst, 0)?.get_dim(dim).unwrap_or(Dim::Static(found));
-    let fits = usize::try_from(size).ok().filter(|n| *n <= found && declared.may_be(*n));
+    let fits = usize::try_from(size).ok().filter(|n| *n <= found && declared.admits(*n));
     let Some(size) = fits else {
         let most = match declared {
             Dim::Static(size) => format!("{size}, as is declared"),
-            Dim::Dynamic { .. } => format!("at most {found}"),
+            Dim::Dynamic { bound } => format!("at most {}", bound.map_or(found, |b| b.min(found))),
         };
         return Err(EvalError::new(format!(
             "the size of dimension {dim} can be {most}, but it is set to {size}"

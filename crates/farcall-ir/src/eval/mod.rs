@@ -364,13 +364,13 @@ impl Value {
         }
     }
 
-    /// True if it can be a value of a type: element type and known dimensions agree.
+    /// True if it can be a value of a type: element type and known dimensions agree, and bounds hold.
     pub fn is_of(&self, ty: &Type) -> bool {
         match (self, ty) {
             (Value::Tensor(l), Type::Tensor(t)) => {
                 l.dtype() == t.dtype
                     && l.dims().len() == t.rank()
-                    && l.dims().iter().zip(t.dims()).all(|(size, dim)| dim.may_be(*size))
+                    && l.dims().iter().zip(t.dims()).all(|(size, dim)| dim.admits(*size))
             }
             (Value::Token, Type::Token) => true,
             (Value::Tuple(values), Type::Tuple(types) | Type::Future(types)) => {

@@ -7,7 +7,7 @@
 //!
 //! A request is refused
 //! - if it exceeds, with all live tensors, the limit that the embedder has set ([`set_limit`]);
-//! - if the machine, or the control group of the process, has less memory available. That is checked before a large
+//! - if the machine, or a control group that the process is in (`machine.rs`), has less memory available. That is checked before a large
 //!   request, and again for every [`PROBED`] bytes of smaller ones;
 //! - if the allocator fails.
 //!
@@ -18,8 +18,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+mod machine;
 mod recycle;
 
+pub(crate) use machine::physical;
 pub(crate) use recycle::{give, take};
 
 /// Memory that cannot be had.
@@ -126,17 +128,21 @@ pub fn or_release<T>(allocate: impl Fn() -> Option<T>) -> Option<T> {
 }
 
 fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
+    admit_besides(bytes, taken())
+}
+
+fn admit_besides(bytes: usize, taken: usize) -> Result<(), OutOfMemory> {
     if bytes < COUNTED {
         return Ok(());
     }
-    let (limit, taken) = (limit(), taken());
+    let limit = limit();
     if bytes > limit.saturating_sub(taken) {
         return Err(OutOfMemory { bytes, reason: Reason::Limit { limit, taken } });
     }
     if UNPROBED.fetch_add(bytes.min(PROBED), Relaxed).saturating_add(bytes) >= PROBED {
         UNPROBED.store(0, Relaxed);
         // A little is left to everything else.
-        let available = available().map(|a| a - a / 16);
+        let available = machine::available().map(|a| a - a / 16);
         if let Some(available) = available.filter(|a| *a < bytes) {
             UNPROBED.store(PROBED, Relaxed);
             return Err(OutOfMemory { bytes, reason: Reason::Available(available) });
@@ -173,7 +179,7 @@ pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes < PROBED {
         return Ok(());
     }
-    match physical().filter(|p| *p < bytes) {
+    match machine::physical().filter(|p| *p < bytes) {
         Some(physical) => Err(OutOfMemory { bytes, reason: Reason::Available(physical) }),
         None => Ok(()),
     }
@@ -192,10 +198,19 @@ impl Charge {
     /// # Errors
     /// If they cannot be had.
     pub fn new(bytes: usize) -> Result<Charge, OutOfMemory> {
-        admit(bytes)?;
+        Charge::now(bytes).or_else(|_| {
+            release();
+            Charge::now(bytes)
+        })
+    }
+
+    fn now(bytes: usize) -> Result<Charge, OutOfMemory> {
         let counted = if bytes < COUNTED { 0 } else { bytes };
-        TAKEN.fetch_add(counted, Relaxed);
-        Ok(Charge(counted))
+        // Counted first, so that two threads cannot both take what is left for one.
+        let charge = Charge(counted);
+        let taken = TAKEN.fetch_add(counted, Relaxed);
+        admit_besides(bytes, taken)?;
+        Ok(charge)
     }
 }
 
@@ -227,37 +242,6 @@ fn room<T>(n: usize) -> Option<Vec<T>> {
 /// The number of elements of a shape, `usize::MAX` if there are more: no vector is that long.
 pub fn count(dims: &[usize]) -> usize {
     if dims.contains(&0) { 0 } else { dims.iter().fold(1, |n, d| n.saturating_mul(*d)) }
-}
-
-/// Bytes that the machine, and the control group of the process, have available; `None` where that is not known.
-fn available() -> Option<usize> {
-    let machine = meminfo("MemAvailable:");
-    let group = || {
-        let (limit, used) = (number(GROUP_LIMIT)?, number("/sys/fs/cgroup/memory.current")?);
-        // What caches files is given back when it is needed.
-        let stat = std::fs::read_to_string("/sys/fs/cgroup/memory.stat").unwrap_or_default();
-        let cache = stat.lines().find_map(|l| l.strip_prefix("inactive_file ")?.trim().parse().ok());
-        Some(limit.saturating_sub(used.saturating_sub(cache.unwrap_or(0))))
-    };
-    [machine, group()].into_iter().flatten().min()
-}
-
-/// Bytes that the machine has, or the control group of the process may have.
-pub(crate) fn physical() -> Option<usize> {
-    [meminfo("MemTotal:"), number(GROUP_LIMIT)].into_iter().flatten().min()
-}
-
-const GROUP_LIMIT: &str = "/sys/fs/cgroup/memory.max";
-
-fn meminfo(key: &str) -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = text.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB")?.parse().ok());
-    kib.map(|kib: usize| kib.saturating_mul(1024))
-}
-
-/// The number that a file holds (`max`: none).
-fn number(path: &str) -> Option<usize> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

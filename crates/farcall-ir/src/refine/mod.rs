@@ -126,7 +126,9 @@ fn parameters(entry: &Func, inputs: Option<&[TensorType]>) -> Result<Vec<Type>, 
                 let Some((i, given)) = given.next() else { return Ok(declared.clone()) };
                 let fits = given.dtype == declared.dtype
                     && given.rank() == declared.rank()
-                    && declared.dims().zip(given.dims()).all(|(d, g)| d.is_dynamic() || d == g);
+                    && declared.dims().zip(given.dims()).all(|(d, g)| {
+                        d == g || (d.is_dynamic() && g.size().is_none_or(|size| d.admits(size)))
+                    });
                 if !fits {
                     return Err(fail(format!(
                         "input {i} of @{} is {given}, but it takes {declared}",

@@ -1,0 +1,127 @@
+//! How much memory the machine has, and how much of it the process may have.
+//!
+//! On Linux, the control groups that a process is in limit its memory: its own group and every one above, in the
+//! unified hierarchy (version 2) or in that of the memory controller (version 1). Elsewhere nothing is known.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Bytes that the machine, and every control group of the process, have available; `None` where that is not known.
+pub(super) fn available() -> Option<usize> {
+    meminfo("MemAvailable:").into_iter().chain(groups().iter().filter_map(Group::available)).min()
+}
+
+/// Bytes that the machine has, or that the control groups of the process may have.
+pub(crate) fn physical() -> Option<usize> {
+    meminfo("MemTotal:").into_iter().chain(groups().iter().filter_map(Group::limit)).min()
+}
+
+fn meminfo(key: &str) -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = text.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB")?.parse().ok());
+    kib.map(|kib: usize| kib.saturating_mul(1024))
+}
+
+/// A control group, as a folder of files.
+struct Group {
+    folder: PathBuf,
+    files: &'static Files,
+}
+
+/// What the files of a group are called.
+struct Files {
+    limit: &'static str,
+    used: &'static str,
+    /// Bytes of files that are cached, in `memory.stat`: they are given back when memory is needed.
+    cache: &'static str,
+}
+
+static UNIFIED: Files = Files { limit: "memory.max", used: "memory.current", cache: "inactive_file " };
+static CONTROLLER: Files =
+    Files { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file " };
+
+impl Group {
+    /// The limit, if there is one (`max`, or a number that no machine has: none).
+    fn limit(&self) -> Option<usize> {
+        self.number(self.files.limit).filter(|limit| *limit < 1 << 60)
+    }
+
+    fn available(&self) -> Option<usize> {
+        let (limit, used) = (self.limit()?, self.number(self.files.used)?);
+        let stat = std::fs::read_to_string(self.folder.join("memory.stat")).unwrap_or_default();
+        let cache = stat.lines().find_map(|l| l.strip_prefix(self.files.cache)?.trim().parse().ok());
+        Some(limit.saturating_sub(used.saturating_sub(cache.unwrap_or(0))))
+    }
+
+    fn number(&self, file: &str) -> Option<usize> {
+        std::fs::read_to_string(self.folder.join(file)).ok()?.trim().parse().ok()
+    }
+}
+
+/// The groups that the process was in when this was first called.
+fn groups() -> &'static [Group] {
+    static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
+    GROUPS.get_or_init(|| {
+        let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mut groups = groups_of(&membership, Path::new("/sys/fs/cgroup"));
+        groups.retain(|group| group.folder.join(group.files.limit).exists());
+        groups
+    })
+}
+
+/// The groups of a process, from the innermost out: `membership` is its `/proc/PID/cgroup`, whose lines are
+/// `0::/a/b` for the unified hierarchy and `4:memory:/a/b` for controllers, and `root` is where they are mounted. A
+/// process in a container may see its own group as the root, so the root is always one of them.
+fn groups_of(membership: &str, root: &Path) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for line in membership.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (root, files) = match controllers {
+            "" => (root.to_owned(), &UNIFIED),
+            list if list.split(',').any(|c| c == "memory") => (root.join("memory"), &CONTROLLER),
+            _ => continue,
+        };
+        // `..` is what a process outside of the root that it sees is shown.
+        let path = Path::new(path.trim_start_matches('/'));
+        let inside = path.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+        let path = if inside { path } else { Path::new("") };
+        groups.extend(path.ancestors().map(|p| Group { folder: root.join(p), files }));
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_those_of_the_process_and_all_above() {
+        let folders = |membership: &str| -> Vec<String> {
+            let groups = groups_of(membership, Path::new("/g"));
+            groups.iter().map(|g| format!("{} {}", g.folder.display(), g.files.limit)).collect()
+        };
+        assert_eq!(folders("0::/a/b\n"), ["/g/a/b memory.max", "/g/a memory.max", "/g/ memory.max"]);
+        assert_eq!(folders("0::/../x"), ["/g/ memory.max"]);
+        assert_eq!(
+            folders("5:cpu,memory:/a\n3:cpuset:/\n0::/\n"),
+            ["/g/memory/a memory.limit_in_bytes", "/g/memory/ memory.limit_in_bytes", "/g/ memory.max"]
+        );
+        assert!(folders("nonsense\n::\n1").len() <= 1);
+    }
+
+    #[test]
+    fn a_group_has_what_its_limit_leaves() {
+        let folder = std::env::temp_dir().join(format!("farcall-group-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+        write("memory.max", "1000\n");
+        write("memory.current", "700\n");
+        write("memory.stat", "anon 5\ninactive_file 200\n");
+        let group = Group { folder: folder.clone(), files: &UNIFIED };
+        assert_eq!((group.limit(), group.available()), (Some(1000), Some(500)));
+        write("memory.max", "max\n");
+        assert_eq!((group.limit(), group.available()), (None, None));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
