@@ -48,6 +48,10 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     if !includes.is_empty() {
         tests.env("FARCALL_XLA_INCLUDE", std::env::join_paths(&includes)?);
     }
+    if quick {
+        // A minute otherwise.
+        tests.env("FARCALL_FUZZ_SECONDS", "10");
+    }
     tally.rust_tests(&mut tests)?;
 
     if !quick {

@@ -14,11 +14,15 @@ pub struct Reducer<'a> {
 
 /// What the region applies to its two arguments; `None` if it does anything else, or anything besides.
 pub fn of(region: Region<'_>) -> Option<Reducer<'_>> {
-    let ([a, b], [inst, _]) = (region.args(), region.exactly()?) else { return None };
-    let swapped = inst.operands() == [*b, *a];
-    let applies = (swapped || inst.operands() == [*a, *b])
-        && inst.region_ids().is_empty()
-        && inst.results().len() == 1
-        && region.returned() == inst.results();
-    applies.then_some(Reducer { inst, swapped })
+    let [inst, _] = region.exactly()?;
+    let swapped = order(region.args(), inst.operands(), inst.results(), region.returned())?;
+    inst.region_ids().is_empty().then_some(Reducer { inst, swapped })
+}
+
+/// The same for any kind of region, by its values: the arguments, what its only instruction takes and gives, and what
+/// is returned. True if the instruction takes the second argument first.
+pub fn order<V: PartialEq>(args: &[V], operands: &[V], results: &[V], returned: &[V]) -> Option<bool> {
+    let ([a, b], [x, y], [_]) = (args, operands, results) else { return None };
+    let swapped = [x, y] == [b, a];
+    ((swapped || [x, y] == [a, b]) && returned == results).then_some(swapped)
 }

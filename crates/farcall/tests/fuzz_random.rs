@@ -74,8 +74,8 @@ fn random_programs_compute_the_same() {
     }));
     let registry = Registry::new();
     let only = number("FARCALL_FUZZ_ONLY");
-    let programs = number("FARCALL_FUZZ_PROGRAMS").unwrap_or(1_000);
-    let time = Duration::from_secs(number("FARCALL_FUZZ_SECONDS").unwrap_or(20));
+    let programs = number("FARCALL_FUZZ_PROGRAMS").unwrap_or(100_000);
+    let time = Duration::from_secs(number("FARCALL_FUZZ_SECONDS").unwrap_or(60));
     let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
     for i in only.map_or(0..programs, |i| i..i + 1) {
         if begin.elapsed() > time || found.len() >= MOST_FAILURES {

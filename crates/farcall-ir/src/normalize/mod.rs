@@ -5,7 +5,7 @@
 //!
 //! | call | means |
 //! | --- | --- |
-//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
+//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
 //! | `sdy.sharding_group`, whose values are to be split alike | nothing (`placement`) |
 //! | `mhlo.topk` of the largest; `mhlo.erf`, … without attributes | `chlo.top_k`; `chlo.erf`, … (`mhlo`) |
 //! | `AllocateBuffer`, elements of which nothing is said | a constant of zeros (`scaffolding`) |

@@ -28,7 +28,7 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     };
     match (inst.operands(), inst.results()) {
         ([_], [to]) if IDENTITIES.contains(&target) && same() => Some(Meaning::Op(identity(func.ty(*to)))),
-        ([_], [to]) if target == "sdy.sharding_constraint" && same() => {
+        ([_], [to]) if matches!(target, "sdy.sharding_constraint" | "sdy.reshard") && same() => {
             Some(Meaning::Said(identity(func.ty(*to)), &["sharding"]))
         }
         _ if SHAPES.contains(&target) && same() => Some(Meaning::Op(Op::OptimizationBarrier)),

@@ -369,6 +369,7 @@ static CALLS: &[Syntax] = &[
     call("check.expect_close", CHECK_CLOSE, true),
     call("check.expect_close_const", CHECK_CONST, true),
     call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
+    call("sdy.reshard", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
     call(
         "sdy.sharding_group",
         &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],

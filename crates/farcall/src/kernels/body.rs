@@ -1,6 +1,6 @@
 //! Regions as data, in which kernels recognize reducers and comparators.
 
-use farcall_ir::{Op, TensorType};
+use farcall_ir::{Op, TensorType, reducer};
 
 /// A region that takes and returns tensors, without regions and calls in it.
 ///
@@ -27,6 +27,12 @@ pub struct BodyInst {
 }
 
 impl Body {
+    /// The only instruction, if it is applied to the two arguments, in either order.
+    pub fn reducer(&self) -> Option<&BodyInst> {
+        let ([_, _], [only]) = (&self.args[..], &self.insts[..]) else { return None };
+        reducer::order(&[0, 1], &only.operands, &[2], &self.returned).map(|_| only)
+    }
+
     /// The instruction that makes a value; `None` for an argument.
     pub fn inst(&self, value: usize) -> Option<&BodyInst> {
         self.insts.get(value.checked_sub(self.args.len())?)

@@ -19,11 +19,13 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let n = y.elements()?;
     let all = |xs: &[&TensorType]| xs.iter().all(|x| x.elements() == Some(n)).then_some(());
     match (request.op, request.inputs) {
-        (Op::Unary(op), [x]) if unary_result(*op, x.dtype) == y.dtype => {
+        (Op::Unary(op), [x]) if op.info().result.dtype(x.dtype) == Some(y.dtype) => {
             all(&[x])?;
             unary(*op, x.dtype, n)
         }
-        (Op::Binary(op), [a, b]) if a.dtype == b.dtype && binary_result(*op, a.dtype) == y.dtype => {
+        (Op::Binary(op), [a, b])
+            if a.dtype == b.dtype && op.info().result.dtype(a.dtype) == Some(y.dtype) =>
+        {
             all(&[a, b])?;
             binary(*op, a.dtype, n)
         }
@@ -60,23 +62,6 @@ fn describe(request: &Request<'_>) -> String {
     match request.op {
         Op::Compare(c) => format!("{name}.{}", c.direction.name().to_lowercase()),
         _ => name.to_owned(),
-    }
-}
-
-/// Element type of the result.
-fn unary_result(op: Unary, d: DType) -> DType {
-    match op {
-        Unary::IsFinite | Unary::IsInf | Unary::IsNegInf | Unary::IsPosInf => DType::Pred,
-        Unary::Real | Unary::Imag => d.real(),
-        _ => d,
-    }
-}
-
-/// Element type of the result.
-fn binary_result(op: Binary, d: DType) -> DType {
-    match op {
-        Binary::Complex => d.complex().unwrap_or(d),
-        _ => d,
     }
 }
 

@@ -60,11 +60,8 @@ enum Combine {
 impl Combine {
     /// The one operation that a reducer applies to its two arguments of this type.
     fn of(body: &Body, dtype: DType) -> Option<Combine> {
-        let ([a, b], [only], [2]) = (&body.args[..], &body.insts[..], &body.returned[..]) else {
-            return None;
-        };
-        let in_order = only.operands == [0, 1] || only.operands == [1, 0];
-        if !in_order || [a, b, &only.ty].iter().any(|t| t.dtype != dtype) {
+        let only = body.reducer()?;
+        if body.args.iter().chain([&only.ty]).any(|t| t.dtype != dtype) {
             return None;
         }
         Some(match (&only.op, dtype.is_bool()) {
