@@ -116,7 +116,6 @@ mod scratch;
 mod state;
 pub mod testing;
 mod trampoline;
-mod value;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};
 pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
@@ -125,7 +124,7 @@ pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
 pub use farcall_macros::{FromAttr, batch, handler, jvp, nondiff, shape, signature, stage, vjp};
-pub use farcall_sig::DType;
+pub use farcall_sig::{AttrArray, AttrValue, DType};
 #[cfg(feature = "half")]
 pub use half;
 pub use kept::{Kept, KeptMut};

@@ -7,9 +7,10 @@
 //! The op's signature determines the results of the call, the layouts of its tensors, which results share the memory
 //! of operands, and whether the call has a side effect. A mismatch is an error that uses the op's own names.
 
-use farcall_ir::memory::OutOfMemory;
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
-use farcall_ir::{Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, ValueId};
+use farcall_ir::{
+    Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, UnwritableAttr, ValueId,
+};
 use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 use farcall_sig::{Attrs, Signature};
 
@@ -43,13 +44,13 @@ pub enum OpError {
         /// What it lacks.
         what: DerivativeError,
     },
-    /// There is no memory for the attributes.
+    /// No program can have the attributes.
     #[error("{op}: attributes: {error}")]
-    Memory {
+    Attribute {
         /// The op's name.
         op: String,
-        /// How much it is, and what stands against it.
-        error: OutOfMemory,
+        /// Why not.
+        error: UnwritableAttr,
     },
     /// A derivative with respect to what are no operands of the call.
     #[error(
@@ -78,7 +79,8 @@ impl OpError {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
             OpError::Mismatch { mismatch, .. } => mismatch.kind.into(),
             OpError::Derivative { what, .. } => what.code(),
-            OpError::Memory { .. } => ErrorCode::OutOfMemory,
+            OpError::Attribute { error: UnwritableAttr::Memory(_), .. } => ErrorCode::OutOfMemory,
+            OpError::Attribute { error: UnwritableAttr::Complex, .. } => ErrorCode::Attribute,
             OpError::Moving { .. } => ErrorCode::ArgumentCount,
             OpError::AxisSize { .. } => ErrorCode::Shape,
         }
@@ -129,7 +131,7 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Re
     let inference =
         infer(declaration, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
     let names = signature.operand_names(operands.len()).unwrap_or_default();
-    let call = call(target, signature, &inference).map_err(|error| OpError::Memory { op: op(), error })?;
+    let call = call(target, signature, &inference).map_err(|error| OpError::Attribute { op: op(), error })?;
     Ok(program(call, &names, operands, signature, &inference))
 }
 
@@ -154,9 +156,9 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 }
 
 /// The call, with all that the signature says about it.
-fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OutOfMemory> {
+fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, UnwritableAttr> {
     let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
-    let config: AttrDict = config.collect::<Result<_, OutOfMemory>>()?;
+    let config: AttrDict = config.collect::<Result<_, UnwritableAttr>>()?;
     let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
     let row_major = inference
         .operand_layouts
