@@ -76,7 +76,8 @@ fn convert(n: Scalar, dtype: farcall_ir::DType) -> Scalar {
 fn run(test: &str, place: &str) -> String {
     let source = test.split(RESULT).next().unwrap();
     let denormals =
-        if header(test, "denormals") == Some("flush") { Denormals::Flush } else { Denormals::Ieee };
+        header(test, "denormals").map(|mode| mode.parse().unwrap_or_else(|e| panic!("{place}: {e}")));
+    let denormals: Denormals = denormals.unwrap_or_default();
     let numerics = Numerics { denormals, semantics: Semantics::Xla };
     let cx = passes::Context::new(numerics);
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
