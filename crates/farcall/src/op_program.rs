@@ -15,6 +15,7 @@ use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Pla
 use farcall_sig::{Attrs, Signature};
 
 use crate::ErrorCode;
+use crate::arguments::ArgumentError;
 use crate::linear::DerivativeError;
 use crate::registry::{Declaration, Target};
 
@@ -27,6 +28,14 @@ pub enum OpError {
     NoSignature {
         /// The op's name.
         op: String,
+    },
+    /// The arguments are not those of a call.
+    #[error("{op}: {error}")]
+    Arguments {
+        /// The op's name.
+        op: String,
+        /// What is wrong with them, without the op's name.
+        error: ArgumentError,
     },
     /// The call is not one that the signature allows.
     #[error("{op}: {mismatch}")]
@@ -77,6 +86,7 @@ impl OpError {
     pub fn code(&self) -> ErrorCode {
         match self {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
+            OpError::Arguments { .. } => ErrorCode::ArgumentCount,
             OpError::Mismatch { mismatch, .. } => mismatch.kind.into(),
             OpError::Derivative { what, .. } => what.code(),
             OpError::Attribute { error: UnwritableAttr::Memory(_), .. } => ErrorCode::OutOfMemory,

@@ -32,6 +32,35 @@ impl FromStr for AttrSpec {
     }
 }
 
+/// An argument on the command line.
+enum Argument<'a> {
+    Input(&'a InputSpec),
+    Attr(&'a AttrSpec),
+}
+
+/// The inputs and attributes as arguments of a call of the op: operands by position, attributes by name.
+///
+/// # Errors
+/// If the op has no signature, there are too many or too few inputs, or an operand is given by `--attr`.
+pub(crate) fn arguments<'a>(
+    target: &Target,
+    inputs: &'a [InputSpec],
+    attrs: &'a [AttrSpec],
+) -> Result<(Vec<&'a InputSpec>, Vec<&'a AttrSpec>)> {
+    let named = attrs.iter().map(|spec| (spec.name.clone(), Some(Argument::Attr(spec))));
+    let bound = farcall::bind(target, inputs.iter().map(|spec| Some(Argument::Input(spec))), named)?;
+    let input = |argument| match argument {
+        Argument::Input(spec) => Ok(spec),
+        Argument::Attr(spec) => bail!("{}: {} is an operand; give it with --input", target.name(), spec.name),
+    };
+    let attr = |(_, argument)| match argument {
+        Argument::Attr(spec) => Some(spec),
+        Argument::Input(_) => None,
+    };
+    let inputs = bound.operands.into_iter().map(input).collect::<Result<_>>()?;
+    Ok((inputs, bound.attributes.into_iter().filter_map(attr).collect()))
+}
+
 /// One tensor per `--input`, in the order of the op's operands. The type of one that is only a word follows from
 /// the others, where they say all of it.
 ///
@@ -39,7 +68,7 @@ impl FromStr for AttrSpec {
 /// If one cannot be read or made. Whether they fit the op is not asked here, as the op says that better.
 pub(crate) fn operands(
     target: &Target,
-    inputs: &[InputSpec],
+    inputs: &[&InputSpec],
     attrs: &Attrs,
     seed: u64,
 ) -> Result<Vec<Literal>> {
@@ -90,9 +119,9 @@ pub(crate) fn operands(
 ///
 /// # Errors
 /// If a list in a dictionary is not one of numbers.
-pub(crate) fn attrs(target: &Target, given: &[AttrSpec]) -> Result<Attrs> {
+pub(crate) fn attrs(target: &Target, given: &[&AttrSpec]) -> Result<Attrs> {
     let declared = target.signature().map(|s| s.attrs()).unwrap_or_default();
-    let value = |spec: &AttrSpec| {
+    let value = |spec: &&AttrSpec| {
         let ty = declared.iter().find(|a| a.name.text == spec.name).map(|a| &a.ty);
         let value = ty.map_or_else(|| Ok(spec.value.as_str().into()), |ty| parse(ty, &spec.value));
         let value = value.with_context(|| format!("{}: attribute {}", target.name(), spec.name))?;
