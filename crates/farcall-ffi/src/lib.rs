@@ -82,6 +82,7 @@
 //! - [`rules`]: shape functions and batching functions.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
+//! - [`AttrValue`]: the values of attributes, as tests and batching functions write them.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
 //! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.

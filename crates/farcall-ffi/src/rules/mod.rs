@@ -411,9 +411,7 @@ pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::Attrs, S
     dict.check_names()?;
     let value = |(name, attr): (std::borrow::Cow<'_, str>, crate::attr::Attr<'_>)| match attr.to_value() {
         Some(value) => Ok((name.into_owned(), value)),
-        None => Err(format!(
-            "its attribute {name} ({attr:?}) is neither a number, a string nor an array of numbers"
-        )),
+        None => Err(format!("its attribute {name} is of a kind that a rule cannot return: {attr:?}")),
     };
     dict.iter().map(value).collect()
 }
