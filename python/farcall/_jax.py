@@ -147,7 +147,8 @@ def _kind(array: jax.Array) -> str:
 
 
 def _is_known(name: str) -> bool:
-    """True if JAX has the element type."""
+    """True if JAX has the element type: without jax_enable_x64 it has none of 64 bits. Which of an op's types are tried, and
+    in which order, is the engine's decision (`number_types`)."""
     return jax.dtypes.canonicalize_dtype(dtype_of(name)) == dtype_of(name)
 
 
@@ -200,17 +201,18 @@ class OpPrimitive:
         return avals, {_Internal.side_effect} if self.native.has_side_effect else set()
 
     def _batch_spec(self, call: _farcall.Call, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """How the batch dimensions are split, in a mesh of explicit axes."""
-        specs = {}
-        for operand, slot, has_batch in zip(operands, call.operand_slots, call.has_batch):
-            if has_batch and any(spec := tuple(operand.sharding.spec[: call.batch_rank])):
-                specs.setdefault(spec, self.native.operands[slot][0])
+        """How the batch dimensions are split, in a mesh of explicit axes. Which operands must agree, and in what, is the
+        engine's decision; meshes and what to do about it are JAX's.
+        """
+        splits = call.batch_splits([tuple(operand.sharding.spec) for operand in operands])
+        specs = [tuple(operands[i].sharding.spec[: call.batch_rank]) for i in splits]
         if len(specs) > 1:
-            words = [f"those of {name} as {jax.sharding.PartitionSpec(*spec)}" for spec, name in specs.items()]
+            names = [self.native.operands[call.operand_slots[i]][0] for i in splits]
+            words = [f"those of {name} as {jax.sharding.PartitionSpec(*spec)}" for name, spec in zip(names, specs)]
             raise ValueError(
                 f"{self.name}: batch dimensions are split differently, {' but '.join(words)}; use jax.sharding.reshard"
             )
-        return next(iter(specs), ())
+        return specs[0] if specs else ()
 
     def _dtype(self, call: _farcall.Call, result: int) -> np.dtype:
         name = call.results[result][0]

@@ -114,7 +114,7 @@ class Op:
         return list(self._platforms)
 
     def __call__(self, /, *operands: Any, **named: Any) -> Any:
-        given, attributes = self._arguments(operands, named)
+        given, attributes = self._native.bind(operands, list(named.items()), self._declared)
         if _is_for_jax(given, self._native.has_side_effect):
             from farcall import _jax
 
@@ -124,41 +124,6 @@ class Op:
         if self._single:
             return results[0]
         return tuple(results) if self._native.results else None
-
-    def _arguments(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], _farcall.Attributes]:
-        """The operands that are given, in order, and the attributes."""
-        declared = self._operands
-        variadic = bool(declared) and declared[-1][1] == "variadic"
-        given = list(operands)
-        if not variadic and len(given) > len(declared):
-            names = ", ".join(name for name, _ in declared)
-            hint = f"; attributes are given by name: {self._attributes[0]}=…" if self._attributes else ""
-            raise TypeError(f"{self.__name__}: takes {_count(len(declared), 'operand')} ({names}), but is given {len(given)}{hint}")
-        attributes = dict(named)
-        if named:
-            for i, (name, arity) in enumerate(declared):
-                if name in attributes and arity != "variadic":
-                    value = attributes.pop(name)
-                    if value is None:
-                        continue
-                    if i < len(given):
-                        raise TypeError(f"{self.__name__}: {name} is given twice, by position and by name")
-                    given.extend([None] * (i - len(given)))
-                    given.append(value)
-        for (name, arity), value in zip(declared, given):
-            if value is None and arity == "required":
-                raise TypeError(f"{self.__name__}: operand {name} is missing")
-        if not variadic:
-            while given and given[-1] is None:
-                given.pop()
-        for i, value in enumerate(given):
-            if value is None:
-                raise TypeError(f"{self.__name__}: {declared[min(i, len(declared) - 1)][0]} must be given if a later operand is")
-        missing = [name for name, arity in declared[len(given) :] if arity == "required"]
-        if missing:
-            are = "operand" if len(missing) == 1 else "operands"
-            raise TypeError(f"{self.__name__}: {are} missing: {', '.join(missing)}")
-        return given, self._native.convert({self._declared.get(name, name): value for name, value in attributes.items()})
 
     def _run(self, operands: list[Any], attributes: _farcall.Attributes) -> list[np.ndarray]:
         if "Host" not in self._platforms:
@@ -315,7 +280,3 @@ def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
     except ImportError:  # a JAX that is too old, of which we are given nothing
         return False
     return _jax.is_tracing()
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -235,6 +235,19 @@ def test_loops_over_an_axis_that_is_split(op, axis):
     same(jax.jit(each)(split, whole), each(x, scale), 1e-4)
 
 
+def test_batch_dimensions_that_are_split_differently(gallery):
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    on = lambda x, *spec: jax.device_put(x, jax.sharding.NamedSharding(mesh, P(*spec)))
+    a, x = on(jnp.float32(2)), jnp.arange(64.0).reshape(8, 8)
+    add = jax.jit(gallery.axpy)
+    # What is not split at all follows the others.
+    total = add(a, on(x, "d"), on(x))
+    same(total, 3 * x)
+    assert total.sharding.spec == P("d", None)
+    with pytest.raises(ValueError, match=r"axpy: batch dimensions are split differently, those of x as .*'d', None.* but those of y as .*None, 'd'"):
+        add(a, on(x, "d"), on(x, None, "d"))
+
+
 def test_shard_map(op):
     mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     x, scale = jax.random.normal(jax.random.key(0), (16, 8)), jnp.arange(8.0)

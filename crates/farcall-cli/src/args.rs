@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use farcall::ir::eval::{Denormals, Numerics, Semantics};
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
@@ -291,56 +292,40 @@ impl FromStr for Dump {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct NumericsArgs {
     /// How to treat subnormal numbers [default: ieee]
-    #[arg(long, value_enum, value_name = "MODE")]
-    pub denormals: Option<DenormalMode>,
+    #[arg(long, value_parser = denormals(), value_name = "MODE")]
+    pub denormals: Option<Denormals>,
     /// Which to follow where XLA and the StableHLO specification differ [default: xla]
-    #[arg(long, value_enum, value_name = "WHOSE")]
-    pub semantics: Option<SemanticsMode>,
+    #[arg(long, value_parser = semantics(), value_name = "WHOSE")]
+    pub semantics: Option<Semantics>,
 }
 
 impl From<NumericsArgs> for Numerics {
     fn from(args: NumericsArgs) -> Numerics {
         Numerics {
-            denormals: args.denormals.unwrap_or_default().into(),
-            semantics: args.semantics.unwrap_or_default().into(),
+            denormals: args.denormals.unwrap_or_default(),
+            semantics: args.semantics.unwrap_or_default(),
         }
     }
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum SemanticsMode {
-    /// XLA, which is what JAX users see
-    #[default]
-    Xla,
-    /// The specification
-    Stablehlo,
+/// The modes of denormals, as values of an option.
+fn denormals() -> impl TypedValueParser<Value = Denormals> {
+    let help = |mode| match mode {
+        Denormals::Ieee => "Keep them (IEEE 754)",
+        Denormals::Flush => "Flush them to zero, as XLA:CPU does",
+    };
+    let values = Denormals::ALL.map(|mode| PossibleValue::new(mode.name()).help(help(mode)));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Denormals>())
 }
 
-impl From<SemanticsMode> for Semantics {
-    fn from(mode: SemanticsMode) -> Semantics {
-        match mode {
-            SemanticsMode::Xla => Semantics::Xla,
-            SemanticsMode::Stablehlo => Semantics::StableHlo,
-        }
-    }
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum DenormalMode {
-    /// Keep them (IEEE 754)
-    #[default]
-    Ieee,
-    /// Flush them to zero, as XLA:CPU does
-    Flush,
-}
-
-impl From<DenormalMode> for Denormals {
-    fn from(mode: DenormalMode) -> Denormals {
-        match mode {
-            DenormalMode::Ieee => Denormals::Ieee,
-            DenormalMode::Flush => Denormals::Flush,
-        }
-    }
+/// Whose word counts, as values of an option.
+fn semantics() -> impl TypedValueParser<Value = Semantics> {
+    let help = |whose| match whose {
+        Semantics::Xla => "XLA, which is what JAX users see",
+        Semantics::StableHlo => "The specification",
+    };
+    let values = Semantics::ALL.map(|whose| PossibleValue::new(whose.name()).help(help(whose)));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Semantics>())
 }
 
 #[derive(Args, Debug)]
@@ -475,8 +460,8 @@ pub(crate) struct TestArgs {
     pub evaluator: bool,
     /// Whose word counts where XLA and the StableHLO specification differ
     /// [default: the specification's for self-checking programs, XLA's for corpus cases]
-    #[arg(long, value_enum, value_name = "WHOSE")]
-    pub semantics: Option<SemanticsMode>,
+    #[arg(long, value_parser = semantics(), value_name = "WHOSE")]
+    pub semantics: Option<Semantics>,
     /// Name those that passed, too
     #[arg(short, long)]
     pub verbose: bool,

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use farcall::ir::eval::Denormals;
 use farcall::ir::literal::Literal;
 use farcall::ir::types::TensorType;
 use farcall::registry::TargetSpec;
 use farcall::sig::DType;
 use serde::Deserialize;
 
-use crate::args::DenormalMode;
 use crate::compare::{Method, Tolerance};
 use crate::npy;
 
@@ -115,12 +115,11 @@ impl Case {
     }
 
     /// The mode that the outputs were made in.
-    pub(crate) fn denormals(&self) -> Result<DenormalMode> {
-        match self.denormals.as_deref() {
-            None | Some("ieee") => Ok(DenormalMode::Ieee),
-            Some("flush") => Ok(DenormalMode::Flush),
-            Some(other) => bail!("denormals can be `ieee` or `flush`, not `{other}`"),
-        }
+    ///
+    /// # Errors
+    /// If the manifest names no such mode.
+    pub(crate) fn denormals(&self) -> Result<Denormals> {
+        Ok(self.denormals.as_deref().map(str::parse).transpose()?.unwrap_or_default())
     }
 
     /// The inputs, in the order of the arguments.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
-use farcall::ir::eval::{Denormals, Semantics};
+use farcall::ir::eval::Numerics;
 use farcall::ir::types::Type;
 use farcall::{CompileError, Executable, Plan};
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     for (i, result) in plan.results.iter().enumerate() {
         writeln!(out, "  out{i}  {}", short_type(&result.ty))?;
     }
-    let (denormals, semantics) = numerics(plan);
+    let Numerics { denormals, semantics } = plan.numerics;
     let mut table = terminal::table(&["plan", ""]);
     let platform = Cell::new(&plan.platform).set_alignment(CellAlignment::Right);
     table.add_row([Cell::new("platform"), platform]);
@@ -145,18 +145,6 @@ fn calls_of<'p>(plan: &'p Plan, visit: &mut dyn FnMut(&'p Plan, &'p farcall::pla
     nested.for_each(|call| calls_of(&call.plan, visit));
 }
 
-fn numerics(plan: &Plan) -> (&'static str, &'static str) {
-    let denormals = match plan.numerics.denormals {
-        Denormals::Ieee => "ieee",
-        Denormals::Flush => "flush",
-    };
-    let semantics = match plan.numerics.semantics {
-        Semantics::Xla => "xla",
-        Semantics::StableHlo => "stablehlo",
-    };
-    (denormals, semantics)
-}
-
 fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
     let ty = |ty: &farcall::ir::TensorType| json!({ "type": ty.to_string(), "dtype": ty.dtype.name(), "shape": shape(ty) });
     let input = |param: &farcall::plan::Param| {
@@ -166,7 +154,7 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
         value["known"] = json!(param.known.is_some());
         value
     };
-    let (denormals, semantics) = numerics(plan);
+    let Numerics { denormals, semantics } = plan.numerics;
     let thunks: BTreeMap<&str, usize> = plan.thunk_counts();
     json!({
         "plan": path.display().to_string(),
@@ -174,8 +162,8 @@ fn as_json(path: &Path, plan: &Plan, calls: &[Call<'_>]) -> Value {
         "inputs": plan.params.iter().map(input).collect::<Vec<_>>(),
         "outputs": plan.results.iter().map(|r| ty(&r.ty)).collect::<Vec<_>>(),
         "platform": plan.platform.name(),
-        "denormals": denormals,
-        "semantics": semantics,
+        "denormals": denormals.name(),
+        "semantics": semantics.name(),
         "arena_bytes": plan.arena_size,
         "constant_bytes": plan.constant_bytes(),
         "thunks": thunks,

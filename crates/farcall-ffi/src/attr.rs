@@ -13,7 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use farcall_sig::{AttrValue, DType, ScalarType};
+use farcall_sig::{AttrArray, AttrValue, DType};
 
 use crate::abi;
 use crate::element::{Complex, Element, Pred};
@@ -138,35 +138,31 @@ impl<'a> Attr<'a> {
         Some(unsafe { std::slice::from_raw_parts(data, size) })
     }
 
-    /// As signatures have it, if it has a form there.
+    /// Its value, if it is a number, boolean, array or string.
     pub(crate) fn to_value(self) -> Option<AttrValue> {
-        macro_rules! first_of {
-            ($($ty:ty => $scalar:ident as $make:expr,)*) => {
-                $(
-                    if let Some(value) = self.scalar::<$ty>() {
-                        return Some($make(value));
-                    }
-                    if let Some(values) = self.array::<$ty>() {
-                        return Some(AttrValue::Array(ScalarType::$scalar, values.iter().copied().map($make).collect()));
-                    }
-                )*
-            };
+        match self.kind {
+            abi::AttrType::SCALAR => {
+                // SAFETY: the kind says what `value` points to.
+                let (dtype, value) = unsafe {
+                    let scalar = self.value.cast::<abi::Scalar>();
+                    ((*scalar).dtype.dtype()?, (*scalar).value)
+                };
+                // SAFETY: a scalar's value holds one element of its type.
+                AttrArray::new(dtype, unsafe { copy_of(value, dtype.size()) }?).ok()?.get(0)
+            }
+            abi::AttrType::ARRAY => {
+                // SAFETY: the kind says what `value` points to.
+                let (dtype, size, data) = unsafe {
+                    let array = self.value.cast::<abi::Array>();
+                    ((*array).dtype.dtype()?, (*array).size, (*array).data)
+                };
+                // SAFETY: an array's data hold `size` elements of its type.
+                AttrArray::new(dtype, unsafe { copy_of(data, size.checked_mul(dtype.size())?) }?)
+                    .ok()
+                    .map(AttrValue::Array)
+            }
+            _ => self.bytes().map(AttrValue::bytes),
         }
-        first_of! {
-            i64 => I64 as |v: i64| AttrValue::Int(v.into(), ScalarType::I64),
-            i32 => I32 as |v: i32| AttrValue::Int(v.into(), ScalarType::I32),
-            i16 => I16 as |v: i16| AttrValue::Int(v.into(), ScalarType::I16),
-            i8 => I8 as |v: i8| AttrValue::Int(v.into(), ScalarType::I8),
-            u64 => U64 as |v: u64| AttrValue::Int(v.into(), ScalarType::U64),
-            u32 => U32 as |v: u32| AttrValue::Int(v.into(), ScalarType::U32),
-            u16 => U16 as |v: u16| AttrValue::Int(v.into(), ScalarType::U16),
-            u8 => U8 as |v: u8| AttrValue::Int(v.into(), ScalarType::U8),
-            f64 => F64 as |v: f64| AttrValue::Float(v, ScalarType::F64),
-            f32 => F32 as |v: f32| AttrValue::Float(v.into(), ScalarType::F32),
-            Pred => Bool as |v: Pred| AttrValue::Bool(v.get()),
-        }
-        let text = std::str::from_utf8(self.bytes()?).ok()?;
-        Some(AttrValue::Str(text.to_owned()))
     }
 
     fn bytes(self) -> Option<&'a [u8]> {
@@ -176,6 +172,21 @@ impl<'a> Attr<'a> {
         // SAFETY: the kind says what `value` points to, and a span's bytes are there.
         Some(unsafe { (*self.value.cast::<abi::ByteSpan>()).as_bytes() })
     }
+}
+
+/// A copy of some bytes; none if their address is null, or there are more than there can be.
+///
+/// # Safety
+/// An address other than null is that of so many bytes.
+unsafe fn copy_of(bytes: *const c_void, len: usize) -> Option<Vec<u8>> {
+    if len == 0 {
+        return Some(Vec::new());
+    }
+    if bytes.is_null() || isize::try_from(len).is_err() {
+        return None;
+    }
+    // SAFETY: the caller's promise; not null, and not longer than memory can be.
+    Some(unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len) }.to_vec())
 }
 
 /// What kind of attribute it is: `f32`, `[s64]`, `string`, `dictionary`.

@@ -5,7 +5,9 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use farcall_sig::DType;
+use farcall_sig::{AttrValue, DType};
+
+pub use farcall_sig::Complex;
 
 /// A Rust type whose values a typed [`Buffer`](crate::Buffer) holds.
 ///
@@ -58,6 +60,12 @@ impl From<Pred> for bool {
     }
 }
 
+impl From<Pred> for AttrValue {
+    fn from(value: Pred) -> AttrValue {
+        value.get().into()
+    }
+}
+
 impl PartialEq for Pred {
     fn eq(&self, other: &Pred) -> bool {
         self.get() == other.get()
@@ -65,23 +73,6 @@ impl PartialEq for Pred {
 }
 
 impl Eq for Pred {}
-
-/// A complex number, laid out as C, C++ and `num_complex` do: the real part, then the imaginary one.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct Complex<T> {
-    /// Real part.
-    pub re: T,
-    /// Imaginary part.
-    pub im: T,
-}
-
-impl<T> Complex<T> {
-    /// `re + im·i`
-    pub const fn new(re: T, im: T) -> Complex<T> {
-        Complex { re, im }
-    }
-}
 
 macro_rules! elements {
     ($($ty:ty => $dtype:ident,)*) => {
@@ -104,7 +95,7 @@ elements! {
     Pred => Pred,
 }
 
-// SAFETY: `repr(C)`, two numbers without invalid bit patterns; `Float` is for `f32` and `f64` alone.
+// SAFETY: `Complex` is `repr(C)`, two numbers without invalid bit patterns; `Float` is for `f32` and `f64` alone.
 unsafe impl<T: Float> Element for Complex<T> {
     const DTYPE: DType = {
         assert!(size_of::<Complex<T>>() == T::COMPLEX.size());

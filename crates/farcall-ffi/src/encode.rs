@@ -1,6 +1,6 @@
 //! Attributes in the form of the C interface: the one encoder, for handlers' hosts and for rules.
 //!
-//! Programs, signatures and tests pass their attributes one by one, by name, to [`Entries`]. The only copy is the one
+//! Programs, rules and tests pass their attributes one by one, by name, to [`Entries`]. The only copy is the one
 //! into the memory of the [`Encoded`] dictionary.
 //!
 //! | written as | is passed as |
@@ -9,16 +9,17 @@
 //! | [`Entries::array`] | array of its dtype, aligned for every element type |
 //! | [`Entries::string`] | string, which need not be UTF-8 |
 //! | [`Entries::dict`] | dictionary, sorted by name; of entries of one name, the last |
-//! | [`Entries::value`] | what the value of a signature is |
+//! | [`Entries::value`] | what the [`AttrValue`] is |
 
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::null_mut;
 
-use farcall_sig::{AttrValue, DType, ScalarType};
+use farcall_sig::{AttrArray, AttrValue, DType};
 
 use crate::abi::{Array, AttrType, Attrs, ByteSpan, DataType, Scalar};
 use crate::arena::Arena;
+use crate::error::Error;
 
 /// Dictionaries in dictionaries at most.
 const MAX_DEPTH: usize = 64;
@@ -71,12 +72,12 @@ impl Encoded {
         Ok(Encoded { root, _memory: memory })
     }
 
-    /// Encodes attributes of a signature.
+    /// Encodes attributes.
     ///
     /// # Errors
-    /// If dictionaries are nested too deep, or there is not enough memory.
+    /// Those of [`Entries::value`].
     pub fn of(attrs: &farcall_sig::Attrs) -> Result<Encoded, AttrError> {
-        Encoded::new(|entries| attrs.iter().try_for_each(|(name, value)| entries.value(name, value)))
+        Encoded::new(|entries| entries.values(attrs))
     }
 
     /// The dictionary in place.
@@ -187,36 +188,42 @@ impl Entries<'_> {
         Ok(())
     }
 
-    /// Adds a value as a signature has it.
+    /// Adds a value.
     ///
     /// # Errors
-    /// If dictionaries are nested too deep, or there is not enough memory.
+    /// If an integer is out of the range of its type, dictionaries are nested too deep, or there is not enough memory.
     pub fn value(&mut self, name: &str, value: &AttrValue) -> Result<(), AttrError> {
-        let mut element = [0; 8];
         match value {
-            AttrValue::Bool(_) => {
-                self.scalar(name, DType::Pred, write(value, ScalarType::Bool, &mut element))
-            }
+            AttrValue::Bool(v) => self.one(name, AttrArray::from([*v])),
+            AttrValue::C64(v) => self.one(name, AttrArray::from([*v])),
+            AttrValue::C128(v) => self.one(name, AttrArray::from([*v])),
             AttrValue::Int(_, ty) | AttrValue::Float(_, ty) => {
-                self.scalar(name, ty.dtype(), write(value, *ty, &mut element))
+                let mut element = AttrArray::of_scalars(*ty);
+                let wrong = || AttrError::new(name, format!("{value} is out of range for {ty}"));
+                element.push(value).ok_or_else(wrong)?;
+                self.one(name, element)
             }
             AttrValue::Str(text) => {
                 self.string(name, text.as_bytes());
                 Ok(())
             }
-            AttrValue::Array(ty, items) => {
-                let mut bytes = Vec::new();
-                if bytes.try_reserve_exact(items.len().saturating_mul(ty.dtype().size())).is_err() {
-                    return Err(AttrError::new(name, NO_MEMORY));
-                }
-                for item in items {
-                    bytes.extend_from_slice(write(item, *ty, &mut element));
-                }
-                self.array(name, ty.dtype(), items.len(), &bytes)
+            AttrValue::Bytes(bytes) => {
+                self.string(name, bytes);
+                Ok(())
             }
+            AttrValue::Array(values) => self.array(name, values.dtype(), values.len(), values.bytes()),
             AttrValue::Dict(dict) => self
                 .dict(name, |entries| dict.iter().try_for_each(|(name, value)| entries.value(name, value))),
         }
+    }
+
+    fn values(&mut self, attrs: &farcall_sig::Attrs) -> Result<(), AttrError> {
+        attrs.iter().try_for_each(|(name, value)| self.value(name, value))
+    }
+
+    /// Adds the only element of an array.
+    fn one(&mut self, name: &str, element: AttrArray) -> Result<(), AttrError> {
+        self.scalar(name, element.dtype(), element.bytes())
     }
 
     fn elements(&mut self, name: &str, bytes: &[u8]) -> Result<*mut c_void, AttrError> {
@@ -235,11 +242,19 @@ impl Entries<'_> {
 const NO_MEMORY: &str = "there is not enough memory for it";
 
 /// Encodes a dictionary into an arena, where all that it points to lives.
-pub(crate) fn encode(
+fn encode(
     arena: &mut Arena,
     fill: impl FnOnce(&mut Entries<'_>) -> Result<(), AttrError>,
 ) -> Result<Attrs, AttrError> {
     encode_at(arena, 0, fill)
+}
+
+/// Encodes attributes into an arena.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`, for what [`Entries::value`] refuses.
+pub(crate) fn encode_attrs(arena: &mut Arena, attrs: &farcall_sig::Attrs) -> crate::error::Result<Attrs> {
+    encode(arena, |entries| entries.values(attrs)).map_err(|e| Error::invalid_argument(e.to_string()))
 }
 
 fn encode_at(
@@ -277,29 +292,10 @@ fn span(arena: &mut Arena, bytes: &[u8]) -> *mut ByteSpan {
     arena.put(ByteSpan { ptr, len: bytes.len() })
 }
 
-/// A number or boolean as an element of the type; zero if it is none.
-fn write<'a>(value: &AttrValue, ty: ScalarType, element: &'a mut [u8; 8]) -> &'a [u8] {
-    let (int, float) = match value {
-        AttrValue::Bool(v) => (i128::from(*v), f64::from(u8::from(*v))),
-        AttrValue::Int(v, _) => (*v, *v as f64),
-        AttrValue::Float(v, _) => (*v as i128, *v),
-        AttrValue::Str(_) | AttrValue::Array(..) | AttrValue::Dict(_) => (0, 0.0),
-    };
-    match ty {
-        ScalarType::Bool => element[0] = u8::from(int != 0),
-        ScalarType::I8 | ScalarType::U8 => element[0] = int as u8,
-        ScalarType::I16 | ScalarType::U16 => element[..2].copy_from_slice(&(int as u16).to_ne_bytes()),
-        ScalarType::I32 | ScalarType::U32 => element[..4].copy_from_slice(&(int as u32).to_ne_bytes()),
-        ScalarType::I64 | ScalarType::U64 => *element = (int as u64).to_ne_bytes(),
-        ScalarType::F32 => element[..4].copy_from_slice(&(float as f32).to_ne_bytes()),
-        ScalarType::F64 => *element = float.to_ne_bytes(),
-    }
-    &element[..ty.dtype().size()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farcall_sig::{Complex, ScalarType};
 
     fn read(encoded: &Encoded) -> Result<farcall_sig::Attrs, String> {
         // SAFETY: encoded, and there.
@@ -314,11 +310,18 @@ mod tests {
             _ => AttrValue::Int(ty.range().unwrap().1, ty),
         };
         let mut attrs = farcall_sig::Attrs::new();
-        attrs.insert("text", AttrValue::Str("x\0y".into()));
+        attrs.insert("text", "x\0y");
+        attrs.insert("bytes", AttrValue::bytes(b"\xff"));
+        attrs.insert("c64", Complex::new(0.5f32, -2.0));
+        attrs.insert("c64s", [Complex::new(0.5f32, -2.0)]);
+        attrs.insert("c128", Complex::new(0.5f64, -2.0));
+        attrs.insert("c128s", [Complex::new(0.5f64, -2.0)]);
         for ty in ScalarType::ALL {
+            let mut numbers = AttrArray::of_scalars(ty);
+            attrs.insert(format!("no_{ty}s"), numbers.clone());
+            (0..3).for_each(|_| numbers.push(&number(ty)).unwrap());
+            attrs.insert(format!("{ty}s"), numbers);
             attrs.insert(ty.name(), number(ty));
-            attrs.insert(format!("{ty}s"), AttrValue::Array(ty, vec![number(ty); 3]));
-            attrs.insert(format!("no_{ty}s"), AttrValue::Array(ty, vec![]));
         }
         let encoded = Encoded::of(&attrs).unwrap();
         assert_eq!(encoded.len(), attrs.len());
@@ -339,7 +342,7 @@ mod tests {
         });
         let back = read(&encoded.unwrap()).unwrap();
         assert_eq!(back.len(), 2);
-        assert_eq!(back.get("b"), Some(&AttrValue::Str("3".into())));
+        assert_eq!(back.get("b"), Some(&"3".into()));
     }
 
     #[test]
@@ -348,6 +351,8 @@ mod tests {
             entries.dict("a", |entries| entries.dict("b", |_| Err(AttrError::new("c", "no"))))
         });
         assert_eq!(e.unwrap_err().to_string(), "attribute `a.b.c`: no");
+        let wide = farcall_sig::Attrs::from_iter([("n", AttrValue::Int(300, ScalarType::U8))]);
+        assert_eq!(Encoded::of(&wide).unwrap_err().to_string(), "attribute `n`: 300 is out of range for u8");
         let deep = (0..100).fold(AttrValue::i64(1), |inner, _| AttrValue::Dict(vec![("d".into(), inner)]));
         let e = Encoded::of(&farcall_sig::Attrs::from_iter([("x", deep)])).unwrap_err();
         assert!(e.to_string().ends_with(".d`: dictionaries are nested too deep"), "{e}");

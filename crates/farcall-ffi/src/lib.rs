@@ -82,6 +82,7 @@
 //! - [`rules`]: shape functions and batching functions.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
+//! - [`AttrValue`]: the values of attributes, as tests and batching functions write them.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
 //! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.
@@ -116,7 +117,6 @@ mod scratch;
 mod state;
 pub mod testing;
 mod trampoline;
-mod value;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};
 pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
@@ -125,7 +125,7 @@ pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
 pub use farcall_macros::{FromAttr, batch, handler, jvp, nondiff, shape, signature, stage, vjp};
-pub use farcall_sig::DType;
+pub use farcall_sig::{AttrArray, AttrValue, DType};
 #[cfg(feature = "half")]
 pub use half;
 pub use kept::{Kept, KeptMut};

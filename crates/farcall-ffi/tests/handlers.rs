@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use expect_test::{Expect, expect};
+use farcall_ffi::AttrValue;
 use farcall_ffi::prelude::*;
-use farcall_ffi::testing::{Call, Value};
+use farcall_ffi::testing::Call;
 use farcall_ffi::{RestOperands, RestResults, abi};
 
 #[track_caller]
@@ -316,30 +317,35 @@ fn attributes(
 
 #[test]
 fn every_kind_of_attribute() {
-    let call = |dict: Value| {
+    let call = |dict: AttrValue| {
         Call::to::<attributes>()
             .attr("zeta", -3i8)
             .attr("flag", true)
             .attr("name", "größe")
-            .attr("bytes", Value::bytes(b"\xff\0"))
+            .attr("bytes", AttrValue::bytes(b"\xff\0"))
             .attr("array", &[1i64, -2][..])
-            .attr("flags", &[Pred::from(true), Pred::from(false)][..])
+            .attr("flags", [true, false])
             .attr("dict", dict)
             .attr("a.b-c", 7u16)
             .attr("z", Complex::new(1.0f32, -1.0))
             .attr("type", 0.5)
     };
     let mut out = [0u8; 120];
-    let inner = Value::dict([("x", 2.5f32.into())]);
-    call(Value::dict([("inner", inner), ("another", 1i64.into())])).result(&mut out, &[120]).run().unwrap();
+    let inner = AttrValue::dict([("x", 2.5f32.into())]);
+    call(AttrValue::dict([("inner", inner), ("another", 1i64.into())]))
+        .result(&mut out, &[120])
+        .run()
+        .unwrap();
     expect!["-3 true größe [255, 0] [1, -2] [true, false] 2.5 true 7 Complex { re: 1.0, im: -1.0 } None 0.5"]
         .assert_eq(std::str::from_utf8(&out).unwrap().trim_end());
     check(
-        call(Value::dict([])).result(&mut out, &[120]).run(),
+        call(AttrValue::dict([])).result(&mut out, &[120]).run(),
         expect!["INVALID_ARGUMENT: attributes: missing attribute inner (dictionary)"],
     );
     check(
-        call(Value::dict([("inner", Value::dict([("x", 1i64.into())]))])).result(&mut out, &[120]).run(),
+        call(AttrValue::dict([("inner", AttrValue::dict([("x", 1i64.into())]))]))
+            .result(&mut out, &[120])
+            .run(),
         expect!["INVALID_ARGUMENT: attributes: attribute x: expected f32, found s64"],
     );
     check(
@@ -347,7 +353,7 @@ fn every_kind_of_attribute() {
         expect!["INVALID_ARGUMENT: attributes: attribute dict: expected dictionary, found s64"],
     );
     check(
-        call(Value::dict([])).attr("name", Value::bytes(b"\xff")).result(&mut out, &[120]).run(),
+        call(AttrValue::dict([])).attr("name", AttrValue::bytes(b"\xff")).result(&mut out, &[120]).run(),
         expect!["INVALID_ARGUMENT: attributes: attribute name: the string is not UTF-8"],
     );
 }

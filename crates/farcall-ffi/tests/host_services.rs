@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use farcall_ffi::prelude::*;
-use farcall_ffi::testing::{Call, Value};
-use farcall_ffi::{Initialized, Prepared, UserData};
+use farcall_ffi::testing::Call;
+use farcall_ffi::{AttrValue, Initialized, Prepared, UserData};
 
 #[track_caller]
 fn check(result: Result<()>, expected: Expect) {
@@ -267,16 +267,16 @@ fn windows(window: Window<'_>, level: Option<Level>) -> Result<()> {
 
 #[test]
 fn structs_and_enums_are_attributes() {
-    let window = |entries: &[(&'static str, Value)]| {
+    let window = |entries: &[(&'static str, AttrValue)]| {
         let size: &[i64] = &[1, 2];
-        let mut all = vec![("size", Value::from(size)), ("mode", "same_size".into())];
+        let mut all = vec![("size", AttrValue::from(size)), ("mode", "same_size".into())];
         for (name, value) in entries {
             all.retain(|(known, _)| known != name);
             all.push((name, value.clone()));
         }
-        Call::to::<windows>().attr("window", Value::dict(all))
+        Call::to::<windows>().attr("window", AttrValue::dict(all))
     };
-    let inner = |level: Value| Value::dict([("level", level)]);
+    let inner = |level: AttrValue| AttrValue::dict([("level", level)]);
     check(
         window(&[]).run(),
         expect![

@@ -2,9 +2,10 @@
 //! where a misaligned access would end the process.
 
 use expect_test::{Expect, expect};
+use farcall_ffi::AttrValue;
 use farcall_ffi::abi::{self, CallFrame};
 use farcall_ffi::prelude::*;
-use farcall_ffi::testing::{Call, Value};
+use farcall_ffi::testing::Call;
 
 #[handler(name = "subject")]
 fn subject(x: &Buffer<f32>, any: &AnyBuffer, by: f32, dict: &Dict, y: &mut Buffer<f32>) -> Result<()> {
@@ -27,7 +28,7 @@ fn by<T>(pointer: *mut T, bytes: usize) -> *mut T {
 
 fn run(change: fn(&mut CallFrame)) -> Result<()> {
     let (x, mut y) = ([1.0f32, 2.0], [0f32; 2]);
-    let dict = Value::dict([("k", Value::from(7i64))]);
+    let dict = AttrValue::dict([("k", AttrValue::from(7i64))]);
     let call = Call::to::<subject>().operand(&x, &[2]).operand(&x, &[2]).result(&mut y, &[2]);
     call.attr("by", 1f32).attr("dict", dict).run_changed(change)
 }

@@ -53,7 +53,7 @@ pub mod text;
 pub mod types;
 pub mod verify;
 
-pub use attr::{Attr, AttrDict};
+pub use attr::{Attr, AttrDict, UnwritableAttr};
 pub use diag::{Diagnostic, ProgramError, Source, Span};
 pub use farcall_sig::DType;
 pub use literal::Literal;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! // passes: canonicalize, cse
-//! // rule: add_zero applies            (or: does not apply; simplify.mlir only)
+//! // rule: add_zero applies            (others may, too; or: does not apply, nor does anything)
 //! // denormals: flush                  (else they are kept)
 //! func.func @main(…) { … }
 //! // =>
@@ -15,6 +15,7 @@
 //! form, to be the same program when it is read again, and to compute the same bits. `UPDATE_EXPECT=1`
 //! writes what is left into the file.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval};
@@ -23,6 +24,11 @@ use farcall_ir::{Literal, Module, Scalar, Source, Type, text, verify};
 
 const SPLIT: &str = "// -----\n";
 const RESULT: &str = "// =>\n";
+
+thread_local! {
+    /// The rules that were applied, in order.
+    static APPLIED: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
@@ -76,9 +82,12 @@ fn convert(n: Scalar, dtype: farcall_ir::DType) -> Scalar {
 fn run(test: &str, place: &str) -> String {
     let source = test.split(RESULT).next().unwrap();
     let denormals =
-        if header(test, "denormals") == Some("flush") { Denormals::Flush } else { Denormals::Ieee };
+        header(test, "denormals").map(|mode| mode.parse().unwrap_or_else(|e| panic!("{place}: {e}")));
+    let denormals: Denormals = denormals.unwrap_or_default();
     let numerics = Numerics { denormals, semantics: Semantics::Xla };
-    let cx = passes::Context::new(numerics);
+    APPLIED.take();
+    let on_rule = |name| APPLIED.with_borrow_mut(|applied| applied.push(name));
+    let cx = passes::Context { on_rule, ..passes::Context::new(numerics) };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names
         .split(", ")
@@ -99,8 +108,14 @@ fn run(test: &str, place: &str) -> String {
         assert!(same, "{place}: {expected:?} became {found:?}\n{printed}");
     }
     if let Some(rule) = header(test, "rule") {
-        let applies = !rule.ends_with("does not apply");
-        assert_eq!(applies, before != after, "{place}: {rule}\n{printed}");
+        let applied = APPLIED.take();
+        if let Some(name) = rule.strip_suffix(" does not apply") {
+            let left_alone = !applied.contains(&name) && before == after;
+            assert!(left_alone, "{place}: {rule}, but {applied:?} did\n{printed}");
+        } else {
+            let name = rule.strip_suffix(" applies").unwrap_or_else(|| panic!("{place}: rule: {rule}"));
+            assert!(applied.contains(&name), "{place}: {rule}, but {applied:?} did\n{printed}");
+        }
     }
     printed
 }

@@ -2,12 +2,11 @@
 
 use std::hash::{Hash, Hasher};
 
-use farcall_ir::Attr;
-use farcall_ir::memory::OutOfMemory;
+use farcall_ir::{Attr, UnwritableAttr};
 use farcall_sig::{AttrValue, Attrs, ScalarType};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
 
 /// The constants of a call, of exactly the declared types, with defaults filled in.
 #[pyclass(frozen, eq, hash, module = "farcall._farcall")]
@@ -41,11 +40,14 @@ impl Attributes {
 
 impl Attributes {
     /// # Errors
-    /// If there is no memory for them.
+    /// If no program can have them: there is no memory, or one is a complex number.
     pub(crate) fn new(inner: Attrs) -> PyResult<Attributes> {
         let entry = |(name, value)| Ok(format!("{name} = {}", Attr::try_from(value)?));
-        let entries: Result<Vec<String>, OutOfMemory> = inner.iter().map(entry).collect();
-        let entries = entries.map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+        let entries: Result<Vec<String>, UnwritableAttr> = inner.iter().map(entry).collect();
+        let entries = entries.map_err(|e| match e {
+            UnwritableAttr::Memory(_) => PyMemoryError::new_err(e.to_string()),
+            UnwritableAttr::Complex => PyTypeError::new_err(e.to_string()),
+        })?;
         Ok(Attributes { inner, text: format!("{{{}}}", entries.join(", ")) })
     }
 }
@@ -63,7 +65,7 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     let ty = || value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     let scalar = |value: &Bound<'_, PyAny>| -> Option<AttrValue> {
         if let Ok(flag) = value.extract::<bool>() {
-            return Some(AttrValue::Bool(flag));
+            return Some(flag.into());
         }
         // What rounds itself is no integer; what only counts itself is one.
         if value.hasattr("__index__").unwrap_or(false)
@@ -72,10 +74,10 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
         {
             return Some(AttrValue::Int(number, ScalarType::I64));
         }
-        value.extract::<f64>().ok().map(|number| AttrValue::Float(number, ScalarType::F64))
+        value.extract::<f64>().ok().map(AttrValue::from)
     };
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(AttrValue::Str(text.to_str()?.to_owned()));
+        return Ok(text.to_str()?.into());
     }
     if let Ok(entries) = value.cast::<PyMapping>() {
         if depth == MOST_NESTED {
@@ -108,16 +110,7 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     };
     let items = value.try_iter().map_err(|_| wrong())?;
     let items = items.map(|item| scalar(&item?).ok_or_else(wrong)).collect::<PyResult<Vec<_>>>()?;
-    Ok(AttrValue::Array(common_type(&items), items))
-}
-
-/// The type of an array of these; what they are converted to is the signature's business.
-fn common_type(items: &[AttrValue]) -> ScalarType {
-    match items.first() {
-        Some(AttrValue::Bool(_)) => ScalarType::Bool,
-        _ if items.iter().any(|i| matches!(i, AttrValue::Float(..))) => ScalarType::F64,
-        _ => ScalarType::I64,
-    }
+    AttrValue::list(&items).map_err(|e| PyTypeError::new_err(format!("is not an array: {e}")))
 }
 
 /// An attribute as a Python value.
@@ -130,9 +123,12 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bou
             PyFloat::new(py, (*v as f32).to_string().parse().unwrap_or(*v)).into_any()
         }
         AttrValue::Float(v, _) => PyFloat::new(py, *v).into_any(),
+        AttrValue::C64(v) => PyComplex::from_doubles(py, v.re.into(), v.im.into()).into_any(),
+        AttrValue::C128(v) => PyComplex::from_doubles(py, v.re, v.im).into_any(),
         AttrValue::Str(v) => PyString::new(py, v).into_any(),
-        AttrValue::Array(_, items) => {
-            let items = items.iter().map(|v| to_python(py, v)).collect::<PyResult<Vec<_>>>()?;
+        AttrValue::Bytes(v) => PyBytes::new(py, v).into_any(),
+        AttrValue::Array(items) => {
+            let items = items.iter().map(|v| to_python(py, &v)).collect::<PyResult<Vec<_>>>()?;
             PyTuple::new(py, items)?.into_any()
         }
         AttrValue::Dict(entries) => {

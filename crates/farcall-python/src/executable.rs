@@ -1,6 +1,7 @@
 //! Compiled programs.
 
 use farcall::CompileOptions;
+use farcall::sig::UnknownName;
 use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::{Module, Source, TensorType, text};
 use pyo3::exceptions::PyValueError;
@@ -32,23 +33,10 @@ pub(crate) fn compile(
     denormals: &str,
     semantics: &str,
 ) -> PyResult<Executable> {
-    let denormals = match denormals {
-        "ieee" => Denormals::Ieee,
-        "flush" => Denormals::Flush,
-        other => {
-            let message = format!("denormals are \"ieee\" or \"flush\", not {other:?}");
-            return Err(PyValueError::new_err(message));
-        }
-    };
+    let wrong = |e: UnknownName| PyValueError::new_err(e.to_string());
+    let denormals: Denormals = denormals.parse().map_err(wrong)?;
+    let semantics: Semantics = semantics.parse().map_err(wrong)?;
     let registry = registry.get().inner.clone();
-    let semantics = match semantics {
-        "xla" => Semantics::Xla,
-        "stablehlo" => Semantics::StableHlo,
-        other => {
-            let message = format!("semantics are \"xla\" or \"stablehlo\", not {other:?}");
-            return Err(PyValueError::new_err(message));
-        }
-    };
     let mut options = CompileOptions::new().denormals(denormals).semantics(semantics);
     if let Some(entry) = entry {
         options = options.entry(entry);

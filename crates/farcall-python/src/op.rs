@@ -3,14 +3,16 @@
 //! The engine's crates make all decisions about an op; this file converts them to Python's types. A call is described
 //! by the element type and shape of each operand, and by [`Attributes`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use farcall::CompileOptions;
 use farcall::registry::{self, Declaration, Handler};
+use farcall::{CompileOptions, OpError};
 use farcall_ffi::abi::Stage;
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
-    Arity, BatchSplit, BatchSummary, Batching, GivenType, Inference, Mismatch, NumberKind, OperandType,
+    Arity, BatchDims, BatchSplit, BatchSummary, Batching, GivenType, Inference, Mismatch, NumberKind,
+    OperandType,
 };
 use farcall_sig::{Attrs, DType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -177,14 +179,26 @@ impl Op {
         Ok(groups.into_iter().map(|g| (g.operands, g.choices.into_iter().map(names).collect())).collect())
     }
 
-    /// The constants of a call, converted to the declared types. `None` is not given.
-    fn convert(&self, given: &Bound<'_, PyDict>) -> PyResult<Attributes> {
+    /// The operands of a call, in order, and its constants, converted to the declared types. `None` is not given.
+    /// `names` are the op's names by those that Python has for them.
+    fn bind<'py>(
+        &self,
+        operands: Vec<Option<Bound<'py, PyAny>>>,
+        named: Vec<(String, Option<Bound<'py, PyAny>>)>,
+        names: HashMap<String, String>,
+    ) -> PyResult<(Vec<Bound<'py, PyAny>>, Attributes)> {
+        let named = named.into_iter().map(|(name, value)| (names.get(&name).cloned().unwrap_or(name), value));
+        let spell = |name: String| {
+            let python = names.iter().find(|(_, own)| **own == name);
+            python.map_or(name.clone(), |(python, _)| python.clone())
+        };
+        let arguments = farcall::bind(&self.target, operands, named).map_err(|e| match e {
+            OpError::Arguments { op, error } => OpError::Arguments { op, error: error.spelled(spell) },
+            other => other,
+        });
+        let arguments = arguments.map_err(|e| exception(e.code(), e.to_string()))?;
         let mut attrs = Attrs::new();
-        for (name, value) in given {
-            let name: String = name.extract()?;
-            if value.is_none() {
-                continue;
-            }
+        for (name, value) in arguments.attributes {
             let value = from_python(&value).map_err(|e| {
                 let op = self.target.name();
                 PyTypeError::new_err(format!("{op}: attribute {name} {}", e.value(value.py())))
@@ -192,7 +206,7 @@ impl Op {
             attrs.insert(name, value);
         }
         let attrs = self.declared()?.convert_attrs(&attrs).map_err(|e| self.mismatch(&e))?;
-        Attributes::new(attrs)
+        Ok((arguments.operands, Attributes::new(attrs)?))
     }
 
     /// What a call gives.
@@ -315,20 +329,40 @@ impl Op {
     }
 }
 
+#[pymethods]
+impl Call {
+    /// Operands whose batch dimensions are split in different ways, the first one of each way. `splits` says, for each
+    /// operand, by what its dimensions are split, `None` where they are whole.
+    fn batch_splits(&self, splits: Vec<Vec<Option<Bound<'_, PyAny>>>>) -> Vec<usize> {
+        let splits: Vec<Vec<Option<Equal<'_>>>> =
+            splits.into_iter().map(|dims| dims.into_iter().map(|dim| dim.map(Equal)).collect()).collect();
+        BatchDims { operands: self.has_batch.clone(), rank: self.batch_rank }.splits(&splits)
+    }
+}
+
+/// A Python value, equal to those that Python says it is.
+struct Equal<'py>(Bound<'py, PyAny>);
+
+impl PartialEq for Equal<'_> {
+    fn eq(&self, other: &Equal<'_>) -> bool {
+        self.0.eq(&other.0).unwrap_or(false)
+    }
+}
+
 impl Call {
     fn new(inference: Inference, signature: &Signature) -> Call {
         let BatchSplit { dims, added } = signature.batch_split(&inference);
-        let has_batch = |slot: &usize| signature.operands()[*slot].shape.batch.is_some();
+        let BatchDims { operands: has_batch, rank: batch_rank } = signature.batch_dims(&inference);
         let results = inference.results;
         Call {
-            has_batch: inference.operands.iter().map(has_batch).collect(),
+            has_batch,
             batch_split: (dims, added),
             operand_slots: inference.operands,
             operand_layouts: inference.operand_layouts,
             result_slots: results.iter().map(|r| r.decl).collect(),
             aliases: results.iter().enumerate().filter_map(|(i, r)| Some((i, r.aliases?))).collect(),
             results: results.into_iter().map(|r| (r.dtype.name(), r.dims, r.minor_to_major)).collect(),
-            batch_rank: inference.batch.len(),
+            batch_rank,
         }
     }
 }

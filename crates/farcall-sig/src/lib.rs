@@ -10,12 +10,14 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attr;
+mod complex;
 pub mod dtype;
 pub mod nearest;
 pub mod reserved;
 pub mod signature;
 
-pub use attr::{AttrType, AttrValue, Attrs, ScalarType};
+pub use attr::{AttrArray, AttrElement, AttrType, AttrValue, Attrs, ScalarType};
+pub use complex::Complex;
 pub use dtype::{DType, DTypeClass};
 pub use nearest::UnknownName;
 pub use signature::{Signature, SignatureError};

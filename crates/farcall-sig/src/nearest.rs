@@ -7,11 +7,29 @@ use std::fmt;
 pub struct UnknownName {
     what: &'static str,
     name: String,
+    /// What to write instead, if that is known.
+    hint: String,
 }
 
 impl UnknownName {
     pub(crate) fn new(what: &'static str, name: &str) -> UnknownName {
-        UnknownName { what, name: name.to_owned() }
+        UnknownName { what, name: name.to_owned(), hint: String::new() }
+    }
+
+    /// One that is none of a few names, which the message suggests: those that are near, or else all.
+    ///
+    /// ```
+    /// let unknown = |name| farcall_sig::UnknownName::among("mode", name, &["ieee", "flush"]).to_string();
+    /// assert_eq!(unknown("flsh"), "there is no mode `flsh`; did you mean flush?");
+    /// assert_eq!(unknown("on"), "there is no mode `on`; there is ieee, flush");
+    /// ```
+    pub fn among(what: &'static str, name: &str, known: &[&'static str]) -> UnknownName {
+        let near = nearest(name, known.iter().copied());
+        let hint = match near.as_slice() {
+            [] => format!("; there is {}", known.join(", ")),
+            near => format!("; did you mean {}?", near.join(" or ")),
+        };
+        UnknownName { what, name: name.to_owned(), hint }
     }
 
     /// The text.
@@ -22,7 +40,7 @@ impl UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no {} `{}`", self.what, self.name)
+        write!(f, "there is no {} `{}`{}", self.what, self.name, self.hint)
     }
 }
 

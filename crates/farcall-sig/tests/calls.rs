@@ -279,7 +279,7 @@ fn attributes_and_sizes() {
     check(
         "(p: [i64]) -> ()",
         "",
-        &[("p", AttrValue::Array(ScalarType::F32, vec![AttrValue::f32(0.5)]))],
+        &[("p", [0.5f32].into())],
         expect!["op: attribute p must be [i64], but is [0.5] ([f32])"],
     );
     check(

@@ -2,13 +2,15 @@
 
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;
-use farcall_ir::{Attr, Scalar};
-use farcall_sig::{AttrValue, ScalarType};
+use farcall_ir::{Attr, DType, Literal};
+use farcall_sig::{AttrArray, AttrValue, ScalarType};
 
-/// A program's attribute as a signature sees it, if it has a form there.
+/// A program's attribute as a signature sees it: none if it is neither a number, a string, an array of numbers of one
+/// type nor a dictionary of these, or there is no memory for it.
 pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
     match attr {
-        Attr::Bool(b) => Some(AttrValue::Bool(*b)),
+        Attr::Bool(b) => Some((*b).into()),
+        Attr::Int(value, IntKind::Typed(DType::Pred)) => Some((*value != 0).into()),
         Attr::Int(value, IntKind::Typed(dtype)) => {
             Some(AttrValue::Int(*value, ScalarType::try_from(*dtype).ok()?))
         }
@@ -16,24 +18,14 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
         Attr::Float(bits, dtype) => {
             Some(AttrValue::Float(f64::from_bits(*bits), ScalarType::try_from(*dtype).ok()?))
         }
-        Attr::String(_) => attr.as_str().map(|text| AttrValue::Str(text.to_owned())),
+        Attr::String(bytes) => Some(AttrValue::bytes(bytes)),
         Attr::Array(items) => {
-            let items: Vec<AttrValue> = items.iter().map(value).collect::<Option<_>>()?;
-            let ty = match items.first()? {
-                AttrValue::Bool(_) => ScalarType::Bool,
-                AttrValue::Int(_, ty) | AttrValue::Float(_, ty) => *ty,
-                _ => return None,
-            };
-            Some(AttrValue::Array(ty, items))
+            let mut array = AttrArray::new(value(items.first()?)?.dtype()?, Vec::new()).ok()?;
+            items.iter().try_for_each(|item| array.push(&value(item)?))?;
+            Some(array.into())
         }
         Attr::Dense(literal) | Attr::DenseArray(literal) | Attr::DenseIndex(literal) => {
-            let ty = ScalarType::try_from(literal.dtype()).ok()?;
-            // A few characters of text may stand for more elements than memory holds.
-            memory::admit_scratch(literal.len().saturating_mul(2 * size_of::<AttrValue>())).ok()?;
-            Some(AttrValue::Array(
-                ty,
-                literal.iter().map(|scalar| number(scalar, ty)).collect::<Option<_>>()?,
-            ))
+            array(literal).map(AttrValue::Array)
         }
         Attr::Dict(dict) => {
             let entries = dict.iter().map(|(name, attr)| Some((name.clone(), value(attr)?)));
@@ -48,12 +40,53 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
     }
 }
 
-fn number(scalar: Scalar, ty: ScalarType) -> Option<AttrValue> {
-    match scalar {
-        Scalar::Bool(b) => Some(AttrValue::Bool(b)),
-        Scalar::Signed(v) => Some(AttrValue::Int(v.into(), ty)),
-        Scalar::Unsigned(v) => Some(AttrValue::Int(v.into(), ty)),
-        Scalar::Float(v) => Some(AttrValue::Float(v, ty)),
-        Scalar::Complex(_) => None,
+/// The elements of a tensor, row-major.
+fn array(literal: &Literal) -> Option<AttrArray> {
+    // A few characters of text may stand for more elements than memory holds.
+    let mut bytes = memory::reserved(literal.byte_len()).ok()?;
+    bytes.resize(literal.byte_len(), 0);
+    literal.write_to(&mut bytes);
+    AttrArray::new(literal.dtype(), bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcall_ir::Scalar;
+
+    /// What a program's attribute is to a signature, and what that is to a program.
+    fn there_and_back(attr: &Attr) -> Option<Attr> {
+        Attr::try_from(&value(attr)?).ok()
+    }
+
+    #[test]
+    fn attributes_come_back_from_signatures() {
+        let complex = Literal::from_fn(DType::C64, [3], |i| Scalar::Float(i as f64));
+        let attrs = [
+            Attr::Bool(true),
+            Attr::Int(-3, IntKind::Typed(DType::S8)),
+            Attr::float(0.1, DType::F32),
+            Attr::string(b"\xff"),
+            Attr::string("text"),
+            Attr::i64_array(&[1, -2]),
+            Attr::DenseArray(complex),
+            Attr::Dict([("a".to_owned(), Attr::i64(1))].into()),
+        ];
+        for attr in attrs {
+            assert_eq!(there_and_back(&attr), Some(attr));
+        }
+    }
+
+    #[test]
+    fn other_forms_become_those() {
+        let list = Attr::Array(vec![Attr::i64(1), Attr::i64(-2)]);
+        assert_eq!(there_and_back(&list), Some(Attr::i64_array(&[1, -2])));
+        let square = Literal::splat(DType::S64, [2, 2], Scalar::Signed(7));
+        assert_eq!(there_and_back(&Attr::Dense(square)), Some(Attr::i64_array(&[7; 4])));
+        assert_eq!(there_and_back(&Attr::Int(1, IntKind::Typed(DType::Pred))), Some(Attr::Bool(true)));
+        for none in [Attr::Unit, Attr::Array(vec![]), Attr::Array(vec![Attr::i64(1), Attr::Bool(true)])] {
+            assert_eq!(value(&none), None);
+        }
+        assert_eq!(value(&Attr::float(1.0, DType::F16)), None);
     }
 }

@@ -22,6 +22,7 @@
 //! attribute values (`farcall-sig`), [`ffi`] the C interface and the SDK (`farcall-ffi`). A library of ops needs only `farcall-ffi`.
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
+mod arguments;
 mod attributes;
 mod compile;
 pub mod custom_call;
@@ -41,6 +42,7 @@ pub mod registry;
 mod runtime;
 mod transfers;
 
+pub use arguments::{ArgumentError, Arguments, bind};
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ffi as ffi;

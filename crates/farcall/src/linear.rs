@@ -289,9 +289,7 @@ impl Linear {
             return Err(OpError::AxisSize { op: self.target.name().to_owned(), size });
         }
         let declaration = self.declaration();
-        let has_batch: Vec<bool> = (self.call.operands.iter())
-            .map(|slot| declaration.signature.operands()[*slot].shape.batch.is_some())
-            .collect();
+        let has_batch = declaration.signature.batch_dims(&self.call).operands;
         // What each value belongs to: an operand, unless it is a result or a residual, which always get the axis.
         let saved = self.saved().into_iter().map(|saved| match saved {
             Saved::Operand(i) => Some(i),

@@ -7,13 +7,15 @@
 //! The op's signature determines the results of the call, the layouts of its tensors, which results share the memory
 //! of operands, and whether the call has a side effect. A mismatch is an error that uses the op's own names.
 
-use farcall_ir::memory::OutOfMemory;
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
-use farcall_ir::{Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, ValueId};
+use farcall_ir::{
+    Attr, AttrDict, Func, Module, NewInst, Op, Source, Span, TensorType, Type, UnwritableAttr, ValueId,
+};
 use farcall_sig::signature::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 use farcall_sig::{Attrs, Signature};
 
 use crate::ErrorCode;
+use crate::arguments::ArgumentError;
 use crate::linear::DerivativeError;
 use crate::registry::{Declaration, Target};
 
@@ -26,6 +28,14 @@ pub enum OpError {
     NoSignature {
         /// The op's name.
         op: String,
+    },
+    /// The arguments are not those of a call.
+    #[error("{op}: {error}")]
+    Arguments {
+        /// The op's name.
+        op: String,
+        /// What is wrong with them, without the op's name.
+        error: ArgumentError,
     },
     /// The call is not one that the signature allows.
     #[error("{op}: {mismatch}")]
@@ -43,13 +53,13 @@ pub enum OpError {
         /// What it lacks.
         what: DerivativeError,
     },
-    /// There is no memory for the attributes.
+    /// No program can have the attributes.
     #[error("{op}: attributes: {error}")]
-    Memory {
+    Attribute {
         /// The op's name.
         op: String,
-        /// How much it is, and what stands against it.
-        error: OutOfMemory,
+        /// Why not.
+        error: UnwritableAttr,
     },
     /// A derivative with respect to what are no operands of the call.
     #[error(
@@ -76,9 +86,11 @@ impl OpError {
     pub fn code(&self) -> ErrorCode {
         match self {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
+            OpError::Arguments { .. } => ErrorCode::ArgumentCount,
             OpError::Mismatch { mismatch, .. } => mismatch.kind.into(),
             OpError::Derivative { what, .. } => what.code(),
-            OpError::Memory { .. } => ErrorCode::OutOfMemory,
+            OpError::Attribute { error: UnwritableAttr::Memory(_), .. } => ErrorCode::OutOfMemory,
+            OpError::Attribute { error: UnwritableAttr::Complex, .. } => ErrorCode::Attribute,
             OpError::Moving { .. } => ErrorCode::ArgumentCount,
             OpError::AxisSize { .. } => ErrorCode::Shape,
         }
@@ -129,7 +141,7 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Re
     let inference =
         infer(declaration, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
     let names = signature.operand_names(operands.len()).unwrap_or_default();
-    let call = call(target, signature, &inference).map_err(|error| OpError::Memory { op: op(), error })?;
+    let call = call(target, signature, &inference).map_err(|error| OpError::Attribute { op: op(), error })?;
     Ok(program(call, &names, operands, signature, &inference))
 }
 
@@ -154,9 +166,9 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 }
 
 /// The call, with all that the signature says about it.
-fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OutOfMemory> {
+fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, UnwritableAttr> {
     let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
-    let config: AttrDict = config.collect::<Result<_, OutOfMemory>>()?;
+    let config: AttrDict = config.collect::<Result<_, UnwritableAttr>>()?;
     let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
     let row_major = inference
         .operand_layouts

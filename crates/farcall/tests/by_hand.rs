@@ -6,8 +6,8 @@ use farcall::ir::{DType, Literal, Source, TensorType, text};
 use farcall::registry::{Platform, Target};
 use farcall::{CompileOptions, Executable, Registry, op_program};
 use farcall_ffi::prelude::{Batch, BatchCall, Buffer, Error, Result, ShapeCall, handler};
+use farcall_sig::Attrs;
 use farcall_sig::signature::{Batching, OperandType};
-use farcall_sig::{AttrValue, Attrs, ScalarType};
 
 #[path = "plugin/by_hand.rs"]
 mod ops;
@@ -25,8 +25,7 @@ fn target(op: &str) -> std::sync::Arc<Target> {
 }
 
 fn perm(perm: &[i64]) -> Attrs {
-    let items = perm.iter().map(|k| AttrValue::i64(*k)).collect();
-    Attrs::from_iter([("perm", AttrValue::Array(ScalarType::I64, items))])
+    Attrs::from_iter([("perm", perm.into())])
 }
 
 /// What follows from the declaration of a call with these operands, all of them f32.
@@ -123,7 +122,7 @@ fn batching_is_asked_for() {
 
 #[test]
 fn what_functions_do_wrong_is_said() {
-    let how = |how: &str| Attrs::from_iter([("how", AttrValue::Str(how.into()))]);
+    let how = |how: &str| Attrs::from_iter([("how", how.into())]);
     let shapes = [
         "",
         "panics",

@@ -145,12 +145,12 @@ fn try_call(declaration: &Declaration, sizes: &Sizes, number: i64) -> Option<(Ve
     let mut known: HashMap<&str, i64> = HashMap::new();
     let mut attrs = Attrs::new();
     for attr in signature.attrs().iter().filter(|a| a.default.is_none() && !a.optional) {
-        let value = match &attr.ty {
-            AttrType::Scalar(ScalarType::Bool) => AttrValue::Bool(true),
-            AttrType::Scalar(_) => AttrValue::i64(number),
-            AttrType::Array(ty) => AttrValue::Array(*ty, vec![AttrValue::i64(number)]),
-            AttrType::Str => AttrValue::Str("text".to_owned()),
-            AttrType::Choice(choices) => AttrValue::Str(choices.first()?.clone()),
+        let value: AttrValue = match &attr.ty {
+            AttrType::Scalar(ScalarType::Bool) => true.into(),
+            AttrType::Scalar(_) => number.into(),
+            AttrType::Array(_) => [number].into(),
+            AttrType::Str => "text".into(),
+            AttrType::Choice(choices) => choices.first()?.as_str().into(),
             AttrType::Dict => return None,
         };
         known.insert(&attr.name.text, number);

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use farcall::ir::literal::Literal;
 use farcall::registry::Target;
-use farcall::sig::attr::AttrType;
-use farcall::sig::{AttrValue, Attrs, ScalarType};
+use farcall::sig::attr::{AttrType, MixedList};
+use farcall::sig::{AttrValue, Attrs};
 
 use super::known::Known;
 use crate::inputs::{self, InputSpec};
@@ -32,6 +32,35 @@ impl FromStr for AttrSpec {
     }
 }
 
+/// An argument on the command line.
+enum Argument<'a> {
+    Input(&'a InputSpec),
+    Attr(&'a AttrSpec),
+}
+
+/// The inputs and attributes as arguments of a call of the op: operands by position, attributes by name.
+///
+/// # Errors
+/// If the op has no signature, there are too many or too few inputs, or an operand is given by `--attr`.
+pub(crate) fn arguments<'a>(
+    target: &Target,
+    inputs: &'a [InputSpec],
+    attrs: &'a [AttrSpec],
+) -> Result<(Vec<&'a InputSpec>, Vec<&'a AttrSpec>)> {
+    let named = attrs.iter().map(|spec| (spec.name.clone(), Some(Argument::Attr(spec))));
+    let bound = farcall::bind(target, inputs.iter().map(|spec| Some(Argument::Input(spec))), named)?;
+    let input = |argument| match argument {
+        Argument::Input(spec) => Ok(spec),
+        Argument::Attr(spec) => bail!("{}: {} is an operand; give it with --input", target.name(), spec.name),
+    };
+    let attr = |(_, argument)| match argument {
+        Argument::Attr(spec) => Some(spec),
+        Argument::Input(_) => None,
+    };
+    let inputs = bound.operands.into_iter().map(input).collect::<Result<_>>()?;
+    Ok((inputs, bound.attributes.into_iter().filter_map(attr).collect()))
+}
+
 /// One tensor per `--input`, in the order of the op's operands. The type of one that is only a word follows from
 /// the others, where they say all of it.
 ///
@@ -39,7 +68,7 @@ impl FromStr for AttrSpec {
 /// If one cannot be read or made. Whether they fit the op is not asked here, as the op says that better.
 pub(crate) fn operands(
     target: &Target,
-    inputs: &[InputSpec],
+    inputs: &[&InputSpec],
     attrs: &Attrs,
     seed: u64,
 ) -> Result<Vec<Literal>> {
@@ -87,87 +116,92 @@ pub(crate) fn operands(
 
 /// The attributes, read as what the op declares them to be. What the op does not declare is kept as a
 /// text, and what is no value of the type as it is: the op says what is wrong.
-pub(crate) fn attrs(target: &Target, given: &[AttrSpec]) -> Attrs {
+///
+/// # Errors
+/// If a list in a dictionary is not one of numbers.
+pub(crate) fn attrs(target: &Target, given: &[&AttrSpec]) -> Result<Attrs> {
     let declared = target.signature().map(|s| s.attrs()).unwrap_or_default();
-    let value = |spec: &AttrSpec| {
+    let value = |spec: &&AttrSpec| {
         let ty = declared.iter().find(|a| a.name.text == spec.name).map(|a| &a.ty);
-        (
-            spec.name.clone(),
-            ty.map_or_else(|| AttrValue::Str(spec.value.clone()), |ty| parse(ty, &spec.value)),
-        )
+        let value = ty.map_or_else(|| Ok(spec.value.as_str().into()), |ty| parse(ty, &spec.value));
+        let value = value.with_context(|| format!("{}: attribute {}", target.name(), spec.name))?;
+        Ok((spec.name.clone(), value))
     };
     given.iter().map(value).collect()
 }
 
-fn parse(ty: &AttrType, text: &str) -> AttrValue {
-    match ty {
-        AttrType::Str | AttrType::Choice(_) => AttrValue::Str(text.to_owned()),
+fn parse(ty: &AttrType, text: &str) -> Result<AttrValue, MixedList> {
+    Ok(match ty {
+        AttrType::Str | AttrType::Choice(_) => text.into(),
         AttrType::Scalar(_) => scalar(text),
-        AttrType::Array(ty) => {
+        AttrType::Array(_) => {
             let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
             let inner = inner.or_else(|| text.strip_prefix('(').and_then(|t| t.strip_suffix(')')));
             let inner = inner.unwrap_or(text).trim();
             let inner = inner.strip_suffix(',').unwrap_or(inner);
-            let items = inner.split(',').filter(|_| !inner.is_empty());
-            // The type is the declared one: each value is converted to it separately.
-            AttrValue::Array(*ty, items.map(|item| scalar(item.trim())).collect())
+            let items: Vec<AttrValue> =
+                inner.split(',').filter(|_| !inner.is_empty()).map(|item| scalar(item.trim())).collect();
+            AttrValue::list(&items).unwrap_or_else(|_| text.into())
         }
         AttrType::Dict => match serde_json::from_str(text) {
-            Ok(json @ serde_json::Value::Object(_)) => from_json(&json),
-            _ => AttrValue::Str(text.to_owned()),
+            Ok(json @ serde_json::Value::Object(_)) => from_json(&json)?,
+            _ => text.into(),
         },
-    }
+    })
 }
 
 /// A number or boolean; anything else is a text.
 fn scalar(text: &str) -> AttrValue {
     match text {
-        "true" | "True" => return AttrValue::Bool(true),
-        "false" | "False" => return AttrValue::Bool(false),
+        "true" | "True" => return true.into(),
+        "false" | "False" => return false.into(),
         _ => {}
     }
     if let Ok(value) = text.parse::<i64>() {
-        return AttrValue::i64(value);
+        return value.into();
     }
     if let Ok(value) = text.parse::<u64>() {
-        return AttrValue::Int(value.into(), ScalarType::U64);
+        return value.into();
     }
     match text.parse::<f64>() {
-        Ok(value) => AttrValue::Float(value, ScalarType::F64),
-        Err(_) => AttrValue::Str(text.to_owned()),
+        Ok(value) => value.into(),
+        Err(_) => text.into(),
     }
 }
 
 /// A value in a dictionary, whose type is not declared: whole numbers are `i64`, others `f64`.
-fn from_json(json: &serde_json::Value) -> AttrValue {
+///
+/// # Errors
+/// If a list holds other than numbers.
+fn from_json(json: &serde_json::Value) -> Result<AttrValue, MixedList> {
     use serde_json::Value;
-    match json {
-        Value::Null => AttrValue::Str(String::new()),
-        Value::Bool(value) => AttrValue::Bool(*value),
+    Ok(match json {
+        Value::Null => "".into(),
+        Value::Bool(value) => (*value).into(),
         Value::Number(number) => scalar(&number.to_string()),
-        Value::String(text) => AttrValue::Str(text.clone()),
+        Value::String(text) => text.as_str().into(),
         Value::Array(items) => {
-            let items: Vec<AttrValue> = items.iter().map(from_json).collect();
-            let ty = match items.first() {
-                Some(AttrValue::Bool(_)) => ScalarType::Bool,
-                Some(AttrValue::Int(_, ty)) => *ty,
-                _ => ScalarType::F64,
-            };
-            AttrValue::Array(ty, items)
+            let items = items.iter().map(from_json).collect::<Result<Vec<AttrValue>, _>>()?;
+            AttrValue::list(&items)?
         }
         Value::Object(entries) => {
-            AttrValue::Dict(entries.iter().map(|(name, value)| (name.clone(), from_json(value))).collect())
+            let entries = entries.iter().map(|(name, value)| Ok((name.clone(), from_json(value)?)));
+            AttrValue::Dict(entries.collect::<Result<_, _>>()?)
         }
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farcall::sig::ScalarType;
 
     #[test]
     fn attributes_are_read_as_they_are_declared() {
-        let shown = |ty: AttrType, text: &str| match ty.convert(&parse(&ty, text)) {
+        let shown = |ty: AttrType, text: &str| match parse(&ty, text)
+            .map_err(|e| e.to_string())
+            .and_then(|value| ty.convert(&value))
+        {
             Ok(value) => value.to_string(),
             Err(why) => why,
         };
@@ -186,7 +220,10 @@ mod tests {
             assert_eq!(shown(i64s.clone(), text), "[1, 2]");
         }
         assert_eq!(shown(i64s.clone(), "[]"), "[]");
-        assert_eq!(shown(i64s, "3"), "[3]");
+        assert_eq!(shown(i64s.clone(), "3"), "[3]");
+        assert_eq!(shown(i64s, "1,x"), "must be [i64], but is str");
+        let mixed = "a list must hold real numbers only, or booleans only";
+        assert_eq!(shown(AttrType::Dict, r#"{"a": ["x"]}"#), mixed);
         assert_eq!(shown(AttrType::Str, "7"), "\"7\"");
         assert_eq!(shown(AttrType::Dict, r#"{"a": 1, "b": {"c": [0.5]}}"#), "{a = 1, b = {c = [0.5]}}");
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use farcall::ir::types::TensorType;
 use farcall::sig::signature::{Dim, Expr, Operand};
-use farcall::sig::{AttrValue, Attrs, DType, Signature};
+use farcall::sig::{Attrs, DType, Signature};
 
 /// Known values of a signature's names. Contradictions are not detected here: the op
 /// finds them when it is called.
@@ -19,10 +19,7 @@ impl<'s> Known<'s> {
     /// What the attributes say: those that are sizes.
     pub(crate) fn new(signature: &'s Signature, attrs: &Attrs) -> Known<'s> {
         let attrs = signature.convert_attrs(attrs).unwrap_or_else(|_| attrs.clone());
-        let size = |name: &'s str| match attrs.get(name) {
-            Some(AttrValue::Int(value, _)) => Some((name, usize::try_from(*value).ok()?)),
-            _ => None,
-        };
+        let size = |name: &'s str| Some((name, usize::try_from(attrs.get(name)?.as_int()?).ok()?));
         let dims = signature.attrs().iter().filter_map(|a| size(&a.name.text)).collect();
         Known { dims, ..Known::default() }
     }

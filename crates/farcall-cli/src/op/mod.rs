@@ -46,8 +46,9 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         return doc::explain(target, library, args.json);
     }
 
-    let attrs = given::attrs(target, &args.attrs);
-    let operands = stats.take("inputs", || given::operands(target, &args.inputs, &attrs, args.seed))?;
+    let (inputs, attrs) = given::arguments(target, &args.inputs, &args.attrs)?;
+    let attrs = given::attrs(target, &attrs)?;
+    let operands = stats.take("inputs", || given::operands(target, &inputs, &attrs, args.seed))?;
     let types: Vec<TensorType> = operands.iter().map(Literal::ty).collect();
     let module = op_program(target, &types, &attrs)?;
     let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };

@@ -193,7 +193,7 @@ fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Re
     if !checks(&module) {
         return Ok(None);
     }
-    let semantics = args.semantics.map_or(Semantics::StableHlo, Semantics::from);
+    let semantics = args.semantics.unwrap_or(Semantics::StableHlo);
     let numerics = Numerics { semantics, ..Numerics::default() };
     let entries: Vec<&Func> = match module.entry() {
         Some(func) => vec![func],
@@ -262,10 +262,8 @@ fn case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Out
 fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Result<()> {
     let module = program::load(&case.program(folder))?;
     let func = verify::entry(&module, None)?;
-    let numerics = Numerics {
-        denormals: case.denormals()?.into(),
-        semantics: args.semantics.map_or(Semantics::Xla, Semantics::from),
-    };
+    let numerics =
+        Numerics { denormals: case.denormals()?, semantics: args.semantics.unwrap_or(Semantics::Xla) };
     let inputs = case.inputs(folder)?;
     let (refined, _) = program::refined(&module, func, program::is_open(func).then_some(&inputs))?;
     let module = refined.as_ref().unwrap_or(&module);

@@ -12,7 +12,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::report::Judged;
@@ -130,8 +129,8 @@ impl Worker {
         if args.evaluator {
             command.arg("--evaluator");
         }
-        if let Some(semantics) = args.semantics.and_then(|s| s.to_possible_value()) {
-            command.arg("--semantics").arg(semantics.get_name());
+        if let Some(semantics) = args.semantics {
+            command.arg("--semantics").arg(semantics.name());
         }
         // The limits of this process are those of its workers.
         let (memory, iterations) = (farcall::memory::limit(), farcall::iterations::limit());

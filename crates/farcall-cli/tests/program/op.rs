@@ -137,6 +137,18 @@ fn mistakes_are_told_in_the_op_s_words() {
         error: test.triple returns 1 result, but --output is given 2 times
     "#]],
     );
+    fails(
+        &["test.power_sum", "-i", "nowhere.npy", "-a", "power=1"],
+        expect![[r#"
+        error: test.power_sum: operand missing: weight
+    "#]],
+    );
+    fails(
+        &["test.power_sum", "-i", "rand:f32[3]", "-a", "weight=1"],
+        expect![[r#"
+        error: test.power_sum: weight is an operand; give it with --input
+    "#]],
+    );
     let fails = |args: &[&str], message: Expect| folder.fails(&power_sum(args), message);
     fails(
         &["-i", "ones:bf16[4]", "-a", "power=1"],

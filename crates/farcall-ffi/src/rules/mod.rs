@@ -39,14 +39,15 @@ use std::ffi::c_void;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use farcall_sig::AttrValue;
 use farcall_sig::signature::OperandType;
 
 use crate::abi as c;
 use crate::arena::Arena;
 use crate::attr::{Attrs, Dict, FromAttr};
+use crate::encode::encode_attrs;
 use crate::error::{Error, Result};
 use crate::panics::{self, Panic};
-use crate::value::{Value, attrs};
 
 pub mod abi;
 
@@ -166,7 +167,7 @@ pub struct Batch(Answer);
 #[derive(Clone, Debug)]
 enum Answer {
     Each(String),
-    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: Vec<(String, Value)> },
+    Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: farcall_sig::Attrs },
 }
 
 impl Batch {
@@ -183,14 +184,14 @@ impl Batch {
         results: impl IntoIterator<Item = usize>,
     ) -> Batch {
         let (operands, results) = (operands.into_iter().collect(), results.into_iter().collect());
-        Batch(Answer::Once { operands, results, attrs: Vec::new() })
+        Batch(Answer::Once { operands, results, attrs: farcall_sig::Attrs::new() })
     }
 
     /// Changes an attribute of the one call. It must be of exactly the declared type.
     #[must_use]
-    pub fn attr(mut self, name: &str, value: impl Into<Value>) -> Batch {
+    pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> Batch {
         if let Answer::Once { attrs, .. } = &mut self.0 {
-            attrs.push((name.to_owned(), value.into()));
+            attrs.insert(name, value);
         }
         self
     }
@@ -294,7 +295,7 @@ pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
                 let operands: Vec<i64> = operands.iter().map(|at| at.map_or(-1, position)).collect();
                 let results: Vec<i64> = results.into_iter().map(position).collect();
                 let mut arena = Arena::default();
-                let changed = attrs(&mut arena, &changed.into_iter().collect())?;
+                let changed = encode_attrs(&mut arena, &changed)?;
                 let call = RuleOnce {
                     struct_size: size_of::<RuleOnce>(),
                     operands: operands.as_ptr(),
@@ -391,7 +392,7 @@ fn span(text: &str) -> c::ByteSpan {
 
 // ---- For hosts -----------------------------------------------------------------------------
 
-/// Attributes that a rule gave, as signatures have them.
+/// Attributes that a rule gave.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -410,7 +411,7 @@ pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::Attrs, S
     dict.check_names()?;
     let value = |(name, attr): (std::borrow::Cow<'_, str>, crate::attr::Attr<'_>)| match attr.to_value() {
         Some(value) => Ok((name.into_owned(), value)),
-        None => Err(format!("its attribute {name} ({attr:?}) has no form in a signature")),
+        None => Err(format!("its attribute {name} is of a kind that a rule cannot return: {attr:?}")),
     };
     dict.iter().map(value).collect()
 }

@@ -7,11 +7,13 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 
+use farcall_sig::Attrs;
+
 use super::{Call, Metadata, frame};
 use crate::abi::{self, Api};
 use crate::arena::Arena;
+use crate::encode::encode_attrs;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value;
 
 /// A call site after instantiation, with its state.
 #[derive(Debug)]
@@ -89,7 +91,7 @@ pub(super) fn call(
     let running = Running {
         instance,
         user_data: &call.user_data,
-        options: call.options.as_ref().map(|options| value::attrs(&mut arena, options)).transpose()?,
+        options: call.options.as_ref().map(|options| encode_attrs(&mut arena, options)).transpose()?,
         scratch: AtomicUsize::new(0),
     };
     let mut frame = abi::CallFrame {
@@ -100,7 +102,7 @@ pub(super) fn call(
         stage,
         args: frame::args(&mut arena, &call.operands),
         rets: frame::rets(&mut arena, &call.results),
-        attrs: value::attrs(&mut arena, &call.attrs)?,
+        attrs: encode_attrs(&mut arena, &call.attrs)?,
         future: null_mut(),
     };
     change(&mut frame);
@@ -157,7 +159,7 @@ pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metada
         stage: abi::Stage::EXECUTE,
         args: frame::args(&mut arena, &[]),
         rets: frame::rets(&mut arena, &[]),
-        attrs: value::attrs(&mut arena, &Default::default())?,
+        attrs: encode_attrs(&mut arena, &Attrs::new())?,
         future: null_mut(),
     };
     enter(entry, &mut frame)?;

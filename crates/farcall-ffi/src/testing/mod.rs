@@ -24,9 +24,10 @@
 //! **Invariants.** Everything that a frame points to lives in its `Arena`, or is borrowed for the lifetime of the
 //! [`Call`].
 
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::marker::PhantomData;
+
+use farcall_sig::{AttrValue, Attrs};
 
 use crate::abi;
 use crate::context::UserData;
@@ -37,7 +38,6 @@ use crate::error::Result;
 mod frame;
 mod host;
 
-pub use crate::value::Value;
 pub use host::Instance;
 
 /// A call to be made.
@@ -46,12 +46,12 @@ pub struct Call<'a> {
     op: &'static OpDescriptor,
     operands: Vec<Tensor>,
     results: Vec<Tensor>,
-    attrs: BTreeMap<String, Value>,
+    attrs: Attrs,
     instance: Option<&'a Instance>,
     minor: i32,
     /// Objects by the names of their types.
     user_data: Vec<(&'static str, *mut c_void)>,
-    options: Option<BTreeMap<String, Value>>,
+    options: Option<Attrs>,
     buffers: PhantomData<&'a mut [u8]>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
             op: H::DESCRIPTOR,
             operands: Vec::new(),
             results: Vec::new(),
-            attrs: BTreeMap::new(),
+            attrs: Attrs::new(),
             instance: None,
             minor: abi::API_MINOR,
             user_data: Vec::new(),
@@ -113,8 +113,8 @@ impl<'a> Call<'a> {
 
     /// Sets an attribute.
     #[must_use]
-    pub fn attr(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.attrs.insert(name.to_owned(), value.into());
+    pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> Self {
+        self.attrs.insert(name, value);
         self
     }
 
@@ -127,8 +127,8 @@ impl<'a> Call<'a> {
 
     /// Sets an option of the run.
     #[must_use]
-    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.options.get_or_insert_default().insert(name.to_owned(), value.into());
+    pub fn option(mut self, name: &str, value: impl Into<AttrValue>) -> Self {
+        self.options.get_or_insert_default().insert(name, value);
         self
     }
 

@@ -1,4 +1,7 @@
 //! Attributes: the constants that programs attach to operations, functions and modules.
+//!
+//! An [`Attr`] is syntax: anything that MLIR writes as an attribute, with types, symbols and shardings. What the C
+//! interface passes to a handler is less, and is modelled by [`AttrValue`] ([`Attr::try_from`]).
 
 mod show;
 
@@ -90,7 +93,7 @@ impl Attr {
 
     /// A float attribute of a type; the value is rounded to it.
     pub fn float(value: f64, dtype: DType) -> Attr {
-        let rounded = crate::scalar::Scalar::Float(value).round_to(dtype).as_f64();
+        let rounded = Scalar::Float(value).round_to(dtype).as_f64();
         Attr::Float(rounded.to_bits(), dtype)
     }
 
@@ -188,29 +191,37 @@ pub(crate) fn is_list(l: &Literal) -> bool {
     l.len() <= MAX_SPLAT_LIST || !l.is_splat()
 }
 
-/// A value as a program would write it; an error if there is no memory for its elements.
-impl TryFrom<&AttrValue> for Attr {
-    type Error = OutOfMemory;
+/// Why a value is nothing that a program can write.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum UnwritableAttr {
+    /// There is no memory for its elements.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// MLIR has complex numbers in tensors only.
+    #[error("a program cannot write a complex number as an attribute, only an array of them")]
+    Complex,
+}
 
-    fn try_from(value: &AttrValue) -> Result<Attr, OutOfMemory> {
+/// A value as a program would write it.
+impl TryFrom<&AttrValue> for Attr {
+    type Error = UnwritableAttr;
+
+    fn try_from(value: &AttrValue) -> Result<Attr, UnwritableAttr> {
         Ok(match value {
             AttrValue::Bool(b) => Attr::Bool(*b),
             AttrValue::Int(v, ty) => Attr::Int(*v, IntKind::Typed(ty.dtype())),
             AttrValue::Float(v, ty) => Attr::float(*v, ty.dtype()),
+            AttrValue::C64(_) | AttrValue::C128(_) => return Err(UnwritableAttr::Complex),
             AttrValue::Str(text) => Attr::string(text),
-            AttrValue::Array(ty, items) => {
-                let scalar = |i: usize| match &items[i] {
-                    AttrValue::Bool(b) => Scalar::Bool(*b),
-                    AttrValue::Int(v, ty) if ty.dtype().is_unsigned_integer() => Scalar::Unsigned(*v as u64),
-                    AttrValue::Int(v, _) => Scalar::Signed(*v as i64),
-                    AttrValue::Float(v, _) => Scalar::Float(*v),
-                    _ => Scalar::Bool(false),
-                };
-                Attr::DenseArray(Literal::try_from_fn(ty.dtype(), [items.len()], scalar)?)
+            AttrValue::Bytes(bytes) => Attr::string(bytes),
+            AttrValue::Array(values) => {
+                let mut literal = Literal::try_for_overwrite(values.dtype(), [values.len()])?;
+                literal.bytes_mut().copy_from_slice(values.bytes());
+                Attr::DenseArray(literal)
             }
             AttrValue::Dict(entries) => {
                 let entry = |(name, value): &(String, AttrValue)| Ok((name.clone(), Attr::try_from(value)?));
-                Attr::Dict(entries.iter().map(entry).collect::<Result<_, OutOfMemory>>()?)
+                Attr::Dict(entries.iter().map(entry).collect::<Result<_, UnwritableAttr>>()?)
             }
         })
     }

@@ -1,5 +1,10 @@
 //! Options for results that the specification leaves open, or that XLA computes differently.
 
+use std::fmt;
+use std::str::FromStr;
+
+use farcall_sig::UnknownName;
+
 /// What happens to subnormal numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Denormals {
@@ -32,8 +37,62 @@ pub struct Numerics {
     pub semantics: Semantics,
 }
 
+/// Names of the variants, in the order of `ALL`, for options and files.
+macro_rules! named {
+    ($ty:ident, $what:literal: $($variant:ident => $name:literal),*) => {
+        impl $ty {
+            /// All of them.
+            pub const ALL: [$ty; [$($name),*].len()] = [$($ty::$variant),*];
+
+            /// Its name: one of
+            #[doc = concat!($(" `", $name, "`"),*)]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($ty::$variant => $name,)*
+                }
+            }
+        }
+
+        /// By the name.
+        impl FromStr for $ty {
+            type Err = UnknownName;
+
+            fn from_str(name: &str) -> Result<$ty, UnknownName> {
+                let found = $ty::ALL.into_iter().find(|mode| mode.name() == name);
+                found.ok_or_else(|| UnknownName::among($what, name, &$ty::ALL.map($ty::name)))
+            }
+        }
+
+        /// Its name.
+        impl fmt::Display for $ty {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+named!(Denormals, "mode of denormals": Ieee => "ieee", Flush => "flush");
+named!(Semantics, "semantics": Xla => "xla", StableHlo => "stablehlo");
+
 impl From<Denormals> for Numerics {
     fn from(denormals: Denormals) -> Numerics {
         Numerics { denormals, ..Numerics::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_by_the_names_that_they_print() {
+        assert!(Denormals::ALL.into_iter().all(|mode| mode.to_string().parse() == Ok(mode)));
+        assert!(Semantics::ALL.into_iter().all(|mode| mode.to_string().parse() == Ok(mode)));
+        let unknown = |name: &str| name.parse::<Denormals>().unwrap_err().to_string();
+        assert_eq!(unknown("flsh"), "there is no mode of denormals `flsh`; did you mean flush?");
+        assert_eq!(unknown("maybe"), "there is no mode of denormals `maybe`; there is ieee, flush");
+        let unknown = |name: &str| name.parse::<Semantics>().unwrap_err().to_string();
+        assert_eq!(unknown("stable-hlo"), "there is no semantics `stable-hlo`; did you mean stablehlo?");
     }
 }

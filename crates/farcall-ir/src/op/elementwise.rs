@@ -143,7 +143,7 @@ const QUANT: Class = Class::QUANT;
 const TENSOR: Class = Class::TENSOR;
 const ANY: Class = Class::ANY;
 
-const FUNCTION: Traits = Traits::ELEMENTWISE.and(Traits::ARITHMETIC);
+const ARITHMETIC: Traits = Traits::ARITHMETIC;
 const COMMUTATIVE: Traits = Traits::COMMUTATIVE;
 const ASSOCIATIVE: Traits = Traits::ASSOCIATIVE;
 const IDEMPOTENT: Traits = Traits::IDEMPOTENT;
@@ -152,64 +152,64 @@ functions! {
     /// One operand. StableHLO's and CHLO's functions of one variable.
     Unary of 1, 46;
     stablehlo {
-        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, FUNCTION.and(IDEMPOTENT);
-        Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Ceil "ceil" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
-        CountLeadingZeros "count_leading_zeros" INT => Same, FUNCTION;
-        Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Floor "floor" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
+        Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT);
+        Cbrt "cbrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Ceil "ceil" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
+        CountLeadingZeros "count_leading_zeros" INT => Same, ARITHMETIC;
+        Cosine "cosine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Exponential "exponential" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        ExponentialMinusOne "exponential_minus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Floor "floor" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
         /// Imaginary part: complex to real.
-        Imag "imag" FLOAT.or(COMPLEX) => Real, FUNCTION;
+        Imag "imag" FLOAT.or(COMPLEX) => Real, ARITHMETIC;
         /// To `pred`.
-        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, FUNCTION;
-        Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Not "not" PRED.or(INT) => Same, FUNCTION;
-        Popcnt "popcnt" INT => Same, FUNCTION;
+        IsFinite "is_finite" FLOAT.or(QUANT) => Pred, ARITHMETIC;
+        Log "log" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        LogPlusOne "log_plus_one" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Logistic "logistic" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Negate "negate" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Not "not" PRED.or(INT) => Same, ARITHMETIC;
+        Popcnt "popcnt" INT => Same, ARITHMETIC;
         /// Real part: complex to real.
-        Real "real" FLOAT.or(COMPLEX) => Real, FUNCTION;
+        Real "real" FLOAT.or(COMPLEX) => Real, ARITHMETIC;
         /// Half away from zero.
-        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
-        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
-        Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION.and(IDEMPOTENT);
-        Sine "sine" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Sqrt "sqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Tan "tan" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        RoundNearestAfz "round_nearest_afz" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
+        RoundNearestEven "round_nearest_even" FLOAT.or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
+        Rsqrt "rsqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Sign "sign" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC.and(IDEMPOTENT);
+        Sine "sine" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Sqrt "sqrt" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Tan "tan" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
     }
     chlo {
         /// What inverse sine and cosine have in common: `asin(z)` is `atan2(re z, re w)` and, up to its sign, `im w`.
-        AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, FUNCTION;
-        Acos "acos" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Acosh "acosh" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Asin "asin" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Asinh "asinh" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Atan "atan" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Atanh "atanh" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        BesselI1e "bessel_i1e" FLOAT => Same, FUNCTION;
+        AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, ARITHMETIC;
+        Acos "acos" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Acosh "acosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Asin "asin" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Asinh "asinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Atan "atan" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Atanh "atanh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        BesselI1e "bessel_i1e" FLOAT => Same, ARITHMETIC;
         /// Complex conjugate.
-        Conj "conj" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Cosh "cosh" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Digamma "digamma" FLOAT => Same, FUNCTION;
-        Erf "erf" FLOAT => Same, FUNCTION;
-        ErfInv "erf_inv" FLOAT => Same, FUNCTION;
-        Erfc "erfc" FLOAT => Same, FUNCTION;
+        Conj "conj" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Cosh "cosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Digamma "digamma" FLOAT => Same, ARITHMETIC;
+        Erf "erf" FLOAT => Same, ARITHMETIC;
+        ErfInv "erf_inv" FLOAT => Same, ARITHMETIC;
+        Erfc "erfc" FLOAT => Same, ARITHMETIC;
         /// To `pred`.
-        IsInf "is_inf" FLOAT => Pred, FUNCTION;
+        IsInf "is_inf" FLOAT => Pred, ARITHMETIC;
         /// To `pred`.
-        IsNegInf "is_neg_inf" FLOAT => Pred, FUNCTION;
+        IsNegInf "is_neg_inf" FLOAT => Pred, ARITHMETIC;
         /// To `pred`.
-        IsPosInf "is_pos_inf" FLOAT => Pred, FUNCTION;
-        Lgamma "lgamma" FLOAT => Same, FUNCTION;
-        Sinh "sinh" FLOAT.or(COMPLEX) => Same, FUNCTION;
-        Square "square" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        IsPosInf "is_pos_inf" FLOAT => Pred, ARITHMETIC;
+        Lgamma "lgamma" FLOAT => Same, ARITHMETIC;
+        Sinh "sinh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
+        Square "square" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
         /// `chlo.tan`
-        ChloTan "tan" FLOAT.or(COMPLEX) => Same, FUNCTION;
+        ChloTan "tan" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
     }
 }
 
@@ -217,30 +217,30 @@ functions! {
     /// Two operands of one type.
     Binary of 2, 20;
     stablehlo {
-        Add "add" ANY => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE);
-        And "and" PRED.or(INT) => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, FUNCTION;
+        Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
+        And "and" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Atan2 "atan2" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
         /// Real and imaginary part to complex.
-        Complex "complex" FLOAT => Complex, FUNCTION;
-        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Maximum "maximum" TENSOR => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Minimum "minimum" TENSOR => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Multiply "multiply" TENSOR => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE);
-        Or "or" PRED.or(INT) => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
-        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        ShiftLeft "shift_left" INT => Same, FUNCTION;
-        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, FUNCTION;
-        ShiftRightLogical "shift_right_logical" INT => Same, FUNCTION;
-        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, FUNCTION;
-        Xor "xor" PRED.or(INT) => Same, FUNCTION.and(COMMUTATIVE).and(ASSOCIATIVE);
+        Complex "complex" FLOAT => Complex, ARITHMETIC;
+        Divide "divide" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Maximum "maximum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Minimum "minimum" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Multiply "multiply" TENSOR => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
+        Or "or" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE).and(IDEMPOTENT);
+        Power "power" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Remainder "remainder" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        ShiftLeft "shift_left" INT => Same, ARITHMETIC;
+        ShiftRightArithmetic "shift_right_arithmetic" INT => Same, ARITHMETIC;
+        ShiftRightLogical "shift_right_logical" INT => Same, ARITHMETIC;
+        Subtract "subtract" INT.or(FLOAT).or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
+        Xor "xor" PRED.or(INT) => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
     }
     chlo {
         /// The upper half of the product of two integers.
-        MulHi "mulhi" INT => Same, FUNCTION.and(COMMUTATIVE);
-        NextAfter "next_after" FLOAT => Same, FUNCTION;
-        Polygamma "polygamma" FLOAT => Same, FUNCTION;
-        Zeta "zeta" FLOAT => Same, FUNCTION;
+        MulHi "mulhi" INT => Same, ARITHMETIC.and(COMMUTATIVE);
+        NextAfter "next_after" FLOAT => Same, ARITHMETIC;
+        Polygamma "polygamma" FLOAT => Same, ARITHMETIC;
+        Zeta "zeta" FLOAT => Same, ARITHMETIC;
     }
 }
 

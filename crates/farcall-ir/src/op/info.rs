@@ -36,28 +36,25 @@ pub struct Traits(u16);
 impl Traits {
     /// Nothing in particular.
     pub const NONE: Traits = Traits(0);
-    /// Each element of the result comes from the elements of the operands at the same place (or from an
-    /// operand of rank 0).
-    pub const ELEMENTWISE: Traits = Traits(1);
     /// Its operands can change places.
-    pub const COMMUTATIVE: Traits = Traits(1 << 1);
+    pub const COMMUTATIVE: Traits = Traits(1);
     /// `(a ∘ b) ∘ c` is `a ∘ (b ∘ c)`: exactly on integers and booleans, up to rounding on others.
-    pub const ASSOCIATIVE: Traits = Traits(1 << 2);
+    pub const ASSOCIATIVE: Traits = Traits(1 << 1);
     /// Of two operands: `a ∘ a` is `a`. Of one: `f(f(a))` is `f(a)`.
-    pub const IDEMPOTENT: Traits = Traits(1 << 3);
+    pub const IDEMPOTENT: Traits = Traits(1 << 2);
     /// What it does shows elsewhere than in its results: it has to run, once, and in order. (A custom call says
     /// this of itself.)
-    pub const SIDE_EFFECT: Traits = Traits(1 << 4);
+    pub const SIDE_EFFECT: Traits = Traits(1 << 3);
     /// Its results do not follow from its operands alone.
-    pub const OPAQUE: Traits = Traits(1 << 5);
+    pub const OPAQUE: Traits = Traits(1 << 4);
     /// It ends a region.
-    pub const TERMINATOR: Traits = Traits(1 << 6);
+    pub const TERMINATOR: Traits = Traits(1 << 5);
     /// Operands say what shape its result has, or what shape it works with.
-    pub const DYNAMIC: Traits = Traits(1 << 7);
+    pub const DYNAMIC: Traits = Traits(1 << 6);
     /// It is done by several processes together.
-    pub const COLLECTIVE: Traits = Traits(1 << 8);
+    pub const COLLECTIVE: Traits = Traits(1 << 7);
     /// On quantized operands it is done with the real numbers that they stand for.
-    pub const ARITHMETIC: Traits = Traits(1 << 9);
+    pub const ARITHMETIC: Traits = Traits(1 << 8);
 
     /// Both sets together; `|` in constants.
     pub const fn and(self, other: Traits) -> Traits {
@@ -164,13 +161,10 @@ pub fn all() -> impl Iterator<Item = &'static OpInfo> {
 }
 
 const NONE: Traits = Traits::NONE;
-const ELEMENTWISE: Traits = Traits::ELEMENTWISE;
 const ARITHMETIC: Traits = Traits::ARITHMETIC;
 const OPAQUE: Traits = Traits::OPAQUE;
 const DYNAMIC: Traits = Traits::DYNAMIC;
 const COLLECTIVE: Traits = Traits::COLLECTIVE;
-/// On corresponding elements, those of quantized tensors as what they stand for.
-const FUNCTION: Traits = ELEMENTWISE.and(ARITHMETIC);
 
 const TRANSFER: Traits = Traits::SIDE_EFFECT.and(OPAQUE);
 const INTO: OpInfo = other(Exactly(1), Tokens, Exactly(0), AtLeast(0));
@@ -182,14 +176,14 @@ static RECV: OpInfo = INTO.named("stablehlo.recv", TRANSFER);
 
 declare! {
     // elementwise
-    Op::Compare(_) => "stablehlo.compare", simple(2), FUNCTION;
-    Op::Select => "stablehlo.select", simple(3), FUNCTION;
-    Op::Clamp => "stablehlo.clamp", simple(3), FUNCTION;
-    Op::Convert => "stablehlo.convert", simple(1), ELEMENTWISE;
+    Op::Compare(_) => "stablehlo.compare", simple(2), ARITHMETIC;
+    Op::Select => "stablehlo.select", simple(3), ARITHMETIC;
+    Op::Clamp => "stablehlo.clamp", simple(3), ARITHMETIC;
+    Op::Convert => "stablehlo.convert", simple(1), NONE;
     Op::BitcastConvert => "stablehlo.bitcast_convert", simple(1), NONE;
-    Op::ReducePrecision { .. } => "stablehlo.reduce_precision", simple(1), FUNCTION;
-    Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), ELEMENTWISE;
-    Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), ELEMENTWISE;
+    Op::ReducePrecision { .. } => "stablehlo.reduce_precision", simple(1), ARITHMETIC;
+    Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), NONE;
+    Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), NONE;
     // data
     Op::Constant(_) => "stablehlo.constant", simple(0), NONE;
     Op::Iota { .. } => "stablehlo.iota", simple(0), NONE;
@@ -217,7 +211,7 @@ declare! {
     Op::Reduce { .. } => "stablehlo.reduce", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::ReduceWindow(_) => "stablehlo.reduce_window", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::SelectAndScatter(_) => "stablehlo.select_and_scatter", tensors(Exactly(3), 2, Exactly(1)), NONE;
-    Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), ELEMENTWISE;
+    Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), NONE;
     Op::Scan(_) => "chlo.scan", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::Sort { .. } => "stablehlo.sort", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::TopK { .. } => "chlo.top_k", tensors(Exactly(1), 0, Exactly(2)), NONE;
@@ -262,9 +256,9 @@ declare! {
     // derived
     Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NONE;
     Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Compare(_), .. })) =>
-        "chlo.broadcast_compare", simple(2), FUNCTION;
+        "chlo.broadcast_compare", simple(2), ARITHMETIC;
     Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Select, .. })) =>
-        "chlo.broadcast_select", simple(3), FUNCTION;
+        "chlo.broadcast_select", simple(3), ARITHMETIC;
     Op::Derived(Derived::ConstantLike(_)) => "chlo.constant_like", simple(1), NONE;
     Op::Derived(Derived::Dot { .. }) => "stablehlo.dot", simple(2), ARITHMETIC;
     Op::Derived(Derived::Einsum { .. }) => "stablehlo.einsum", simple(2), ARITHMETIC;
@@ -276,7 +270,7 @@ declare! {
     Op::Derived(Derived::BatchNormGrad(_)) =>
         "stablehlo.batch_norm_grad", tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC;
     Op::Derived(Derived::RaggedDot(_)) => "chlo.ragged_dot", simple(3), NONE;
-    Op::Derived(Derived::SinCos) => "chlo.sin_cos", tensors(Exactly(1), 0, Exactly(2)), ELEMENTWISE;
+    Op::Derived(Derived::SinCos) => "chlo.sin_cos", tensors(Exactly(1), 0, Exactly(2)), NONE;
     // call
     Op::CustomCall(_) => "stablehlo.custom_call", any(), OPAQUE;
 }

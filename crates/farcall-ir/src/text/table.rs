@@ -439,10 +439,24 @@ mod tests {
             .filter(|name| TABLE[name].call().is_none())
             .filter(|name| !OTHER_NAMES.contains(name))
             .collect();
-        assert_eq!(once, written);
+        assert_same(&once, &written);
         assert_eq!(TABLE.len(), ELEMENTWISE_COUNT + OPS.len() + CALLS.len());
         let read = names().filter(|name| TABLE[name].call().is_none());
-        assert_eq!(read.collect::<BTreeSet<&str>>(), attributes::names().collect());
+        assert_same(&read.collect(), &attributes::names().collect());
+    }
+
+    /// Says what only one of two sets has: there are hundreds of names.
+    #[track_caller]
+    fn assert_same(left: &BTreeSet<&str>, right: &BTreeSet<&str>) {
+        let only =
+            |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).copied().collect::<Vec<_>>().join(", ");
+        assert!(left == right, "only left: {}; only right: {}", only(left, right), only(right, left));
+    }
+
+    #[test]
+    #[should_panic(expected = "only left: a; only right: c, d")]
+    fn sets_that_differ_are_told_by_their_difference() {
+        assert_same(&["a", "b"].into(), &["b", "c", "d"].into());
     }
 
     /// Unary and binary functions; all but one of these have a form that broadcasts.

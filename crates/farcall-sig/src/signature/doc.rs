@@ -172,8 +172,8 @@ fn python(value: &AttrValue) -> String {
         AttrValue::Bool(true) => "True".into(),
         AttrValue::Bool(false) => "False".into(),
         AttrValue::Float(v, _) if !v.is_finite() => format!("float(\"{value}\")"),
-        AttrValue::Array(_, values) => {
-            let values: Vec<String> = values.iter().map(python).collect();
+        AttrValue::Array(values) => {
+            let values: Vec<String> = values.iter().map(|value| python(&value)).collect();
             let comma = if values.len() == 1 { "," } else { "" };
             format!("({}{comma})", values.join(", "))
         }

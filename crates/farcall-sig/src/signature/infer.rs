@@ -699,10 +699,7 @@ impl<'a> Call<'a> {
 
     /// The value of an integer attribute.
     fn attr_size(&self, name: &str) -> Option<i128> {
-        match self.attrs.get(name) {
-            Some(AttrValue::Int(value, _)) => Some(*value),
-            _ => None,
-        }
+        self.attrs.get(name)?.as_int()
     }
 
     fn size(&self, expr: &Expr, place: Place) -> Result<i64> {

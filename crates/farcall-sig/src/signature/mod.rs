@@ -207,7 +207,7 @@ pub use error::{SignatureError, Span};
 pub use gradient::{GradientError, Jvp, JvpSource, Part, Vjp, VjpSource};
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 pub use numbers::{GivenType, NumberKind, NumberTypes};
-pub use partition::{BatchSplit, Factor, FactorKind, Mapping, Partition, ShardyRule};
+pub use partition::{BatchDims, BatchSplit, Factor, FactorKind, Mapping, Partition, ShardyRule};
 
 /// A checked signature. The [module documentation](self) is the language's reference.
 #[derive(Clone, PartialEq, Debug)]

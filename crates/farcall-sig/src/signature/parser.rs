@@ -6,7 +6,7 @@ use super::ast::*;
 use super::error::{SignatureError, Span};
 use super::lexer::{Token, tokens};
 use super::{Param, Signature};
-use crate::attr::{self, AttrType, AttrValue, ScalarType};
+use crate::attr::{self, AttrArray, AttrType, AttrValue, ScalarType};
 use crate::dtype::DType;
 
 /// Terms and operators that all expressions of a signature may have together.
@@ -298,15 +298,15 @@ impl Parser {
             AttrType::Scalar(ty) => self.scalar(*ty),
             AttrType::Array(element) => {
                 self.expect("[", "the default of an array is in brackets: `[1, 2]`")?;
-                let mut values = Vec::new();
+                let mut values = AttrArray::of_scalars(*element);
                 while !self.eat("]") {
                     let value = self.scalar(*element)?;
-                    values.push(value);
+                    values.push(&value).expect("`scalar` returns a value of the type");
                     if !self.eat(",") && !self.is("]") {
                         return Err(self.unexpected("`,` or `]` after a value"));
                     }
                 }
-                Ok(AttrValue::Array(*element, values))
+                Ok(values.into())
             }
             AttrType::Str | AttrType::Choice(_) => {
                 let (token, span) = self.next();

@@ -127,17 +127,48 @@ pub struct BatchSplit {
     pub added: usize,
 }
 
+/// The batch dimensions of a call: the leading ones of some operands, which all must be split in the same way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BatchDims {
+    /// For each operand, whether it has them.
+    pub operands: Vec<bool>,
+    /// How many there are.
+    pub rank: usize,
+}
+
+impl BatchDims {
+    /// Operands whose batch dimensions are split in different ways: the first one of each way. If there is one, all
+    /// others are split as it is, or not at all; if there are several, the call cannot be split.
+    ///
+    /// `splits` says, for each operand, how its dimensions are split: by anything that can be compared, such as the names
+    /// of a mesh's axes. A dimension that is `None`, or not there, is whole.
+    pub fn splits<S: PartialEq>(&self, splits: &[Vec<Option<S>>]) -> Vec<usize> {
+        let batch = |i: usize| (0..self.rank).map(move |dim| splits[i].get(dim).and_then(Option::as_ref));
+        let mut different: Vec<usize> = Vec::new();
+        for i in (0..splits.len()).filter(|i| self.operands.get(*i) == Some(&true)) {
+            let is_split = batch(i).any(|split| split.is_some());
+            if is_split && different.iter().all(|other| !batch(i).eq(batch(*other))) {
+                different.push(i);
+            }
+        }
+        different
+    }
+}
+
 impl Signature {
+    /// The batch dimensions of a call.
+    pub fn batch_dims(&self, call: &Inference) -> BatchDims {
+        let has_batch = |slot: &usize| self.operands[*slot].shape.batch.is_some();
+        BatchDims { operands: call.operands.iter().map(has_batch).collect(), rank: call.batch.len() }
+    }
+
     /// How a call is split along its batch dimensions.
     ///
     /// The partitioner gives up where a first operand has no other dimensions, and takes for batch what an operand without
     /// a batch has; so the batch gets dimensions of size 1 until this fits.
     pub fn batch_split(&self, call: &Inference) -> BatchSplit {
-        let ranks = || {
-            let operands = call.operands.iter().zip(&call.operand_layouts);
-            operands.map(|(slot, layout)| (layout.len(), self.operands[*slot].shape.batch.is_some()))
-        };
-        let batch = call.batch.len();
+        let BatchDims { operands, rank: batch } = self.batch_dims(call);
+        let ranks = || call.operand_layouts.iter().map(Vec::len).zip(operands.iter().copied());
         let whole = ranks().filter(|(_, has_batch)| !has_batch).map(|(rank, _)| rank + 1).max();
         let dims = batch.max(whole.unwrap_or(0));
         let only_batch = ranks().any(|rank| rank == (batch, true));
@@ -389,6 +420,23 @@ mod tests {
         let neg = "(x: f32[*]) -> (y: f32[*])";
         assert_eq!(split(neg, &[&[5]]), "1 1 #sdy.op_sharding_rule<([i])->([i]) {i=5}, custom>");
         assert_eq!([factor_name(0), factor_name(17), factor_name(18)], ["i", "z", "z_1"]);
+    }
+
+    #[test]
+    fn operands_agree_on_how_the_batch_is_split() {
+        let signature: Signature =
+            "(x: f32[*, n], w: f32[n], y: f32[*, n]) -> (z: f32[*, n])".parse().unwrap();
+        let dims: [&[i64]; 3] = [&[4, 2, 3], &[3], &[4, 2, 3]];
+        let operands = dims.map(|dims| OperandType { dtype: DType::F32, dims });
+        let batch = signature.batch_dims(&signature.infer(&operands, &Attrs::new()).unwrap());
+        assert_eq!(batch, BatchDims { operands: vec![true, false, true], rank: 2 });
+        let a = || vec![Some("a"), None, None];
+        let splits = |x, w, y| batch.splits(&[x, w, y]);
+        assert_eq!(splits(vec![], a(), vec![None, None, Some("a")]), [0; 0], "no batch dimension is split");
+        assert_eq!(splits(a(), vec![], vec![Some("a")]), [0]);
+        assert_eq!(splits(vec![None; 3], vec![], a()), [2]);
+        assert_eq!(splits(a(), vec![], vec![None, Some("a"), None]), [0, 2]);
+        assert_eq!(splits(a(), a(), vec![Some("a"), None, Some("b")]), [0], "the last dimension is no batch");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::{Base, Buffer, Plan, Slice, Thunk, ThunkOp, types};
 use crate::kernels::short_name;
-use farcall_ir::eval::{Denormals, Semantics};
+use farcall_ir::eval::{Numerics, Semantics};
 
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,15 +28,12 @@ impl fmt::Display for Buffer {
 /// A readable dump: sizes, inputs, constants, thunks with their slices, results.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.numerics.denormals {
-            Denormals::Ieee => "ieee",
-            Denormals::Flush => "flush",
-        };
-        let semantics = match self.numerics.semantics {
-            Semantics::Xla => "",
-            Semantics::StableHlo => ", semantics stablehlo",
-        };
-        writeln!(f, "plan: arena {} bytes, denormals {mode}{semantics}", self.arena_size)?;
+        let Numerics { denormals, semantics } = self.numerics;
+        write!(f, "plan: arena {} bytes, denormals {denormals}", self.arena_size)?;
+        if semantics != Semantics::default() {
+            write!(f, ", semantics {semantics}")?;
+        }
+        writeln!(f)?;
         for (i, p) in self.params.iter().enumerate() {
             write!(f, "in{i}: {}", p.ty)?;
             if p.donated {

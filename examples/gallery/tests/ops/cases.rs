@@ -1,7 +1,7 @@
 //! Each op's operands, at random, and what it gives, by a formula that is plain.
 
 use farcall::ir::{DType, Literal};
-use farcall::sig::{AttrValue, Attrs, ScalarType};
+use farcall::sig::{AttrArray, AttrValue, Attrs};
 
 use crate::engine::{f64s, literal, numbers};
 use crate::random::Random;
@@ -54,7 +54,7 @@ fn normed(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let n = *operands[0].dims().last().unwrap();
     operands.push(random.array(&[n]));
     if random.below(2) == 0 {
-        attrs.insert("eps", AttrValue::f32(0.25));
+        attrs.insert("eps", 0.25f32);
     }
     (operands, attrs)
 }
@@ -68,7 +68,7 @@ fn factors(random: &mut Random) -> (Vec<Literal>, Attrs) {
 fn ranked(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let (operands, mut attrs) = rows(random);
     let n = *operands[0].dims().last().unwrap();
-    attrs.insert("k", AttrValue::i64(random.below(n + 1) as i64));
+    attrs.insert("k", random.below(n + 1) as i64);
     (operands, attrs)
 }
 
@@ -76,7 +76,7 @@ fn permuted(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let (operands, mut attrs) = matrices(random);
     let mut left: Vec<i64> = (0..operands[0].dims().len() as i64).collect();
     let perm = std::iter::from_fn(|| (!left.is_empty()).then(|| left.remove(random.below(left.len()))));
-    attrs.insert("perm", AttrValue::Array(ScalarType::I64, perm.map(AttrValue::i64).collect()));
+    attrs.insert("perm", perm.collect::<AttrArray>());
     (operands, attrs)
 }
 
@@ -173,8 +173,7 @@ fn descending(x: &[f64]) -> Vec<usize> {
 }
 
 fn top_k(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
-    let Some(AttrValue::Int(k, _)) = attrs.get("k") else { panic!("no k") };
-    let k = *k as usize;
+    let k = attrs.get("k").unwrap().as_int().unwrap() as usize;
     let values = each_row(&operands[0], |_, x| descending(x)[..k].iter().map(|i| x[*i]).collect());
     let places = each_row(&operands[0], |_, x| descending(x)[..k].iter().map(|i| *i as f64).collect());
     vec![values[0].clone(), literal(DType::S32, places[0].dims(), &numbers(&places[0]))]
@@ -247,8 +246,8 @@ fn median(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
 }
 
 fn transpose(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
-    let Some(AttrValue::Array(_, perm)) = attrs.get("perm") else { panic!("no perm") };
-    let perm = perm.iter().map(|k| if let AttrValue::Int(k, _) = k { *k as usize } else { panic!("{k}") });
+    let Some(AttrValue::Array(perm)) = attrs.get("perm") else { panic!("no perm") };
+    let perm = perm.iter().map(|k| k.as_int().unwrap() as usize);
     let (perm, x) = (perm.collect::<Vec<_>>(), numbers(&operands[0]));
     let from = operands[0].dims();
     let to: Vec<usize> = perm.iter().map(|k| from[*k]).collect();

@@ -34,12 +34,14 @@ pub struct Context {
     pub numerics: Numerics,
     /// Elements of the largest constant that [`fold`] makes.
     pub fold_limit: usize,
+    /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
+    pub on_rule: fn(&'static str),
 }
 
 impl Context {
     /// For a way to compute, with the usual limits.
     pub fn new(numerics: impl Into<Numerics>) -> Context {
-        Context { numerics: numerics.into(), fold_limit: 1024 }
+        Context { numerics: numerics.into(), fold_limit: 1024, on_rule: |_| {} }
     }
 }
 

@@ -89,7 +89,8 @@ fn run(func: &mut Func, cx: &Context) {
 
 fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
     let at = At { inst: r.func().inst(id), keeps_denormals: cx.numerics.denormals == Denormals::Ieee };
-    let Some(simpler) = RULES.iter().find_map(|rule| (rule.apply)(&at)) else { return false };
+    let applied = RULES.iter().find_map(|rule| Some((rule.name, (rule.apply)(&at)?)));
+    let Some((name, simpler)) = applied else { return false };
     match simpler {
         Simpler::Value(value) => r.replace(id, &[value]),
         Simpler::Splat(scalar) => {
@@ -104,6 +105,7 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
         }
         Simpler::Region(which) => r.replace_by_region(id, which),
     }
+    (cx.on_rule)(name);
     true
 }
 

@@ -1,13 +1,21 @@
 //! Attributes: the constants of a call, their types and values.
 //!
-//! A value carries its exact type, as the C interface passes it: an `f32` is not an `f64`. [`AttrType::convert`]
-//! converts values from a language with one kind of number to the declared type.
+//! [`AttrValue`] is the one model of attributes as the C interface passes them: signatures, handlers, rules, hosts
+//! and languages that call ops all use it. (What a program writes is more: `farcall_ir::Attr`.) A value carries its
+//! exact type: an `f32` is not an `f64`. [`AttrType::convert`] converts values from a language with one kind of number to
+//! the declared type.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::DType;
 use crate::nearest::UnknownName;
+
+mod array;
+mod value;
+
+pub use array::{AttrArray, AttrElement, NotElements};
+pub use value::{AttrValue, Attrs, MixedList};
 
 /// The type of a number or boolean, under its name in Rust.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -160,46 +168,6 @@ pub enum AttrType {
     Dict,
 }
 
-/// The value of an attribute.
-#[derive(Clone, PartialEq, Debug)]
-pub enum AttrValue {
-    /// A boolean.
-    Bool(bool),
-    /// An integer of an integer type, within its range.
-    Int(i128, ScalarType),
-    /// A number of type `f32` (then it is one exactly) or `f64`.
-    Float(f64, ScalarType),
-    /// A text.
-    Str(String),
-    /// Values of one scalar type.
-    Array(ScalarType, Vec<AttrValue>),
-    /// Values by name.
-    Dict(Vec<(String, AttrValue)>),
-}
-
-impl AttrValue {
-    /// An `i64`.
-    pub fn i64(value: i64) -> AttrValue {
-        AttrValue::Int(value.into(), ScalarType::I64)
-    }
-
-    /// An `f32`.
-    pub fn f32(value: f32) -> AttrValue {
-        AttrValue::Float(value.into(), ScalarType::F32)
-    }
-
-    /// What it is, for messages: `f32`, `[i64]`, `str`, `dict`.
-    pub fn type_name(&self) -> String {
-        match self {
-            AttrValue::Bool(_) => "bool".into(),
-            AttrValue::Int(_, ty) | AttrValue::Float(_, ty) => ty.name().into(),
-            AttrValue::Str(_) => "str".into(),
-            AttrValue::Array(ty, _) => format!("[{ty}]"),
-            AttrValue::Dict(_) => "dict".into(),
-        }
-    }
-}
-
 impl AttrType {
     /// True if the value is of exactly this type.
     pub fn accepts(&self, value: &AttrValue) -> bool {
@@ -209,9 +177,7 @@ impl AttrType {
                 ty == is && ty.range().is_some_and(|(low, high)| (low..=high).contains(v))
             }
             (AttrType::Scalar(ty), AttrValue::Float(_, is)) => ty == is && ty.is_float(),
-            (AttrType::Array(ty), AttrValue::Array(is, values)) => {
-                ty == is && values.iter().all(|v| AttrType::Scalar(*ty).accepts(v))
-            }
+            (AttrType::Array(ty), AttrValue::Array(values)) => ty.dtype() == values.dtype(),
             (AttrType::Str, AttrValue::Str(_)) | (AttrType::Dict, AttrValue::Dict(_)) => true,
             (AttrType::Choice(choices), AttrValue::Str(value)) => choices.contains(value),
             _ => false,
@@ -227,11 +193,9 @@ impl AttrType {
         let converted = match (self, value) {
             _ if self.accepts(value) => Some(value.clone()),
             (AttrType::Scalar(ty), value) => convert_scalar(*ty, value),
-            (AttrType::Array(ty), AttrValue::Array(_, values)) => values
-                .iter()
-                .map(|v| convert_scalar(*ty, v))
-                .collect::<Option<Vec<_>>>()
-                .map(|values| AttrValue::Array(*ty, values)),
+            (AttrType::Array(ty), AttrValue::Array(values)) => {
+                convert_array(*ty, values).map(AttrValue::Array)
+            }
             _ => None,
         };
         converted.ok_or_else(|| self.complaint(value))
@@ -281,6 +245,12 @@ fn convert_scalar(ty: ScalarType, value: &AttrValue) -> Option<AttrValue> {
     }
 }
 
+fn convert_array(ty: ScalarType, values: &AttrArray) -> Option<AttrArray> {
+    let mut converted = AttrArray::of_scalars(ty);
+    values.iter().try_for_each(|value| converted.push(&convert_scalar(ty, &value)?))?;
+    Some(converted)
+}
+
 /// The number rounded to the type, unless it is finite and becomes infinite.
 pub(crate) fn round(value: f64, ty: ScalarType) -> Option<f64> {
     let rounded = if ty == ScalarType::F32 { f64::from(value as f32) } else { value };
@@ -305,34 +275,6 @@ impl fmt::Display for AttrType {
     }
 }
 
-/// As a signature writes it; a dictionary, which a signature cannot write, as `{a = 1}`.
-impl fmt::Display for AttrValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AttrValue::Bool(v) => write!(f, "{v}"),
-            AttrValue::Int(v, _) => write!(f, "{v}"),
-            AttrValue::Float(v, _) if v.is_nan() => f.write_str("nan"),
-            AttrValue::Float(v, ScalarType::F32) => write!(f, "{:?}", *v as f32),
-            AttrValue::Float(v, _) => write!(f, "{v:?}"),
-            AttrValue::Str(v) => write_quoted(f, v),
-            AttrValue::Array(_, values) => {
-                f.write_str("[")?;
-                for (i, value) in values.iter().enumerate() {
-                    write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
-                }
-                f.write_str("]")
-            }
-            AttrValue::Dict(entries) => {
-                f.write_str("{")?;
-                for (i, (name, value)) in entries.iter().enumerate() {
-                    write!(f, "{}{name} = {value}", if i > 0 { ", " } else { "" })?;
-                }
-                f.write_str("}")
-            }
-        }
-    }
-}
-
 /// Writes text in quotes, with the escapes that the signature language knows.
 fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;
@@ -348,59 +290,26 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")
 }
 
-/// The attributes of a call, by name, in any order.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Attrs(Vec<(String, AttrValue)>);
-
-impl Attrs {
-    /// No attributes.
-    pub fn new() -> Attrs {
-        Attrs::default()
-    }
-
-    /// The attribute of this name.
-    pub fn get(&self, name: &str) -> Option<&AttrValue> {
-        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
-    }
-
-    /// Sets an attribute, in place of an earlier one of this name.
-    pub fn insert(&mut self, name: impl Into<String>, value: AttrValue) {
-        let name = name.into();
-        match self.0.iter_mut().find(|(n, _)| *n == name) {
-            Some(entry) => entry.1 = value,
-            None => self.0.push((name, value)),
-        }
-    }
-
-    /// Names and values, in the order of insertion.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &AttrValue)> {
-        self.0.iter().map(|(n, v)| (n.as_str(), v))
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl<S: Into<String>> FromIterator<(S, AttrValue)> for Attrs {
-    fn from_iter<I: IntoIterator<Item = (S, AttrValue)>>(entries: I) -> Attrs {
-        let mut attrs = Attrs::new();
-        for (name, value) in entries {
-            attrs.insert(name, value);
-        }
-        attrs
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_signature_declares_is_refused() {
+        let complex = AttrValue::C64(crate::Complex::new(1.0, -2.0));
+        let said = |ty: AttrType, value: &AttrValue| ty.convert(value).unwrap_err();
+        assert_eq!(said(AttrType::Scalar(ScalarType::F32), &complex), "must be f32, but is c64");
+        let complexes = [crate::Complex::new(1.0f32, -2.0)].into();
+        assert_eq!(
+            said(AttrType::Array(ScalarType::F32), &complexes),
+            "must be [f32], but is [(1.0, -2.0)] ([c64])"
+        );
+        assert_eq!(
+            said(AttrType::Str, &AttrValue::bytes(b"\xff")),
+            "must be str, but is a string that is not UTF-8"
+        );
+        assert_eq!(AttrType::Str.convert(&AttrValue::bytes(b"a")), Ok("a".into()));
+    }
 
     #[test]
     fn numbers_convert_where_nothing_is_lost() {
@@ -416,15 +325,12 @@ mod tests {
         assert_eq!(f32s.convert(&AttrValue::i64(2)), Ok(AttrValue::f32(2.0)));
         assert!(f32s.convert(&AttrValue::Float(1e300, ScalarType::F64)).is_err());
         assert!(!f32s.accepts(&AttrValue::Float(1.0, ScalarType::F64)));
-        let empty = AttrValue::Array(ScalarType::F64, vec![]);
-        assert_eq!(
-            AttrType::Array(ScalarType::I64).convert(&empty),
-            Ok(AttrValue::Array(ScalarType::I64, vec![]))
-        );
+        let i64s = AttrType::Array(ScalarType::I64);
+        assert_eq!(i64s.convert(&Vec::<f64>::new().into()), Ok(Vec::<i64>::new().into()));
+        assert_eq!(i64s.convert(&[1i8, -2].into()), Ok([1i64, -2].into()));
+        assert_eq!(i64s.convert(&[0.5].into()), Err("must be [i64], but is [0.5] ([f64])".into()));
+        assert_eq!(AttrType::Array(ScalarType::F32).convert(&[1u64, 2].into()), Ok([1f32, 2.0].into()));
         let side = AttrType::Choice(vec!["left".into(), "right".into()]);
-        assert_eq!(
-            side.convert(&AttrValue::Str("up".into())),
-            Err("must be \"left\" or \"right\", but is \"up\"".into())
-        );
+        assert_eq!(side.convert(&"up".into()), Err("must be \"left\" or \"right\", but is \"up\"".into()));
     }
 }
