@@ -187,6 +187,7 @@ fn elementwise() {
             %9 = stablehlo.reduce_precision %x, format = e5m10 : tensor<2xf32>
             %10 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
             %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
+            %12 = "mhlo.copy"(%x) : (tensor<2xf32>) -> tensor<2xf32>
             return
         }"#,
         expect![[r#"
@@ -203,6 +204,7 @@ fn elementwise() {
               %9 = stablehlo.reduce_precision %arg0, format = e5m10 : tensor<2xf32>
               %10 = stablehlo.uniform_quantize %arg0 : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
               %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
+              %12 = mhlo.copy %arg0 : tensor<2xf32>
               return
             }"#]],
     );

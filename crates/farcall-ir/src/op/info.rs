@@ -187,6 +187,7 @@ declare! {
     Op::Clamp => "stablehlo.clamp", simple(3), FUNCTION;
     Op::Convert => "stablehlo.convert", simple(1), ELEMENTWISE;
     Op::BitcastConvert => "stablehlo.bitcast_convert", simple(1), NONE;
+    Op::Copy => "mhlo.copy", simple(1), ELEMENTWISE;
     Op::ReducePrecision { .. } => "stablehlo.reduce_precision", simple(1), FUNCTION;
     Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), ELEMENTWISE;
     Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), ELEMENTWISE;
