@@ -41,6 +41,7 @@ pub mod registry;
 mod runtime;
 mod transfers;
 
+pub use compile::{MEMORY_PASSES, MemoryPass, Stage};
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ffi as ffi;
