@@ -302,3 +302,110 @@ module {
     return %0 : tensor<4xf32>
   }
 }
+// -----
+// passes: copies, coalesce
+// What one branch writes does not matter to what the other one reads, nor to what decided between them.
+func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %0:2 = stablehlo.while(%p = %n, %a = %x) : tensor<i1>, tensor<4xf32>
+    cond {
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %1:2 = "stablehlo.if"(%p) ({
+        %2 = stablehlo.sine %a : tensor<4xf32>
+        %3 = stablehlo.slice %2 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+        %4 = stablehlo.is_finite %3 : (tensor<1xf32>) -> tensor<1xi1>
+        %5 = stablehlo.reshape %4 : (tensor<1xi1>) -> tensor<i1>
+        %6 = stablehlo.not %5 : tensor<i1>
+        stablehlo.return %6, %2 : tensor<i1>, tensor<4xf32>
+      }, {
+        %2 = stablehlo.cosine %a : tensor<4xf32>
+        %3 = stablehlo.not %p : tensor<i1>
+        stablehlo.return %3, %2 : tensor<i1>, tensor<4xf32>
+      }) : (tensor<i1>) -> (tensor<i1>, tensor<4xf32>)
+      stablehlo.return %1#0, %1#1 : tensor<i1>, tensor<4xf32>
+    }
+  return %0#1 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = mhlo.copy %arg0 : tensor<i1>
+    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %2:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1) : tensor<i1>, tensor<4xf32>
+    cond {
+      stablehlo.return %iterArg : tensor<i1>
+    } do {
+      %3:2 = "stablehlo.if"(%iterArg, %iterArg_0, %iterArg) ({
+      ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<i1>):
+        %4 = stablehlo.sine %arg2 : tensor<4xf32>
+        %5 = stablehlo.slice %4 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+        %6 = stablehlo.is_finite %5 : (tensor<1xf32>) -> tensor<1xi1>
+        %7 = stablehlo.reshape %6 : (tensor<1xi1>) -> tensor<i1>
+        %8 = stablehlo.not %7 : tensor<i1>
+        stablehlo.return %8, %4 : tensor<i1>, tensor<4xf32>
+      }, {
+      ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<i1>):
+        %4 = stablehlo.cosine %arg2 : tensor<4xf32>
+        %5 = stablehlo.not %arg3 : tensor<i1>
+        stablehlo.return %5, %4 : tensor<i1>, tensor<4xf32>
+      }) {farcall.captures = 2 : i64} : (tensor<i1>, tensor<4xf32>, tensor<i1>) -> (tensor<i1>, tensor<4xf32>)
+      stablehlo.return %3#0, %3#1 : tensor<i1>, tensor<4xf32>
+    }
+    return %2#1 : tensor<4xf32>
+  }
+}
+// -----
+// passes: copies, coalesce
+// But a branch that reads the carried value after it has written the new one needs the copy.
+func.func @main(%n: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %f = stablehlo.constant dense<false> : tensor<i1>
+  %0:2 = stablehlo.while(%p = %n, %a = %x) : tensor<i1>, tensor<4xf32>
+    cond {
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %1:2 = "stablehlo.if"(%p) ({
+        %2 = stablehlo.sine %a : tensor<4xf32>
+        stablehlo.return %p, %2 : tensor<i1>, tensor<4xf32>
+      }, {
+        %2 = stablehlo.reverse %a, dims = [0] : tensor<4xf32>
+        %3 = stablehlo.compare LT, %2, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+        %4 = stablehlo.slice %3 [0:1] : (tensor<4xi1>) -> tensor<1xi1>
+        %5 = stablehlo.reshape %4 : (tensor<1xi1>) -> tensor<i1>
+        stablehlo.return %5, %2 : tensor<i1>, tensor<4xf32>
+      }) : (tensor<i1>) -> (tensor<i1>, tensor<4xf32>)
+      %6 = stablehlo.and %1#0, %f : tensor<i1>
+      stablehlo.return %6, %1#1 : tensor<i1>, tensor<4xf32>
+    }
+  return %0#1 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    %0 = mhlo.copy %arg0 : tensor<i1>
+    %1 = mhlo.copy %arg1 : tensor<4xf32>
+    %2:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %1) : tensor<i1>, tensor<4xf32>
+    cond {
+      stablehlo.return %iterArg : tensor<i1>
+    } do {
+      %3:2 = "stablehlo.if"(%iterArg, %iterArg_0, %iterArg) ({
+      ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<i1>):
+        %6 = stablehlo.sine %arg2 : tensor<4xf32>
+        %7 = mhlo.copy %arg3 : tensor<i1>
+        stablehlo.return %7, %6 : tensor<i1>, tensor<4xf32>
+      }, {
+      ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<i1>):
+        %6 = stablehlo.reverse %arg2, dims = [0] : tensor<4xf32>
+        %7 = stablehlo.compare LT, %6, %arg2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+        %8 = stablehlo.slice %7 [0:1] : (tensor<4xi1>) -> tensor<1xi1>
+        %9 = stablehlo.reshape %8 : (tensor<1xi1>) -> tensor<i1>
+        stablehlo.return %9, %6 : tensor<i1>, tensor<4xf32>
+      }) {farcall.captures = 2 : i64} : (tensor<i1>, tensor<4xf32>, tensor<i1>) -> (tensor<i1>, tensor<4xf32>)
+      %c_1 = stablehlo.constant dense<false> : tensor<i1>
+      %4 = stablehlo.and %3#0, %c_1 : tensor<i1>
+      %5 = mhlo.copy %3#1 : tensor<4xf32>
+      stablehlo.return %4, %5 : tensor<i1>, tensor<4xf32>
+    }
+    return %2#1 : tensor<4xf32>
+  }
+}

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use farcall_ir::{Func, Inst, Op, ValueId};
+use rustc_hash::FxHashSet;
 
 use super::assign::Places;
 use super::choose::{Choice, Choices};
@@ -60,7 +61,7 @@ struct Check<'a> {
     same: Vec<u32>,
     state: State,
     /// Loops that enclose the position: where each begins, and what it reads that was written before.
-    loops: Vec<(u32, Vec<(PieceId, ValueId)>)>,
+    loops: Vec<(u32, FxHashSet<ValueId>)>,
     /// Choices that enclose the position: the state where each begins, and what holds after all branches so far.
     branches: Vec<(State, Option<State>)>,
 }
@@ -80,7 +81,7 @@ impl Check<'_> {
             Event::Begin(inst) if is_loop(inst) => {
                 self.reads(inst.own_operands())?;
                 self.rename(inst.own_operands(), inst.regions().next().map_or(&[], |r| r.own_args()), at);
-                self.loops.push((at, Vec::new()));
+                self.loops.push((at, FxHashSet::default()));
                 Ok(())
             }
             Event::Begin(inst) => {
@@ -96,8 +97,8 @@ impl Check<'_> {
             Event::End(inst) if is_loop(inst) => {
                 let body = inst.region(1).map_or(&[][..], |r| r.returned());
                 self.reads(body)?;
-                let again = self.loops.pop().map_or(Vec::new(), |(_, again)| again);
-                again.into_iter().try_for_each(|(_, value)| self.read(value))?;
+                let again = self.loops.pop().map_or(FxHashSet::default(), |(_, again)| again);
+                again.into_iter().try_for_each(|value| self.read(value))?;
                 self.rename(body, inst.results(), at);
                 Ok(())
             }
@@ -137,8 +138,8 @@ impl Check<'_> {
         }
         let written = self.state.written[piece.index()];
         for (begin, again) in &mut self.loops {
-            if written < *begin && !again.contains(&(piece, value)) {
-                again.push((piece, value));
+            if written < *begin {
+                again.insert(value);
             }
         }
         Ok(())

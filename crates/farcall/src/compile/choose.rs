@@ -40,13 +40,18 @@ pub(super) enum Choice {
 }
 
 /// How every instruction of a program runs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Choices {
     by_inst: Vec<Choice>,
     /// The constants, each once.
     pub(super) constants: Vec<Literal>,
     /// What the evaluator runs.
     pub(super) references: Vec<ReferenceSite>,
+    pub(super) has_loops: bool,
+    /// There is a choice among branches.
+    pub(super) has_branches: bool,
+    /// A call changes an operand.
+    pub(super) has_aliases: bool,
 }
 
 impl Choices {
@@ -101,7 +106,7 @@ pub(super) fn choose(
         options,
         grid: Grid::of(&form.attrs),
         pool: FxHashMap::default(),
-        choices: Choices { by_inst: Vec::new(), constants: Vec::new(), references: Vec::new() },
+        choices: Choices::default(),
     };
     c.choices.by_inst.resize_with(func.inst_count(), || Choice::Control);
     c.all().map_err(|d| Diagnostics::from_iter([d]))?;
@@ -122,7 +127,14 @@ impl<'m> Choosing<'m> {
     fn all(&mut self) -> Result<(), Diagnostic> {
         self.func.params().iter().try_for_each(|p| has_size(self.ty(*p, self.func.span)?, self.func.span))?;
         for inst in order::instructions(self.func) {
-            self.choices.by_inst[inst.id().index()] = self.choice(inst)?;
+            let choice = self.choice(inst)?;
+            match &choice {
+                Choice::Control if *inst.op() == Op::While => self.choices.has_loops = true,
+                Choice::Control => self.choices.has_branches = true,
+                Choice::Call(aliases) => self.choices.has_aliases |= !aliases.is_empty(),
+                _ => {}
+            }
+            self.choices.by_inst[inst.id().index()] = choice;
         }
         Ok(())
     }

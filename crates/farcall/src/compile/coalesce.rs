@@ -1,9 +1,11 @@
 //! Lets the instructions of a loop's body write the carried values where the next iteration reads them, and those of a
 //! branch write the branch's results, instead of copying at the end.
 //!
-//! A body ends with copies `c = copy y`. If the memory of `c` is no longer read once the first write to `y` starts, `y`
-//! can have it: the copy is removed, and the body returns `y`.
+//! A body ends with copies `c = copy y`. If the memory of `c` is no longer read once `y` has been written, `y` can have
+//! it: the copy is removed, and the body returns `y`. What one branch of a choice writes does not matter to what
+//! another one reads.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use farcall_ir::module::ValueMap;
@@ -19,11 +21,11 @@ pub(super) fn coalesce(func: &mut Func, choices: &Choices) {
     // Branches first: what a branch yields begins where the branch begins to write it, which the
     // loop around it has to know.
     for kind in [Kind::Branch, Kind::Loop] {
-        let events = order::events(func, choices);
-        if !events.iter().any(|e| matches!(e, Event::Begin(inst) if Kind::of(*inst) == kind)) {
+        let there = if kind == Kind::Loop { choices.has_loops } else { choices.has_branches };
+        if !there {
             continue;
         }
-        let removed = removed(func, kind, &events, choices);
+        let removed = removed(func, kind, &order::events(func, choices), choices);
         let map: ValueMap = removed
             .iter()
             .map(|id| func.inst(*id))
@@ -34,7 +36,7 @@ pub(super) fn coalesce(func: &mut Func, choices: &Choices) {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Branch,
     Loop,
@@ -48,11 +50,12 @@ impl Kind {
 
 /// The copies at the ends of bodies of one kind that need not be made.
 fn removed(func: &Func, kind: Kind, events: &[Event<'_>], choices: &Choices) -> Vec<InstId> {
-    let storage = Storage::new(func, events, choices, State::Joined);
+    let storage = Storage::new(func, choices, State::Joined);
     let mut bodies = Bodies {
         events,
         choices,
         touches: Touches::of(events, choices, &storage),
+        regions: Regions::of(events),
         storage,
         taken: FxHashSet::default(),
         removed: Vec::new(),
@@ -76,44 +79,135 @@ fn removed(func: &Func, kind: Kind, events: &[Event<'_>], choices: &Choices) -> 
     bodies.removed
 }
 
-/// Where each piece of memory is read and first written. What a loop or a choice reads and writes counts where it
-/// ends.
+/// Where pieces of memory are read and written. What a loop or a choice writes counts where it ends.
 struct Touches {
-    /// For those that loops and choices write.
-    reads: Vec<Option<Vec<usize>>>,
+    /// For each piece, where it is first written.
     first_write: Vec<usize>,
+    /// For those that loops and choices write, everything.
+    all: Vec<Option<Box<Uses>>>,
+}
+
+/// Where a piece of memory is read and written, in order.
+#[derive(Clone, Default)]
+struct Uses {
+    reads: Vec<usize>,
+    writes: Vec<usize>,
 }
 
 impl Touches {
     fn of(events: &[Event<'_>], choices: &Choices, storage: &Storage) -> Touches {
         let pieces = storage.pieces.len();
-        let mut t = Touches { reads: vec![None; pieces], first_write: vec![usize::MAX; pieces] };
+        let mut t = Touches { first_write: vec![usize::MAX; pieces], all: vec![None; pieces] };
         for event in events {
             if let Event::Begin(inst) = event {
-                storage.outputs(*inst).for_each(|id| t.reads[id.index()] = Some(Vec::new()));
+                storage.outputs(*inst).for_each(|id| t.all[id.index()] = Some(Box::default()));
             }
         }
         for (at, event) in events.iter().enumerate() {
-            let (Event::Do(inst) | Event::End(inst)) = event else { continue };
-            for x in choices.inputs(*inst) {
-                if let Some(reads) = &mut t.reads[storage.of(*x).index()] {
-                    reads.push(at);
+            let (reads, writes) = match event {
+                Event::Do(inst) => (Some(*inst), Some(*inst)),
+                Event::Begin(inst) => (Some(*inst).filter(|i| Kind::of(*i) == Kind::Branch), None),
+                // What the condition returns is read between condition and body.
+                Event::Next(inst, _) => (Some(*inst).filter(|i| Kind::of(*i) == Kind::Loop), None),
+                Event::End(inst) => (None, Some(*inst)),
+            };
+            for x in reads.map_or(&[][..], |inst| choices.inputs(inst)) {
+                if let Some(uses) = &mut t.all[storage.of(*x).index()] {
+                    uses.reads.push(at);
                 }
             }
-            for id in storage.outputs(*inst) {
+            for id in writes.into_iter().flat_map(|inst| storage.outputs(inst)) {
                 let first = &mut t.first_write[id.index()];
                 *first = (*first).min(at);
+                if let Some(uses) = &mut t.all[id.index()] {
+                    uses.writes.push(at);
+                }
             }
         }
         t
     }
+
+    fn reads(&self, piece: PieceId) -> &[usize] {
+        self.all[piece.index()].as_ref().map_or(&[], |uses| &uses.reads)
+    }
+
+    /// Where a piece is written: all places if they are known, else the first.
+    fn writes(&self, piece: PieceId) -> &[usize] {
+        let first = std::slice::from_ref(&self.first_write[piece.index()]);
+        self.all[piece.index()].as_ref().map_or(first, |uses| &uses.writes)
+    }
 }
+
+/// The region that each event stands in: for loops and choices, the one around them.
+struct Regions {
+    of: Vec<usize>,
+    /// By number; the body is the first.
+    all: Vec<RegionAt>,
+}
+
+struct RegionAt {
+    parent: usize,
+    depth: usize,
+    /// Where the loop or choice that it belongs to begins.
+    owner: usize,
+    kind: Kind,
+}
+
+impl Regions {
+    fn of(events: &[Event<'_>]) -> Regions {
+        let body = RegionAt { parent: 0, depth: 0, owner: usize::MAX, kind: Kind::Loop };
+        let mut regions = Regions { of: Vec::with_capacity(events.len()), all: vec![body] };
+        let mut here = 0;
+        for (at, event) in events.iter().enumerate() {
+            let around = match event {
+                Event::Do(_) | Event::Begin(_) => here,
+                Event::Next(..) | Event::End(_) => regions.all[here].parent,
+            };
+            regions.of.push(around);
+            let depth = regions.all[around].depth + 1;
+            here = match event {
+                Event::Do(_) | Event::End(_) => around,
+                Event::Begin(inst) => {
+                    regions.all.push(RegionAt { parent: around, depth, owner: at, kind: Kind::of(*inst) });
+                    regions.all.len() - 1
+                }
+                Event::Next(..) => {
+                    let RegionAt { owner, kind, .. } = regions.all[here];
+                    regions.all.push(RegionAt { parent: around, depth, owner, kind });
+                    regions.all.len() - 1
+                }
+            };
+        }
+        regions
+    }
+
+    /// True if two events stand in different branches of one choice, so that one of them does not happen.
+    fn exclude(&self, a: usize, b: usize) -> bool {
+        let (mut a, mut b) = (self.of[a], self.of[b]);
+        while a != b {
+            let (x, y) = (&self.all[a], &self.all[b]);
+            if x.parent == y.parent && x.depth == y.depth {
+                return x.owner == y.owner && x.kind == Kind::Branch;
+            }
+            match x.depth.cmp(&y.depth) {
+                Ordering::Greater => a = x.parent,
+                Ordering::Less => b = y.parent,
+                Ordering::Equal => (a, b) = (x.parent, y.parent),
+            }
+        }
+        false
+    }
+}
+
+/// Most pairs of a read and a write that are looked at for one copy.
+const MAX_PAIRS: usize = 10_000;
 
 struct Bodies<'a> {
     events: &'a [Event<'a>],
     choices: &'a Choices,
     storage: Storage,
     touches: Touches,
+    regions: Regions,
     /// Pieces that have become another one.
     taken: FxHashSet<PieceId>,
     removed: Vec<InstId>,
@@ -141,15 +235,27 @@ impl Bodies<'_> {
             if !same_size || !local || taken || twice {
                 continue;
             }
-            let reads = self.touches.reads[to.index()].iter().flatten();
-            let free = reads
-                .filter(|r| span.contains(r))
-                .all(|r| *r < begins || (*r == begins && self.shares(begins, from, to)));
-            if free {
+            if self.is_free(&span, from, to) {
                 self.taken.insert(from);
                 self.removed.push(id);
             }
         }
+    }
+
+    /// True if a piece is no longer read in a body once another one is written in its place.
+    fn is_free(&self, span: &Range<usize>, from: PieceId, to: PieceId) -> bool {
+        let begins = self.touches.first_write[from.index()];
+        let reads = self.touches.reads(to);
+        let reads = &reads[reads.partition_point(|r| *r < begins)..];
+        let reads = &reads[..reads.partition_point(|r| *r < span.end)];
+        let writes = self.touches.writes(from);
+        let few = reads.len().saturating_mul(writes.len()) <= MAX_PAIRS;
+        reads.iter().all(|r| {
+            let fine = |w: &usize| {
+                if w == r { self.shares(*w, from, to) } else { few && self.regions.exclude(*w, *r) }
+            };
+            writes.iter().take_while(|w| *w <= r).all(fine)
+        })
     }
 
     /// The copy at a position: from which memory, and to which.

@@ -8,10 +8,11 @@
 //! Many of these copies need not be made in the end. [`coalesce`](super::coalesce) removes those that a body ends
 //! with, and [`assign`](super::assign) may give a copy the place of what it is a copy of.
 
+use std::sync::Arc;
+
 use farcall_ir::module::{Loc, NewInst, Region};
 use farcall_ir::{Func, Inst, InstId, Op, Span, ValueId};
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
 
 use super::choose::{Choice, Choices};
 use super::order::{self, Event};
@@ -54,16 +55,11 @@ fn insert_one(func: &mut Func, copy: &Copy, value: ValueId) -> ValueId {
 
 /// The copies that a program needs. Those before one instruction stand together.
 fn needed(func: &Func, choices: &Choices) -> Vec<Copy> {
-    let events = order::events(func, choices);
-    let special = |e: &Event<'_>| match e {
-        Event::Begin(_) => true,
-        Event::Do(inst) => matches!(choices.of(inst.id()), Choice::Call(aliases) if !aliases.is_empty()),
-        _ => false,
-    };
-    if !events.iter().any(special) {
+    if !(choices.has_loops || choices.has_branches || choices.has_aliases) {
         return Vec::new();
     }
-    let storage = Storage::new(func, &events, choices, State::Apart);
+    let events = order::events(func, choices);
+    let storage = Storage::new(func, choices, State::Apart);
     let mut copies = Vec::new();
     for event in &events {
         match event {

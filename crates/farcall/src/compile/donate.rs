@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::{Attr, Diagnostic, Func, TensorType, Type};
+use rustc_hash::FxHashSet;
 
 use super::storage::Storage;
 
@@ -29,7 +30,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
         }
     }
     // A result that is the same as a promised one is promised with it.
-    let taken: Vec<_> =
+    let taken: FxHashSet<_> =
         found.iter().flat_map(|(_, results)| results).map(|r| storage.of(returned[*r])).collect();
     for (param, ty) in free {
         let fits =

@@ -4,7 +4,9 @@
 //! [`Places`]. Copies that end where they begin are left out. Sequences that are being written are kept in a list, so
 //! deep nesting cannot overflow the stack.
 
-use farcall_ir::{Inst, Module, Op, ValueId};
+use std::sync::Arc;
+
+use farcall_ir::{DType, Inst, Module, Op, TensorType, ValueId};
 
 use super::Options;
 use super::assign::Places;
@@ -12,7 +14,6 @@ use super::choose::{Choice, Choices};
 use super::order::Event;
 use super::resolve;
 use crate::plan::{Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
-use farcall_ir::{DType, TensorType};
 
 /// Writes the plan of a program; `names` are those of its inputs.
 pub(super) fn lower(
@@ -47,7 +48,7 @@ pub(super) fn lower(
         references,
         platform: options.platform.clone(),
         numerics: options.numerics,
-        source: std::sync::Arc::clone(&form.source),
+        source: Arc::clone(&form.source),
     }
 }
 

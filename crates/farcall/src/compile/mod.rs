@@ -13,8 +13,8 @@
 //! in these inputs. What is left is to write thunks: `lower`.
 //!
 //! **Invariants.** No stage of a target runs; the only foreign code that is entered is an op's shape function. The
-//! compiler does not know the runtime. The module has been verified and is static. Nothing here walks regions by
-//! recursion.
+//! compiler does not know the runtime. The module has been verified and is static. What follows `choose` walks lists
+//! ([`order`]) and not regions, so that deep nesting cannot overflow the stack.
 
 mod aliases;
 mod arena;
@@ -79,10 +79,7 @@ pub(crate) fn compile(
     stage::done("copies", &form, after);
     coalesce::coalesce(body(&mut form), &choices);
     stage::done("coalesce", &form, after);
-    let storage = {
-        let func = body(&mut form);
-        Storage::new(func, &order::events(func, &choices), &choices, State::Joined)
-    };
+    let storage = Storage::new(&form.funcs()[0], &choices, State::Joined);
     donate::donate(body(&mut form), entry, &storage)?;
     stage::done("donate", &form, after);
 

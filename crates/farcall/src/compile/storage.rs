@@ -10,7 +10,7 @@ use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::FxHashMap;
 
 use super::choose::{Choice, Choices};
-use super::order::{self, Event};
+use super::order;
 use crate::plan::{ConstantId, ParamId};
 
 /// A piece of memory.
@@ -58,26 +58,26 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    pub(super) fn new(func: &Func, events: &[Event<'_>], choices: &Choices, state: State) -> Storage {
-        let mut joined = Joined((0..func.value_count() as u32).collect());
-        let mut constants = vec![None; choices.constants.len()];
-        joined.values(func, choices, state, &mut constants);
+    pub(super) fn new(func: &Func, choices: &Choices, state: State) -> Storage {
+        let mut joined = Joined {
+            to: (0..func.value_count() as u32).collect(),
+            constants: vec![None; choices.constants.len()],
+            scratch: Vec::new(),
+        };
+        joined.values(func, choices, state);
         let mut storage = Storage::of_values(func, &mut joined);
-        for (i, value) in constants.into_iter().enumerate() {
-            let Some(value) = value else { continue };
-            storage.home(value, Home::Constant(ConstantId::new(i)));
+        for (i, value) in joined.constants.into_iter().enumerate() {
+            if let Some(value) = value {
+                storage.home(value, Home::Constant(ConstantId::new(i)));
+            }
         }
         for (i, param) in func.params().iter().enumerate() {
             storage.home(*param, Home::Param(ParamId::new(i)));
         }
-        for event in events {
-            if let Event::Do(inst) = event
-                && let Choice::Kernel { scratch: bytes @ 1.., .. } = choices.of(inst.id())
-            {
-                let id = PieceId(storage.pieces.len() as u32);
-                storage.pieces.push(Piece { home: Home::Open, bytes: *bytes });
-                storage.scratch.insert(inst.id(), id);
-            }
+        for (inst, bytes) in joined.scratch {
+            let id = PieceId(storage.pieces.len() as u32);
+            storage.pieces.push(Piece { home: Home::Open, bytes });
+            storage.scratch.insert(inst, id);
         }
         storage
     }
@@ -144,13 +144,20 @@ pub(super) fn shares(
 }
 
 /// Sets of values that share memory.
-struct Joined(Vec<u32>);
+struct Joined {
+    /// By value: itself, or another one of its set.
+    to: Vec<u32>,
+    /// A value of each constant.
+    constants: Vec<Option<ValueId>>,
+    /// Instructions that need scratch memory, and how much.
+    scratch: Vec<(InstId, usize)>,
+}
 
 impl Joined {
     fn find(&mut self, mut v: u32) -> u32 {
-        while self.0[v as usize] != v {
-            let next = self.0[self.0[v as usize] as usize];
-            self.0[v as usize] = next;
+        while self.to[v as usize] != v {
+            let next = self.to[self.to[v as usize] as usize];
+            self.to[v as usize] = next;
             v = next;
         }
         v
@@ -158,7 +165,7 @@ impl Joined {
 
     fn join(&mut self, a: ValueId, b: ValueId) {
         let (a, b) = (self.find(a.index() as u32), self.find(b.index() as u32));
-        self.0[a.max(b) as usize] = a.min(b);
+        self.to[a.max(b) as usize] = a.min(b);
     }
 
     /// Joins values one by one; one list may be longer.
@@ -166,17 +173,18 @@ impl Joined {
         a.iter().zip(b).for_each(|(a, b)| self.join(*a, *b));
     }
 
-    fn values(&mut self, func: &Func, choices: &Choices, state: State, constants: &mut [Option<ValueId>]) {
+    fn values(&mut self, func: &Func, choices: &Choices, state: State) {
         for inst in order::instructions(func) {
             match choices.of(inst.id()) {
                 Choice::View => self.join_all(inst.operands(), inst.results()),
                 Choice::Constant(id) => {
                     let Some(value) = inst.results().first() else { continue };
-                    match constants[id.index()] {
+                    match self.constants[id.index()] {
                         Some(other) => self.join(other, *value),
-                        None => constants[id.index()] = Some(*value),
+                        None => self.constants[id.index()] = Some(*value),
                     }
                 }
+                Choice::Kernel { scratch: bytes @ 1.., .. } => self.scratch.push((inst.id(), *bytes)),
                 Choice::Call(aliases) if state == State::Joined => {
                     for (output, input) in aliases {
                         self.join(inst.results()[*output], inst.operands()[*input]);

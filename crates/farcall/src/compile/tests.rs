@@ -47,13 +47,13 @@ fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
     let choices = choose::choose(form, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
     for name in names.iter().filter(|n| **n != "layouts") {
         let func = body(form);
-        let events = order::events(func, &choices);
-        let storage = Storage::new(func, &events, &choices, State::Joined);
+        let storage = Storage::new(func, &choices, State::Joined);
         match *name {
             "copies" => copies::insert(func, &choices),
             "coalesce" => coalesce::coalesce(func, &choices),
             "donate" => donate::donate(func, &entry, &storage).unwrap_or_else(|e| panic!("{e:?}")),
             "assign" => {
+                let events = order::events(func, &choices);
                 let places = assign::assign(func, &events, &choices, &storage);
                 check::check(func, &events, &choices, &places)?;
                 places.annotate(func);
