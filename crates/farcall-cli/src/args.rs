@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use farcall::MEMORY_PASSES;
 use farcall::ir::eval::{Denormals, Numerics, Semantics};
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
@@ -178,8 +179,8 @@ pub(crate) struct HowArgs {
     ///
     /// text: as read. verified: after verification. refined: with the sizes that follow from its inputs, if it
     /// leaves some open. build: in the middle form, before any pass. The name of a pass (`farcall passes` lists
-    /// them): after each run of that pass. form: after all passes. plan: what the engine will do, steps and
-    /// buffers.
+    /// them): after each run of that pass. form: after the passes that --passes chooses. assign: with the place
+    /// of each value. plan: what the engine will do, steps and buffers.
     #[arg(long, value_name = "STAGE")]
     pub dump: Option<Dump>,
     /// Passes that rewrite the program, in order: a list such as fold,cse, or `needed`
@@ -195,7 +196,12 @@ pub(crate) struct HowArgs {
 fn pipeline(text: &str) -> Result<Pipeline, String> {
     match text {
         "needed" => Ok(Pipeline::needed()),
-        list => list.parse().map_err(|e: UnknownPass| e.to_string()),
+        list => {
+            list.parse().map_err(|e: UnknownPass| match MEMORY_PASSES.iter().find(|p| p.name == e.name) {
+                Some(pass) => format!("the pass {} always runs, after those of the list", pass.name),
+                None => e.to_string(),
+            })
+        }
     }
 }
 
@@ -241,7 +247,7 @@ pub(crate) enum Dump {
     Build,
     /// The middle form after a pass.
     Pass(&'static str),
-    /// The middle form after all passes.
+    /// The middle form after the passes that can be chosen.
     Form,
     /// What the engine will do.
     Plan,
@@ -274,7 +280,9 @@ impl FromStr for Dump {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Dump, String> {
-        let all = || Dump::STAGES.into_iter().chain(passes::ALL.iter().map(|p| Dump::Pass(p.name)));
+        let memory = || MEMORY_PASSES.iter().map(|p| p.name);
+        let listed = || passes::ALL.iter().map(|p| p.name).filter(|name| memory().all(|m| m != *name));
+        let all = || Dump::STAGES.into_iter().chain(listed().chain(memory()).map(Dump::Pass));
         all().find(|d| d.name() == text).ok_or_else(|| {
             let near = nearest(text, all().map(Dump::name));
             match near.first() {

@@ -12,7 +12,7 @@ use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{text, verify};
-use farcall::{CompileError, CompileOptions, Executable, Plan, Registry};
+use farcall::{CompileError, CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::Ready;
@@ -123,17 +123,18 @@ pub(crate) fn engine(
 ) -> Result<Option<Executable>> {
     let passes = how.passes.clone().unwrap_or_default();
     if let Some(Dump::Pass(name)) = how.dump {
-        let runs = passes.passes().iter().any(|p| p.name == name);
+        let always = MEMORY_PASSES.iter().any(|p| p.name == name);
+        let runs = always || passes.passes().iter().any(|p| p.name == name);
         ensure!(runs, "the pass {name} does not run; those that do are {passes}");
     }
-    let mut shown = Shown { dump: how.dump, last: passes.passes().len(), at: 0, text: String::new() };
+    let mut shown = Shown { dump: how.dump, listed: passes.passes().len(), at: 0, text: String::new() };
     let options = CompileOptions::new()
         .entry(&front.entry)
         .numerics(how.numerics)
         .known(front.known.iter().cloned())
         .passes(passes);
     let compiled = stats.take("compile", || {
-        let mut after = |name: &'static str, form: &Module| shown.after(name, form);
+        let mut after = |stage: &Stage<'_>| shown.after(stage);
         Executable::compile_showing(&front.module, registry, &options, &mut after).map_err(|e| match e {
             // By itself, so that it is found as what it is.
             CompileError::Program(e) => anyhow::Error::from(e),
@@ -155,24 +156,26 @@ pub(crate) fn engine(
 /// The middle form, where it is to be shown.
 struct Shown {
     dump: Option<Dump>,
-    /// Number of the last pass; `at` is that of the last one that has run.
-    last: usize,
+    /// Number of passes that are chosen; those that always run follow. `at` is the number of the last one that
+    /// has run.
+    listed: usize,
     at: usize,
     text: String,
 }
 
 impl Shown {
-    fn after(&mut self, name: &'static str, form: &Module) {
-        let build = name == "build";
+    fn after(&mut self, stage: &Stage<'_>) {
+        let build = stage.name == "build";
         self.at += usize::from(!build);
         match self.dump {
-            Some(Dump::Build) if build => self.text = text::print(form),
-            Some(Dump::Form) if self.at == self.last => self.text = text::print(form),
-            Some(Dump::Pass(pass)) if pass == name => {
+            Some(Dump::Build) if build => self.text = text::print(&stage.form()),
+            Some(Dump::Form) if self.at == self.listed => self.text = text::print(&stage.form()),
+            Some(Dump::Pass(pass)) if pass == stage.name => {
                 let gap = if self.text.is_empty() { "" } else { "\n" };
-                let place = format!("{gap}// after {name}, pass {} of {}\n", self.at, self.last);
+                let all = self.listed + MEMORY_PASSES.len();
+                let place = format!("{gap}// after {pass}, pass {} of {all}\n", self.at);
                 self.text.push_str(&place);
-                self.text.push_str(&text::print(form));
+                self.text.push_str(&text::print(&stage.form()));
             }
             _ => {}
         }
@@ -193,11 +196,16 @@ pub(crate) fn dump(text: &str) -> Result<()> {
 pub(crate) fn passes() -> Result<()> {
     let mut out = terminal::stdout();
     let mut table = terminal::table(&["pass", "what it does"]);
-    for pass in passes::ALL {
+    for pass in passes::ALL.iter().filter(|p| MEMORY_PASSES.iter().all(|m| m.name != p.name)) {
+        table.add_row([pass.name, pass.about]);
+    }
+    for pass in MEMORY_PASSES {
         table.add_row([pass.name, pass.about]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
+    let always: Vec<&str> = MEMORY_PASSES.iter().map(|p| p.name).collect();
     writeln!(out, "\nrun by default  {}", Pipeline::default())?;
     writeln!(out, "needed          {}", Pipeline::needed())?;
+    writeln!(out, "always last     {}", always.join(","))?;
     Ok(())
 }

@@ -38,7 +38,8 @@ fn calls_that_stand_for_operations() {
         func.func @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
             %0 = sdy.sharding_constraint %x <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
             %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
-            sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
+            %r = sdy.reshard %1 <@mesh, [{}, {"i"}]> : tensor<4x8xf32>
+            sdy.sharding_group %r group_id=4 : tensor<4x8xf32>
             "sdy.sharding_group"(%1) <{group_id = 4 : i64}> : (tensor<4x8xf32>) -> ()
             %2 = stablehlo.custom_call @Sharding(%1) {backend_config = "", mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
             %3 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -61,22 +62,23 @@ fn calls_that_stand_for_operations() {
             func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}) {
               %0 = stablehlo.reshape %arg0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %1 = stablehlo.reshape %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %2 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %3 = stablehlo.reshape %2 {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %4 = stablehlo.custom_call @SPMDFullToShardShape(%2) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
-              %5:2 = chlo.top_k(%3, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %6:2 = stablehlo.custom_call @mhlo.topk(%3) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %7 = chlo.erf %3 : tensor<4x8xf32> -> tensor<4x8xf32>
-              %8 = stablehlo.iota dim = 1 : tensor<4x8xi32>
+              %2 = stablehlo.reshape %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %3 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %4 = stablehlo.reshape %3 {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %5 = stablehlo.custom_call @SPMDFullToShardShape(%3) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+              %6:2 = chlo.top_k(%4, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %7:2 = stablehlo.custom_call @mhlo.topk(%4) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %8 = chlo.erf %4 : tensor<4x8xf32> -> tensor<4x8xf32>
+              %9 = stablehlo.iota dim = 1 : tensor<4x8xi32>
               %c = stablehlo.constant dense<-1> : tensor<i32>
               %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
-              %9:2 = "stablehlo.sort"(%3, %8) <{dimension = 1 : i64, is_stable = true}> ({
+              %10:2 = "stablehlo.sort"(%4, %9) <{dimension = 1 : i64, is_stable = true}> ({
               ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
-                %12 = func.call @more(%arg1, %arg2, %arg3, %arg4) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>
-                stablehlo.return %12 : tensor<i1>
+                %13 = func.call @more(%arg1, %arg2, %arg3, %arg4) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>
+                stablehlo.return %13 : tensor<i1>
               }) : (tensor<4x8xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>)
-              %10 = stablehlo.slice %9#0 [0:4, 0:3] : (tensor<4x8xf32>) -> tensor<4x3xf32>
-              %11 = stablehlo.slice %9#1 [0:4, 0:3] : (tensor<4x8xi32>) -> tensor<4x3xi32>
+              %11 = stablehlo.slice %10#0 [0:4, 0:3] : (tensor<4x8xf32>) -> tensor<4x3xf32>
+              %12 = stablehlo.slice %10#1 [0:4, 0:3] : (tensor<4x8xi32>) -> tensor<4x3xi32>
               return
             }"#]],
     );

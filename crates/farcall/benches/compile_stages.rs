@@ -61,7 +61,7 @@ fn stages(file: &str, program: &str, options: &CompileOptions, rounds: usize) {
         note("read");
         verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
         note("verify");
-        let done = Executable::compile_showing(&module, &registry, options, &mut |name, _| note(name));
+        let done = Executable::compile_showing(&module, &registry, options, &mut |stage| note(stage.name));
         let executable = done.unwrap_or_else(|e| panic!("{e}"));
         note("kernels, places, loading");
         std::hint::black_box(executable);

@@ -13,7 +13,7 @@ use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Diagnostic, Literal, Module, ProgramError, TensorType};
 
 use crate::ErrorCode;
-use crate::compile;
+use crate::compile::{self, Stage};
 use crate::custom_call::RunContext;
 use crate::device::{Buffer, BufferError, Device, Pending, Stream};
 use crate::plan::{InvalidPlan, Param, Plan};
@@ -204,7 +204,7 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        Executable::compile_showing(module, registry, options, &mut |_, _| {})
+        Executable::compile_showing(module, registry, options, &mut |_| {})
     }
 
     /// The same; `after` sees the program in the middle form: as it is made (`build`), and after each pass, by
@@ -216,7 +216,7 @@ impl Executable {
         module: &Module,
         registry: &Registry,
         options: &CompileOptions,
-        after: &mut dyn FnMut(&'static str, &Module),
+        after: &mut dyn FnMut(&Stage<'_>),
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         verify(module)?;
@@ -234,7 +234,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         require_static(&module)?;
         let options = CompileOptions::new().numerics(numerics);
-        Executable::verified(&module, registry, &options, Instant::now(), &mut |_, _| {})
+        Executable::verified(&module, registry, &options, Instant::now(), &mut |_| {})
     }
 
     fn verified(
@@ -242,7 +242,7 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
         begin: Instant,
-        after: &mut dyn FnMut(&'static str, &Module),
+        after: &mut dyn FnMut(&Stage<'_>),
     ) -> Result<Executable, CompileError> {
         let verified = Instant::now();
         let entry = entry(module, options.entry.as_deref())?;

@@ -219,48 +219,62 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-        // after cse, pass 6 of 9
-        module {
-          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
-            %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
-            %0 = stablehlo.add %arg0, %cst_0 : tensor<2x3xf32>
-            %1 = stablehlo.multiply %0, %0 : tensor<2x3xf32>
-            return %1 : tensor<2x3xf32>
-          }
-        }
+            // after cse, pass 6 of 14
+            module {
+              func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+                %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+                %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
+                %0 = stablehlo.add %arg0, %cst_0 : tensor<2x3xf32>
+                %1 = stablehlo.multiply %0, %0 : tensor<2x3xf32>
+                return %1 : tensor<2x3xf32>
+              }
+            }
 
-        // after cse, pass 8 of 9
-        module {
-          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
-            %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
-            %0 = stablehlo.add %arg0, %cst_0 : tensor<2x3xf32>
-            %1 = stablehlo.multiply %0, %0 : tensor<2x3xf32>
-            return %1 : tensor<2x3xf32>
-          }
-        }
-    "#]],
+            // after cse, pass 8 of 14
+            module {
+              func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+                %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+                %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
+                %0 = stablehlo.add %arg0, %cst_0 : tensor<2x3xf32>
+                %1 = stablehlo.multiply %0, %0 : tensor<2x3xf32>
+                return %1 : tensor<2x3xf32>
+              }
+            }
+        "#]],
     );
     folder.prints(
         &["run", "p.mlir", "--dump", "cse", "--passes", "cse, dce"],
         expect![[r#"
-        // after cse, pass 1 of 2
-        module {
-          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-            %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
-            %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
-            %1 = stablehlo.add %arg0, %0 : tensor<2x3xf32>
-            %2 = stablehlo.multiply %1, %1 : tensor<2x3xf32>
-            return %2 : tensor<2x3xf32>
-          }
-        }
-    "#]],
+            // after cse, pass 1 of 7
+            module {
+              func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+                %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+                %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+                %1 = stablehlo.add %arg0, %0 : tensor<2x3xf32>
+                %2 = stablehlo.multiply %1, %1 : tensor<2x3xf32>
+                return %2 : tensor<2x3xf32>
+              }
+            }
+        "#]],
     );
     let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
     assert_eq!(form.matches("stablehlo.add").count(), 1, "{form}");
     let form = folder.farcall(["run", "p.mlir", "--dump", "form", "--passes", "needed"]).stdout;
     assert_eq!(form.matches("stablehlo.add").count(), 2, "{form}");
+    // The passes that always run say where values lie.
+    folder.prints(&["run", "p.mlir", "--dump", "assign", "--passes", "dce"], expect![[r#"
+        // after assign, pass 6 of 6
+        module {
+          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+            %cst = stablehlo.constant {farcall.places = ["const0"]} dense<1.000000e+00> : tensor<f32>
+            %0 = stablehlo.broadcast_in_dim %cst, dims = [] {farcall.places = ["arena[0..24]"]} : (tensor<f32>) -> tensor<2x3xf32>
+            %1 = stablehlo.add %arg0, %0 {farcall.places = ["out0"]} : tensor<2x3xf32>
+            %2 = stablehlo.add %arg0, %0 {farcall.places = ["arena[0..24]"]} : tensor<2x3xf32>
+            %3 = stablehlo.multiply %1, %2 {farcall.places = ["out0"]} : tensor<2x3xf32>
+            return %3 : tensor<2x3xf32>
+          }
+        }
+    "#]]);
     // A form is a program.
     let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
     let folder = folder.with("form.mlir", form);
@@ -274,25 +288,33 @@ fn passes_are_listed_and_named() {
     folder.prints(
         &["passes"],
         expect![[r#"
-        ┌──────────────┬──────────────────────────────────────────────────────────────────────┐
-        │ pass         ┆ what it does                                                         │
-        ╞══════════════╪══════════════════════════════════════════════════════════════════════╡
-        │ canonicalize ┆ moves constants to the right, drops operations that change nothing   │
-        │ cse          ┆ merges equal operations on equal operands                            │
-        │ dce          ┆ drops instructions, carried values and captures that are never read  │
-        │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
-        │ expand       ┆ replaces operations that simpler ones define                         │
-        │ fold         ┆ computes small operations on constants                               │
-        │ licm         ┆ moves computations that do not change out of loops                   │
-        │ simplify     ┆ applies algebraic rules, each by its name                            │
-        └──────────────┴──────────────────────────────────────────────────────────────────────┘
+            ┌──────────────┬──────────────────────────────────────────────────────────────────────┐
+            │ pass         ┆ what it does                                                         │
+            ╞══════════════╪══════════════════════════════════════════════════════════════════════╡
+            │ canonicalize ┆ moves constants to the right, drops operations that change nothing   │
+            │ cse          ┆ merges equal operations on equal operands                            │
+            │ dce          ┆ drops instructions, carried values and captures that are never read  │
+            │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
+            │ expand       ┆ replaces operations that simpler ones define                         │
+            │ fold         ┆ computes small operations on constants                               │
+            │ licm         ┆ moves computations that do not change out of loops                   │
+            │ simplify     ┆ applies algebraic rules, each by its name                            │
+            │ layouts      ┆ transposes what custom calls take and return in other layouts        │
+            │ copies       ┆ copies values before others take over their memory                   │
+            │ coalesce     ┆ lets loops and branches write directly to their results              │
+            │ donate       ┆ notes which inputs results may take the memory of                    │
+            │ assign       ┆ gives every value a place                                            │
+            └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-        run by default  expand,excess,canonicalize,fold,simplify,cse,licm,cse,dce
-        needed          expand,excess,dce
-    "#]],
+            run by default  expand,excess,canonicalize,fold,simplify,cse,licm,cse,dce
+            needed          expand,excess,dce
+            always last     layouts,copies,coalesce,donate,assign
+        "#]],
     );
     for (args, message) in [
         (["--passes", "fold,licn"], "there is no pass \"licn\"; did you mean licm?"),
+        (["--passes", "fold,copies"], "the pass copies always runs, after those of the list"),
+        (["--dump", "asign"], "there is no stage or pass `asign`; did you mean assign?"),
         (["--dump", "verifed"], "there is no stage or pass `verifed`; did you mean verified?"),
         (["--dump", "nothing"], "there is text, verified, refined, build, form, plan, canonicalize, cse,"),
     ] {

@@ -70,3 +70,19 @@ module {
     return %0, %1 : tensor<complex<f32>>, tensor<complex<f32>>
   }
 }
+// -----
+// passes: canonicalize
+// A copy is what it is a copy of; where it has to lie is decided later.
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = mhlo.copy %a : tensor<2xf32>
+  %1 = stablehlo.add %0, %a : tensor<2xf32>
+  %2 = "mhlo.copy"(%1) : (tensor<2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}

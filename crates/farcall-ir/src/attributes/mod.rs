@@ -63,6 +63,7 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         | Op::Clamp
         | Op::Convert
         | Op::BitcastConvert
+        | Op::Copy
         | Op::UniformQuantize
         | Op::UniformDequantize
         | Op::Reshape

@@ -63,6 +63,7 @@ static OPS: &[Row] = &[
     op("stablehlo.clamp", |_| Ok(Op::Clamp)),
     op("stablehlo.convert", |_| Ok(Op::Convert)),
     op("stablehlo.bitcast_convert", |_| Ok(Op::BitcastConvert)),
+    op("mhlo.copy", |_| Ok(Op::Copy)),
     op("stablehlo.reduce_precision", elementwise::read_reduce_precision),
     op("stablehlo.uniform_quantize", |_| Ok(Op::UniformQuantize)),
     op("stablehlo.uniform_dequantize", |_| Ok(Op::UniformDequantize)),

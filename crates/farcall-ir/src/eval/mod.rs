@@ -332,7 +332,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::Call { callee } => return control::call(m, inst, operands, *callee),
         Op::Composite(composite) => return control::call(m, inst, operands, composite.decomposition),
         Op::Return => return Ok(Step::Return(operands)),
-        Op::OptimizationBarrier => return Ok(Step::Values(operands)),
+        Op::OptimizationBarrier | Op::Copy => return Ok(Step::Values(operands)),
         Op::AfterAll | Op::CreateToken => Ok(vec![Value::Token]),
         Op::Tuple => Ok(vec![Value::Tuple(operands)]),
         Op::GetTupleElement { index } => control::get_tuple_element(xs, *index),

@@ -238,7 +238,7 @@ fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>
         Op::ReducePrecision { exponent_bits, mantissa_bits } => {
             Action::ReducePrecision(from, *exponent_bits, *mantissa_bits)
         }
-        Op::Reshape | Op::BroadcastInDim { .. } | Op::OptimizationBarrier => Action::Copy,
+        Op::Reshape | Op::BroadcastInDim { .. } | Op::OptimizationBarrier | Op::Copy => Action::Copy,
         _ => return None,
     })
 }

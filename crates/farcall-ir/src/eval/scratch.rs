@@ -36,6 +36,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::Clamp
         | Op::Convert
         | Op::BitcastConvert
+        | Op::Copy
         | Op::ReducePrecision { .. }
         | Op::UniformQuantize
         | Op::UniformDequantize

@@ -70,6 +70,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::Clamp => elementwise::clamp(cx),
         Op::Convert => elementwise::convert(cx),
         Op::BitcastConvert => elementwise::bitcast_convert(cx),
+        Op::Copy => Some(vec![cx.t(0).clone().into()]),
         Op::ReducePrecision { exponent_bits, .. } => elementwise::reduce_precision(cx, *exponent_bits),
         Op::UniformQuantize => elementwise::uniform_quantize(cx),
         Op::UniformDequantize => elementwise::uniform_dequantize(cx),

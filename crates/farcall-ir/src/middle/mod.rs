@@ -20,6 +20,10 @@
 //! the generic form.
 //!
 //! A pass is one file in [`passes`], with filetests: text in, text out. [`pipeline`] runs them.
+//!
+//! The form also says where values lie, as the compiler decides it: [`Op::Copy`](crate::op::Op::Copy) is a value in
+//! memory of its own, `farcall.laid_out` a call whose operands and results lie in its layouts
+//! ([`passes::layouts`]), and the compiler's own passes add attributes for donated inputs and places.
 
 mod build;
 pub mod passes;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::passes::{self, Context, Pass};
 use crate::module::{FuncId, Module};
 
-/// What the compiler runs before it chooses kernels, in order.
+/// What the compiler runs before it chooses kernels, in order. ([`passes::layouts`] always follows.)
 static DEFAULT: &[&Pass] = &[
     &passes::expand::PASS,
     &passes::excess::PASS,

@@ -406,7 +406,7 @@ impl Func {
     }
 
     /// Puts other values in the place of operands, wherever they are used.
-    pub(crate) fn replace_operands(&mut self, by: &ValueMap) {
+    pub fn replace_operands(&mut self, by: &ValueMap) {
         let last = |mut value: ValueId| {
             while let Some(next) = by.get(&value) {
                 value = *next;

@@ -181,6 +181,7 @@ declare! {
     Op::Clamp => "stablehlo.clamp", simple(3), ARITHMETIC;
     Op::Convert => "stablehlo.convert", simple(1), NONE;
     Op::BitcastConvert => "stablehlo.bitcast_convert", simple(1), NONE;
+    Op::Copy => "mhlo.copy", simple(1), NONE;
     Op::ReducePrecision { .. } => "stablehlo.reduce_precision", simple(1), ARITHMETIC;
     Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), NONE;
     Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), NONE;

@@ -65,6 +65,8 @@ pub enum Op {
     Convert,
     /// `bitcast_convert` to the result's element type.
     BitcastConvert,
+    /// `mhlo.copy`: the same value. In the middle form it has memory of its own.
+    Copy,
     /// `reduce_precision`
     ReducePrecision {
         /// Bits of the exponent that remain.

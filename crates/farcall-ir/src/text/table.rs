@@ -175,6 +175,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME]),
     op("stablehlo.convert", UNARY),
     op("stablehlo.bitcast_convert", ONE),
+    op("mhlo.copy", UNARY),
     op("stablehlo.reduce_precision", &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME]),
     op("stablehlo.uniform_quantize", ONE),
     op("stablehlo.uniform_dequantize", ONE),

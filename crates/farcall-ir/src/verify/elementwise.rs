@@ -107,6 +107,10 @@ pub(super) fn bitcast_convert(cx: &mut Cx<'_>, types: &[Type]) {
     check(cx, types, Codes::one("bitcast_convert_c1"));
 }
 
+pub(super) fn copy(cx: &mut Cx<'_>, types: &[Type]) {
+    check(cx, types, Codes::one("copy_c1"));
+}
+
 pub(super) fn reduce_precision(cx: &mut Cx<'_>, types: &[Type]) {
     // reduce_precision_c1
     check(cx, types, Codes::one("reduce_precision_c1"));

@@ -141,6 +141,7 @@ fn instruction<'a>(
         Op::Clamp => elementwise::clamp(cx, &types),
         Op::Convert => elementwise::convert(cx, &types),
         Op::BitcastConvert => elementwise::bitcast_convert(cx, &types),
+        Op::Copy => elementwise::copy(cx, &types),
         Op::ReducePrecision { .. } => elementwise::reduce_precision(cx, &types),
         Op::UniformQuantize => elementwise::uniform_quantize(cx, &types),
         Op::UniformDequantize => elementwise::uniform_dequantize(cx, &types),

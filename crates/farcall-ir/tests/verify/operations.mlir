@@ -177,6 +177,17 @@ func.func @f(%a: tensor<2xf64>) {
   return
 }
 // -----
+func.func @f(%a: tensor<2x!quant.uniform<i8:f32, 0.5>>) {
+  %r = "mhlo.copy"(%a) : (tensor<2x!quant.uniform<i8:f32, 0.5>>) -> tensor<2x!quant.uniform<i8:f32, 0.5>>
+  return
+}
+// -----
+// [copy_c1] 2:8: result must be tensor<2xf32>, found tensor<2xi32>
+func.func @f(%a: tensor<2xf32>) {
+  %r = "mhlo.copy"(%a) : (tensor<2xf32>) -> tensor<2xi32>
+  return
+}
+// -----
 // [reduce_precision_i1] 2:8: operand must be a tensor of floating-point or per-tensor quantized type, found tensor<2xi32>
 func.func @f(%a: tensor<2xi32>) {
   %r = "stablehlo.reduce_precision"(%a) <{exponent_bits = 5 : i32, mantissa_bits = 10 : i32}> : (tensor<2xi32>) -> tensor<2xi32>

@@ -1,157 +1,278 @@
-//! Lets the steps of a loop's body write the carried values where the next iteration reads them, and the steps of a
+//! Lets the instructions of a loop's body write the carried values where the next iteration reads them, and those of a
 //! branch write the branch's results, instead of copying at the end.
 //!
-//! Lowering ends every body with copies `y → c`. If `c` is no longer read once the first write to `y` starts, `y` can
-//! be `c`, and the copy is removed.
+//! A body ends with copies `c = copy y`. If the memory of `c` is no longer read once `y` has been written, `y` can have
+//! it: the copy is removed, and the body returns `y`. What one branch of a choice writes does not matter to what
+//! another one reads.
 
-use super::lower::{Home, Operand, Step, VirtualId};
-use super::shares;
-use crate::plan::ThunkOp;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use farcall_ir::module::ValueMap;
+use farcall_ir::{Func, Inst, InstId, Op};
 use rustc_hash::FxHashSet;
 
+use super::choose::{Choice, Choices};
+use super::order::{self, Event};
+use super::storage::{Home, PieceId, State, Storage, shares};
+
 /// Removes copies at the ends of bodies where that is safe.
-pub(super) fn coalesce(steps: &mut Vec<Step>, results: &mut [Operand], values: &[(Home, usize)]) {
+pub(super) fn coalesce(func: &mut Func, choices: &Choices) {
     // Branches first: what a branch yields begins where the branch begins to write it, which the
     // loop around it has to know.
     for kind in [Kind::Branch, Kind::Loop] {
-        let mut names = Names((0..values.len()).map(|_| None).collect());
-        let touches = Touches::of(steps, values.len());
-        find(steps, kind, &touches, values, &mut names, &mut 0);
-        names.apply(steps);
-        results.iter_mut().for_each(|r| r.id = names.find(r.id));
+        let there = if kind == Kind::Loop { choices.has_loops } else { choices.has_branches };
+        if !there {
+            continue;
+        }
+        let removed = removed(func, kind, &order::events(func, choices), choices);
+        let map: ValueMap = removed
+            .iter()
+            .map(|id| func.inst(*id))
+            .filter_map(|i| Some((*i.results().first()?, *i.operands().first()?)))
+            .collect();
+        func.replace_operands(&map);
+        removed.into_iter().for_each(|id| func.detach(id));
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Branch,
     Loop,
 }
 
-/// The value that a value has become.
-struct Names(Vec<Option<VirtualId>>);
-
-impl Names {
-    fn find(&self, mut id: VirtualId) -> VirtualId {
-        while let Some(next) = self.0[id.index()] {
-            id = next;
-        }
-        id
-    }
-
-    fn apply(&self, steps: &mut Vec<Step>) {
-        for step in steps.iter_mut() {
-            step.inputs.iter_mut().chain(&mut step.outputs).for_each(|o| o.id = self.find(o.id));
-            step.bodies.iter_mut().for_each(|b| self.apply(b));
-        }
-        steps.retain(|s| s.op != ThunkOp::Copy || s.inputs[0].id != s.outputs[0].id);
+impl Kind {
+    fn of(inst: Inst<'_>) -> Kind {
+        if *inst.op() == Op::While { Kind::Loop } else { Kind::Branch }
     }
 }
 
-/// Where each value is read and first written. Positions count steps in order of the text; the
-/// operands of a step that has bodies count where it ends.
-struct Touches<'a> {
-    reads: Vec<Vec<u32>>,
-    first_write: Vec<u32>,
-    /// The step at each position; `None` where one that has bodies ends.
-    steps: Vec<Option<&'a Step>>,
+/// The copies at the ends of bodies of one kind that need not be made.
+fn removed(func: &Func, kind: Kind, events: &[Event<'_>], choices: &Choices) -> Vec<InstId> {
+    let storage = Storage::new(func, choices, State::Joined);
+    let mut bodies = Bodies {
+        events,
+        choices,
+        touches: Touches::of(events, choices, &storage),
+        regions: Regions::of(events),
+        storage,
+        taken: FxHashSet::default(),
+        removed: Vec::new(),
+    };
+    let mut begins = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        match event {
+            Event::Do(_) => {}
+            Event::Begin(_) => begins.push(at + 1),
+            Event::Next(inst, _) | Event::End(inst) => {
+                let begin = begins.pop().unwrap_or(0);
+                if Kind::of(*inst) == kind {
+                    bodies.tail(*inst, begin..at);
+                }
+                if let Event::Next(..) = event {
+                    begins.push(at + 1);
+                }
+            }
+        }
+    }
+    bodies.removed
 }
 
-impl<'a> Touches<'a> {
-    fn of(steps: &'a [Step], values: usize) -> Touches<'a> {
-        let mut t = Touches {
-            reads: vec![Vec::new(); values],
-            first_write: vec![u32::MAX; values],
-            steps: Vec::new(),
-        };
-        t.visit(steps);
+/// Where pieces of memory are read and written. What a loop or a choice writes counts where it ends.
+struct Touches {
+    /// For each piece, where it is first written.
+    first_write: Vec<usize>,
+    /// For those that loops and choices write, everything.
+    all: Vec<Option<Box<Uses>>>,
+}
+
+/// Where a piece of memory is read and written, in order.
+#[derive(Clone, Default)]
+struct Uses {
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+}
+
+impl Touches {
+    fn of(events: &[Event<'_>], choices: &Choices, storage: &Storage) -> Touches {
+        let pieces = storage.pieces.len();
+        let mut t = Touches { first_write: vec![usize::MAX; pieces], all: vec![None; pieces] };
+        for event in events {
+            if let Event::Begin(inst) = event {
+                storage.outputs(*inst).for_each(|id| t.all[id.index()] = Some(Box::default()));
+            }
+        }
+        for (at, event) in events.iter().enumerate() {
+            let (reads, writes) = match event {
+                Event::Do(inst) => (Some(*inst), Some(*inst)),
+                Event::Begin(inst) => (Some(*inst).filter(|i| Kind::of(*i) == Kind::Branch), None),
+                // What the condition returns is read between condition and body.
+                Event::Next(inst, _) => (Some(*inst).filter(|i| Kind::of(*i) == Kind::Loop), None),
+                Event::End(inst) => (None, Some(*inst)),
+            };
+            for x in reads.map_or(&[][..], |inst| choices.inputs(inst)) {
+                if let Some(uses) = &mut t.all[storage.of(*x).index()] {
+                    uses.reads.push(at);
+                }
+            }
+            for id in writes.into_iter().flat_map(|inst| storage.outputs(inst)) {
+                let first = &mut t.first_write[id.index()];
+                *first = (*first).min(at);
+                if let Some(uses) = &mut t.all[id.index()] {
+                    uses.writes.push(at);
+                }
+            }
+        }
         t
     }
 
-    fn visit(&mut self, steps: &'a [Step]) {
-        for step in steps {
-            self.steps.push(Some(step));
-            step.bodies.iter().for_each(|b| self.visit(b));
-            if !step.bodies.is_empty() {
-                self.steps.push(None);
-            }
-            let at = self.steps.len() as u32 - 1;
-            step.inputs.iter().for_each(|i| self.reads[i.id.index()].push(at));
-            for o in &step.outputs {
-                let first = &mut self.first_write[o.id.index()];
-                *first = (*first).min(at);
-            }
-        }
+    fn reads(&self, piece: PieceId) -> &[usize] {
+        self.all[piece.index()].as_ref().map_or(&[], |uses| &uses.reads)
     }
 
-    /// True if `value`, which begins to be written at this position, may lie where `other` lies, which is read
-    /// there.
-    fn shares(&self, at: u32, value: VirtualId, other: VirtualId) -> bool {
-        let Some(step) = self.steps[at as usize] else { return false };
-        let mut written = step.outputs.iter().enumerate().filter(|(_, o)| o.id == value);
-        written.all(|(o, _)| shares(step, o, other))
+    /// Where a piece is written: all places if they are known, else the first.
+    fn writes(&self, piece: PieceId) -> &[usize] {
+        let first = std::slice::from_ref(&self.first_write[piece.index()]);
+        self.all[piece.index()].as_ref().map_or(first, |uses| &uses.writes)
     }
 }
 
-fn find(
-    steps: &[Step],
+/// The region that each event stands in: for loops and choices, the one around them.
+struct Regions {
+    of: Vec<usize>,
+    /// By number; the body is the first.
+    all: Vec<RegionAt>,
+}
+
+struct RegionAt {
+    parent: usize,
+    depth: usize,
+    /// Where the loop or choice that it belongs to begins.
+    owner: usize,
     kind: Kind,
-    touches: &Touches<'_>,
-    values: &[(Home, usize)],
-    names: &mut Names,
-    at: &mut u32,
-) {
-    for step in steps {
-        *at += 1;
-        for body in &step.bodies {
-            let begin = *at;
-            find(body, kind, touches, values, names, at);
-            let wanted = match step.op {
-                ThunkOp::While => Kind::Loop,
-                _ => Kind::Branch,
+}
+
+impl Regions {
+    fn of(events: &[Event<'_>]) -> Regions {
+        let body = RegionAt { parent: 0, depth: 0, owner: usize::MAX, kind: Kind::Loop };
+        let mut regions = Regions { of: Vec::with_capacity(events.len()), all: vec![body] };
+        let mut here = 0;
+        for (at, event) in events.iter().enumerate() {
+            let around = match event {
+                Event::Do(_) | Event::Begin(_) => here,
+                Event::Next(..) | Event::End(_) => regions.all[here].parent,
             };
-            if wanted == kind {
-                tail(step, body, begin..*at, touches, values, names);
+            regions.of.push(around);
+            let depth = regions.all[around].depth + 1;
+            here = match event {
+                Event::Do(_) | Event::End(_) => around,
+                Event::Begin(inst) => {
+                    regions.all.push(RegionAt { parent: around, depth, owner: at, kind: Kind::of(*inst) });
+                    regions.all.len() - 1
+                }
+                Event::Next(..) => {
+                    let RegionAt { owner, kind, .. } = regions.all[here];
+                    regions.all.push(RegionAt { parent: around, depth, owner, kind });
+                    regions.all.len() - 1
+                }
+            };
+        }
+        regions
+    }
+
+    /// True if two events stand in different branches of one choice, so that one of them does not happen.
+    fn exclude(&self, a: usize, b: usize) -> bool {
+        let (mut a, mut b) = (self.of[a], self.of[b]);
+        while a != b {
+            let (x, y) = (&self.all[a], &self.all[b]);
+            if x.parent == y.parent && x.depth == y.depth {
+                return x.owner == y.owner && x.kind == Kind::Branch;
+            }
+            match x.depth.cmp(&y.depth) {
+                Ordering::Greater => a = x.parent,
+                Ordering::Less => b = y.parent,
+                Ordering::Equal => (a, b) = (x.parent, y.parent),
             }
         }
-        if !step.bodies.is_empty() {
-            *at += 1;
-        }
+        false
     }
 }
 
-/// Looks at the copies at the end of one body, which spans these positions.
-fn tail(
-    step: &Step,
-    body: &[Step],
-    span: std::ops::Range<u32>,
-    touches: &Touches<'_>,
-    values: &[(Home, usize)],
-    names: &mut Names,
-) {
-    let outputs: FxHashSet<VirtualId> = step.outputs.iter().map(|o| o.id).collect();
-    let yields = |id: VirtualId| outputs.contains(&id);
-    let copies = body.iter().rev().take_while(|s| s.op == ThunkOp::Copy && yields(s.outputs[0].id)).count();
-    let tail = &body[body.len() - copies..];
-    let first_copy = span.end - copies as u32;
-    let mut written = FxHashSet::default();
-    for copy in tail {
-        let (from, to) = (copy.inputs[0].id, copy.outputs[0].id);
-        let same_size = values[from.index()].1 == values[to.index()].1;
-        let begins = touches.first_write[from.index()];
-        let local = values[from.index()].0 == Home::Temp && span.contains(&begins) && begins < first_copy;
-        // A value that is handed over twice becomes the first of its places.
-        let taken = names.0[from.index()].is_some() || yields(from);
-        let twice = !written.insert(to);
-        if !same_size || !local || taken || twice {
-            continue;
-        }
-        let free = touches.reads[to.index()]
+/// Most pairs of a read and a write that are looked at for one copy.
+const MAX_PAIRS: usize = 10_000;
+
+struct Bodies<'a> {
+    events: &'a [Event<'a>],
+    choices: &'a Choices,
+    storage: Storage,
+    touches: Touches,
+    regions: Regions,
+    /// Pieces that have become another one.
+    taken: FxHashSet<PieceId>,
+    removed: Vec<InstId>,
+}
+
+impl Bodies<'_> {
+    /// Looks at the copies at the end of one body, which spans these positions.
+    fn tail(&mut self, owner: Inst<'_>, span: Range<usize>) {
+        let yielded: FxHashSet<PieceId> = self.storage.outputs(owner).collect();
+        let first_copy = self.events[span.clone()]
             .iter()
-            .filter(|r| span.contains(r))
-            .all(|r| *r < begins || (*r == begins && touches.shares(begins, from, to)));
-        if free {
-            names.0[from.index()] = Some(to);
+            .rposition(|e| !self.copy(e).is_some_and(|(_, _, to)| yielded.contains(&to)))
+            .map_or(span.start, |last| span.start + last + 1);
+        let mut written = FxHashSet::default();
+        for at in first_copy..span.end {
+            let Some((id, from, to)) = self.copy(&self.events[at]) else { continue };
+            let pieces = &self.storage.pieces;
+            let same_size = pieces[from.index()].bytes == pieces[to.index()].bytes;
+            let begins = self.touches.first_write[from.index()];
+            let local =
+                pieces[from.index()].home == Home::Open && span.contains(&begins) && begins < first_copy;
+            // A value that is handed over twice gets the first of its places.
+            let taken = self.taken.contains(&from) || yielded.contains(&from);
+            let twice = !written.insert(to);
+            if !same_size || !local || taken || twice {
+                continue;
+            }
+            if self.is_free(&span, from, to) {
+                self.taken.insert(from);
+                self.removed.push(id);
+            }
         }
+    }
+
+    /// True if a piece is no longer read in a body once another one is written in its place.
+    fn is_free(&self, span: &Range<usize>, from: PieceId, to: PieceId) -> bool {
+        let begins = self.touches.first_write[from.index()];
+        let reads = self.touches.reads(to);
+        let reads = &reads[reads.partition_point(|r| *r < begins)..];
+        let reads = &reads[..reads.partition_point(|r| *r < span.end)];
+        let writes = self.touches.writes(from);
+        let few = reads.len().saturating_mul(writes.len()) <= MAX_PAIRS;
+        reads.iter().all(|r| {
+            let fine = |w: &usize| {
+                if w == r { self.shares(*w, from, to) } else { few && self.regions.exclude(*w, *r) }
+            };
+            writes.iter().take_while(|w| *w <= r).all(fine)
+        })
+    }
+
+    /// The copy at a position: from which memory, and to which.
+    fn copy(&self, event: &Event<'_>) -> Option<(InstId, PieceId, PieceId)> {
+        let Event::Do(inst) = event else { return None };
+        if !matches!(self.choices.of(inst.id()), Choice::Copy) {
+            return None;
+        }
+        let (from, to) = (inst.operands().first()?, inst.results().first()?);
+        Some((inst.id(), self.storage.of(*from), self.storage.of(*to)))
+    }
+
+    /// True if `piece`, which begins to be written at this position, may lie where `other` lies, which is read
+    /// there.
+    fn shares(&self, at: usize, piece: PieceId, other: PieceId) -> bool {
+        let Event::Do(inst) = self.events[at] else { return false };
+        let mut written = inst.results().iter().enumerate().filter(|(_, r)| self.storage.of(**r) == piece);
+        written.all(|(r, _)| shares(&self.storage, self.choices, inst, r, other))
     }
 }

@@ -1,34 +1,78 @@
 //! Inputs whose memory results may take over, as the parameters' attributes say.
 //!
-//! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to us.
+//! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to us. This pass checks
+//! what the program says, and gives each parameter of the form that is given away the attribute
+//! `farcall.donated = array<i64: …>`: the numbers of the results that may have its memory, best first.
+//!
 //! These are requests: [`super::assign`] grants them if the input is no longer read once the first write to the
 //! result starts. Otherwise the result gets its own memory.
 
 use std::collections::BTreeMap;
 
 use farcall_ir::diag::Diagnostics;
-use farcall_ir::{Attr, Diagnostic, Func, Type};
+use farcall_ir::{Attr, Diagnostic, Func, TensorType, Type};
+use rustc_hash::FxHashSet;
 
-use super::lower::{Operand, VirtualId};
-use crate::plan::ParamId;
+use super::storage::Storage;
 
-/// An input that is given away.
-#[derive(Debug)]
-pub(super) struct Wish {
-    pub(super) param: ParamId,
-    /// The results that may have its memory, best first.
-    pub(super) results: Vec<VirtualId>,
+/// The attribute of a parameter that is given away.
+const DONATED: &str = "farcall.donated";
+
+/// Notes on the parameters of a form what those of the entry that it was made from say.
+pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result<(), Diagnostics> {
+    func.param_attrs.iter_mut().for_each(|attrs| drop(attrs.remove(DONATED)));
+    let Wishes { named, free } = wishes(entry)?;
+    let returned = func.body().returned();
+    let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (param, result) in named {
+        if result < returned.len() {
+            found.push((param, vec![result]));
+        }
+    }
+    // A result that is the same as a promised one is promised with it.
+    let taken: FxHashSet<_> =
+        found.iter().flat_map(|(_, results)| results).map(|r| storage.of(returned[*r])).collect();
+    for (param, ty) in free {
+        let fits =
+            |r: &usize| func.tensor(returned[*r]) == Some(ty) && !taken.contains(&storage.of(returned[*r]));
+        found.push((param, (0..returned.len()).filter(fits).collect()));
+    }
+    for (param, results) in found {
+        if let Some(attrs) = func.param_attrs.get_mut(param)
+            && !results.is_empty()
+        {
+            attrs.insert(DONATED.to_owned(), Attr::usize_array(&results));
+        }
+    }
+    Ok(())
 }
 
-/// The wishes of a program's entry; `results` are the tensors that it returns.
-pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Diagnostics> {
+/// The inputs that are given away, with the results that may have their memory, by number.
+pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
+    let results = |attr: &Attr| -> Vec<usize> {
+        let numbers = attr.as_i64_list().unwrap_or_default();
+        numbers.into_iter().filter_map(|n| usize::try_from(n).ok()).collect()
+    };
+    let params = func.param_attrs.iter().enumerate();
+    params.filter_map(|(i, attrs)| Some((i, results(attrs.get(DONATED)?)))).collect()
+}
+
+/// What a program asks for, by the numbers of its tensors.
+struct Wishes<'a> {
+    /// Inputs, and the result that each is given to.
+    named: Vec<(usize, usize)>,
+    /// Inputs that any result of their type may have.
+    free: Vec<(usize, &'a TensorType)>,
+}
+
+fn wishes(entry: &Func) -> Result<Wishes<'_>, Diagnostics> {
     let mut mistakes = Diagnostics::default();
     // By result, so that each is promised once.
-    let mut named: BTreeMap<usize, usize> = BTreeMap::new();
-    let (mut found, mut free) = (Vec::new(), Vec::new());
+    let mut promised: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut wishes = Wishes { named: Vec::new(), free: Vec::new() };
     let firsts = positions(&entry.results);
-    let types: Vec<Type> = entry.params().iter().map(|p| entry.ty(*p).clone()).collect();
-    for (i, (at, ty)) in positions(&types).into_iter().zip(&types).enumerate() {
+    let types: Vec<&Type> = entry.params().iter().map(|p| entry.ty(*p)).collect();
+    for (i, (at, ty)) in positions(types.iter().copied()).into_iter().zip(types).enumerate() {
         let attrs = entry.param_attrs.get(i);
         let attr = |key: &str| attrs.and_then(|attrs| attrs.get(key));
         if let Some(wanted) = attr("tf.aliasing_output") {
@@ -43,33 +87,25 @@ pub(super) fn wishes(entry: &Func, results: &[Operand]) -> Result<Vec<Wish>, Dia
             if to != ty {
                 let message = format!("argument {i} is donated to result {k}, which is {to}, not {ty}");
                 mistakes.push(Diagnostic::new("donation", entry.span, message));
-            } else if let Some(other) = named.insert(k, i) {
+            } else if let Some(other) = promised.insert(k, i) {
                 let message = format!("arguments {other} and {i} are both donated to result {k}");
                 mistakes.push(Diagnostic::new("donation", entry.span, message));
-            } else if let (Type::Tensor(_), Some(result)) = (ty, results.get(firsts[k])) {
-                found.push(Wish { param: ParamId::new(at), results: vec![result.id] });
+            } else if let Type::Tensor(_) = ty {
+                wishes.named.push((at, firsts[k]));
             }
         } else if matches!(attr("jax.buffer_donor"), Some(Attr::Bool(true)))
             && let Type::Tensor(ty) = ty
         {
-            free.push((ParamId::new(at), ty));
+            wishes.free.push((at, ty));
         }
     }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
-    }
-    let taken: Vec<VirtualId> = found.iter().flat_map(|wish| wish.results.clone()).collect();
-    for (param, ty) in free {
-        let fits = results.iter().filter(|r| r.ty == *ty && !taken.contains(&r.id)).map(|r| r.id);
-        found.push(Wish { param, results: fits.collect() });
-    }
-    Ok(found)
+    if mistakes.is_empty() { Ok(wishes) } else { Err(mistakes) }
 }
 
 /// Number of the first tensor of each value, counted over the tensors in all of them.
-fn positions(types: &[Type]) -> Vec<usize> {
+fn positions<'t>(types: impl IntoIterator<Item = &'t Type>) -> Vec<usize> {
     let mut next = 0;
-    let first = types.iter().map(|ty| {
+    let first = types.into_iter().map(|ty| {
         let at = next;
         next += ty.tensors().count();
         at

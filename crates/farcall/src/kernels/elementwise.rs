@@ -138,7 +138,8 @@ fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
     }
     macro_rules! same { ($f:ty) => { Complex<$f> }; }
     match op {
-        Unary::Abs => numbers!([signed, floats], abs),
+        // By the trait's name: that of a signed number itself does not wrap.
+        Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(n, Number::abs)),
         Unary::Sign => dispatch!(dtype, [signed, floats], T => {
             let one = T::opaque_one();
             map1::<T, T>(n, move |x| x.settle(one).sign())

@@ -207,18 +207,17 @@ farcall_ir::ids! {
     ReferenceId;
 }
 
-/// One step of a run. `B` is how it refers to buffers: in a plan a [`Buffer`]; the compiler uses
-/// values that have no place yet.
+/// One step of a run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Thunk<B = Buffer> {
+pub struct Thunk {
     /// What is done.
     pub op: ThunkOp,
     /// What is read.
-    pub inputs: Vec<B>,
+    pub inputs: Vec<Buffer>,
     /// What is written. A kernel's scratch memory is the last of them.
-    pub outputs: Vec<B>,
+    pub outputs: Vec<Buffer>,
     /// Nested sequences: condition and body of a loop, branches.
-    pub bodies: Vec<Vec<Thunk<B>>>,
+    pub bodies: Vec<Vec<Thunk>>,
     /// Place in the program.
     pub span: Span,
 }
@@ -284,9 +283,9 @@ impl ThunkOp {
     }
 }
 
-impl<B> Thunk<B> {
+impl Thunk {
     /// The outputs without scratch memory.
-    pub fn results(&self) -> &[B] {
+    pub fn results(&self) -> &[Buffer] {
         match (&self.op, self.outputs.split_last()) {
             (ThunkOp::Compute(compute), Some((_, results))) if compute.scratch => results,
             _ => &self.outputs,
@@ -306,7 +305,7 @@ impl<B> Thunk<B> {
     }
 
     /// Calls `visit` for this thunk and every one nested in it, in order of the text.
-    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk<B>)) {
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
         if self.bodies.is_empty() {
             return visit(self);
         }

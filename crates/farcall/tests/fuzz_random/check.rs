@@ -6,7 +6,7 @@ use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, text, verify};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::{CompileOptions, Executable, Registry, Stage};
 use num_complex::Complex;
 
 use super::generate::Program;
@@ -109,8 +109,19 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
     for passes in pipelines {
         let what = format!("engine with {passes}");
         let options = CompileOptions::new().numerics(numerics(p)).passes(passes);
-        let executable =
-            Executable::compile(&p.module, registry, &options).map_err(|e| format!("{what}: {e}"))?;
+        let mut last = None;
+        let mut after = |stage: &Stage<'_>| {
+            if stage.name == "assign" {
+                last = Some(stage.form().into_owned());
+            }
+        };
+        let executable = Executable::compile_showing(&p.module, registry, &options, &mut after)
+            .map_err(|e| format!("{what}: {e}"))?;
+        // What the engine's own passes leave is a program as well.
+        if let Some(form) = last {
+            reads_as_itself(&form).map_err(|e| format!("{what}, with places: {e}"))?;
+            same_form(p, &form, wanted, &format!("{what}, with places"))?;
+        }
         // Twice: what a run leaves behind must not show in the next one.
         for inputs in [None, Some(p.inputs.clone())] {
             let found = match inputs {

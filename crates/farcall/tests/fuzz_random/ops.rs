@@ -19,6 +19,7 @@ static TABLE: &[(usize, Make)] = &[
     (2, clamp),
     (4, convert),
     (1, bitcast),
+    (1, copy),
     (1, reduce_precision),
     (1, quantized),
     (1, sin_cos),
@@ -275,6 +276,12 @@ fn bitcast(g: &mut Gen) -> Option<()> {
         return None;
     }
     g.value_of(Op::BitcastConvert, &[x], &TensorType::new(to, dims), Meta::BITS).map(drop)
+}
+
+fn copy(g: &mut Gen) -> Option<()> {
+    let x = g.some(Need::Anything, |_| true, 0..=4);
+    let meta = g.meta_of(x);
+    g.value(Op::Copy, &[x], meta).map(drop)
 }
 
 fn reduce_precision(g: &mut Gen) -> Option<()> {

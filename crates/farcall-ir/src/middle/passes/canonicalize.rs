@@ -83,7 +83,7 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
         return None;
     }
     let same = match inst.op() {
-        Op::Convert | Op::BitcastConvert | Op::Reshape => true,
+        Op::Convert | Op::BitcastConvert | Op::Reshape | Op::Copy => true,
         Op::BroadcastInDim { dims } => dims.iter().copied().eq(0..to.rank()),
         Op::Transpose { permutation } => permutation.iter().copied().eq(0..to.rank()),
         // The same shape, so that all of it is there.

@@ -93,6 +93,7 @@ fn is_exact(inst: Inst<'_>) -> bool {
         | Op::Clamp
         | Op::Convert
         | Op::BitcastConvert
+        | Op::Copy
         | Op::BroadcastInDim { .. }
         | Op::Reshape
         | Op::Transpose { .. }

@@ -9,6 +9,7 @@ pub mod dce;
 pub mod excess;
 pub mod expand;
 pub mod fold;
+pub mod layouts;
 pub mod licm;
 pub mod simplify;
 
@@ -53,6 +54,7 @@ pub static ALL: &[&Pass] = &[
     &excess::PASS,
     &expand::PASS,
     &fold::PASS,
+    &layouts::PASS,
     &licm::PASS,
     &simplify::PASS,
 ];

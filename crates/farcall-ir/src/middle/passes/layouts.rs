@@ -1,0 +1,158 @@
+//! Layouts: operands and results of custom calls that are not row-major are transposed around the call.
+//!
+//! Every value of the form is row-major. A call that wants an operand in another layout gets a transposed copy of it,
+//! whose bytes lie in that order, reshaped to the type that the call declares; a result that comes in another layout
+//! is reshaped to the dimensions in the order of memory, and transposed back.
+//!
+//! The call keeps its layouts, which its target may ask for. The attribute `farcall.laid_out` says that operands and
+//! results have been brought into them, so that nobody does it twice.
+
+use super::{Context, Pass};
+use crate::attr::Attr;
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::{CustomCall, Op};
+use crate::types::{TensorType, Type};
+
+/// Layouts of custom calls.
+pub static PASS: Pass =
+    Pass { name: "layouts", about: "transposes what custom calls take and return in other layouts", run };
+
+/// The attribute of a call whose operands and results lie in its layouts.
+const LAID_OUT: &str = "farcall.laid_out";
+
+fn run(func: &mut Func, _: &Context) {
+    let mut found = Vec::new();
+    func.walk(&mut |inst| {
+        if let Op::CustomCall(call) = inst.op()
+            && !inst.attrs().contains_key(LAID_OUT)
+        {
+            let layouts = Layouts::of(inst, call);
+            if layouts.operands.iter().chain(&layouts.results).any(Option::is_some) {
+                found.push((inst.id(), layouts));
+            }
+        }
+    });
+    if found.is_empty() {
+        return;
+    }
+    let mut r = Rewriter::new(func);
+    for (id, layouts) in found {
+        operands(&mut r, id, &layouts.operands);
+        results(&mut r, id, &layouts.results);
+        r.attrs_mut(id).insert(LAID_OUT.to_owned(), Attr::Unit);
+    }
+}
+
+/// For each operand and result of a call that is not row-major: its dimensions in the order of memory, major to minor.
+struct Layouts {
+    operands: Vec<Option<Vec<usize>>>,
+    results: Vec<Option<Vec<usize>>>,
+}
+
+impl Layouts {
+    fn of(inst: Inst<'_>, call: &CustomCall) -> Layouts {
+        let types = |ids: &[ValueId]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect::<Vec<Type>>();
+        let (params, results) = match &call.types {
+            Some(types) => (types.params.clone(), types.results.clone()),
+            None => (types(inst.operands()), types(inst.results())),
+        };
+        let orders = |types: &[Type], layouts: Option<&[Vec<usize>]>, ids: &[ValueId]| {
+            let each = leaf_layouts(types, layouts).into_iter().zip(ids);
+            each.map(|(layout, id)| order(layout?, inst.func().tensor(*id)?)).collect()
+        };
+        Layouts {
+            operands: orders(&params, call.operand_layouts.as_deref(), inst.operands()),
+            results: orders(&results, call.result_layouts.as_deref(), inst.results()),
+        }
+    }
+}
+
+/// The order of the dimensions in a layout (minor to major); nothing if it is row-major.
+fn order(layout: &[usize], ty: &TensorType) -> Option<Vec<usize>> {
+    let order: Vec<usize> = layout.iter().rev().copied().collect();
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    let valid = sorted.into_iter().eq(0..ty.rank());
+    (valid && !order.iter().copied().eq(0..ty.rank())).then_some(order)
+}
+
+/// The layout of each tensor in values of these types. Those in a tuple have none of their own, but for a
+/// single tuple, whose parts the layouts are of.
+fn leaf_layouts<'l>(types: &[Type], layouts: Option<&'l [Vec<usize>]>) -> Vec<Option<&'l Vec<usize>>> {
+    let layout = |i: usize| layouts.and_then(|l| l.get(i));
+    let mut out = Vec::new();
+    for (i, ty) in types.iter().enumerate() {
+        match ty {
+            Type::Tensor(_) => out.push(layout(i)),
+            Type::Tuple(parts) if types.len() == 1 && layouts.is_some_and(|l| l.len() == parts.len()) => {
+                return leaf_layouts(parts, layouts);
+            }
+            Type::Tuple(parts) => out.extend(leaf_layouts(parts, None)),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Transposes the operands of a call.
+fn operands(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
+    let mut operands = r.func().inst(call).operands().to_vec();
+    for (x, order) in operands.iter_mut().zip(orders) {
+        let (Some(order), Some(ty)) = (order, r.func().tensor(*x).cloned()) else { continue };
+        let plain = stored(r, call, *x, &ty);
+        let moved = transposed(r, call, plain, order.clone());
+        *x = seen_as(r, call, moved, &ty);
+    }
+    r.set_operands(call, operands);
+}
+
+/// Transposes the results of a call, where they are used, back.
+fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
+    let results = r.func().inst(call).results().to_vec();
+    let Some(next) = r.func().inst(call).next().map(Inst::id) else { return };
+    for (y, order) in results.into_iter().zip(orders) {
+        let (Some(order), Some(ty)) = (order, r.func().tensor(y).cloned()) else { continue };
+        if !r.is_used(y) {
+            continue;
+        }
+        let sizes: Vec<usize> = order.iter().map(|d| ty.sizes()[*d]).collect();
+        let inverse = (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
+        let users = r.users(y).to_vec();
+        let plain = stored(r, next, y, &ty);
+        let physical = seen_as(r, next, plain, &ty.with_dtype(ty.dtype).with_sizes(sizes));
+        let moved = transposed(r, next, physical, inverse);
+        let row_major = seen_as(r, next, moved, &ty);
+        for user in users {
+            let operands = r.func().inst(user).operands().iter();
+            let operands: Vec<ValueId> = operands.map(|v| if *v == y { row_major } else { *v }).collect();
+            r.set_operands(user, operands);
+        }
+    }
+}
+
+/// The elements as they are stored, if the value is quantized: they are moved all alike.
+fn stored(r: &mut Rewriter<'_>, before: InstId, x: ValueId, ty: &TensorType) -> ValueId {
+    match &ty.quant {
+        Some(_) => r.value_before(before, Op::BitcastConvert, [x], ty.with_dtype(ty.dtype)),
+        None => x,
+    }
+}
+
+/// The same bytes as a value of this type.
+fn seen_as(r: &mut Rewriter<'_>, before: InstId, x: ValueId, ty: &TensorType) -> ValueId {
+    let plain = ty.with_dtype(ty.dtype);
+    let shaped = match r.func().tensor(x) {
+        Some(from) if *from == plain => x,
+        _ => r.value_before(before, Op::Reshape, [x], plain),
+    };
+    match &ty.quant {
+        Some(_) => r.value_before(before, Op::BitcastConvert, [shaped], ty.clone()),
+        None => shaped,
+    }
+}
+
+fn transposed(r: &mut Rewriter<'_>, before: InstId, x: ValueId, permutation: Vec<usize>) -> ValueId {
+    let Some(ty) = r.func().tensor(x).cloned() else { return x };
+    let sizes: Vec<usize> = permutation.iter().map(|d| ty.sizes()[*d]).collect();
+    r.value_before(before, Op::Transpose { permutation }, [x], ty.with_sizes(sizes))
+}

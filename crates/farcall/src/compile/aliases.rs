@@ -1,0 +1,59 @@
+//! Results of custom calls that share memory with operands.
+
+use farcall_ir::op::{CustomCall, OutputAlias};
+use farcall_ir::{Diagnostic, Inst, Type, ValueId};
+
+use super::choose::internal;
+use super::resolve;
+
+/// The results and operands of a call that share memory, by number among its tensors.
+///
+/// # Errors
+/// `compile-alias`: they are not of one size, or an operand or a result shares twice.
+pub(super) fn check(inst: Inst<'_>, call: &CustomCall) -> Result<Vec<(usize, usize)>, Diagnostic> {
+    let span = inst.span();
+    let mut aliases = Vec::new();
+    if call.aliases.is_empty() {
+        return Ok(aliases);
+    }
+    let (operands, results) = resolve::types(inst, call);
+    let bad = || internal(span, "an alias of an operand or result that does not exist");
+    for alias in &call.aliases {
+        let (output, input) = numbers(alias, &operands, &results).ok_or_else(bad)?;
+        let ty = |ids: &[ValueId], i: usize| ids.get(i).and_then(|v| inst.func().tensor(*v)).ok_or_else(bad);
+        let (to, from) = (ty(inst.results(), output)?, ty(inst.operands(), input)?);
+        if to.bytes() != from.bytes() {
+            let message = format!(
+                "result {output} cannot share memory with operand {input}: {to} is not of the size of {from}"
+            );
+            return Err(Diagnostic::new("compile-alias", span, message));
+        }
+        if aliases.iter().any(|(o, i)| *o == output || *i == input) {
+            let message = "an operand can share memory with one result only".to_owned();
+            return Err(Diagnostic::new("compile-alias", span, message));
+        }
+        aliases.push((output, input));
+    }
+    Ok(aliases)
+}
+
+/// Numbers of the output and the input that an alias names, tokens not counted.
+fn numbers(alias: &OutputAlias, operands: &[Type], results: &[Type]) -> Option<(usize, usize)> {
+    let output = match (results, alias.output_tuple_indices.as_slice()) {
+        ([one], path) => position(std::slice::from_ref(one), &[&[0], path].concat()),
+        (many, path) => position(many, path),
+    };
+    let path = [&[alias.operand_index], alias.operand_tuple_indices.as_slice()].concat();
+    Some((output?, position(operands, &path)?))
+}
+
+/// Number of the tensor at a path into these types, counted over all tensors in them.
+fn position(types: &[Type], path: &[usize]) -> Option<usize> {
+    let (first, rest) = path.split_first()?;
+    let before: usize = types.get(..*first)?.iter().map(|ty| ty.tensors().count()).sum();
+    match (types.get(*first)?, rest) {
+        (Type::Tensor(_), []) => Some(before),
+        (Type::Tuple(parts), rest) => Some(before + position(parts, rest)?),
+        _ => None,
+    }
+}

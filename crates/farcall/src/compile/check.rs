@@ -1,0 +1,240 @@
+//! Checks the places of values, in debug builds: whatever an instruction reads still lies where it was written.
+//!
+//! One walk over the program, which knows what each piece of memory holds. A loop is walked once: what it reads that
+//! was written before it has to be there when its body ends, since the next iteration reads it again.
+
+use std::collections::BTreeMap;
+
+use farcall_ir::{Func, Inst, Op, ValueId};
+use rustc_hash::FxHashSet;
+
+use super::assign::Places;
+use super::choose::{Choice, Choices};
+use super::order::{self, Event};
+use super::storage::{Home, PieceId};
+use crate::plan::Base;
+
+/// Checks the places of a program.
+///
+/// # Errors
+/// The first value that is read when its place holds another one.
+pub(super) fn check(
+    func: &Func,
+    events: &[Event<'_>],
+    choices: &Choices,
+    places: &Places<'_>,
+) -> Result<(), String> {
+    let pieces = places.storage.pieces.len();
+    let mut c = Check {
+        choices,
+        places,
+        same: same_values(func, choices),
+        state: State { holds: vec![None; pieces], written: vec![0; pieces], held: BTreeMap::new() },
+        loops: Vec::new(),
+        branches: Vec::new(),
+    };
+    func.params().iter().for_each(|p| c.write(places.storage.of(*p), Some(c.same[p.index()]), 0));
+    for (at, event) in (1..).zip(events) {
+        c.event(*event, at).map_err(|value| c.complaint(func, *event, value))?;
+    }
+    match func.body().returned().iter().find(|r| c.read(**r).is_err()) {
+        Some(r) => Err(format!("{} does not hold a result in the end", places.of(*r))),
+        None => Ok(()),
+    }
+}
+
+/// What is known at a position.
+#[derive(Clone)]
+struct State {
+    /// What each piece of memory holds: a value, by its number in [`Check::same`].
+    holds: Vec<Option<u32>>,
+    /// Where each was last written.
+    written: Vec<u32>,
+    /// The pieces that hold something, by their first byte, with the byte after the last.
+    held: BTreeMap<(Base, usize), (usize, PieceId)>,
+}
+
+struct Check<'a> {
+    choices: &'a Choices,
+    places: &'a Places<'a>,
+    /// Numbers of values: equal for those that are the same under another name.
+    same: Vec<u32>,
+    state: State,
+    /// Loops that enclose the position: where each begins, and what it reads that was written before.
+    loops: Vec<(u32, FxHashSet<ValueId>)>,
+    /// Choices that enclose the position: the state where each begins, and what holds after all branches so far.
+    branches: Vec<(State, Option<State>)>,
+}
+
+/// The value that is not where it should be.
+type Found = Result<(), ValueId>;
+
+impl Check<'_> {
+    fn event(&mut self, event: Event<'_>, at: u32) -> Found {
+        let is_loop = |inst: Inst<'_>| *inst.op() == Op::While;
+        match event {
+            Event::Do(inst) => {
+                self.reads(self.choices.inputs(inst))?;
+                self.writes(inst, at);
+                Ok(())
+            }
+            Event::Begin(inst) if is_loop(inst) => {
+                self.reads(inst.own_operands())?;
+                self.rename(inst.own_operands(), inst.regions().next().map_or(&[], |r| r.own_args()), at);
+                self.loops.push((at, FxHashSet::default()));
+                Ok(())
+            }
+            Event::Begin(inst) => {
+                self.reads(self.choices.inputs(inst))?;
+                self.branches.push((self.state.clone(), None));
+                Ok(())
+            }
+            Event::Next(inst, _) if is_loop(inst) => {
+                self.reads(self.choices.inputs(inst))?;
+                // The loop may end here.
+                self.reads(inst.region(1).map_or(&[], |r| r.own_args()))
+            }
+            Event::End(inst) if is_loop(inst) => {
+                let body = inst.region(1).map_or(&[][..], |r| r.returned());
+                self.reads(body)?;
+                let again = self.loops.pop().map_or(FxHashSet::default(), |(_, again)| again);
+                again.into_iter().try_for_each(|value| self.read(value))?;
+                self.rename(body, inst.results(), at);
+                Ok(())
+            }
+            Event::Next(inst, number) => self.branch(inst, number, at, false),
+            Event::End(inst) => self.branch(inst, inst.region_ids().len().saturating_sub(1), at, true),
+        }
+    }
+
+    /// The end of a branch.
+    fn branch(&mut self, inst: Inst<'_>, number: usize, at: u32, last: bool) -> Found {
+        let returned = inst.region(number).map_or(&[][..], |r| r.returned());
+        self.reads(returned)?;
+        self.rename(returned, inst.results(), at);
+        let Some((begin, merged)) = self.branches.last_mut() else { return Ok(()) };
+        let here = std::mem::replace(&mut self.state, begin.clone());
+        *merged = Some(match merged.take() {
+            Some(other) => other.and(here),
+            None => here,
+        });
+        if last && let Some((_, Some(merged))) = self.branches.pop() {
+            self.state = merged;
+        }
+        Ok(())
+    }
+
+    fn reads(&mut self, values: &[ValueId]) -> Found {
+        values.iter().try_for_each(|v| self.read(*v))
+    }
+
+    fn read(&mut self, value: ValueId) -> Found {
+        let piece = self.places.storage.of(value);
+        if let Home::Constant(_) = self.places.storage.pieces[piece.index()].home {
+            return Ok(());
+        }
+        if self.state.holds[piece.index()] != Some(self.same[value.index()]) {
+            return Err(value);
+        }
+        let written = self.state.written[piece.index()];
+        for (begin, again) in &mut self.loops {
+            if written < *begin {
+                again.insert(value);
+            }
+        }
+        Ok(())
+    }
+
+    fn writes(&mut self, inst: Inst<'_>, at: u32) {
+        for r in inst.results() {
+            self.write(self.places.storage.of(*r), Some(self.same[r.index()]), at);
+        }
+        if let Some(scratch) = self.places.storage.scratch(inst.id()) {
+            self.write(scratch, None, at);
+        }
+    }
+
+    fn write(&mut self, piece: PieceId, value: Option<u32>, at: u32) {
+        let slice = self.places.slice(piece);
+        let state = &mut self.state;
+        if slice.size > 0 {
+            let end = slice.offset + slice.size;
+            // Pieces that are held do not overlap, so the ones before the end that reach into this come last.
+            while let Some((key, (other_end, other))) =
+                state.held.range(..(slice.base, end)).next_back().map(|(k, v)| (*k, *v))
+                && key.0 == slice.base
+                && other_end > slice.offset
+            {
+                state.held.remove(&key);
+                state.holds[other.index()] = None;
+            }
+            state.held.insert((slice.base, slice.offset), (end, piece));
+        }
+        state.holds[piece.index()] = value;
+        state.written[piece.index()] = at;
+    }
+
+    /// What values hold goes on under other names.
+    fn rename(&mut self, from: &[ValueId], to: &[ValueId], at: u32) {
+        for (from, to) in from.iter().zip(to) {
+            let piece = self.places.storage.of(*to).index();
+            debug_assert_eq!(piece, self.places.storage.of(*from).index(), "one piece of memory");
+            if self.same[from.index()] != self.same[to.index()] {
+                self.state.holds[piece] = Some(self.same[to.index()]);
+                self.state.written[piece] = at;
+            }
+        }
+    }
+
+    fn complaint(&self, func: &Func, event: Event<'_>, value: ValueId) -> String {
+        let (Event::Do(inst) | Event::Begin(inst) | Event::Next(inst, _) | Event::End(inst)) = event;
+        let (name, place) = (inst.op().name(), self.places.of(value));
+        format!("{name} reads a {} at {place}, which holds another value by then", func.ty(value))
+    }
+}
+
+impl State {
+    /// What holds in both.
+    fn and(mut self, other: State) -> State {
+        for (i, holds) in self.holds.iter_mut().enumerate() {
+            if *holds != other.holds[i] {
+                *holds = None;
+            }
+            self.written[i] = self.written[i].min(other.written[i]);
+        }
+        self.held.retain(|key, value| other.held.get(key) == Some(value));
+        self
+    }
+}
+
+/// Numbers values, those alike that are the same under another name.
+fn same_values(func: &Func, choices: &Choices) -> Vec<u32> {
+    let mut same: Vec<u32> = (0..func.value_count() as u32).collect();
+    // In order, what a value is the same as has its number already.
+    for inst in order::instructions(func) {
+        let mut alike = |from: &[ValueId], to: &[ValueId]| {
+            from.iter().zip(to).for_each(|(from, to)| same[to.index()] = same[from.index()]);
+        };
+        match choices.of(inst.id()) {
+            Choice::View => alike(inst.operands(), inst.results()),
+            Choice::Control => {
+                inst.regions().for_each(|r| alike(inst.captures(), r.captured_args()));
+                let [condition, body] = inst.region_ids() else { continue };
+                if *inst.op() != Op::While {
+                    continue;
+                }
+                let (condition, body) = (func.region(*condition), func.region(*body));
+                for i in 0..inst.results().len() {
+                    // What the body hands through unchanged is the operand all along.
+                    if body.own_args()[i] == body.returned()[i] {
+                        alike(&inst.operands()[i..=i], &condition.own_args()[i..=i]);
+                        alike(&inst.operands()[i..=i], &inst.results()[i..=i]);
+                    }
+                    alike(&condition.own_args()[i..=i], &body.own_args()[i..=i]);
+                }
+            }
+            _ => {}
+        }
+    }
+    same
+}

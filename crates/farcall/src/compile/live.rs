@@ -1,0 +1,110 @@
+//! From which position to which each piece of memory holds something that is read.
+//!
+//! It lives from the first position that writes it to the last that reads it. What a loop uses, but was written before
+//! the loop, lives until the loop ends.
+
+use farcall_ir::{Func, Inst, Op};
+use rustc_hash::FxHashMap;
+
+use super::choose::Choices;
+use super::order::Event;
+use super::storage::{Home, PieceId, Storage, shares};
+
+/// Lives of all pieces of memory. Inputs are there at position 0; events follow from 1 on.
+pub(super) struct Lives {
+    pub(super) first: Vec<u32>,
+    pub(super) last: Vec<u32>,
+    /// The results of the program, with the pieces in whose place they can be written.
+    pub(super) sources: FxHashMap<PieceId, Vec<PieceId>>,
+    /// Loops that enclose the position: number in `ends`, first position.
+    enclosing: Vec<(usize, u32)>,
+    ends: Vec<u32>,
+    /// Pieces, and the loop until whose end each lives.
+    extended: Vec<(PieceId, usize)>,
+}
+
+impl Lives {
+    pub(super) fn new(func: &Func, events: &[Event<'_>], choices: &Choices, storage: &Storage) -> Lives {
+        let given = |home: Home| if matches!(home, Home::Param(_)) { 0 } else { u32::MAX };
+        let results = || func.body().returned().iter().map(|r| storage.of(*r));
+        let mut lives = Lives {
+            first: storage.pieces.iter().map(|p| given(p.home)).collect(),
+            last: vec![0; storage.pieces.len()],
+            sources: results().map(|r| (r, Vec::new())).collect(),
+            enclosing: Vec::new(),
+            ends: Vec::new(),
+            extended: Vec::new(),
+        };
+        for (at, event) in (1..).zip(events) {
+            lives.event(*event, at, choices, storage);
+        }
+        let end = events.len() as u32 + 1;
+        results().for_each(|r| lives.touch(r, end));
+        for (piece, number) in &lives.extended {
+            let last = &mut lives.last[piece.index()];
+            *last = (*last).max(lives.ends[*number]);
+        }
+        lives
+    }
+
+    fn event(&mut self, event: Event<'_>, at: u32, choices: &Choices, storage: &Storage) {
+        let is_loop = |inst: Inst<'_>| *inst.op() == Op::While;
+        match event {
+            Event::Do(inst) => {
+                self.reads(inst, at, choices, storage);
+                self.note_sources(inst, choices, storage);
+                storage.outputs(inst).for_each(|id| self.touch(id, at));
+            }
+            Event::Begin(inst) if is_loop(inst) => {
+                self.enclosing.push((self.ends.len(), at));
+                self.ends.push(0);
+            }
+            Event::Begin(inst) => self.reads(inst, at, choices, storage),
+            // What the condition returns is read between condition and body.
+            Event::Next(inst, _) if is_loop(inst) => self.reads(inst, at, choices, storage),
+            Event::Next(..) => {}
+            Event::End(inst) => {
+                storage.outputs(inst).for_each(|id| self.touch(id, at));
+                if is_loop(inst)
+                    && let Some((number, _)) = self.enclosing.pop()
+                {
+                    self.ends[number] = at;
+                }
+            }
+        }
+    }
+
+    fn reads(&mut self, inst: Inst<'_>, at: u32, choices: &Choices, storage: &Storage) {
+        choices.inputs(inst).iter().for_each(|x| self.touch(storage.of(*x), at));
+    }
+
+    fn touch(&mut self, piece: PieceId, at: u32) {
+        let i = piece.index();
+        self.first[i] = self.first[i].min(at);
+        self.last[i] = self.last[i].max(at);
+        // The outermost loop that began after the piece did runs through all of its reads again.
+        if let Some((number, _)) = self.enclosing.iter().find(|(_, begin)| *begin > self.first[i]) {
+            self.extended.push((piece, *number));
+        }
+    }
+
+    /// Notes the operands in whose place a result of the program is written for the first time.
+    fn note_sources(&mut self, inst: Inst<'_>, choices: &Choices, storage: &Storage) {
+        for (r, result) in inst.results().iter().enumerate() {
+            let piece = storage.of(*result);
+            if self.first[piece.index()] != u32::MAX || !self.sources.contains_key(&piece) {
+                continue;
+            }
+            let inputs = choices.inputs(inst).iter().map(|x| storage.of(*x));
+            let fit = inputs.filter(|x| shares(storage, choices, inst, r, *x)).collect::<Vec<_>>();
+            self.sources.entry(piece).or_default().extend(fit);
+        }
+    }
+
+    /// True if a piece has ended when a result begins, or where it does if the result can be written in its place.
+    pub(super) fn comes_before(&self, piece: PieceId, result: PieceId) -> bool {
+        let (last, first) = (self.last[piece.index()], self.first[result.index()]);
+        let in_place = || self.sources.get(&result).is_some_and(|sources| sources.contains(&piece));
+        last < first || (last == first && in_place())
+    }
+}

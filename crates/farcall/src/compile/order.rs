@@ -1,0 +1,73 @@
+//! The instructions that need code, in the order in which they stand, regions of loops and branches included.
+//!
+//! A list, so that what walks it needs no recursion: deep nesting cannot overflow the stack. A place in the list is the
+//! position at which a value is said to be read or written.
+
+use farcall_ir::module::Insts;
+use farcall_ir::{Func, Inst, Op};
+
+use super::choose::{Choice, Choices};
+
+/// What stands at a position.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event<'f> {
+    /// An instruction without regions that are walked.
+    Do(Inst<'f>),
+    /// A loop or a choice; its first region follows.
+    Begin(Inst<'f>),
+    /// The end of a region, by number, that another one of the same instruction follows.
+    Next(Inst<'f>, usize),
+    /// The end of the last region, and of the instruction.
+    End(Inst<'f>),
+}
+
+/// The instructions of a program that need code.
+pub(super) fn events<'f>(func: &'f Func, choices: &Choices) -> Vec<Event<'f>> {
+    let mut events = Vec::with_capacity(func.inst_count());
+    // Regions that are being walked, each with its instruction and its number; the body has none.
+    let mut open: Vec<(Insts<'f>, Option<(Inst<'f>, usize)>)> = vec![(func.body().insts(), None)];
+    while let Some((insts, owner)) = open.last_mut() {
+        if let Some(inst) = insts.next() {
+            match choices.of(inst.id()) {
+                Choice::View | Choice::Constant(_) | Choice::Return => {}
+                Choice::Control => {
+                    events.push(Event::Begin(inst));
+                    match inst.region(0) {
+                        Some(first) => open.push((first.insts(), Some((inst, 0)))),
+                        None => events.push(Event::End(inst)),
+                    }
+                }
+                _ => events.push(Event::Do(inst)),
+            }
+            continue;
+        }
+        let owner = *owner;
+        open.pop();
+        let Some((inst, number)) = owner else { continue };
+        match inst.region(number + 1) {
+            Some(next) => {
+                events.push(Event::Next(inst, number));
+                open.push((next.insts(), Some((inst, number + 1))));
+            }
+            None => events.push(Event::End(inst)),
+        }
+    }
+    events
+}
+
+/// Every instruction of a program but those of regions that are applied to elements.
+pub(super) fn instructions(func: &Func) -> impl Iterator<Item = Inst<'_>> {
+    let mut open = vec![func.body().insts()];
+    std::iter::from_fn(move || {
+        loop {
+            let Some(inst) = open.last_mut()?.next() else {
+                open.pop();
+                continue;
+            };
+            if matches!(inst.op(), Op::While | Op::If | Op::Case) {
+                open.extend(inst.regions().rev().map(|r| r.insts()));
+            }
+            return Some(inst);
+        }
+    })
+}

@@ -1,0 +1,221 @@
+//! Which values share memory.
+//!
+//! A [`Piece`] of memory is had by one value and by those that are it under another name: other views of its bytes,
+//! arguments of regions that capture it, equal constants. What a loop carries has one piece, from the operand through
+//! the arguments and what the body returns to the result; so has the result of a choice with what the branches return,
+//! and the result of a custom call with the operand that it changes. [`copies`](super::copies) makes programs in which
+//! they may.
+
+use farcall_ir::{Func, Inst, InstId, Op, ValueId};
+use rustc_hash::FxHashMap;
+
+use super::choose::{Choice, Choices};
+use super::order;
+use crate::plan::{ConstantId, ParamId};
+
+/// A piece of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct PieceId(u32);
+
+impl PieceId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a piece of memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    pub(super) home: Home,
+    pub(super) bytes: usize,
+}
+
+/// Where a piece of memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Home {
+    /// Its place is to be found.
+    Open,
+    Constant(ConstantId),
+    Param(ParamId),
+}
+
+/// How far a program has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// What enters and leaves loops and branches, and what calls change, has memory of its own as yet.
+    Apart,
+    /// Copies have been made, so that these share.
+    Joined,
+}
+
+/// The memory of all values of a program.
+#[derive(Debug)]
+pub(super) struct Storage {
+    of: Vec<PieceId>,
+    pub(super) pieces: Vec<Piece>,
+    /// Scratch memory of kernels.
+    scratch: FxHashMap<InstId, PieceId>,
+}
+
+impl Storage {
+    pub(super) fn new(func: &Func, choices: &Choices, state: State) -> Storage {
+        let mut joined = Joined {
+            to: (0..func.value_count() as u32).collect(),
+            constants: vec![None; choices.constants.len()],
+            scratch: Vec::new(),
+        };
+        joined.values(func, choices, state);
+        let mut storage = Storage::of_values(func, &mut joined);
+        for (i, value) in joined.constants.into_iter().enumerate() {
+            if let Some(value) = value {
+                storage.home(value, Home::Constant(ConstantId::new(i)));
+            }
+        }
+        for (i, param) in func.params().iter().enumerate() {
+            storage.home(*param, Home::Param(ParamId::new(i)));
+        }
+        for (inst, bytes) in joined.scratch {
+            let id = PieceId(storage.pieces.len() as u32);
+            storage.pieces.push(Piece { home: Home::Open, bytes });
+            storage.scratch.insert(inst, id);
+        }
+        storage
+    }
+
+    /// Numbers the pieces.
+    fn of_values(func: &Func, joined: &mut Joined) -> Storage {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut number = vec![u32::MAX; func.value_count()];
+        let of = func.values().map(|value| {
+            let root = joined.find(value.index() as u32) as usize;
+            if number[root] == u32::MAX {
+                number[root] = pieces.len() as u32;
+                let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
+                pieces.push(Piece { home: Home::Open, bytes });
+            }
+            PieceId(number[root])
+        });
+        let of = of.collect();
+        Storage { of, pieces, scratch: FxHashMap::default() }
+    }
+
+    fn home(&mut self, value: ValueId, home: Home) {
+        self.pieces[self.of[value.index()].index()].home = home;
+    }
+
+    /// The memory of a value.
+    pub(super) fn of(&self, value: ValueId) -> PieceId {
+        self.of[value.index()]
+    }
+
+    /// Where a value is, and of what size.
+    pub(super) fn piece(&self, value: ValueId) -> Piece {
+        self.pieces[self.of(value).index()]
+    }
+
+    /// The scratch memory of an instruction.
+    pub(super) fn scratch(&self, inst: InstId) -> Option<PieceId> {
+        self.scratch.get(&inst).copied()
+    }
+
+    /// What a thunk writes: results whose place is to be found, then scratch memory.
+    pub(super) fn outputs(&self, inst: Inst<'_>) -> impl Iterator<Item = PieceId> {
+        let results = inst.results().iter().map(|r| self.of(*r));
+        let open = results.filter(|id| self.pieces[id.index()].home == Home::Open);
+        open.chain(self.scratch(inst.id()))
+    }
+}
+
+/// True if this result of an instruction may have the memory of this piece, if both end and begin there: every use of
+/// the piece as an operand allows it.
+pub(super) fn shares(
+    storage: &Storage,
+    choices: &Choices,
+    inst: Inst<'_>,
+    result: usize,
+    piece: PieceId,
+) -> bool {
+    let size = |v: ValueId| inst.func().tensor(v).map(|t| t.dtype.size());
+    let Some(of_result) = inst.results().get(result).map(|r| size(*r)) else { return false };
+    let operands = choices.inputs(inst).iter().enumerate();
+    let mut uses = operands.filter(|(_, x)| storage.of(**x) == piece).peekable();
+    uses.peek().is_some()
+        && uses.all(|(i, x)| choices.in_place(inst.id(), result, i) && size(*x) == of_result)
+}
+
+/// Sets of values that share memory.
+struct Joined {
+    /// By value: itself, or another one of its set.
+    to: Vec<u32>,
+    /// A value of each constant.
+    constants: Vec<Option<ValueId>>,
+    /// Instructions that need scratch memory, and how much.
+    scratch: Vec<(InstId, usize)>,
+}
+
+impl Joined {
+    fn find(&mut self, mut v: u32) -> u32 {
+        while self.to[v as usize] != v {
+            let next = self.to[self.to[v as usize] as usize];
+            self.to[v as usize] = next;
+            v = next;
+        }
+        v
+    }
+
+    fn join(&mut self, a: ValueId, b: ValueId) {
+        let (a, b) = (self.find(a.index() as u32), self.find(b.index() as u32));
+        self.to[a.max(b) as usize] = a.min(b);
+    }
+
+    /// Joins values one by one; one list may be longer.
+    fn join_all(&mut self, a: &[ValueId], b: &[ValueId]) {
+        a.iter().zip(b).for_each(|(a, b)| self.join(*a, *b));
+    }
+
+    fn values(&mut self, func: &Func, choices: &Choices, state: State) {
+        for inst in order::instructions(func) {
+            match choices.of(inst.id()) {
+                Choice::View => self.join_all(inst.operands(), inst.results()),
+                Choice::Constant(id) => {
+                    let Some(value) = inst.results().first() else { continue };
+                    match self.constants[id.index()] {
+                        Some(other) => self.join(other, *value),
+                        None => self.constants[id.index()] = Some(*value),
+                    }
+                }
+                Choice::Kernel { scratch: bytes @ 1.., .. } => self.scratch.push((inst.id(), *bytes)),
+                Choice::Call(aliases) if state == State::Joined => {
+                    for (output, input) in aliases {
+                        self.join(inst.results()[*output], inst.operands()[*input]);
+                    }
+                }
+                Choice::Control => self.control(inst, state),
+                _ => {}
+            }
+        }
+    }
+
+    fn control(&mut self, inst: Inst<'_>, state: State) {
+        for region in inst.regions() {
+            self.join_all(region.captured_args(), inst.captures());
+        }
+        if *inst.op() != Op::While {
+            if state == State::Joined {
+                inst.regions().for_each(|r| self.join_all(r.returned(), inst.results()));
+            }
+            return;
+        }
+        inst.regions().for_each(|r| self.join_all(r.own_args(), inst.results()));
+        let Some(body) = inst.region(1) else { return };
+        for (i, ((operand, arg), returned)) in
+            inst.own_operands().iter().zip(body.own_args()).zip(body.returned()).enumerate()
+        {
+            // What the body hands through unchanged is the operand all along.
+            if state == State::Joined || arg == returned {
+                self.join(*operand, inst.results()[i]);
+                self.join(*returned, inst.results()[i]);
+            }
+        }
+    }
+}

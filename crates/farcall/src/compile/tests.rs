@@ -1,0 +1,124 @@
+//! The passes that decide about memory, on programs as text: `filetests/passes/*.mlir`.
+//!
+//! The files are like those of `farcall-ir`'s passes: programs that lines `// -----` split, each with a line
+//! `// passes: copies, coalesce`, and what these leave behind a line `// =>`. A program that is in the middle form
+//! already is taken as it is; others are brought into it. What is left has to be in the form, to be the same program
+//! when it is read again, and to compute the same bits. Where [`check`] finds a wrong place, its words are what is
+//! left. `UPDATE_EXPECT=1` writes it into the file.
+
+use std::path::{Path, PathBuf};
+
+use farcall_ir::eval::{NoHost, Numerics, Value, eval};
+use farcall_ir::{Literal, Scalar, Source, text};
+
+use super::*;
+
+const SPLIT: &str = "// -----\n";
+const RESULT: &str = "// =>\n";
+
+fn form(source: &str) -> Module {
+    let module = text::parse(&Source::new("test.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
+    if middle::verify(&module).is_ok() {
+        return module;
+    }
+    farcall_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+/// What a form computes from small numbers; nothing if it calls something.
+fn results(form: &Module) -> Option<Vec<Value>> {
+    let func = &form.funcs()[0];
+    let tensors = func.params().iter().filter_map(|p| func.tensor(*p));
+    let number = |n: usize, i: usize| Scalar::Signed(((i * 7 + n * 3) % 5) as i64);
+    let inputs = tensors.enumerate().map(|(n, ty)| {
+        Value::Tensor(Literal::from_fn(ty.dtype, ty.sizes(), |i| number(n, i).round_to(ty.dtype)))
+    });
+    eval(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
+}
+
+/// Runs passes over a form; the error is a wrong place.
+fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
+    let registry = Registry::new();
+    let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
+    let entry = form.funcs()[0].clone();
+    if names.contains(&"layouts") {
+        pipeline::run(form, &[&layouts::PASS], &passes::Context::new(options.numerics), &mut |_, _| {});
+    }
+    let choices = choose::choose(form, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
+    for name in names.iter().filter(|n| **n != "layouts") {
+        let func = body(form);
+        let storage = Storage::new(func, &choices, State::Joined);
+        match *name {
+            "copies" => copies::insert(func, &choices),
+            "coalesce" => coalesce::coalesce(func, &choices),
+            "donate" => donate::donate(func, &entry, &storage).unwrap_or_else(|e| panic!("{e:?}")),
+            "assign" => {
+                let events = order::events(func, &choices);
+                let places = assign::assign(func, &events, &choices, &storage);
+                check::check(func, &events, &choices, &places)?;
+                places.annotate(func);
+            }
+            other => panic!("there is no pass {other}"),
+        }
+    }
+    Ok(())
+}
+
+fn left(test: &str, place: &str) -> String {
+    let source = test.split(RESULT).next().unwrap();
+    let names = source.lines().find_map(|l| l.strip_prefix("// passes: "));
+    let names: Vec<&str> = names.unwrap_or_else(|| panic!("{place}: no passes")).split(", ").collect();
+    let before = form(source);
+    let mut after = before.clone();
+    if let Err(error) = run(&mut after, &names) {
+        return format!("// {error}\n");
+    }
+    middle::verify(&after).unwrap_or_else(|e| panic!("{place}: {e}\n{}", text::print(&after)));
+    let printed = text::print(&after);
+    let again = text::parse(&Source::new("printed", &printed)).unwrap_or_else(|e| panic!("{place}: {e}"));
+    assert!(again == after, "{place}: it reads as another program\n{printed}");
+    let (expected, found) = (results(&before), results(&after));
+    let calls = printed.contains("custom_call");
+    assert!(calls || expected.is_some(), "{place}: it does not run\n{printed}");
+    assert!(expected == found, "{place}: {expected:?} became {found:?}\n{printed}");
+    printed
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/passes");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn filetests() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut failed = Vec::new();
+    for path in files() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut out = Vec::new();
+        for (i, test) in text.split(SPLIT).enumerate() {
+            let place = format!("{} {i}", path.file_name().unwrap().to_string_lossy());
+            let left = left(test, &place);
+            let whole = format!("{}{RESULT}{left}", test.split(RESULT).next().unwrap());
+            if whole != test && !update {
+                failed.push(format!("{place}:\n{left}"));
+            }
+            out.push(whole);
+        }
+        if update {
+            std::fs::write(&path, out.join(SPLIT)).unwrap();
+        }
+    }
+    assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
+}
+
+#[test]
+fn every_pass_has_its_file() {
+    let stems: Vec<String> =
+        files().iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    for pass in MEMORY_PASSES.iter().filter(|p| p.name != layouts::PASS.name) {
+        assert!(stems.iter().any(|s| s == pass.name), "filetests/passes/{}.mlir is missing", pass.name);
+    }
+}
