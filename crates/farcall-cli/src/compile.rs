@@ -12,10 +12,10 @@ use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{text, verify};
-use farcall::{CompileError, CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
+use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
-use crate::execute::Ready;
+use crate::execute::refused;
 use crate::program::{self, Program};
 use crate::stats::Stats;
 use crate::{inputs, load, terminal};
@@ -29,12 +29,12 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
     };
     let Some(front) = front(&source, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
-    let Some(executable) = engine(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
+    let Some(plan) = plan(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
     if let Some(path) = &args.output {
-        stats.take("write", || write(executable.plan(), path))?;
+        stats.take("write", || write(&plan, path))?;
     }
     if args.stats {
-        stats.print(&Ready::Engine(executable))?;
+        stats.print(Some(&plan))?;
     }
     Ok(())
 }
@@ -114,13 +114,19 @@ pub(crate) fn front(
     Ok(Some(Front { module, entry, arguments: early, known }))
 }
 
-/// Compiles a program; `None` if what `--dump` asks for was shown instead.
+/// Compiles a program and makes it ready to run; `None` if what `--dump` asks for was shown instead.
 pub(crate) fn engine(
     front: &Front,
     how: &HowArgs,
     registry: &Registry,
     stats: &mut Stats,
 ) -> Result<Option<Executable>> {
+    let Some(plan) = plan(front, how, registry, stats)? else { return Ok(None) };
+    stats.take("bind", || Executable::from_plan(plan, registry).map_err(refused)).map(Some)
+}
+
+/// Compiles a program; `None` if what `--dump` asks for was shown instead. No handler is entered.
+fn plan(front: &Front, how: &HowArgs, registry: &Registry, stats: &mut Stats) -> Result<Option<Plan>> {
     let passes = how.passes.clone().unwrap_or_default();
     if let Some(Dump::Pass(name)) = how.dump {
         let always = MEMORY_PASSES.iter().any(|p| p.name == name);
@@ -135,22 +141,18 @@ pub(crate) fn engine(
         .passes(passes);
     let compiled = stats.take("compile", || {
         let mut after = |stage: &Stage<'_>| shown.after(stage);
-        Executable::compile_showing(&front.module, registry, &options, &mut after).map_err(|e| match e {
-            // By itself, so that it is found as what it is.
-            CompileError::Program(e) => anyhow::Error::from(e),
-            e => e.into(),
-        })
+        Plan::compile_showing(&front.module, registry, &options, &mut after).map_err(refused)
     });
     if !shown.text.is_empty() {
         dump(&shown.text)?;
         // What was asked for was shown, whatever became of the rest.
         return compiled.map(|_| None);
     }
-    let executable = compiled?;
+    let plan = compiled?;
     if how.dump == Some(Dump::Plan) {
-        return dump(&executable.plan().to_string()).map(|()| None);
+        return dump(&plan.to_string()).map(|()| None);
     }
-    Ok(Some(executable))
+    Ok(Some(plan))
 }
 
 /// The middle form, where it is to be shown.

@@ -10,7 +10,7 @@ use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{Op, ProgramError, Source, normalize, verify};
 use farcall::registry::Platform;
-use farcall::{CompileError, CompileOptions, Executable, Registry, RunError};
+use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
 
 /// A function of a verified program, ready to run any number of times.
 pub(crate) enum Ready<'m> {
@@ -18,6 +18,11 @@ pub(crate) enum Ready<'m> {
     Engine(Executable),
     /// To be evaluated, operation by operation.
     Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, numerics: Numerics },
+}
+
+/// An error of the program by itself, so that it is found as what it is.
+pub(crate) fn refused(error: CompileError) -> anyhow::Error {
+    error.into_program().map_or_else(anyhow::Error::from, anyhow::Error::from)
 }
 
 impl<'m> Ready<'m> {
@@ -35,11 +40,14 @@ impl<'m> Ready<'m> {
             return Ok(Ready::Evaluator { module, func, registry, numerics });
         }
         let options = CompileOptions::new().entry(&func.name).numerics(numerics);
-        match Executable::compile(module, registry, &options) {
-            Ok(executable) => Ok(Ready::Engine(executable)),
-            // By itself, so that it is found as what it is.
-            Err(CompileError::Program(e)) => Err(e.into()),
-            Err(e) => Err(e.into()),
+        Executable::compile(module, registry, &options).map(Ready::Engine).map_err(refused)
+    }
+
+    /// The plan, if it was compiled.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        match self {
+            Ready::Engine(executable) => Some(executable.plan()),
+            Ready::Evaluator { .. } => None,
         }
     }
 

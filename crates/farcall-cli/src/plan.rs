@@ -9,12 +9,12 @@ use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
 use farcall::ir::types::Type;
-use farcall::{CompileError, Executable, Plan};
+use farcall::{Executable, Plan};
 use serde_json::{Value, json};
 
 use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
 use crate::compile::dump;
-use crate::execute::Ready;
+use crate::execute::{Ready, refused};
 use crate::inputs;
 use crate::inspect::{Call, call_json, shape, write_calls};
 use crate::show::short_type;
@@ -30,13 +30,7 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
     }
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let source = Arc::clone(&plan.source);
-    let executable = stats.take("bind", || {
-        Executable::from_plan(plan, &registry).map_err(|e| match e {
-            // By itself, so that it is found as what it is.
-            CompileError::Program(e) => anyhow::Error::from(e),
-            e => e.into(),
-        })
-    })?;
+    let executable = stats.take("bind", || Executable::from_plan(plan, &registry).map_err(refused))?;
     let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
     let name = args.program.display().to_string();
     let arguments =
@@ -61,7 +55,7 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
         }
     }
     if args.stats {
-        stats.print(&ready)?;
+        stats.print(ready.plan())?;
     }
     Ok(())
 }

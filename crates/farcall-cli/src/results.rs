@@ -45,7 +45,7 @@ pub(crate) fn as_json(result: &Literal) -> Value {
 /// Prints what a run gave as JSON, with statistics if they are asked for.
 pub(crate) fn print_json(mut value: Value, stats: Option<&Stats>, ready: &Ready<'_>) -> Result<()> {
     if let Some(stats) = stats {
-        value["stats"] = stats.as_json(ready);
+        value["stats"] = stats.as_json(ready.plan());
     }
     writeln!(terminal::stdout(), "{}", serde_json::to_string_pretty(&value)?)?;
     Ok(())

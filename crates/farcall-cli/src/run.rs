@@ -56,7 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         print(func, &results)?;
     }
     if args.stats {
-        stats.print(&ready)?;
+        stats.print(ready.plan())?;
     }
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use farcall::Plan;
 use serde_json::{Value, json};
 
-use crate::execute::Ready;
 use crate::terminal;
 
 /// What each stage of a command took.
@@ -32,7 +32,7 @@ impl Stats {
     }
 
     /// Prints them as tables.
-    pub(crate) fn print(&self, ready: &Ready<'_>) -> Result<()> {
+    pub(crate) fn print(&self, plan: Option<&Plan>) -> Result<()> {
         let mut out = terminal::stdout();
         let mut table = terminal::table(&["stage", "time"]);
         for (stage, time) in &self.stages {
@@ -54,12 +54,11 @@ impl Stats {
             None => {}
         }
         writeln!(out, "{table}")?;
-        if let Ready::Engine(executable) = ready {
-            let stats = executable.stats();
+        if let Some(plan) = plan {
             let mut table = terminal::table(&["plan", ""]);
-            table.add_row(["arena".to_owned(), bytes(stats.arena_bytes)]);
-            table.add_row(["constants".to_owned(), bytes(stats.constant_bytes)]);
-            for (kind, count) in &stats.thunks {
+            table.add_row(["arena".to_owned(), bytes(plan.arena_size)]);
+            table.add_row(["constants".to_owned(), bytes(plan.constant_bytes())]);
+            for (kind, count) in plan.thunk_counts() {
                 table.add_row([format!("{kind} thunks"), count.to_string()]);
             }
             writeln!(out, "{table}")?;
@@ -68,7 +67,7 @@ impl Stats {
     }
 
     /// The same as data: times in seconds, memory in bytes.
-    pub(crate) fn as_json(&self, ready: &Ready<'_>) -> Value {
+    pub(crate) fn as_json(&self, plan: Option<&Plan>) -> Value {
         let stages: Vec<Value> = self
             .stages
             .iter()
@@ -82,11 +81,10 @@ impl Stats {
                 "slowest": run.slowest.as_secs_f64(),
             });
         }
-        if let Ready::Engine(executable) = ready {
-            let plan = executable.stats();
-            stats["arena_bytes"] = json!(plan.arena_bytes);
-            stats["constant_bytes"] = json!(plan.constant_bytes);
-            stats["thunks"] = json!(plan.thunks);
+        if let Some(plan) = plan {
+            stats["arena_bytes"] = json!(plan.arena_size);
+            stats["constant_bytes"] = json!(plan.constant_bytes());
+            stats["thunks"] = json!(plan.thunk_counts());
         }
         stats
     }

@@ -79,7 +79,7 @@ pub(crate) fn program(error: &ProgramError) -> PyErr {
 /// A program that cannot be compiled.
 pub(crate) fn compile(error: &CompileError) -> PyErr {
     match error {
-        CompileError::Program(error) => program(error),
+        CompileError::Program(error) | CompileError::Calls { error, .. } => program(error),
         error => exception(error.code(), error.to_string()),
     }
 }

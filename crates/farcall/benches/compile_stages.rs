@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{Source, text, verify};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::{CompileOptions, Executable, Plan, Registry};
 
 fn main() {
     let mut files = Vec::new();
@@ -61,7 +61,8 @@ fn stages(file: &str, program: &str, options: &CompileOptions, rounds: usize) {
         note("read");
         verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
         note("verify");
-        let done = Executable::compile_showing(&module, &registry, options, &mut |stage| note(stage.name));
+        let done = Plan::compile_showing(&module, &registry, options, &mut |stage| note(stage.name))
+            .and_then(|plan| Executable::from_plan(plan, &registry));
         let executable = done.unwrap_or_else(|e| panic!("{e}"));
         note("kernels, places, loading");
         std::hint::black_box(executable);

@@ -10,11 +10,11 @@ use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine;
 use farcall_ir::verify::{entry, require_static, verify};
-use farcall_ir::{Diagnostic, Literal, Module, ProgramError, TensorType};
+use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
 
 use crate::ErrorCode;
 use crate::compile::{self, Stage};
-use crate::custom_call::RunContext;
+use crate::custom_call::{CallError, RunContext};
 use crate::device::{Buffer, BufferError, Device, Pending, Stream};
 use crate::plan::{InvalidPlan, Param, Plan};
 use crate::registry::{Platform, Registry};
@@ -31,7 +31,7 @@ use crate::runtime::{Inputs, LoadError, Program, RunError};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CompileOptions {
     entry: Option<String>,
-    device: Device,
+    platform: Platform,
     numerics: Numerics,
     inputs: Option<Vec<TensorType>>,
     known: Vec<Option<Literal>>,
@@ -53,8 +53,15 @@ impl CompileOptions {
 
     /// The device that the program is for. Without it: the host.
     #[must_use]
-    pub fn device(mut self, device: Device) -> CompileOptions {
-        self.device = device;
+    pub fn device(self, device: Device) -> CompileOptions {
+        self.platform(device.platform().clone())
+    }
+
+    /// The platform of the device that the program is for, which need not be there ([`Plan::compile`]). Without
+    /// it: `Host`.
+    #[must_use]
+    pub fn platform(mut self, platform: Platform) -> CompileOptions {
+        self.platform = platform;
         self
     }
 
@@ -106,9 +113,17 @@ impl CompileOptions {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The program is at fault: it breaks the specification, or calls a target that is not there.
+    /// The program breaks the specification, leaves sizes open, or calls a target with what it does not take.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// Custom calls cannot be made.
+    #[error("{error}")]
+    Calls {
+        /// Which, where in the program, and why.
+        error: ProgramError,
+        /// [`ErrorCode::MissingTarget`], or that of the first target that refuses to be called so.
+        code: ErrorCode,
+    },
     /// The engine is at fault.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
@@ -130,11 +145,112 @@ impl CompileError {
     pub fn code(&self) -> ErrorCode {
         match self {
             CompileError::Program(_) => ErrorCode::InvalidProgram,
+            CompileError::Calls { code, .. } => *code,
             CompileError::Plan(error) => error.code(),
             CompileError::NoDevice(_) => ErrorCode::Device,
             CompileError::Memory { .. } => ErrorCode::OutOfMemory,
         }
     }
+
+    /// The errors at places of the program, if it is of that kind.
+    ///
+    /// # Errors
+    /// If it is not: the error itself.
+    pub fn into_program(self) -> Result<ProgramError, CompileError> {
+        match self {
+            CompileError::Program(error) | CompileError::Calls { error, .. } => Ok(error),
+            other => Err(other),
+        }
+    }
+}
+
+impl Plan {
+    /// Verifies and compiles a program for a platform. Nothing of it runs: the targets that it calls are looked up in
+    /// `registry` for what they declare, and entered when the plan is loaded
+    /// ([`from_plan`](Executable::from_plan)).
+    ///
+    /// ```
+    /// use farcall::ir::{Source, text};
+    /// use farcall::{CompileOptions, Executable, Plan, Registry};
+    ///
+    /// let program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    ///   %0 = stablehlo.add %x, %x : tensor<2xf32>
+    ///   return %0 : tensor<2xf32>
+    /// }";
+    /// let module = text::parse(&Source::new("double.mlir", program))?;
+    /// let plan = Plan::compile(&module, &Registry::new(), &CompileOptions::new())?;
+    /// let mut file = Vec::new();
+    /// plan.write_to(&mut file)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Every violation of the specification that the verifier finds; a shape that does not follow from
+    /// the types of the inputs; then every target that is missing, with its place, close names and how to
+    /// load one.
+    pub fn compile(
+        module: &Module,
+        registry: &Registry,
+        options: &CompileOptions,
+    ) -> Result<Plan, CompileError> {
+        Plan::compile_showing(module, registry, options, &mut |_| {})
+    }
+
+    /// The same; `after` sees the program in the middle form: as it is made (`build`), and after each pass, by
+    /// its name.
+    ///
+    /// # Errors
+    /// As [`compile`](Plan::compile).
+    pub fn compile_showing(
+        module: &Module,
+        registry: &Registry,
+        options: &CompileOptions,
+        after: &mut dyn FnMut(&Stage<'_>),
+    ) -> Result<Plan, CompileError> {
+        planned(module, registry, options, after).map(|(plan, _)| plan)
+    }
+}
+
+/// Verifies and compiles a program; also gives what verifying took.
+fn planned(
+    module: &Module,
+    registry: &Registry,
+    options: &CompileOptions,
+    after: &mut dyn FnMut(&Stage<'_>),
+) -> Result<(Plan, Duration), CompileError> {
+    let begin = Instant::now();
+    verify(module)?;
+    let refined = refined(module, options)?;
+    let module = refined.as_ref().unwrap_or(module);
+    require_static(module)?;
+    let took = begin.elapsed();
+    Ok((verified(module, registry, options, after)?, took))
+}
+
+/// Compiles a program that is verified and static.
+fn verified(
+    module: &Module,
+    registry: &Registry,
+    options: &CompileOptions,
+    after: &mut dyn FnMut(&Stage<'_>),
+) -> Result<Plan, CompileError> {
+    let entry = entry(module, options.entry.as_deref())?;
+    let told = compile::Options {
+        platform: &options.platform,
+        numerics: options.numerics,
+        passes: options.passes.passes(),
+    };
+    let mut plan = compile::compile(module, entry, registry, &told, after).map_err(|refused| {
+        let error = refused.diagnostics.into_error(&module.source);
+        match refused.code {
+            ErrorCode::InvalidProgram => CompileError::Program(error),
+            code => CompileError::Calls { error, code },
+        }
+    })?;
+    for (param, known) in plan.params.iter_mut().zip(&options.known) {
+        param.known.clone_from(known);
+    }
+    Ok(plan)
 }
 
 /// What compiling took, and what it made.
@@ -198,32 +314,21 @@ impl Executable {
     /// # Errors
     /// Every violation of the specification that the verifier finds; a shape that does not follow from
     /// the types of the inputs; then every target that is missing, with its place, close names and how to
-    /// load one.
+    /// load one. Then those of [`from_plan`](Executable::from_plan).
     pub fn compile(
         module: &Module,
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        Executable::compile_showing(module, registry, options, &mut |_| {})
-    }
-
-    /// The same; `after` sees the program in the middle form: as it is made (`build`), and after each pass, by
-    /// its name.
-    ///
-    /// # Errors
-    /// As [`compile`](Executable::compile).
-    pub fn compile_showing(
-        module: &Module,
-        registry: &Registry,
-        options: &CompileOptions,
-        after: &mut dyn FnMut(&Stage<'_>),
-    ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
-        verify(module)?;
-        let refined = refined(module, options)?;
-        let module = refined.as_ref().unwrap_or(module);
-        require_static(module)?;
-        Executable::verified(module, registry, options, begin, after)
+        let (plan, verify) = planned(module, registry, options, &mut |_| {})?;
+        let took = begin.elapsed();
+        let mut executable = Executable::from_plan(plan, registry)?;
+        if let Some(inner) = Arc::get_mut(&mut executable.inner) {
+            inner.stats.verify = verify;
+            inner.stats.plan = took - verify;
+        }
+        Ok(executable)
     }
 
     /// A program of one custom call that is a part of a verified one.
@@ -234,35 +339,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         require_static(&module)?;
         let options = CompileOptions::new().numerics(numerics);
-        Executable::verified(&module, registry, &options, Instant::now(), &mut |_| {})
-    }
-
-    fn verified(
-        module: &Module,
-        registry: &Registry,
-        options: &CompileOptions,
-        begin: Instant,
-        after: &mut dyn FnMut(&Stage<'_>),
-    ) -> Result<Executable, CompileError> {
-        let verified = Instant::now();
-        let entry = entry(module, options.entry.as_deref())?;
-        let told = compile::Options {
-            platform: options.device.platform(),
-            numerics: options.numerics,
-            passes: options.passes.passes(),
-        };
-        let mut plan = compile::compile(module, entry, registry, &told, after)
-            .map_err(|diagnostics| CompileError::Program(diagnostics.into_error(&module.source)))?;
-        for (param, known) in plan.params.iter_mut().zip(&options.known) {
-            param.known.clone_from(known);
-        }
-        let planned = Instant::now();
-        let mut executable = Executable::from_plan(plan, registry)?;
-        if let Some(inner) = Arc::get_mut(&mut executable.inner) {
-            inner.stats.verify = verified - begin;
-            inner.stats.plan = planned - verified;
-        }
-        Ok(executable)
+        Executable::from_plan(verified(&module, registry, &options, &mut |_| {})?, registry)
     }
 
     /// Makes a plan ready to run: checks it, lays out its constants, and instantiates the targets that it
@@ -285,16 +362,22 @@ impl Executable {
             CompileError::Memory { what, error }
         })?;
         let source = Arc::clone(&plan.source);
-        let program = |diagnostics: Vec<Diagnostic>| {
-            CompileError::Program(Diagnostics::from_iter(diagnostics).into_error(&source))
+        let calls = |diagnostics: Vec<Diagnostic>, code| CompileError::Calls {
+            error: Diagnostics::from_iter(diagnostics).into_error(&source),
+            code,
         };
         let loaded = Program::new(plan, registry).map_err(|error| match error {
             LoadError::Plan(error) => CompileError::Plan(error),
             LoadError::Memory(error) => {
                 CompileError::Memory { what: "the program's constants".to_owned(), error }
             }
-            LoadError::Targets(missing) => program(missing),
-            LoadError::Calls(refused) => program(refused.iter().filter_map(|e| e.diagnostic()).collect()),
+            LoadError::Targets(missing) => calls(missing, ErrorCode::MissingTarget),
+            LoadError::Calls(refused) => {
+                let code = refused.first().map_or(ErrorCode::InvalidPlan, CallError::code);
+                // A plan may leave out where a call stands.
+                let nowhere = |e: &CallError| Diagnostic::new("custom_call", Span::default(), e.to_string());
+                calls(refused.iter().map(|e| e.diagnostic().unwrap_or_else(|| nowhere(e))).collect(), code)
+            }
         })?;
         let plan = loaded.plan();
         let stats = CompileStats {

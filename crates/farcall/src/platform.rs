@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A platform that handlers are registered for.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[non_exhaustive]
 pub enum Platform {
     /// `Host`, also written `cpu`.
+    #[default]
     Host,
     /// `CUDA`, also written `gpu`.
     Cuda,

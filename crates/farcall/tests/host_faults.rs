@@ -12,7 +12,7 @@ use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPoo
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::{Attr, AttrDict, DType, Source, TensorType, Type, text};
 use farcall::registry::{Origin, Platform, Target, register_type};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::{CompileError, CompileOptions, Executable, Plan, Registry};
 use farcall_ffi::abi::{self, *};
 
 #[path = "plugin/ops.rs"]
@@ -139,6 +139,28 @@ fn states_of_a_run_end_with_it() {
     }
     drop(executable);
     assert_eq!(live(), 0);
+}
+
+#[test]
+fn compiling_enters_no_handler() {
+    let host = Host::alone();
+    // Whatever is entered fails.
+    let refuses = Fault { stage: Stage::INSTANTIATE, what: What::Fail, code: 9 };
+    FAULT.store(refuses.packed(), Ordering::Relaxed);
+    let program = "func.func @main() {
+          stablehlo.custom_call @faulty() {has_side_effect = true, mhlo.backend_config = {}} : () -> ()
+          return
+        }";
+    let module = text::parse(&Source::new("one.mlir", program)).unwrap();
+    let plan = Plan::compile(&module, &host.registry, &CompileOptions::new()).unwrap();
+    assert_eq!(live(), 0);
+    let error = Executable::from_plan(plan.clone(), &host.registry).unwrap_err();
+    let code = farcall::ErrorCode::CustomCall(farcall_ffi::ErrorCode::FailedPrecondition);
+    assert!(matches!(&error, CompileError::Calls { .. }) && error.code() == code, "{error}");
+    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    Executable::from_plan(plan, &host.registry).unwrap();
+    let missing = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap_err();
+    assert_eq!(missing.code(), farcall::ErrorCode::MissingTarget);
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
         }
     }
     if args.stats {
-        stats.print(&ready)?;
+        stats.print(ready.plan())?;
     }
     Ok(())
 }

@@ -197,8 +197,8 @@ impl<'m> Choosing<'m> {
     fn reference(&mut self, inst: Inst<'m>) -> Result<Choice, Diagnostic> {
         let id = ReferenceId::new(self.choices.references.len());
         let program = Arc::new(self.form.extract(inst));
-        let calls = nested::calls(&program, self.registry, self.options).map_err(|mistakes| {
-            let first = mistakes.kept().first().cloned();
+        let calls = nested::calls(&program, self.registry, self.options).map_err(|refused| {
+            let first = refused.diagnostics.kept().first().cloned();
             first.unwrap_or_else(|| internal(inst.span(), "a call that cannot be compiled"))
         })?;
         self.choices.references.push(ReferenceSite { program, calls });

@@ -45,9 +45,24 @@ use farcall_ir::{Attr, AttrDict, Func, FuncId, Module};
 
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
+use crate::ErrorCode;
 use crate::plan::Plan;
 use crate::registry::{Platform, Registry};
 use storage::{State, Storage};
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) diagnostics: Diagnostics,
+    /// [`ErrorCode::MissingTarget`] if targets are missing, and nothing else is wrong.
+    pub(crate) code: ErrorCode,
+}
+
+impl From<Diagnostics> for Refused {
+    fn from(diagnostics: Diagnostics) -> Refused {
+        Refused { diagnostics, code: ErrorCode::InvalidProgram }
+    }
+}
 
 /// What the compiler is told.
 pub(crate) struct Options<'a> {
@@ -66,7 +81,7 @@ pub(crate) fn compile(
     registry: &Registry,
     options: &Options<'_>,
     after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<Plan, Diagnostics> {
+) -> Result<Plan, Refused> {
     let mut form = middle::build(module, entry).map_err(|d| Diagnostics::from_iter([d]))?;
     after(&Stage::new("build", &form));
     resolve::resolve(&mut form, registry, options.platform)?;

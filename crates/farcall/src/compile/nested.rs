@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use farcall_ir::diag::Diagnostics;
 use farcall_ir::{FuncId, Inst, Module, Op};
 
-use super::{Options, compile};
+use super::{Options, Refused, compile};
 use crate::plan::{NestedCall, ThunkOp};
 use crate::registry::Registry;
 
@@ -15,7 +14,7 @@ pub(super) fn calls(
     module: &Module,
     registry: &Registry,
     options: &Options<'_>,
-) -> Result<Vec<NestedCall>, Diagnostics> {
+) -> Result<Vec<NestedCall>, Refused> {
     let mut found: Vec<(FuncId, Inst<'_>)> = Vec::new();
     for (id, func) in module.func_ids().zip(module.funcs()) {
         func.walk(&mut |inst| {

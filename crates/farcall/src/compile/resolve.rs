@@ -11,19 +11,17 @@ use farcall_ir::module::{FuncId, InstId};
 use farcall_ir::op::CustomCall;
 use farcall_ir::{Diagnostic, Inst, Module, Op, Type};
 
-use super::declared;
-use crate::registry::{Platform, Registry};
+use super::{Refused, declared};
+use crate::ErrorCode;
+use crate::registry::{Platform, Registry, ResolveError};
 
 /// Resolves the calls of a program in the middle form: handlers are those of the platform.
 ///
 /// # Errors
 /// Every target that is missing, and every call that does not fit its target.
-pub(super) fn resolve(
-    form: &mut Module,
-    registry: &Registry,
-    platform: &Platform,
-) -> Result<(), Diagnostics> {
+pub(super) fn resolve(form: &mut Module, registry: &Registry, platform: &Platform) -> Result<(), Refused> {
     let mut diagnostics = Diagnostics::default();
+    let mut code = ErrorCode::MissingTarget;
     // A function that is inlined often is said to be wrong once.
     let mut noted = HashSet::new();
     let mut changed: Vec<(InstId, CustomCall)> = Vec::new();
@@ -33,9 +31,16 @@ pub(super) fn resolve(
             match resolved(inst, call, registry, platform) {
                 Ok(Cow::Borrowed(_)) => {}
                 Ok(Cow::Owned(call)) => changed.push((inst.id(), call)),
-                Err(diagnostic) => {
+                Err(wrong) => {
+                    let diagnostic = match *wrong {
+                        Wrong::Target(error) => error.at(inst.span()),
+                        Wrong::Call(diagnostic) => {
+                            code = ErrorCode::InvalidProgram;
+                            diagnostic
+                        }
+                    };
                     if noted.insert((diagnostic.span, diagnostic.code)) {
-                        diagnostics.push(*diagnostic);
+                        diagnostics.push(diagnostic);
                     }
                 }
             }
@@ -44,7 +49,15 @@ pub(super) fn resolve(
     for (inst, call) in changed {
         form.func_mut(FuncId::new(0)).set_op(inst, Op::CustomCall(Box::new(call)));
     }
-    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
+    if diagnostics.is_empty() { Ok(()) } else { Err(Refused { diagnostics, code }) }
+}
+
+/// Why a call cannot be made.
+enum Wrong {
+    /// Its target is missing.
+    Target(ResolveError),
+    /// It does not fit what its target declares.
+    Call(Diagnostic),
 }
 
 fn resolved<'c>(
@@ -52,14 +65,14 @@ fn resolved<'c>(
     call: &'c CustomCall,
     registry: &Registry,
     platform: &Platform,
-) -> Result<Cow<'c, CustomCall>, Box<Diagnostic>> {
-    let target = registry.resolve(call, platform).map_err(|error| Box::new(error.at(inst.span())))?;
+) -> Result<Cow<'c, CustomCall>, Box<Wrong>> {
+    let target = registry.resolve(call, platform).map_err(|error| Box::new(Wrong::Target(error)))?;
     let Some(declaration) = target.declaration() else { return Ok(Cow::Borrowed(call)) };
     let (operands, results) = types(inst, call);
     declared::check(declaration, call, &operands, &results).map_err(|message| {
         let diagnostic = Diagnostic::new("signature", inst.span(), format!("{}: {message}", call.target));
         let notes = vec![format!("{}{}", call.target, declaration.signature)];
-        Box::new(Diagnostic { notes, ..diagnostic })
+        Box::new(Wrong::Call(Diagnostic { notes, ..diagnostic }))
     })
 }
 

@@ -6,7 +6,7 @@ use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, text, verify};
-use farcall::{CompileOptions, Executable, Registry, Stage};
+use farcall::{CompileOptions, Executable, Plan, Registry, Stage};
 use num_complex::Complex;
 
 use super::generate::Program;
@@ -115,7 +115,8 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
                 last = Some(stage.form().into_owned());
             }
         };
-        let executable = Executable::compile_showing(&p.module, registry, &options, &mut after)
+        let executable = Plan::compile_showing(&p.module, registry, &options, &mut after)
+            .and_then(|plan| Executable::from_plan(plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
         // What the engine's own passes leave is a program as well.
         if let Some(form) = last {
