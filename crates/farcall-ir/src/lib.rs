@@ -34,6 +34,7 @@ pub mod builder;
 pub mod diag;
 pub mod eval;
 pub mod expand;
+pub mod hlo;
 pub mod ids;
 pub mod infer;
 pub mod iterations;
