@@ -11,7 +11,12 @@ use crate::diag::Span;
 use crate::op::{Composite, Op};
 
 impl<'s> Lowering<'_, 's> {
-    pub(super) fn call_of(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &mut At<'_, 's>) -> Lowered<Val> {
+    pub(super) fn call_of(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &mut At<'_, 's>,
+    ) -> Lowered<Val> {
         let computation = self.named(g, "to_apply")?;
         self.check_args(computation, operands, at)?;
         let callee = self.callee(computation);
@@ -45,12 +50,16 @@ impl<'s> Lowering<'_, 's> {
         operands.iter().zip(params).try_for_each(|(v, p)| self.check(v, &p.shape, at.inst.op_span))
     }
 
-    pub(super) fn while_loop(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &At<'_, 's>) -> Lowered<Val> {
+    pub(super) fn while_loop(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let (condition, body) = (self.named(g, "condition")?, self.named(g, "body")?);
         self.check_args(condition, operands, at)?;
         self.check_args(body, operands, at)?;
-        let regions =
-            vec![self.region(condition, at.inst.op_span)?, self.region(body, at.inst.op_span)?];
+        let regions = vec![self.region(condition, at.inst.op_span)?, self.region(body, at.inst.op_span)?];
         let mut values = Vec::new();
         for operand in operands {
             self.leaves(operand, at.inst.op_span, &mut values)?;
@@ -59,7 +68,12 @@ impl<'s> Lowering<'_, 's> {
     }
 
     /// A branch has one operand, which is its parameter.
-    pub(super) fn conditional(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &At<'_, 's>) -> Lowered<Val> {
+    pub(super) fn conditional(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let names: Vec<(&str, Span)> = match g.take("branch_computations") {
             Some(mut value) => value.braced(Cursor::name)?,
             None => ["true_computation", "false_computation"]
@@ -68,14 +82,15 @@ impl<'s> Lowering<'_, 's> {
                 .collect::<Read<_>>()?,
         };
         let Some((Val::One(index), branches)) = operands.split_first() else {
-            return wrong("operands", at.inst.op_span, "conditional has an operand that says which branch runs");
+            return wrong(
+                "operands",
+                at.inst.op_span,
+                "conditional has an operand that says which branch runs",
+            );
         };
         if branches.len() != names.len() {
-            let message = format!(
-                "conditional has {} branches, but operands for {}",
-                names.len(),
-                branches.len()
-            );
+            let message =
+                format!("conditional has {} branches, but operands for {}", names.len(), branches.len());
             return wrong("operands", at.inst.op_span, message);
         }
         let is_pred = g.operands.first().is_some_and(|ty| ty.as_ref().is_some_and(|t| t.dtype.is_bool()));
@@ -96,7 +111,12 @@ impl<'s> Lowering<'_, 's> {
     }
 
     /// The instructions of the computation.
-    pub(super) fn fusion(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &At<'_, 's>) -> Lowered<Val> {
+    pub(super) fn fusion(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let computation = self.named(g, "calls")?;
         self.check_args(computation, operands, at)?;
         let value = self.inlined(computation, operands, at.region, at.inst.op_span)?;
@@ -104,7 +124,12 @@ impl<'s> Lowering<'_, 's> {
     }
 
     /// The start gives operands, results and contexts in a tuple, of which the done gives the results.
-    pub(super) fn asynchronous(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &At<'_, 's>) -> Lowered<Val> {
+    pub(super) fn asynchronous(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         if g.attrs.iter().any(|a| a.key == "calls") && at.inst.opcode == "async-start" {
             let computation = self.named(g, "calls")?;
             self.check_args(computation, operands, at)?;
@@ -121,7 +146,8 @@ impl<'s> Lowering<'_, 's> {
             }
             [Val::Unknown] => Err(Stop::Known),
             _ => {
-                let message = format!("{} has an attribute `calls`, or the value of async-start", at.inst.opcode);
+                let message =
+                    format!("{} has an attribute `calls`, or the value of async-start", at.inst.opcode);
                 wrong("operands", at.inst.op_span, message)
             }
         }

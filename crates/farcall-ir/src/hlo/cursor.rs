@@ -344,7 +344,9 @@ fn unescape(text: &str) -> Vec<u8> {
             (b'\\', Some(b'r')) => (b'\r', 2),
             (b'\\', Some(c @ (b'"' | b'\'' | b'\\'))) => (c, 2),
             (b'\\', Some(b'x')) => number(&bytes[i + 2..], 16, 2).map_or((b'\\', 1), |(b, n)| (b, n + 2)),
-            (b'\\', Some(b'0'..=b'7')) => number(&bytes[i + 1..], 8, 3).map_or((b'\\', 1), |(b, n)| (b, n + 1)),
+            (b'\\', Some(b'0'..=b'7')) => {
+                number(&bytes[i + 1..], 8, 3).map_or((b'\\', 1), |(b, n)| (b, n + 1))
+            }
             (b, _) => (b, 1),
         };
         out.push(byte);

@@ -48,7 +48,9 @@ fn dimension(g: &mut Given<'_, '_>) -> Read<usize> {
 /// The operand is cut along a dimension, and what comes in is joined along the same.
 fn read_all_to_all(g: &mut Given<'_, '_>) -> Read<Op> {
     if !g.attrs.iter().any(|a| a.key == "dimensions") {
-        return g.fail("all-to-all of one operand for each device is not supported; one operand with `dimensions` is");
+        return g.fail(
+            "all-to-all of one operand for each device is not supported; one operand with `dimensions` is",
+        );
     }
     let dim = dimension(g)?;
     let groups = read_groups(g)?;
@@ -116,11 +118,7 @@ fn iota(c: &mut Cursor<'_>, g: &Given<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
         return c.wrong("`<=`");
     }
     let from = c.list(b'[', b']', Cursor::usize)?;
-    let order = if c.eat(b'T') {
-        c.list(b'(', b')', Cursor::usize)?
-    } else {
-        (0..from.len()).collect()
-    };
+    let order = if c.eat(b'T') { c.list(b'(', b')', Cursor::usize)? } else { (0..from.len()).collect() };
     let product = |dims: &[usize]| dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
     let (Some(total), [groups, width]) = (product(&from), to.as_slice()) else {
         return wrong("groups are like [2,4]<=[8]");

@@ -582,4 +582,3 @@ fn write_batch_norm(op: BatchNorm, out: &mut Out) {
     out.put("epsilon", op.epsilon());
     out.put("feature_index", op.feature);
 }
-

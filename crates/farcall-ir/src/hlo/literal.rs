@@ -58,8 +58,10 @@ fn lists(c: &mut Cursor<'_>, ty: &TensorType, dims: &[usize], out: &mut Vec<u8>)
                 let found = open.pop().unwrap_or(0);
                 let wanted = dims[open.len()];
                 if found != wanted {
-                    let message =
-                        format!("dimension {} has size {wanted}, but this list has {found} items", open.len());
+                    let message = format!(
+                        "dimension {} has size {wanted}, but this list has {found} items",
+                        open.len()
+                    );
                     return Err(Expected::new(at, message));
                 }
             }
@@ -95,7 +97,8 @@ fn element(c: &mut Cursor<'_>, dtype: DType, out: &mut Vec<u8>) -> Read<()> {
 fn number(c: &mut Cursor<'_>, dtype: DType, out: &mut Vec<u8>) -> Read<()> {
     c.skip();
     let start = c.pos();
-    let len = c.rest().bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.' | b'_'));
+    let len =
+        c.rest().bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.' | b'_'));
     c.jump(start + len.count());
     let text = c.slice(start, c.pos());
     let mut payload = None;

@@ -98,7 +98,8 @@ pub(super) fn module(source: &Arc<Source>, text: &Text<'_>, diagnostics: &mut Di
             diagnostics.push(Diagnostic::new("redefinition", computation.span, message));
         }
     }
-    let entries: Vec<usize> = (0..text.computations.len()).filter(|i| text.computations[*i].is_entry).collect();
+    let entries: Vec<usize> =
+        (0..text.computations.len()).filter(|i| text.computations[*i].is_entry).collect();
     let entry = match (entries.as_slice(), text.computations.len()) {
         ([entry, rest @ ..], _) => {
             for other in rest {
@@ -318,7 +319,8 @@ impl<'t, 's> Lowering<'t, 's> {
             if computation.is_broken {
                 return Err(Stop::Known);
             }
-            let message = format!("computation {} has no parameter {missing}, but a later one", computation.name);
+            let message =
+                format!("computation {} has no parameter {missing}, but a later one", computation.name);
             return wrong("parameter", computation.span, message);
         }
         Ok(found.into_iter().flatten().collect())
@@ -451,7 +453,8 @@ impl<'t, 's> Lowering<'t, 's> {
             }
             (Val::One(id), Shape::Tensor(..) | Shape::Token) if *self.func.ty(*id) == shape.ty() => Ok(()),
             (Val::One(id), shape) => {
-                let found = super::shape::of(self.func.ty(*id), None).map_or(String::new(), |s| s.to_string());
+                let found =
+                    super::shape::of(self.func.ty(*id), None).map_or(String::new(), |s| s.to_string());
                 wrong("type-mismatch", at, format!("the shape is {shape}, but the value is {found}"))
             }
             (Val::Tuple(parts), shape) => {

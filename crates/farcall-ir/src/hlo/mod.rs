@@ -1,11 +1,14 @@
 //! HLO text, in and out.
 //!
 //! ```text
-//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (table, given, hooks, groups, calls, special, control) ─▶ header ─▶ Module
+//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, control) ─▶ header ─▶ Module
+//!                                              table (hooks, groups, calls) ──┤
+//! text ◀─────────────────────────────────────────── emit ◀── print ◀──────────┴─ Module
 //! ```
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
 //! - `syntax`: computations and instructions as they stand; `lower`: the module that they mean.
+//! - `print`: computations of functions and regions; `emit`: one instruction.
 //! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with a syntax of
 //!   their own.
 //!
@@ -18,12 +21,14 @@
 mod calls;
 mod control;
 mod cursor;
+mod emit;
 mod given;
 mod groups;
 mod header;
 mod hooks;
 mod literal;
 mod lower;
+mod print;
 mod shape;
 mod special;
 mod stack;
@@ -33,7 +38,10 @@ mod table;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source};
-use crate::module::Module;
+use crate::expand;
+use crate::module::{Inst, Module};
+use crate::normalize;
+use crate::op::{CustomCall, Derived, Op};
 
 /// True if a text is HLO text: its first word is `HloModule`.
 pub fn is_hlo(text: &str) -> bool {
@@ -78,5 +86,61 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
     match found {
         Some(module) if diagnostics.is_empty() => Ok(module),
         _ => Err(diagnostics.into_error(source)),
+    }
+}
+
+/// Writes a verified module as HLO text that [`parse`] and XLA read. Functions that the entry does not lead to are left
+/// out. Operations that HLO lacks are written by simpler ones where [`crate::expand`] has them, and functions of CHLO
+/// as custom calls of their names, which only [`parse`] takes for what they are.
+///
+/// ```
+/// use farcall_ir::{Source, hlo};
+///
+/// let module = hlo::parse(&Source::new("x.hlo", "HloModule x ENTRY main { ROOT x = s32[] parameter(0) }"))?;
+/// assert!(hlo::print(&module)?.contains("ROOT Arg.1 = s32[] parameter(0)"));
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
+///
+/// # Errors
+/// Every instruction that has no equivalent in HLO (code `no-hlo`): those on dynamic shapes and quantized tensors, for
+/// example. A program without an entry (`entry`).
+pub fn print(module: &Module) -> Result<String, ProgramError> {
+    let mut prepared = None;
+    if module.funcs().iter().any(needs_preparation) {
+        let mut module = module.clone();
+        normalize::run_where(&mut module, &is_rewritten);
+        for id in module.func_ids() {
+            expand::run_where(module.func_mut(id), &is_expanded);
+        }
+        prepared = Some(module);
+    }
+    print::module(prepared.as_ref().unwrap_or(module))
+}
+
+fn needs_preparation(func: &crate::module::Func) -> bool {
+    let mut found = false;
+    func.walk(&mut |inst| {
+        found |= is_expanded(inst) || matches!(inst.op(), Op::CustomCall(call) if is_rewritten(call));
+    });
+    found
+}
+
+/// Calls that XLA does not know as calls.
+fn is_rewritten(call: &CustomCall) -> bool {
+    !normalize::is_placement(call) || call.target.starts_with("sdy.")
+}
+
+/// Operations that HLO lacks. A loop over slices must use nothing from around it.
+fn is_expanded(inst: Inst<'_>) -> bool {
+    match inst.op() {
+        Op::Scan(_) => inst.free_values().is_empty(),
+        Op::Derived(op) => !matches!(
+            op,
+            Derived::BatchNormInference(_)
+                | Derived::BatchNormTraining(_)
+                | Derived::BatchNormGrad(_)
+                | Derived::RaggedDot(_)
+        ),
+        _ => false,
     }
 }

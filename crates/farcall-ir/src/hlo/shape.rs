@@ -159,9 +159,7 @@ fn layout(c: &mut Cursor<'_>) -> Read<Option<Vec<usize>>> {
 /// A type as HLO writes it; `None` for one that HLO does not have.
 pub(super) fn of(ty: &Type, layout: Option<&[usize]>) -> Option<Shape> {
     match ty {
-        Type::Tensor(t) if t.quant.is_none() => {
-            Some(Shape::Tensor(t.clone(), layout.map(<[usize]>::to_vec)))
-        }
+        Type::Tensor(t) if t.quant.is_none() => Some(Shape::Tensor(t.clone(), layout.map(<[usize]>::to_vec))),
         Type::Token => Some(Shape::Token),
         Type::Tuple(parts) => {
             Some(Shape::Tuple(parts.iter().map(|part| of(part, None)).collect::<Option<_>>()?))

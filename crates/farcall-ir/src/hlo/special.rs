@@ -71,7 +71,12 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    fn get_tuple_element(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &At<'_, 's>) -> Lowered<Val> {
+    fn get_tuple_element(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let mut value = g.required("index")?;
         let (index, span) = (value.usize()?, value.span());
         value.finish()?;
@@ -83,7 +88,9 @@ impl<'s> Lowering<'_, 's> {
                     return wrong("index", span, message);
                 }
             },
-            _ => return wrong("type-mismatch", at.inst.op_span, "get-tuple-element has one operand, a tuple"),
+            _ => {
+                return wrong("type-mismatch", at.inst.op_span, "get-tuple-element has one operand, a tuple");
+            }
         };
         self.check(&part, &at.inst.shape, at.inst.shape_span).map(|()| part)
     }
@@ -122,7 +129,11 @@ impl<'s> Lowering<'_, 's> {
         let word = value.word()?;
         let found = all.into_iter().find(|d| format!("rng_{}", d.name().to_ascii_lowercase()) == word);
         let Some(distribution) = found else {
-            return wrong("attribute", g.span, format!("rng: a distribution is rng_uniform or rng_normal, not {word}"));
+            return wrong(
+                "attribute",
+                g.span,
+                format!("rng: a distribution is rng_uniform or rng_normal, not {word}"),
+            );
         };
         let Some(sizes) = at.inst.shape.tensor().and_then(TensorType::static_sizes) else {
             return wrong("unsupported", at.inst.shape_span, "rng gives a tensor of static dimensions");
@@ -236,7 +247,11 @@ impl<'s> Lowering<'_, 's> {
             ("send-done", _, Some(token)) => return Ok(token),
             ("recv-done", Some(data), Some(token)) => return Ok(Val::Tuple(Rc::new([data, token]))),
             ("send-done" | "recv-done", _, _) => {
-                return wrong("operands", at.inst.op_span, format!("{opcode} has one operand, a tuple of three"));
+                return wrong(
+                    "operands",
+                    at.inst.op_span,
+                    format!("{opcode} has one operand, a tuple of three"),
+                );
             }
             _ => {}
         }
@@ -244,7 +259,11 @@ impl<'s> Lowering<'_, 's> {
             channel.kind = if opcode == "send" { 2 } else { 3 };
         }
         let Some(channel) = channel else {
-            return wrong("unsupported", at.inst.op_span, format!("{opcode} without `channel_id` is not supported"));
+            return wrong(
+                "unsupported",
+                at.inst.op_span,
+                format!("{opcode} without `channel_id` is not supported"),
+            );
         };
         let end = Endpoint { channel, is_host, pairs: None };
         let mut values = Vec::new();
@@ -272,15 +291,27 @@ impl<'s> Lowering<'_, 's> {
         let second = at.inst.shape.parts().and_then(|parts| parts.get(1));
         // The operand, the result, contexts; an all-reduce gives its result alone.
         let result = match (opcode, second) {
-            ("copy-start", _) => return Ok(Val::Tuple(Rc::new([Val::Nothing, operands.first().cloned().unwrap_or(Val::Unknown)]))),
+            ("copy-start", _) => {
+                return Ok(Val::Tuple(Rc::new([
+                    Val::Nothing,
+                    operands.first().cloned().unwrap_or(Val::Unknown),
+                ])));
+            }
             ("all-reduce-start", _) => at.inst.shape.clone(),
             (_, Some(second)) => Arc::new(second.clone()),
-            _ => return wrong("type-mismatch", at.inst.shape_span, format!("{opcode} gives its operand and its result")),
+            _ => {
+                return wrong(
+                    "type-mismatch",
+                    at.inst.shape_span,
+                    format!("{opcode} gives its operand and its result"),
+                );
+            }
         };
         let name = opcode.trim_end_matches("-start");
         let Some(row) = table::of_opcode(name) else { return Err(Stop::Known) };
         let inst = super::syntax::Instruction { shape: result, ..at.inst.clone() };
-        let at = At { inst: &inst, region: at.region, attrs: std::mem::take(&mut at.attrs), loc: at.loc.clone() };
+        let at =
+            At { inst: &inst, region: at.region, attrs: std::mem::take(&mut at.attrs), loc: at.loc.clone() };
         let value = self.operation(row, g, operands, at)?;
         Ok(Val::Tuple(Rc::new([Val::Nothing, value])))
     }

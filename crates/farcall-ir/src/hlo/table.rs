@@ -167,7 +167,8 @@ fn function(name: &'static str) -> Option<Row> {
         None => return None,
     };
     // Once for each function, and there are few.
-    let opcode = if short.contains('_') { Box::leak(short.replace('_', "-").into_boxed_str()) } else { short };
+    let opcode =
+        if short.contains('_') { Box::leak(short.replace('_', "-").into_boxed_str()) } else { short };
     Some(Row { opcode, op: name, form: Form::Parts(&[]), regions: &[] })
 }
 
