@@ -237,7 +237,8 @@ impl<'s> Cursor<'s> {
     /// Goes behind the bracket that closes the one here.
     pub(super) fn skip_balanced(&mut self) -> Read<()> {
         let (bytes, start) = (self.bytes(), self.pos);
-        let mut depth = 0usize;
+        // The brackets that are open, and which would close them.
+        let mut open: Vec<(usize, u8)> = Vec::new();
         while let Some(b) = bytes.get(self.pos) {
             match b {
                 b'"' => {
@@ -248,14 +249,22 @@ impl<'s> Cursor<'s> {
                     self.skip();
                     continue;
                 }
-                b'(' | b'[' | b'{' => depth += 1,
-                b')' | b']' | b'}' => {
-                    depth -= 1;
-                    if depth == 0 {
+                b'(' => open.push((self.pos, b')')),
+                b'[' => open.push((self.pos, b']')),
+                b'{' => open.push((self.pos, b'}')),
+                b')' | b']' | b'}' => match open.pop() {
+                    Some((_, close)) if close == *b && open.is_empty() => {
                         self.pos += 1;
                         return Ok(());
                     }
-                }
+                    Some((_, close)) if close == *b => {}
+                    Some((at, _)) => {
+                        let (first, other) = (char::from(bytes[at]), char::from(*b));
+                        let message = format!("this `{first}` is not closed before `{other}`");
+                        return Err(Expected::new(Span::new(at, at + 1), message));
+                    }
+                    None => return Ok(()),
+                },
                 _ => {}
             }
             self.pos += 1;

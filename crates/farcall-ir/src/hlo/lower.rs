@@ -203,9 +203,11 @@ impl<'t, 's> Lowering<'t, 's> {
         let computation = &self.text.computations[i];
         self.func = Func::new(computation.name, computation.span);
         self.func.public = false;
+        self.active = vec![i];
         if let Some(root) = self.applied(i, Func::BODY) {
             self.finish(root, computation, Func::BODY);
         }
+        self.active.clear();
         let mut func = std::mem::replace(&mut self.func, Func::new("", Span::default()));
         func.results = func.body().returned().iter().map(|v| func.ty(*v).clone()).collect();
         func.result_attrs = vec![AttrDict::new(); func.results.len()];

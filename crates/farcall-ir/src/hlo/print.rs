@@ -62,6 +62,8 @@ pub(super) struct Printer<'m> {
     names: FxHashMap<FuncId, String>,
     taken: HashSet<String>,
     count: usize,
+    /// Constants that are only the shapes of random numbers, which are those of the results in HLO.
+    shapes: FxHashSet<ValueId>,
     diagnostics: Diagnostics,
 }
 
@@ -77,6 +79,7 @@ pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
         names: FxHashMap::default(),
         taken: HashSet::new(),
         count: 0,
+        shapes: FxHashSet::default(),
         diagnostics: Diagnostics::default(),
     };
     p.header(entry);
@@ -115,6 +118,20 @@ fn plain(name: &str) -> String {
         out.insert(0, '_');
     }
     out
+}
+
+/// Values that are used as the shapes of random numbers, and for nothing else.
+fn random_shapes(func: &Func) -> FxHashSet<ValueId> {
+    let (mut shapes, mut others) = (FxHashSet::<ValueId>::default(), FxHashSet::<ValueId>::default());
+    func.walk(&mut |inst| match (inst.op(), inst.operands()) {
+        (Op::Rng(_), [a, b, shape]) => {
+            others.extend([a, b]);
+            shapes.insert(*shape);
+        }
+        (_, operands) => others.extend(operands),
+    });
+    shapes.retain(|v| !others.contains(v));
+    shapes
 }
 
 /// The values from around a region that it uses, in the order of their first use.
@@ -215,6 +232,7 @@ impl<'m> Printer<'m> {
         let func = self.func;
         let name = self.computation_name(&func.name);
         self.names.insert(id, name.clone());
+        self.shapes = random_shapes(func);
         let mut body = Body::default();
         for (i, param) in func.params().iter().enumerate() {
             let mut out = Out::default();
@@ -488,6 +506,9 @@ impl<'m> Printer<'m> {
     }
 
     pub(super) fn constant(&mut self, body: &mut Body, inst: Inst<'m>, literal: &Literal) -> Printed<()> {
+        if self.shapes.contains(&inst.results()[0]) {
+            return Ok(());
+        }
         let mut attrs = Out::default();
         put_all(inst, &mut attrs);
         let shape = Shape::Tensor(literal.ty(), None);

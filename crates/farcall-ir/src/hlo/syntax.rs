@@ -116,20 +116,11 @@ impl<'s> Reader<'s, '_> {
         let mut computation =
             Computation { name, span, is_entry, insts: Vec::new(), root: 0, len: 0, is_broken: false };
         let mut root = None;
-        while !self.c.eat(b'}') {
-            if self.c.at_end() {
-                return Err(Expected::new(span, format!("computation {name} is never closed by `}}`")));
-            }
-            let start = self.c;
-            match self.instruction(&mut computation.insts, &mut root) {
-                Ok(()) => {}
-                Err(e) if e.is_open => return Err(e),
-                Err(e) => {
-                    self.diagnostics.push(diagnostic(e));
-                    computation.is_broken = true;
-                    self.skip_line(start)?;
-                }
-            }
+        if let Err(e) = self.instructions(&mut computation, &mut root) {
+            // What was read of it is looked at, too.
+            computation.is_broken = true;
+            self.out.computations.push(computation);
+            return Err(e);
         }
         computation.len = self.c.pos() - span.start as usize;
         // Attributes of the computation, such as the name of its thread.
@@ -146,13 +137,38 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
+    /// Everything up to `}`, which is taken.
+    fn instructions(&mut self, computation: &mut Computation<'s>, root: &mut Option<usize>) -> Read<()> {
+        while !self.c.eat(b'}') {
+            if self.c.at_end() {
+                let message = format!("computation {} is never closed by `}}`", computation.name);
+                return Err(Expected::new(computation.span, message));
+            }
+            let start = self.c;
+            match self.instruction(&mut computation.insts, root) {
+                Ok(()) => {}
+                Err(e) if e.is_open => return Err(e),
+                Err(e) => {
+                    self.diagnostics.push(diagnostic(e));
+                    computation.is_broken = true;
+                    self.skip_line(start)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Goes behind the line on which an instruction that begins at `start` ends.
     fn skip_line(&mut self, start: Cursor<'s>) -> Read<()> {
         self.c = start;
         let mut comma = false;
         while let Some(b) = self.c.here() {
             match b {
-                b'(' | b'[' | b'{' => self.c.skip_balanced()?,
+                b'(' | b'[' | b'{' => match self.c.skip_balanced() {
+                    Err(e) if e.is_open => return Err(e),
+                    // On to the end of the line where brackets do not fit.
+                    Ok(()) | Err(_) => {}
+                },
                 b'"' => drop(self.c.string()?),
                 // The end of the computation.
                 b'}' => return Ok(()),
