@@ -31,7 +31,7 @@ impl<'s> Lowering<'_, 's> {
             }
             None => Op::Call { callee },
         };
-        self.push(at.new(op, values), &at.inst.shape, at.region)
+        self.push(at.op(op, values), &at.inst.shape, at.region)
     }
 
     /// The operands are what the parameters of the computation are.
@@ -64,7 +64,7 @@ impl<'s> Lowering<'_, 's> {
         for operand in operands {
             self.leaves(operand, at.inst.op_span, &mut values)?;
         }
-        self.push(at.new(Op::While, values).with_regions(regions), &at.inst.shape, at.region)
+        self.push(at.op(Op::While, values).with_regions(regions), &at.inst.shape, at.region)
     }
 
     /// A branch has one operand, which is its parameter.
@@ -107,7 +107,7 @@ impl<'s> Lowering<'_, 's> {
             regions.push(self.branch(computation, args, at.inst.op_span)?);
         }
         let op = if is_pred { Op::If } else { Op::Case };
-        self.push(at.new(op, [*index]).with_regions(regions), &at.inst.shape, at.region)
+        self.push(at.op(op, [*index]).with_regions(regions), &at.inst.shape, at.region)
     }
 
     /// The instructions of the computation.
@@ -165,7 +165,8 @@ fn take_composite(attrs: &mut AttrDict) -> Option<(String, AttrDict, i64)> {
         Ok(Attr::Dict(inner)) => inner,
         _ => return None,
     };
-    let found = (name?, inner, version.as_deref().unwrap_or("0").parse().ok()?);
+    let version: i32 = version.as_deref().unwrap_or("0").parse().ok()?;
+    let found = (name?, inner, i64::from(version));
     COMPOSITE.iter().for_each(|key| drop(dict.remove(*key)));
     if dict.is_empty() {
         attrs.remove(FRONTEND);

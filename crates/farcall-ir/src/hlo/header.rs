@@ -35,10 +35,11 @@ pub(super) fn apply(module: &mut Module, text: &Text<'_>, entry: usize, diagnost
     let mut report = |e: Expected| diagnostics.push(Diagnostic::new("attribute", e.span, e.message));
     for (key, name) in COUNTS {
         if let Some(mut value) = attribute(&text.attrs, key) {
-            match value.usize() {
-                Ok(n) => {
-                    let attr = Attr::Int(n as i128, IntKind::Typed(DType::S32));
-                    module.attrs.insert(name.to_owned(), attr);
+            match value.usize().map(i32::try_from) {
+                Ok(Ok(n)) => drop(module.attrs.insert(name.to_owned(), int(n))),
+                Ok(Err(_)) => {
+                    let span = attribute(&text.attrs, key).map_or(value.span(), Cursor::span);
+                    report(Expected::new(span, format!("`{key}` does not fit in 32 bits")));
                 }
                 Err(e) => report(e),
             }
@@ -68,6 +69,11 @@ pub(super) fn apply(module: &mut Module, text: &Text<'_>, entry: usize, diagnost
     if let Some(value) = attribute(&text.attrs, "buffer_donor") {
         donors(value, func, computation).unwrap_or_else(&mut report);
     }
+}
+
+/// `1 : i32`
+fn int(n: i32) -> Attr {
+    Attr::Int(i128::from(n), IntKind::Typed(DType::S32))
 }
 
 /// `{a="b",xla.sdy.sharding="…"}`: a dictionary of strings, and the sharding by itself.
@@ -121,42 +127,58 @@ fn take_meshes(attrs: &mut AttrDict, module: &mut Module) {
     }
 }
 
-/// The shape of each parameter by number, and where its parts begin among all.
-fn shapes<'t>(computation: &'t Computation<'_>) -> Vec<(usize, &'t Shape)> {
+/// A parameter or result: where its parts begin among all, and where each of them begins among these.
+struct Place<'t> {
+    first: usize,
+    shape: &'t Shape,
+    parts: Vec<usize>,
+}
+
+impl<'t> Place<'t> {
+    fn new(first: usize, shape: &'t Shape) -> Place<'t> {
+        let mut next = 0;
+        let parts = shape.parts().unwrap_or_default().iter().map(|part| {
+            next += part.leaves().len();
+            next - part.leaves().len()
+        });
+        Place { first, shape, parts: parts.collect() }
+    }
+
+    /// The number of the part at a path, if it is one tensor. Those in tuples in the tuple have no aliases here, which
+    /// only advise.
+    fn leaf(&self, path: &[usize]) -> Option<usize> {
+        match (self.shape.parts(), path) {
+            (Some(parts), [i]) if parts.get(*i)?.parts().is_none() => Some(self.first + self.parts[*i]),
+            (None, []) => Some(self.first),
+            _ => None,
+        }
+    }
+}
+
+/// The parameters, by number.
+fn places<'t>(computation: &'t Computation<'_>) -> Vec<Place<'t>> {
     let params = computation.insts.iter().filter(|i| i.opcode == "parameter");
     let mut params: Vec<(usize, &Shape)> =
         params.filter_map(|i| Some((parameter_number(i).ok()?, &*i.shape))).collect();
     params.sort_by_key(|(number, _)| *number);
     let mut first = 0;
-    for (number, shape) in &mut params {
-        *number = first;
+    let place = |(_, shape): (usize, &'t Shape)| {
         first += shape.leaves().len();
-    }
-    params
-}
-
-/// The number of the part at a path, if it is one tensor.
-fn leaf(shape: &Shape, path: &[usize]) -> Option<usize> {
-    match (shape, path) {
-        (Shape::Tuple(parts), [i, rest @ ..]) => {
-            let before: usize = parts.get(..*i)?.iter().map(|p| p.leaves().len()).sum();
-            Some(before + leaf(parts.get(*i)?, rest)?)
-        }
-        (Shape::Tensor(..) | Shape::Token, []) => Some(0),
-        _ => None,
-    }
+        Place::new(first - shape.leaves().len(), shape)
+    };
+    params.into_iter().map(place).collect()
 }
 
 /// Shardings that parameters have.
 fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
-    let shapes = shapes(computation);
+    let places = places(computation);
     for inst in computation.insts.iter().filter(|i| i.opcode == "parameter") {
         let mut attrs = AttrDict::new();
         if let Some(value) = attribute(&inst.attrs, "frontend_attributes") {
             frontend(value, &mut attrs)?;
         }
         let sharding = attribute(&inst.attrs, "sharding");
-        let Some((first, shape)) = shapes.get(parameter_number(inst)?) else { continue };
+        let Some(Place { first, shape, .. }) = places.get(parameter_number(inst)?) else { continue };
         let count = shape.leaves().len();
         let each = sharding.and_then(|value| split(value, shape, count));
         for i in 0..count {
@@ -196,7 +218,7 @@ fn results(func: &mut Func, computation: &Computation<'_>) {
 
 /// `{ {0}: (1, {}, may-alias) }`
 fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Option<&Shape>) -> Read<()> {
-    let shapes = shapes(entry);
+    let (places, root) = (places(entry), root.map(|root| Place::new(0, root)));
     let found = c.braced(|c| {
         let output = c.usizes()?;
         c.expect(b':')?;
@@ -212,13 +234,13 @@ fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Op
     c.finish()?;
     for (output, param, path) in found {
         let place = || {
-            let (first, shape) = shapes.get(param)?;
-            Some((first + leaf(shape, &path)?, leaf(root?, &output)?))
+            let output = root.as_ref()?.leaf(&output)?;
+            Some((places.get(param)?.leaf(&path)?, i32::try_from(output).ok()?))
         };
         if let Some((param, output)) = place()
             && let Some(attrs) = func.param_attrs.get_mut(param)
         {
-            attrs.insert(ALIASING.to_owned(), Attr::Int(output as i128, IntKind::Typed(DType::S32)));
+            attrs.insert(ALIASING.to_owned(), int(output));
         }
     }
     Ok(())
@@ -226,7 +248,7 @@ fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Op
 
 /// `{ (0, {}) }`
 fn donors(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>) -> Read<()> {
-    let shapes = shapes(entry);
+    let places = places(entry);
     let found = c.braced(|c| {
         c.expect(b'(')?;
         let param = c.usize()?;
@@ -236,7 +258,7 @@ fn donors(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>) -> Read<(
     })?;
     c.finish()?;
     for (param, path) in found {
-        let place = shapes.get(param).and_then(|(first, shape)| Some(first + leaf(shape, &path)?));
+        let place = places.get(param).and_then(|place| place.leaf(&path));
         if let Some(attrs) = place.and_then(|i| func.param_attrs.get_mut(i)) {
             attrs.insert(DONOR.to_owned(), Attr::Bool(true));
         }

@@ -558,7 +558,7 @@ impl<'t, 's> Lowering<'t, 's> {
         for operand in operands {
             self.leaves(operand, at.inst.op_span, &mut values)?;
         }
-        self.push(at.new(op, values).with_regions(regions), &at.inst.shape, at.region)
+        self.push(at.op(op, values).with_regions(regions), &at.inst.shape, at.region)
     }
 
     /// What every instruction may say: sharding, attributes for the frontend, where it comes from.
@@ -617,7 +617,7 @@ pub(super) struct At<'i, 's> {
 
 impl At<'_, '_> {
     /// The instruction for an operation.
-    pub(super) fn new(&self, op: Op, operands: impl Into<Vec<ValueId>>) -> NewInst {
+    pub(super) fn op(&self, op: Op, operands: impl Into<Vec<ValueId>>) -> NewInst {
         let new = NewInst::new(op, operands).at(self.inst.op_span, self.loc.clone());
         NewInst { attrs: self.attrs.clone(), ..new }
     }

@@ -65,7 +65,7 @@ impl<'s> Lowering<'_, 's> {
         match at.inst.shape.tensor() {
             Some(ty) => {
                 let literal = literal::read(at.inst.args, ty)?;
-                self.push(at.new(Op::Constant(literal), []), &at.inst.shape, at.region)
+                self.push(at.op(Op::Constant(literal), []), &at.inst.shape, at.region)
             }
             None => wrong("unsupported", at.inst.shape_span, "a constant is a tensor"),
         }
@@ -117,7 +117,7 @@ impl<'s> Lowering<'_, 's> {
             return wrong("unsupported", at.inst.shape_span, message);
         }
         let op = if ty.dtype == to.dtype { Op::Reshape } else { Op::BitcastConvert };
-        self.push(at.new(op, [*from]), &at.inst.shape, at.region)
+        self.push(at.op(op, [*from]), &at.inst.shape, at.region)
     }
 
     // --- random numbers and the largest elements
@@ -146,7 +146,7 @@ impl<'s> Lowering<'_, 's> {
         let dims = Literal::from_slice(DType::S64, [dims.len()], &dims);
         let ty = dims.ty();
         values.push(self.one(Op::Constant(dims), [], ty, at.region, at.inst.op_span));
-        self.push(at.new(Op::Rng(distribution), values), &at.inst.shape, at.region)
+        self.push(at.op(Op::Rng(distribution), values), &at.inst.shape, at.region)
     }
 
     /// The smallest elements are the largest of what comes in the other order.
@@ -157,7 +157,7 @@ impl<'s> Lowering<'_, 's> {
             return wrong("operands", at.inst.op_span, "topk has one operand, a tensor");
         };
         if largest {
-            return self.push(at.new(Op::TopK { k }, [*x]), &at.inst.shape, at.region);
+            return self.push(at.op(Op::TopK { k }, [*x]), &at.inst.shape, at.region);
         }
         let (Some(Some(ty)), Some([values, indices])) = (g.operands.first(), at.inst.shape.parts()) else {
             return wrong("type-mismatch", at.inst.shape_span, "topk gives values and indices");
@@ -165,7 +165,7 @@ impl<'s> Lowering<'_, 's> {
         let turn = if ty.dtype.is_float() { Unary::Negate } else { Unary::Not };
         let turned = self.one(Op::Unary(turn), [*x], ty.clone(), at.region, at.inst.op_span);
         let types = [values.ty(), indices.ty()];
-        let id = self.func.push(at.region, at.new(Op::TopK { k }, [turned]), types);
+        let id = self.func.push(at.region, at.op(Op::TopK { k }, [turned]), types);
         let found = self.func.inst(id).results().to_vec();
         let back = self.one(Op::Unary(turn), [found[0]], values.ty(), at.region, at.inst.op_span);
         Ok(Val::Tuple(Rc::new([Val::One(back), Val::One(found[1])])))
@@ -182,7 +182,7 @@ impl<'s> Lowering<'_, 's> {
             values.push(value);
         }
         if let Some(op) = calls::operation(&call) {
-            return self.push(at.new(op, values), &at.inst.shape, at.region);
+            return self.push(at.op(op, values), &at.inst.shape, at.region);
         }
         for (name, span) in called {
             let computation = self.computation(name, span)?;
@@ -196,7 +196,7 @@ impl<'s> Lowering<'_, 's> {
             one => vec![one.clone()],
         };
         let types: Vec<Type> = shapes.iter().map(Shape::ty).collect();
-        let id = self.func.push(at.region, at.new(op, values), types);
+        let id = self.func.push(at.region, at.op(op, values), types);
         let results = self.func.inst(id).results().to_vec();
         let parts: Vec<Val> =
             results.into_iter().zip(&shapes).map(|(v, shape)| self.unpacked(v, shape, at)).collect();
@@ -275,12 +275,12 @@ impl<'s> Lowering<'_, 's> {
         };
         if opcode == "send" {
             let op = Op::Transfer(Box::new(Transfer::Send(end)));
-            let sent = self.push(at.new(op, values), token, at.region)?;
+            let sent = self.push(at.op(op, values), token, at.region)?;
             return Ok(Val::Tuple(Rc::new([Val::Nothing, Val::Nothing, sent])));
         }
         let op = Op::Transfer(Box::new(Transfer::Recv(end)));
         let shape = Shape::Tuple(Arc::new([data.clone(), token.clone()]));
-        match self.push(at.new(op, values), &shape, at.region)? {
+        match self.push(at.op(op, values), &shape, at.region)? {
             Val::Tuple(parts) => Ok(Val::Tuple(Rc::new([parts[0].clone(), Val::Nothing, parts[1].clone()]))),
             other => Ok(other),
         }
