@@ -120,6 +120,25 @@ def test_text_of_xla_gives_the_outputs_of_xla(case, percent, compare, registry):
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
+def test_programs_that_xla_has_optimized_give_the_same_outputs(case, compare, registry):
+    if needs_handlers(case):
+        pytest.skip("jaxlib lacks the handlers that it calls")
+    from jaxlib import xla_client
+
+    device = jax.devices("cpu")[0]
+    program = (CORPUS / "cases" / case["name"] / "program.mlir").read_text()
+    executable = device.client.compile_and_load(
+        program, xla_client.DeviceList((device,)), xla_client.CompileOptions()
+    )
+    options = hlo.HloPrintOptions()
+    options.print_large_constants = True
+    # Fusions, layouts, and XLA's own ways to write an operation.
+    text = executable.hlo_modules()[0].to_string(options)
+    executable = farcall.compile(text, registry, denormals=case.get("denormals", "ieee"))
+    judge(case, executable.run(inputs_of(case, compare)), compare)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
 def test_xla_runs_our_text(case, compare, in_xla):
     if needs_handlers(case):
         pytest.skip("jaxlib lacks the handlers that it calls")

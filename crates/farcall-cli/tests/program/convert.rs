@@ -16,12 +16,17 @@ ENTRY main.3 {
 #[test]
 fn hlo_text_is_a_program() {
     let folder = Folder::new().with("double.hlo", DOUBLE);
-    folder.prints(&["run", "double.hlo", "--fill", "iota"], expect![[r#"
+    folder.prints(
+        &["run", "double.hlo", "--fill", "iota"],
+        expect![[r#"
         out0  f32[2,3]
         [[ 0.0,  2.0,  4.0],
          [ 6.0,  8.0, 10.0]]
-    "#]]);
-    folder.prints(&["inspect", "double.hlo"], expect![[r#"
+    "#]],
+    );
+    folder.prints(
+        &["inspect", "double.hlo"],
+        expect![[r#"
         @main in double.hlo
           in0   f32[2,3]
           out0  f32[2,3]
@@ -35,27 +40,36 @@ fn hlo_text_is_a_program() {
         └──────────────────┴───────┘
 
         no custom calls
-    "#]]);
+    "#]],
+    );
     folder.prints(&["compile", "double.hlo", "-o", "double.plan"], expect![[""]]);
-    folder.prints(&["run", "double.plan", "--fill", "ones"], expect![[r#"
+    folder.prints(
+        &["run", "double.plan", "--fill", "ones"],
+        expect![[r#"
         out0  f32[2,3]
         [[2.0, 2.0, 2.0],
          [2.0, 2.0, 2.0]]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_program_has_many_texts() {
     let folder = Folder::new().with("double.hlo", DOUBLE);
-    folder.prints(&["convert", "double.hlo", "--to", "stablehlo"], expect![[r#"
+    folder.prints(
+        &["convert", "double.hlo", "--to", "stablehlo"],
+        expect![[r#"
         module @jit_double {
           func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
             %0 = stablehlo.add %arg0, %arg0 : tensor<2x3xf32>
             return %0 : tensor<2x3xf32>
           }
         }
-    "#]]);
-    folder.prints(&["convert", "double.hlo", "--to", "stablehlo-generic"], expect![[r#"
+    "#]],
+    );
+    folder.prints(
+        &["convert", "double.hlo", "--to", "stablehlo-generic"],
+        expect![[r#"
         "builtin.module"() <{sym_name = "jit_double"}> ({
           "func.func"() <{function_type = (tensor<2x3xf32>) -> tensor<2x3xf32>, sym_name = "main"}> ({
           ^bb0(%arg0: tensor<2x3xf32>):
@@ -63,8 +77,11 @@ fn a_program_has_many_texts() {
             "func.return"(%0) : (tensor<2x3xf32>) -> ()
           }) : () -> ()
         }) : () -> ()
-    "#]]);
-    folder.prints(&["convert", "double.hlo", "--to", "hlo"], expect![[r#"
+    "#]],
+    );
+    folder.prints(
+        &["convert", "double.hlo", "--to", "hlo"],
+        expect![[r#"
         HloModule jit_double, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
 
         ENTRY main {
@@ -72,8 +89,11 @@ fn a_program_has_many_texts() {
           ROOT add.2 = f32[2,3]{1,0} add(Arg.1, Arg.1), metadata={op_name="jit(double)/add"}
         }
 
-    "#]]);
-    folder.prints(&["convert", "double.hlo", "--to", "json"], expect![[r#"
+    "#]],
+    );
+    folder.prints(
+        &["convert", "double.hlo", "--to", "json"],
+        expect![[r#"
         {
           "attributes": {},
           "functions": [
@@ -149,7 +169,8 @@ fn a_program_has_many_texts() {
           "name": "jit_double",
           "version": 1
         }
-    "#]]);
+    "#]],
+    );
 }
 
 /// Whichever way a program goes, it stays the same.
@@ -186,7 +207,9 @@ fn what_cannot_be_converted_is_named() {
         1 | func.func @main(%x: tensor<2x!quant.uniform<i8:f32, 0.5>>) -> tensor<2x!quant.uniform<i8:f32, 0.5>> {
           |           ^^^^^
     "#]]);
-    folder.fails(&["convert", "typo.hlo", "--to", "stablehlo"], expect![[r#"
+    folder.fails(
+        &["convert", "typo.hlo", "--to", "stablehlo"],
+        expect![[r#"
         error: [unknown-op] unknown opcode adt
          --> typo.hlo:5:30
           |
@@ -194,7 +217,8 @@ fn what_cannot_be_converted_is_named() {
           |                              ^^^
           |
           = note: did you mean add?
-    "#]]);
+    "#]],
+    );
     folder.fails(&["run", "large.hlo"], expect![[r#"
         error: [attribute] the elements of this constant were left out (`{...}`) when the text was printed; print it with `print_large_constants = True` in XLA's `HloPrintOptions`
          --> large.hlo:4:32

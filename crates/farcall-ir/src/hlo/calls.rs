@@ -173,9 +173,14 @@ pub(super) fn result_layout(call: &CustomCall, i: usize) -> Option<&[usize]> {
     call.result_layouts.as_ref().and_then(|layouts| layouts.get(i)).map(Vec::as_slice)
 }
 
-/// The operation that a call stands for, by which [`super::print`](fn@super::print) writes what HLO lacks: a function
-/// of CHLO.
-pub(super) fn operation(call: &CustomCall) -> Option<Op> {
+/// The operation that a call stands for: a function of CHLO, which [`write_stand_in`] has written, or the largest
+/// elements, as XLA writes them for its CPU.
+pub(super) fn operation(call: &CustomCall, shape: &Shape) -> Option<Op> {
+    if call.target == "TopK" {
+        let [values, _] = shape.parts()? else { return None };
+        let k = values.tensor()?.dims().next_back()?.size()?;
+        return Some(Op::TopK { k });
+    }
     let name = Some(call.target.as_str()).filter(|t| t.starts_with("chlo."))?;
     let unary = || Unary::ALL.into_iter().find(|op| op.name() == name).map(Op::Unary);
     let binary = || Binary::ALL.into_iter().find(|op| op.name() == name).map(Op::Binary);

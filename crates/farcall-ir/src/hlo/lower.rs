@@ -44,8 +44,8 @@ pub(super) enum Val {
     Unknown,
 }
 
-/// The names that are visible in a computation.
-pub(super) type Scope<'s> = FxHashMap<&'s str, Val>;
+/// The names that are visible in a computation: what they stand for, and the shape that the text gives them.
+pub(super) type Scope<'s> = FxHashMap<&'s str, (Val, Arc<Shape>)>;
 
 pub(super) struct Lowering<'t, 's> {
     pub(super) text: &'t Text<'s>,
@@ -365,7 +365,7 @@ impl<'t, 's> Lowering<'t, 's> {
                     Val::Unknown
                 }
             };
-            if scope.insert(inst.name, value).is_some() {
+            if scope.insert(inst.name, (value, Arc::clone(&inst.shape))).is_some() {
                 let message = format!("{} is already defined", inst.name);
                 self.diagnostics.push(Diagnostic::new("redefinition", inst.span, message));
             }
@@ -376,7 +376,7 @@ impl<'t, 's> Lowering<'t, 's> {
         if computation.is_broken {
             return None;
         }
-        computation.insts.get(computation.root).and_then(|root| scope.get(root.name).cloned())
+        computation.insts.get(computation.root).and_then(|root| Some(scope.get(root.name)?.0.clone()))
     }
 
     /// A call of a computation.
@@ -469,8 +469,8 @@ impl<'t, 's> Lowering<'t, 's> {
     /// The values of an instruction's operands.
     pub(super) fn operands(&self, inst: &Instruction<'s>, scope: &Scope<'s>) -> Lowered<Vec<Val>> {
         let one = |(name, span): &(&'s str, Span)| match scope.get(name) {
-            Some(Val::Unknown) => Err(Stop::Known),
-            Some(value) => Ok(value.clone()),
+            Some((Val::Unknown, _)) => Err(Stop::Known),
+            Some((value, _)) => Ok(value.clone()),
             None => {
                 let message = format!("{name} is not defined before this");
                 let d = Diagnostic::new("undefined-value", *span, message);
@@ -508,7 +508,9 @@ impl<'t, 's> Lowering<'t, 's> {
             devices: &devices,
         };
         let (attrs, loc) = self.extras(&mut g)?;
-        let mut at = At { inst, region, attrs, loc };
+        let first = inst.operands.first().and_then(|(name, _)| scope.get(name));
+        let first = first.map(|(_, shape)| Arc::clone(shape));
+        let mut at = At { inst, region, attrs, loc, first };
         let value = match table::of_opcode(inst.opcode) {
             Some(row) => self.operation(row, &mut g, &operands, at),
             None => match self.special(&mut g, &operands, args, &mut at) {
@@ -613,6 +615,8 @@ pub(super) struct At<'i, 's> {
     pub(super) region: RegionId,
     pub(super) attrs: AttrDict,
     pub(super) loc: Option<Arc<Loc>>,
+    /// The shape of the first operand, with its layout.
+    pub(super) first: Option<Arc<Shape>>,
 }
 
 impl At<'_, '_> {

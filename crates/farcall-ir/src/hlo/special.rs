@@ -103,21 +103,39 @@ impl<'s> Lowering<'_, 's> {
         self.check(&value, &at.inst.shape, at.inst.shape_span).map(|()| value)
     }
 
-    /// The same bytes as another shape: elements in the same order, where both shapes have theirs row by row.
+    /// The same bytes as another shape. Elements are in the order of their places in memory, which layouts say.
     fn bitcast(&mut self, g: &Given<'_, 's>, operands: &[Val], at: &At<'_, 's>) -> Lowered<Val> {
         let ([Val::One(from)], Some(to)) = (operands, at.inst.shape.tensor()) else {
             return wrong("operands", at.inst.op_span, "bitcast has one operand, a tensor");
         };
-        let Some(Some(ty)) = g.operands.first() else { return Err(Stop::Known) };
-        if ty == to {
-            return Ok(Val::One(*from));
+        let (Some(Some(ty)), Some(shape)) = (g.operands.first(), &at.first) else { return Err(Stop::Known) };
+        if shape.is_row_major() && at.inst.shape.is_row_major() {
+            if ty == to {
+                return Ok(Val::One(*from));
+            }
+            let op = if ty.dtype == to.dtype { Op::Reshape } else { Op::BitcastConvert };
+            return self.push(at.op(op, [*from]), &at.inst.shape, at.region);
         }
-        if !at.inst.shape.is_row_major() {
-            let message = "bitcast to a layout that is not row-major is not supported";
+        if ty.dtype.bits() != to.dtype.bits() {
+            let message = "bitcast between types of different sizes is only supported for row-major layouts";
             return wrong("unsupported", at.inst.shape_span, message);
         }
-        let op = if ty.dtype == to.dtype { Op::Reshape } else { Op::BitcastConvert };
-        self.push(at.op(op, [*from]), &at.inst.shape, at.region)
+        // From major to minor.
+        let order = |shape: &Shape| -> Vec<usize> { shape.layout().into_iter().rev().collect() };
+        let (before, after) = (order(shape), order(&at.inst.shape));
+        let permuted = |ty: &TensorType, order: &[usize]| ty.with_dims(order.iter().map(|d| ty.dim(*d)));
+        let (region, span) = (at.region, at.inst.op_span);
+        let mut value = *from;
+        let in_memory = permuted(ty, &before);
+        value = self.one(Op::Transpose { permutation: before }, [value], in_memory.clone(), region, span);
+        if ty.dtype != to.dtype {
+            let other = in_memory.with_dtype(to.dtype);
+            value = self.one(Op::BitcastConvert, [value], other, region, span);
+        }
+        value = self.one(Op::Reshape, [value], permuted(to, &after), region, span);
+        let mut permutation = vec![0; after.len()];
+        after.iter().enumerate().for_each(|(i, d)| permutation[*d] = i);
+        self.push(at.op(Op::Transpose { permutation }, [value]), &at.inst.shape, region)
     }
 
     // --- random numbers and the largest elements
@@ -181,7 +199,7 @@ impl<'s> Lowering<'_, 's> {
             let value = self.packed(operand, at)?;
             values.push(value);
         }
-        if let Some(op) = calls::operation(&call) {
+        if let Some(op) = calls::operation(&call, &at.inst.shape) {
             return self.push(at.op(op, values), &at.inst.shape, at.region);
         }
         for (name, span) in called {
@@ -310,8 +328,13 @@ impl<'s> Lowering<'_, 's> {
         let name = opcode.trim_end_matches("-start");
         let Some(row) = table::of_opcode(name) else { return Err(Stop::Known) };
         let inst = super::syntax::Instruction { shape: result, ..at.inst.clone() };
-        let at =
-            At { inst: &inst, region: at.region, attrs: std::mem::take(&mut at.attrs), loc: at.loc.clone() };
+        let at = At {
+            inst: &inst,
+            region: at.region,
+            attrs: std::mem::take(&mut at.attrs),
+            loc: at.loc.clone(),
+            first: None,
+        };
         let value = self.operation(row, g, operands, at)?;
         Ok(Val::Tuple(Rc::new([Val::Nothing, value])))
     }
