@@ -274,39 +274,31 @@ fn layouts_say_what_a_bitcast_is() {
     check(
         forms().last().unwrap(),
         expect![[r#"
-        module @optimized {
-          func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>) {
-            %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
-            %1 = stablehlo.reshape %0 : (tensor<3x2xf32>) -> tensor<3x2xf32>
-            %2 = stablehlo.transpose %1, dims = [0, 1] : (tensor<3x2xf32>) -> tensor<3x2xf32>
-            %3 = stablehlo.transpose %2, dims = [0, 1] : (tensor<3x2xf32>) -> tensor<3x2xf32>
-            %4 = stablehlo.bitcast_convert %3 : (tensor<3x2xf32>) -> tensor<3x2xi32>
-            %5 = stablehlo.reshape %4 : (tensor<3x2xi32>) -> tensor<3x2xi32>
-            %6 = stablehlo.transpose %5, dims = [1, 0] : (tensor<3x2xi32>) -> tensor<2x3xi32>
-            %7:2 = chlo.top_k(%2, k = 1) : tensor<3x2xf32> -> (tensor<3x1xf32>, tensor<3x1xi32>)
-            return %2, %6, %7#0 : tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>
-          }
-        }
-    "#]],
+            module @optimized {
+              func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>) {
+                %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+                %1 = stablehlo.bitcast_convert %0 : (tensor<3x2xf32>) -> tensor<3x2xi32>
+                %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<3x2xi32>) -> tensor<2x3xi32>
+                %3:2 = chlo.top_k(%0, k = 1) : tensor<3x2xf32> -> (tensor<3x1xf32>, tensor<3x1xi32>)
+                return %0, %2, %3#0 : tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>
+              }
+            }
+        "#]],
         expect![[r#"
-        HloModule optimized, entry_computation_layout={(f32[2,3]{1,0})->(f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0})}
+            HloModule optimized, entry_computation_layout={(f32[2,3]{1,0})->(f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0})}
 
-        ENTRY main {
-          Arg.1 = f32[2,3]{1,0} parameter(0)
-          transpose.2 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
-          reshape.3 = f32[3,2]{1,0} reshape(transpose.2)
-          transpose.4 = f32[3,2]{1,0} transpose(reshape.3), dimensions={0,1}
-          transpose.5 = f32[3,2]{1,0} transpose(transpose.4), dimensions={0,1}
-          bitcast-convert.6 = s32[3,2]{1,0} bitcast-convert(transpose.5)
-          reshape.7 = s32[3,2]{1,0} reshape(bitcast-convert.6)
-          transpose.8 = s32[2,3]{1,0} transpose(reshape.7), dimensions={1,0}
-          topk.9 = (f32[3,1]{1,0}, s32[3,1]{1,0}) topk(transpose.4), k=1, largest=true
-          get-tuple-element.10 = f32[3,1]{1,0} get-tuple-element(topk.9), index=0
-          get-tuple-element.11 = s32[3,1]{1,0} get-tuple-element(topk.9), index=1
-          ROOT tuple.12 = (f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0}) tuple(transpose.4, transpose.8, get-tuple-element.10)
-        }
+            ENTRY main {
+              Arg.1 = f32[2,3]{1,0} parameter(0)
+              transpose.2 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
+              bitcast-convert.3 = s32[3,2]{1,0} bitcast-convert(transpose.2)
+              transpose.4 = s32[2,3]{1,0} transpose(bitcast-convert.3), dimensions={1,0}
+              topk.5 = (f32[3,1]{1,0}, s32[3,1]{1,0}) topk(transpose.2), k=1, largest=true
+              get-tuple-element.6 = f32[3,1]{1,0} get-tuple-element(topk.5), index=0
+              get-tuple-element.7 = s32[3,1]{1,0} get-tuple-element(topk.5), index=1
+              ROOT tuple.8 = (f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0}) tuple(transpose.2, transpose.4, get-tuple-element.6)
+            }
 
-    "#]],
+        "#]],
     );
 }
 

@@ -125,17 +125,25 @@ impl<'s> Lowering<'_, 's> {
         let (before, after) = (order(shape), order(&at.inst.shape));
         let permuted = |ty: &TensorType, order: &[usize]| ty.with_dims(order.iter().map(|d| ty.dim(*d)));
         let (region, span) = (at.region, at.inst.op_span);
-        let mut value = *from;
-        let in_memory = permuted(ty, &before);
-        value = self.one(Op::Transpose { permutation: before }, [value], in_memory.clone(), region, span);
-        if ty.dtype != to.dtype {
-            let other = in_memory.with_dtype(to.dtype);
-            value = self.one(Op::BitcastConvert, [value], other, region, span);
-        }
-        value = self.one(Op::Reshape, [value], permuted(to, &after), region, span);
+        let (mut value, mut ty) = (*from, ty.clone());
+        let mut step = |this: &mut Self, op: Op, to: TensorType| {
+            let moves = match &op {
+                Op::Transpose { permutation } => !permutation.iter().copied().eq(0..to.rank()),
+                _ => to != ty,
+            };
+            if moves {
+                value = this.one(op, [value], to.clone(), region, span);
+                ty = to;
+            }
+            value
+        };
+        let in_memory = permuted(g.operands[0].as_ref().unwrap_or(to), &before);
+        step(self, Op::Transpose { permutation: before }, in_memory.clone());
+        step(self, Op::BitcastConvert, in_memory.with_dtype(to.dtype));
+        step(self, Op::Reshape, permuted(to, &after));
         let mut permutation = vec![0; after.len()];
         after.iter().enumerate().for_each(|(i, d)| permutation[*d] = i);
-        self.push(at.op(Op::Transpose { permutation }, [value]), &at.inst.shape, region)
+        Ok(Val::One(step(self, Op::Transpose { permutation }, to.clone())))
     }
 
     // --- random numbers and the largest elements
