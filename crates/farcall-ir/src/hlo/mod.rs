@@ -13,8 +13,10 @@
 //!   their own.
 //!
 //! HLO has tuples where StableHLO has several values, and computations where it has regions. A tuple is taken apart
-//! when it is read, and put together when it is written. Layouts are kept where custom calls ask for them; elsewhere
-//! they are XLA's business. The entry is called `main`.
+//! when it is read, and put together when it is written. A short computation that several instructions apply is copied
+//! into each, and others are called. Fusions and asynchronous instructions become the instructions in them, and a
+//! `bitcast` what the layouts of both shapes make it, so that programs which XLA has optimized can be read, too. Layouts
+//! are kept where custom calls ask for them; elsewhere they are XLA's business. The entry is called `main`.
 //!
 //! **Invariants.** No input makes the reader panic or overflow the stack, and memory stays in proportion to the text.
 

@@ -15,7 +15,7 @@ use super::shape::Shape;
 use super::table;
 use crate::literal::Literal;
 use crate::module::ValueId;
-use crate::op::{Endpoint, Op, RngDistribution, Transfer, Unary};
+use crate::op::{Channel, Endpoint, Op, RngDistribution, Transfer, Unary};
 use crate::types::{TensorType, Type};
 
 impl<'s> Lowering<'_, 's> {
@@ -263,7 +263,8 @@ impl<'s> Lowering<'_, 's> {
     /// `send` and `recv`, which give a context besides.
     fn transfer(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &mut At<'_, 's>) -> Lowered<Val> {
         let is_host = g.flag("is_host_transfer")?;
-        let mut channel = groups::read_channel(g)?;
+        // Number 0 is that of none.
+        let mut channel = groups::read_channel(g)?.unwrap_or(Channel { handle: 0, kind: 1 });
         let opcode = at.inst.opcode;
         let part = |i: usize| match operands {
             [Val::Tuple(parts)] if parts.len() == 3 => parts.get(i).cloned(),
@@ -281,16 +282,9 @@ impl<'s> Lowering<'_, 's> {
             }
             _ => {}
         }
-        if let Some(channel) = channel.as_mut().filter(|_| is_host) {
+        if is_host {
             channel.kind = if opcode == "send" { 2 } else { 3 };
         }
-        let Some(channel) = channel else {
-            return wrong(
-                "unsupported",
-                at.inst.op_span,
-                format!("{opcode} without `channel_id` is not supported"),
-            );
-        };
         let end = Endpoint { channel, is_host, pairs: None };
         let mut values = Vec::new();
         for operand in operands {
