@@ -467,6 +467,8 @@ ENTRY main {
           |
         6 |   c = f32[2,2]{1,0} transpose(x), dimension={1,0}
           |                     ^^^^^^^^^
+          |
+          = note: transpose has no attribute `dimension`
 
         error: [parse] there is no element type `f23`; did you mean f32?
          --> test.hlo:7:7

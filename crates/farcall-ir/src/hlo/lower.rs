@@ -517,9 +517,18 @@ impl<'t, 's> Lowering<'t, 's> {
                 Some(value) => value,
                 None => Err(self.unknown(inst)),
             },
-        }?;
+        };
         self.devices.set(devices.get());
-        match g.attrs.iter().find(|a| !IGNORED.contains(&a.key)) {
+        let surplus = g.attrs.iter().find(|a| !IGNORED.contains(&a.key));
+        let value = match (value, surplus) {
+            // What is missing may be there under another name.
+            (Err(Stop::Wrong(d)), Some(attr)) if d.code == "attribute" => {
+                let note = format!("{} has no attribute `{}`", inst.opcode, attr.key);
+                return Err(Stop::Wrong(d.note(note)));
+            }
+            (value, _) => value?,
+        };
+        match surplus {
             None => Ok(value),
             Some(attr) => {
                 let message = format!("{} has no attribute `{}`", inst.opcode, attr.key);
