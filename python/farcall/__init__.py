@@ -1,6 +1,6 @@
 """farcall: custom calls for compiled tensor graphs, and an engine that runs such graphs.
 
-A program is StableHLO text, as JAX prints it. Compile it, then call it on NumPy arrays:
+A program is StableHLO text, as JAX prints it, or HLO text, as XLA does. Compile it, then call it on NumPy arrays:
 
 >>> import farcall, numpy as np
 >>> double = farcall.compile('''
@@ -22,7 +22,7 @@ interpreter's lock; several threads can run an executable at once.
 """
 
 from farcall._arrays import TensorType
-from farcall._engine import Executable, Registry, StaleLibraryWarning, compile, register_type
+from farcall._engine import Executable, Registry, StaleLibraryWarning, compile, convert, register_type
 from farcall._farcall import Target, __version__
 from farcall._ops import Library, Op, load
 
@@ -36,6 +36,7 @@ __all__ = [
     "TensorType",
     "__version__",
     "compile",
+    "convert",
     "load",
     "register_type",
 ]

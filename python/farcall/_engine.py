@@ -195,8 +195,8 @@ def compile(
     """Compiles a program.
 
     Args:
-      program: StableHLO text; or the path of a file with it, as a string that ends in `.mlir` or as a
-        `pathlib.Path`; or an object that provides it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
+      program: StableHLO text or HLO text; or the path of a file with it, as a string that ends in `.mlir` or `.hlo` or as
+        a `pathlib.Path`; or an object that provides it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
       denormals: `"ieee"`, or `"flush"` to treat subnormal numbers as zero, like XLA:CPU.
@@ -225,6 +225,24 @@ def compile(
     return Executable(native, Lowered(program))
 
 
+def convert(
+    program: Any, to: Literal["stablehlo", "stablehlo-generic", "hlo"], *, name: str | None = None
+) -> str:
+    """The text of a program in another format.
+
+    Args:
+      program: a program, as `compile` takes it.
+      to: the format: `"stablehlo"`, `"stablehlo-generic"` (MLIR's generic form), or `"hlo"`.
+      name: the program's name in messages.
+
+    Raises:
+      ValueError: if the program is invalid, or has instructions that the format lacks: every error, with line, column
+        and a caret.
+    """
+    text, known_as = _text(program)
+    return _farcall.convert(text, to=to, name=name or known_as)
+
+
 def _text(program: Any) -> tuple[str, str]:
     """The text of a program, and its name in messages."""
     if isinstance(program, str) and not _is_path(program):
@@ -242,14 +260,14 @@ def _text(program: Any) -> tuple[str, str]:
     for method in ("as_text", "mlir_module"):
         if hasattr(program, method):
             return str(getattr(program, method)()), "<program>"
-    raise TypeError(f"a program is StableHLO text, a path, or a lowered JAX function, not {type(program).__name__}")
+    raise TypeError(f"a program is StableHLO or HLO text, a path, or a lowered JAX function, not {type(program).__name__}")
 
 
 def _is_path(text: str) -> bool:
     """True if it cannot be a program: a single line that ends like a file name, or that names a file."""
     if "\n" in text or "{" in text or not text.strip() or "\0" in text:
         return False
-    return text.endswith(".mlir") or os.path.isfile(text)
+    return text.endswith((".mlir", ".hlo")) or os.path.isfile(text)
 
 
 def register_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> int:

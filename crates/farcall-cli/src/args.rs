@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use farcall::MEMORY_PASSES;
 use farcall::ir::eval::{Denormals, Numerics, Semantics};
 use farcall::ir::middle::passes;
@@ -16,7 +16,7 @@ use farcall::sig::nearest::nearest;
 use crate::inputs::{Fill, InputSpec};
 use crate::op::AttrSpec;
 
-/// Run, inspect and test StableHLO programs with custom calls.
+/// Run, inspect, convert and test StableHLO and HLO programs with custom calls.
 #[derive(Parser, Debug)]
 #[command(name = "farcall", version, propagate_version = true, after_help = EXAMPLES, max_term_width = 110)]
 pub(crate) struct Cli {
@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Compile a program to a plan, a file that runs without compiling again
     Compile(CompileArgs),
+    /// Write a program in another format
+    Convert(ConvertArgs),
     /// List the passes that rewrite programs before they run
     Passes,
     /// Show a program's inputs, results and custom calls
@@ -113,7 +115,7 @@ pub(crate) struct LoadArgs {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// StableHLO program (text), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO text or HLO text), or a plan from `farcall compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
@@ -208,7 +210,7 @@ fn pipeline(text: &str) -> Result<Pipeline, String> {
 #[derive(Args, Debug)]
 #[command(after_help = COMPILE_HELP)]
 pub(crate) struct CompileArgs {
-    /// StableHLO program (text); `-` reads from standard input
+    /// Program (StableHLO text or HLO text); `-` reads from standard input
     pub program: PathBuf,
     /// File to write the plan to (atomically)
     #[arg(short, long, value_name = "FILE", required_unless_present = "dump")]
@@ -233,6 +235,49 @@ Examples:
   farcall compile model.mlir -o model.plan
   farcall compile model.mlir --load libmy_ops.so -i 'zeros:f32[8,64]' -o model.plan
   farcall compile model.mlir --dump cse";
+
+#[derive(Args, Debug)]
+#[command(after_help = CONVERT_HELP)]
+pub(crate) struct ConvertArgs {
+    /// Program (StableHLO text or HLO text); `-` reads from standard input
+    pub program: PathBuf,
+    /// Format to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: Format,
+    /// File to write to (atomically) [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The formats that programs are written in.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// StableHLO text, as JAX prints it
+    Stablehlo,
+    /// StableHLO text in MLIR's generic form, which needs no knowledge of the operations to read
+    StablehloGeneric,
+    /// HLO text, as XLA prints it
+    Hlo,
+    /// Functions, instructions, types and attributes, for other programs to read
+    Json,
+}
+
+const CONVERT_HELP: &str = "\
+The program is verified first. HLO text has one value where StableHLO has several (a tuple), and computations where it \
+has regions; a program that goes from one to the other and back computes the same. What HLO lacks (dynamic shapes, \
+quantized tensors) is an error; functions of CHLO that it lacks become custom calls named like them, which only \
+farcall takes for what they are.
+
+JSON, version 1: an object with `version`, `name`, `attributes`, `meshes` and `functions`. A function has `name`, \
+`public`, `attributes`, `parameter_attributes`, `results` (`type` and `attributes`) and `body`, a region. A region has \
+`arguments` (`id` and `type`) and `instructions`. An instruction has `op`, `operands` (ids), `results` (`id` and `type`), \
+`attributes`, and `regions` if it has any. Ids count the values of a function. A type has its text, `mlir`, and if it is \
+a tensor `dtype` and `shape` (null: not known). An attribute has its text, `mlir`, and `value` if JSON can say it.
+
+Examples:
+  farcall convert model.hlo --to stablehlo -o model.mlir
+  farcall convert model.mlir --to hlo | head
+  farcall convert model.mlir --to json | jq '.functions[0].body.instructions[].op'";
 
 /// What `--dump` can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -341,7 +386,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
     after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
-    /// StableHLO program (text), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO text or HLO text), or a plan from `farcall compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,

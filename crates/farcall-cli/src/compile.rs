@@ -1,11 +1,9 @@
 //! `farcall compile`: compiles a program to a plan in a file. Also the part of `run` that compiles a program.
 
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use farcall::ir::diag::Source;
 use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
@@ -18,7 +16,7 @@ use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
 use crate::program::{self, Program};
 use crate::stats::Stats;
-use crate::{inputs, load, terminal};
+use crate::{file, inputs, load, terminal};
 
 /// Compiles a program and writes its plan.
 pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
@@ -31,35 +29,11 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let Some(plan) = plan(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
     if let Some(path) = &args.output {
-        stats.take("write", || write(&plan, path))?;
+        stats.take("write", || file::write(path, |out| Ok(plan.write_to(out)?)))?;
     }
     if args.stats {
         stats.print(Some(&plan))?;
     }
-    Ok(())
-}
-
-/// A file appears whole or not at all.
-fn write(plan: &Plan, path: &Path) -> Result<()> {
-    let cannot = || format!("cannot write {}", path.display());
-    ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", path.display(), folder.display());
-    // The permissions of any new file; what the user masks stays masked.
-    let permissions = std::fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new()
-        .prefix(".farcall-")
-        .permissions(permissions)
-        .tempfile_in(folder)
-        .with_context(cannot)?;
-    let mut out = BufWriter::new(file.as_file_mut());
-    plan.write_to(&mut out).and_then(|()| out.flush()).with_context(cannot)?;
-    drop(out);
-    file.as_file().sync_all().with_context(cannot)?;
-    file.persist(path).map_err(|e| e.error).with_context(cannot)?;
     Ok(())
 }
 

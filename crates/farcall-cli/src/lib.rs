@@ -1,13 +1,14 @@
-//! The `farcall` command: runs, inspects and tests StableHLO programs.
+//! The `farcall` command: runs, inspects, converts and tests programs.
 //!
 //! ```text
-//! args ──▶ run, compile, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//! args ──▶ run, compile, convert, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: shared by all commands.
 //! - `npy`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `convert`: programs in other formats. `file`: files that appear whole or not at all.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
 //!   passes.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops.
@@ -30,8 +31,10 @@ mod args;
 mod check_targets;
 mod compare;
 mod compile;
+mod convert;
 mod corpus;
 mod execute;
+mod file;
 mod inputs;
 mod inspect;
 mod load;
@@ -73,6 +76,7 @@ fn obey(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args)?,
         Command::Compile(args) => compile::compile(&args)?,
+        Command::Convert(args) => convert::convert(&args)?,
         Command::Passes => compile::passes()?,
         Command::Inspect(args) => inspect::inspect(&args)?,
         Command::Targets(args) => targets::targets(&args)?,

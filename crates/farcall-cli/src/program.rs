@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::diag::Source;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{ProgramError, text, verify};
+use farcall::ir::{ProgramError, hlo, text, verify};
 use farcall::plan::file::MAGIC;
 use farcall::{CompileOptions, Plan};
 
@@ -75,13 +75,13 @@ pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
 
 fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
     if let Some(what) = foreign(&bytes) {
-        bail!("{name} is {what}, not the text of a StableHLO program");
+        bail!("{name} is {what}, not the text of a program");
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        anyhow::anyhow!("{name} is not text: byte {at} is not valid UTF-8, the encoding of StableHLO text")
+        anyhow::anyhow!("{name} is not text: byte {at} is not valid UTF-8, the encoding of programs")
     })?;
-    ensure!(!text.trim().is_empty(), "{name} is empty; it should hold the text of a StableHLO program");
+    ensure!(!text.trim().is_empty(), "{name} is empty; it should hold the text of a program");
     ensure!(text.len() <= Source::MAX_LEN, "{name} is too large: programs can have 4 GB of text");
     Ok(Source::new(name, text))
 }
@@ -91,7 +91,6 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"ML\xefR", "MLIR bytecode (print it as text, for example with `lowered.as_text()` of JAX)"),
         (&MAGIC, "a compiled plan (which `farcall run` and `farcall inspect` take)"),
-        (b"HloModule", "HLO text (print it as StableHLO, for example with `lowered.as_text()` of JAX)"),
         (b"\x89PNG", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),
         (b"GIF8", "a GIF image"),
@@ -138,8 +137,11 @@ pub(crate) fn is_open(func: &Func) -> bool {
     func.params().iter().any(|p| func.tensor(*p).is_some_and(|t| !t.is_static()))
 }
 
-/// Parses the only program of a source.
+/// Parses the only program of a source: StableHLO text or HLO text, which begins with `HloModule`.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<Module> {
+    if hlo::is_hlo(source.text()) {
+        return Ok(hlo::parse(source)?);
+    }
     let programs = text::split_programs(source.text());
     if programs.len() > 1 {
         bail!(
@@ -176,8 +178,8 @@ mod tests {
 
     #[test]
     fn what_is_no_program_is_told_apart() {
-        assert_eq!(message(b""), "FILE is empty; it should hold the text of a StableHLO program");
-        assert_eq!(message(b"\x89PNG\r\n"), "FILE is a PNG image, not the text of a StableHLO program");
+        assert_eq!(message(b""), "FILE is empty; it should hold the text of a program");
+        assert_eq!(message(b"\x89PNG\r\n"), "FILE is a PNG image, not the text of a program");
         assert!(message(b"module \xff").contains("byte 7 is not valid UTF-8"));
         assert!(format!("{:#}", source(Path::new("/nowhere/x")).unwrap_err()).contains("No such file"));
     }

@@ -1,9 +1,11 @@
 //! The program: StableHLO as data.
 //!
 //! ```text
+//! HLO ───hlo::parse───┐
 //! text ──text::parse──▶ Module ──verify──▶ Module ──eval──▶ Literals
 //!                          │                 └─refine─▶ Module, static
-//!                          └──text::print──▶ text
+//!                          ├──text::print──▶ text
+//!                          └──hlo::print───▶ HLO
 //! ```
 //!
 //! - [`module`]: modules, functions, regions, instructions, values.
@@ -13,7 +15,7 @@
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
 //! - [`sharding`]: how programs say that values are split among devices.
 //! - [`attributes`]: converts attribute dictionaries to operations and back, for any format.
-//! - [`text`]: StableHLO text, in and out.
+//! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
 //! - [`normalize`]: replaces calls that are operations in disguise by what they mean.
@@ -34,6 +36,7 @@ pub mod builder;
 pub mod diag;
 pub mod eval;
 pub mod expand;
+pub mod hlo;
 pub mod ids;
 pub mod infer;
 pub mod iterations;

@@ -12,7 +12,7 @@ mod random;
 #[path = "fuzz/seeds.rs"]
 mod seeds;
 
-use farcall_ir::{Attr, Source, Type, text, verify};
+use farcall_ir::{Attr, Source, Type, hlo, text, verify};
 use mutate::Seeds;
 use random::Random;
 
@@ -36,6 +36,34 @@ fn target(text: &str) -> bool {
     }
 }
 
+/// One HLO text. What it is printed as is read as a program that is printed as itself.
+fn hlo_target(text: &str) -> bool {
+    let module = match hlo::parse(&Source::new("fuzz", text)) {
+        Ok(module) => module,
+        Err(e) => {
+            assert!(e.to_string().len() < 3_000_000);
+            return false;
+        }
+    };
+    let printed = text::print(&module);
+    let again = text::parse(&Source::new("printed", printed.as_str()));
+    let again = again.unwrap_or_else(|e| panic!("{e}\nprinted:\n{printed}\nread:\n{text}"));
+    assert_eq!(again, module, "printed:\n{printed}\nread:\n{text}");
+    if verify::verify(&module).is_err() {
+        return true;
+    }
+    let Ok(printed) = hlo::print(&module) else { return true };
+    let read = |printed: &str| {
+        let again = hlo::parse(&Source::new("printed", printed));
+        again.unwrap_or_else(|e| panic!("{e}\nprinted:\n{printed}\nread:\n{text}"))
+    };
+    let again = read(&printed);
+    verify::verify(&again).unwrap_or_else(|e| panic!("{e}\nprinted:\n{printed}\nread:\n{text}"));
+    let twice = hlo::print(&again).unwrap_or_else(|e| panic!("{e}\nprinted:\n{printed}\nread:\n{text}"));
+    assert_eq!(read(&twice), again, "printed:\n{printed}\nread:\n{text}");
+    true
+}
+
 /// A type or an attribute.
 fn small_target(text: &str) {
     if let Ok(attr) = text.parse::<Attr>() {
@@ -55,6 +83,22 @@ fn modules() {
     let seeds = Seeds::new(seeds::programs());
     let mut read = 0;
     let n = run(3_000, |random| read += usize::from(target(&seeds.mutated(random))));
+    println!("{read} of {n} texts are programs");
+    assert!(read > n / 20, "{read} of {n}");
+}
+
+#[test]
+fn hlo_texts() {
+    // Those that are written by hand, and what others are in HLO.
+    let given = include_str!("hlo/forms.hlo").split("\n// -----\n").map(str::to_owned);
+    let made = seeds::programs().into_iter().step_by(3).filter_map(|program| {
+        let module = text::parse(&Source::new("seed", program)).ok()?;
+        verify::verify(&module).ok()?;
+        hlo::print(&module).ok()
+    });
+    let seeds = Seeds::new(given.chain(made).collect());
+    let mut read = 0;
+    let n = run(3_000, |random| read += usize::from(hlo_target(&seeds.mutated(random))));
     println!("{read} of {n} texts are programs");
     assert!(read > n / 20, "{read} of {n}");
 }

@@ -3,9 +3,10 @@
 use farcall::CompileOptions;
 use farcall::sig::UnknownName;
 use farcall_ir::eval::{Denormals, Semantics};
-use farcall_ir::{Module, Source, TensorType, text};
+use farcall_ir::{Module, ProgramError, Source, TensorType, hlo, text, verify};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 use crate::elements::{Elements, literal};
 use crate::error::{self, guarded};
@@ -43,8 +44,39 @@ pub(crate) fn compile(
     }
     guarded(|| {
         py.detach(move || {
-            let module = text::parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
+            let module = parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
             Executable::new(&module, &registry, &options)
+        })
+    })
+}
+
+/// StableHLO text or HLO text.
+fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
+    if hlo::is_hlo(source.text()) { hlo::parse(source) } else { text::parse(source) }
+}
+
+/// The text of a program in another format.
+#[pyfunction]
+#[pyo3(signature = (text, *, to, name))]
+pub(crate) fn convert(py: Python<'_>, text: String, to: &str, name: String) -> PyResult<String> {
+    let write: fn(&Module) -> Result<String, ProgramError> = match to {
+        "stablehlo" => |module| Ok(text::print(module)),
+        "stablehlo-generic" => |module| Ok(text::print_generic(module)),
+        "hlo" => hlo::print,
+        other => {
+            let message =
+                format!("a format is \"stablehlo\", \"stablehlo-generic\" or \"hlo\", not {other:?}");
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    guarded(|| {
+        py.detach(move || {
+            let converted = || {
+                let module = parse(&Source::new(name, text))?;
+                verify::verify(&module)?;
+                write(&module)
+            };
+            converted().map_err(|e| error::program(&e))
         })
     })
 }

@@ -9,7 +9,7 @@
 //! interface. Converting these to NumPy arrays is up to the package.
 //!
 //! - `registry`: registries, targets, capsules.
-//! - `executable`: compiled programs.
+//! - `executable`: compiled programs; programs in other formats.
 //! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
 //! - `linear`: the derivative of a call, for JAX.
 //! - `attributes`: attributes from Python and to it.
@@ -42,7 +42,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
-    use crate::executable::{Executable, compile};
+    use crate::executable::{Executable, compile, convert};
     #[pymodule_export]
     use crate::linear::Linear;
     #[pymodule_export]

@@ -192,13 +192,13 @@ fn files_that_are_no_programs_are_refused() {
     folder.fails(
         &["run", "empty.mlir"],
         expect![[r#"
-        error: empty.mlir is empty; it should hold the text of a StableHLO program
+        error: empty.mlir is empty; it should hold the text of a program
     "#]],
     );
     folder.fails(
         &["run", "image.mlir"],
         expect![[r#"
-        error: image.mlir is a PNG image, not the text of a StableHLO program
+        error: image.mlir is a PNG image, not the text of a program
     "#]],
     );
     folder.fails(
@@ -615,7 +615,7 @@ fn without_time(text: &str) -> String {
 #[test]
 fn the_command_line_explains_itself() {
     let folder = Folder::new();
-    let pages = ["run", "inspect", "targets", "op", "test"].map(|command| vec![command, "--help"]);
+    let pages = ["run", "convert", "inspect", "targets", "op", "test"].map(|command| vec![command, "--help"]);
     for args in [vec!["--help"], vec!["completions", "bash"]].into_iter().chain(pages) {
         let ended = folder.farcall(args);
         assert_eq!(ended.code, 0);

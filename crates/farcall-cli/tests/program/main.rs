@@ -1,6 +1,7 @@
 //! The program as its users see it: what it prints, and how it ends.
 
 mod cli;
+mod convert;
 mod ending;
 mod folder;
 mod new;

@@ -44,9 +44,14 @@ pub(crate) fn function(
 ///
 /// The function must have been verified, and be static.
 pub fn run(func: &mut Func) {
+    run_where(func, &|_| true);
+}
+
+/// The same for the operations that are chosen.
+pub(crate) fn run_where(func: &mut Func, chosen: &dyn Fn(Inst<'_>) -> bool) {
     let mut derived = Vec::new();
     func.walk(&mut |inst| {
-        if matches!(inst.op(), Op::Derived(_) | Op::Scan(_)) {
+        if matches!(inst.op(), Op::Derived(_) | Op::Scan(_)) && chosen(inst) {
             derived.push(inst.id());
         }
     });

@@ -30,6 +30,7 @@ mod placement;
 mod scaffolding;
 
 pub(crate) use check::{constant, has_constant};
+pub(crate) use placement::is_placement;
 
 use std::borrow::Cow;
 
@@ -66,6 +67,15 @@ fn meaning(inst: Inst<'_>) -> Option<Meaning> {
 /// Rewrites every call that stands for something else. A verified module stays one: the verifier looks at what
 /// calls mean, too.
 pub fn run(module: &mut Module) {
+    run_where(module, &|_| true);
+}
+
+/// The same for the calls that are chosen.
+pub(crate) fn run_where(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
+    let meaning = |inst: Inst<'_>| match inst.op() {
+        Op::CustomCall(call) if chosen(call) => meaning(inst),
+        _ => None,
+    };
     for id in module.func_ids() {
         let mut found = Vec::new();
         module[id].walk(&mut |inst| found.extend(meaning(inst).map(|meaning| (inst.id(), meaning))));

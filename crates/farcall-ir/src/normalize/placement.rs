@@ -19,6 +19,12 @@ const IDENTITIES: [&str; 6] = [
 /// Calls between what all devices have together and what one has: the same, if there is one.
 const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
 
+/// True for calls that say where values are, whatever their form.
+pub(crate) fn is_placement(call: &CustomCall) -> bool {
+    let target = call.target.as_str();
+    IDENTITIES.contains(&target) || SHAPES.contains(&target) || target.starts_with("sdy.")
+}
+
 pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     let func = inst.func();
     let target = call.target.as_str();

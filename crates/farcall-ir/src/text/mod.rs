@@ -105,7 +105,22 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
 /// # Ok::<(), farcall_ir::ProgramError>(())
 /// ```
 pub fn print(module: &Module) -> String {
-    print::module(module)
+    print::module(module, false)
+}
+
+/// The same in MLIR's generic form, which needs no knowledge of the operations to read.
+///
+/// ```
+/// use farcall_ir::{Source, text};
+///
+/// let module = text::parse(&Source::new("empty.mlir", "func.func @main() { return }"))?;
+/// let printed = text::print_generic(&module);
+/// assert!(printed.contains("\"func.return\"() : () -> ()"));
+/// assert_eq!(text::parse(&Source::new("printed.mlir", printed))?, module);
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
+pub fn print_generic(module: &Module) -> String {
+    print::module(module, true)
 }
 
 /// The programs of a text that lines `// -----` split, each with the number of lines before it (see

@@ -3,6 +3,7 @@
 //! `%iterArg`. Locations are not printed.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use farcall_sig::DType;
 
@@ -13,13 +14,16 @@ use crate::attributes;
 use crate::module::{Func, Inst, Module, Region, ValueId};
 use crate::op::Op;
 use crate::quote::{Name, Quoted};
-use crate::types::Type;
+use crate::types::{FuncType, Type};
 
 /// The attribute by which the middle form says how many operands are captured (see [`Inst::captures`]).
 pub(super) const CAPTURES: &str = "farcall.captures";
 
 /// The module as text that [`super::parse`] reads as an equal module.
-pub(super) fn module(m: &Module) -> String {
+pub(super) fn module(m: &Module, generic: bool) -> String {
+    if generic {
+        return generic_module(m);
+    }
     let mut out = String::from("module");
     if let Some(name) = &m.name {
         put(&mut out, format_args!(" @{}", Name(name)));
@@ -32,11 +36,42 @@ pub(super) fn module(m: &Module) -> String {
         put(&mut out, format_args!("  {mesh}\n"));
     }
     for func in m.funcs() {
-        let mut p = Printer { out, module: m, func, names: number(func), indent: 1 };
+        let mut p = Printer { out, module: m, func, names: number(func), indent: 1, generic };
         p.func();
         out = p.out;
     }
     out.push_str("}\n");
+    out
+}
+
+/// The module, its meshes, functions and instructions in MLIR's generic form.
+fn generic_module(m: &Module) -> String {
+    let mut out = String::from("\"builtin.module\"()");
+    if let Some(name) = &m.name {
+        put(&mut out, format_args!(" <{{sym_name = {}}}>", Quoted(name.as_bytes())));
+    }
+    out.push_str(" ({\n");
+    for mesh in &m.meshes {
+        let name = Quoted(mesh.name.as_bytes());
+        put(
+            &mut out,
+            format_args!("  \"sdy.mesh\"() <{{mesh = #sdy.mesh<{}>, sym_name = {name}}}>", mesh.mesh),
+        );
+        if !mesh.attrs.is_empty() {
+            put(&mut out, format_args!(" {}", Dict(&mesh.attrs)));
+        }
+        out.push_str(" : () -> ()\n");
+    }
+    for func in m.funcs() {
+        let mut p = Printer { out, module: m, func, names: number(func), indent: 1, generic: true };
+        p.generic_func();
+        out = p.out;
+    }
+    out.push_str("})");
+    if !m.attrs.is_empty() {
+        put(&mut out, format_args!(" {}", Dict(&m.attrs)));
+    }
+    out.push_str(" : () -> ()\n");
     out
 }
 
@@ -59,6 +94,8 @@ pub(super) struct Printer<'a> {
     pub(super) func: &'a Func,
     names: Names,
     indent: usize,
+    /// Only the generic form.
+    generic: bool,
 }
 
 /// An instruction that is being printed: what has not been written yet.
@@ -115,6 +152,30 @@ impl<'a> Printer<'a> {
         self.out.push('\n');
     }
 
+    /// `"func.func"() <{…}> ({ … }) : () -> ()`
+    fn generic_func(&mut self) {
+        let f = self.func;
+        let params: Vec<Type> = f.params().iter().map(|p| f[*p].clone()).collect();
+        let ty = Type::Function(Arc::new(FuncType { params, results: f.results.clone() }));
+        let mut attrs = AttrDict::from([
+            ("function_type".to_owned(), Attr::Type(ty)),
+            ("sym_name".to_owned(), Attr::string(&f.name)),
+        ]);
+        if !f.public {
+            attrs.insert("sym_visibility".to_owned(), Attr::string("private"));
+        }
+        for (key, dicts) in [("arg_attrs", &f.param_attrs), ("res_attrs", &f.result_attrs)] {
+            if dicts.iter().any(|d| !d.is_empty()) {
+                attrs.insert(key.to_owned(), Attr::Array(dicts.iter().cloned().map(Attr::Dict).collect()));
+            }
+        }
+        self.put(format_args!("  \"func.func\"() <{}> (", Dict(&attrs)));
+        self.labelled(f.body());
+        self.out.push(')');
+        self.optional_dict(&f.attrs);
+        self.out.push_str(" : () -> ()\n");
+    }
+
     fn optional_dict(&mut self, d: &AttrDict) {
         if !d.is_empty() {
             self.put(format_args!(" {}", Dict(d)));
@@ -169,7 +230,7 @@ impl<'a> Printer<'a> {
             self.out.push_str(" = ");
         }
         let start = self.out.len();
-        if self.pretty(inst).is_err() {
+        if self.generic || self.pretty(inst).is_err() {
             self.out.truncate(start);
             self.generic(inst);
         }

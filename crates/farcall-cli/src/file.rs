@@ -1,0 +1,32 @@
+//! Files that appear whole or not at all.
+
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+/// Writes a file with `f`.
+pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", path.display(), folder.display());
+    // The permissions of any new file; what the user masks stays masked.
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .prefix(".farcall-")
+        .permissions(permissions)
+        .tempfile_in(folder)
+        .with_context(cannot)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    f(&mut out).with_context(cannot)?;
+    out.flush().with_context(cannot)?;
+    drop(out);
+    file.as_file().sync_all().with_context(cannot)?;
+    file.persist(path).map_err(|e| e.error).with_context(cannot)?;
+    Ok(())
+}

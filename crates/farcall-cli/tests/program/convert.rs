@@ -1,0 +1,234 @@
+//! Programs in other formats: `farcall convert`, and HLO text wherever a program is taken.
+
+use expect_test::expect;
+
+use crate::folder::Folder;
+
+const DOUBLE: &str = "\
+HloModule jit_double, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
+
+ENTRY main.3 {
+  x.1 = f32[2,3]{1,0} parameter(0)
+  ROOT add.2 = f32[2,3]{1,0} add(x.1, x.1), metadata={op_name=\"jit(double)/add\"}
+}
+";
+
+#[test]
+fn hlo_text_is_a_program() {
+    let folder = Folder::new().with("double.hlo", DOUBLE);
+    folder.prints(
+        &["run", "double.hlo", "--fill", "iota"],
+        expect![[r#"
+        out0  f32[2,3]
+        [[ 0.0,  2.0,  4.0],
+         [ 6.0,  8.0, 10.0]]
+    "#]],
+    );
+    folder.prints(
+        &["inspect", "double.hlo"],
+        expect![[r#"
+        @main in double.hlo
+          in0   f32[2,3]
+          out0  f32[2,3]
+
+        1 function
+        ┌──────────────────┬───────┐
+        │ operation        ┆ count │
+        ╞══════════════════╪═══════╡
+        │ stablehlo.add    ┆     1 │
+        │ stablehlo.return ┆     1 │
+        └──────────────────┴───────┘
+
+        no custom calls
+    "#]],
+    );
+    folder.prints(&["compile", "double.hlo", "-o", "double.plan"], expect![[""]]);
+    folder.prints(
+        &["run", "double.plan", "--fill", "ones"],
+        expect![[r#"
+        out0  f32[2,3]
+        [[2.0, 2.0, 2.0],
+         [2.0, 2.0, 2.0]]
+    "#]],
+    );
+}
+
+#[test]
+fn a_program_has_many_texts() {
+    let folder = Folder::new().with("double.hlo", DOUBLE);
+    folder.prints(
+        &["convert", "double.hlo", "--to", "stablehlo"],
+        expect![[r#"
+        module @jit_double {
+          func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+            %0 = stablehlo.add %arg0, %arg0 : tensor<2x3xf32>
+            return %0 : tensor<2x3xf32>
+          }
+        }
+    "#]],
+    );
+    folder.prints(
+        &["convert", "double.hlo", "--to", "stablehlo-generic"],
+        expect![[r#"
+        "builtin.module"() <{sym_name = "jit_double"}> ({
+          "func.func"() <{function_type = (tensor<2x3xf32>) -> tensor<2x3xf32>, sym_name = "main"}> ({
+          ^bb0(%arg0: tensor<2x3xf32>):
+            %0 = "stablehlo.add"(%arg0, %arg0) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+            "func.return"(%0) : (tensor<2x3xf32>) -> ()
+          }) : () -> ()
+        }) : () -> ()
+    "#]],
+    );
+    folder.prints(
+        &["convert", "double.hlo", "--to", "hlo"],
+        expect![[r#"
+        HloModule jit_double, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
+
+        ENTRY main {
+          Arg.1 = f32[2,3]{1,0} parameter(0)
+          ROOT add.2 = f32[2,3]{1,0} add(Arg.1, Arg.1), metadata={op_name="jit(double)/add"}
+        }
+
+    "#]],
+    );
+    folder.prints(
+        &["convert", "double.hlo", "--to", "json"],
+        expect![[r#"
+        {
+          "attributes": {},
+          "functions": [
+            {
+              "attributes": {},
+              "body": {
+                "arguments": [
+                  {
+                    "id": 0,
+                    "type": {
+                      "dtype": "f32",
+                      "mlir": "tensor<2x3xf32>",
+                      "shape": [
+                        2,
+                        3
+                      ]
+                    }
+                  }
+                ],
+                "instructions": [
+                  {
+                    "attributes": {},
+                    "op": "stablehlo.add",
+                    "operands": [
+                      0,
+                      0
+                    ],
+                    "results": [
+                      {
+                        "id": 1,
+                        "type": {
+                          "dtype": "f32",
+                          "mlir": "tensor<2x3xf32>",
+                          "shape": [
+                            2,
+                            3
+                          ]
+                        }
+                      }
+                    ]
+                  },
+                  {
+                    "attributes": {},
+                    "op": "stablehlo.return",
+                    "operands": [
+                      1
+                    ],
+                    "results": []
+                  }
+                ]
+              },
+              "name": "main",
+              "parameter_attributes": [
+                {}
+              ],
+              "public": true,
+              "results": [
+                {
+                  "attributes": {},
+                  "type": {
+                    "dtype": "f32",
+                    "mlir": "tensor<2x3xf32>",
+                    "shape": [
+                      2,
+                      3
+                    ]
+                  }
+                }
+              ]
+            }
+          ],
+          "meshes": [],
+          "name": "jit_double",
+          "version": 1
+        }
+    "#]],
+    );
+}
+
+/// Whichever way a program goes, it stays the same.
+#[test]
+fn a_chain_of_conversions_changes_nothing() {
+    // StableHLO text is written without locations, which are no part of the program.
+    let folder = Folder::new().with("0", DOUBLE.replace(", metadata={op_name=\"jit(double)/add\"}", ""));
+    let chain = ["hlo", "stablehlo", "hlo", "stablehlo-generic", "hlo", "stablehlo-generic", "stablehlo"];
+    for (i, to) in chain.iter().enumerate() {
+        let (from, file) = (i.to_string(), (i + 1).to_string());
+        let ended = folder.farcall(["convert", &from, "--to", to, "-o", &file]);
+        assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", ""));
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    assert_eq!(read("1"), read("3"));
+    assert_eq!(read("1"), read("5"));
+    assert_eq!(read("2"), read("7"));
+    assert_eq!(read("4"), read("6"));
+}
+
+#[test]
+fn what_cannot_be_converted_is_named() {
+    let quantized = "func.func @main(%x: tensor<2x!quant.uniform<i8:f32, 0.5>>) -> tensor<2x!quant.uniform<i8:f32, 0.5>> {
+  return %x : tensor<2x!quant.uniform<i8:f32, 0.5>>
+}";
+    let folder = Folder::new()
+        .with("quantized.mlir", quantized)
+        .with("typo.hlo", DOUBLE.replace("add(", "adt("))
+        .with("large.hlo", DOUBLE.replace("parameter(0)", "constant({...})"));
+    folder.fails(&["convert", "quantized.mlir", "--to", "hlo"], expect![[r#"
+        error: [no-hlo] HLO has no type tensor<2x!quant.uniform<i8:f32, 0.5>>
+         --> quantized.mlir:1:11
+          |
+        1 | func.func @main(%x: tensor<2x!quant.uniform<i8:f32, 0.5>>) -> tensor<2x!quant.uniform<i8:f32, 0.5>> {
+          |           ^^^^^
+    "#]]);
+    folder.fails(
+        &["convert", "typo.hlo", "--to", "stablehlo"],
+        expect![[r#"
+        error: [unknown-op] unknown opcode adt
+         --> typo.hlo:5:30
+          |
+        5 |   ROOT add.2 = f32[2,3]{1,0} adt(x.1, x.1), metadata={op_name="jit(double)/add"}
+          |                              ^^^
+          |
+          = note: did you mean add?
+    "#]],
+    );
+    folder.fails(&["run", "large.hlo"], expect![[r#"
+        error: [attribute] the elements of this constant were left out (`{...}`) when the text was printed; print it with `print_large_constants = True` in XLA's `HloPrintOptions`
+         --> large.hlo:4:32
+          |
+        4 |   x.1 = f32[2,3]{1,0} constant({...})
+          |                                ^^^^^
+    "#]]);
+    let ended = folder.farcall(["convert", "typo.hlo", "--to", "stablehl"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("'stablehlo'"), "{}", ended.stderr);
+    let ended = folder.farcall(["completions", "bash"]);
+    assert!(ended.stdout.contains("stablehlo-generic"));
+}

@@ -1,0 +1,175 @@
+//! Calls, loops, branches, fusions and asynchronous instructions.
+
+use std::rc::Rc;
+
+use super::cursor::{Cursor, Read};
+use super::given::Given;
+use super::header::FRONTEND;
+use super::lower::{At, Lowered, Lowering, Stop, Val, wrong};
+use crate::attr::{Attr, AttrDict};
+use crate::diag::Span;
+use crate::op::{Composite, Op};
+
+impl<'s> Lowering<'_, 's> {
+    pub(super) fn call_of(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &mut At<'_, 's>,
+    ) -> Lowered<Val> {
+        let computation = self.named(g, "to_apply")?;
+        self.check_args(computation, operands, at)?;
+        let callee = self.callee(computation);
+        let composite = g.flag("is_composite")?;
+        let mut values = Vec::new();
+        for operand in operands {
+            self.leaves(operand, at.inst.op_span, &mut values)?;
+        }
+        let op = match composite.then(|| take_composite(&mut at.attrs)).flatten() {
+            Some((name, attrs, version)) => {
+                Op::Composite(Box::new(Composite { name, attrs, decomposition: callee, version }))
+            }
+            None => Op::Call { callee },
+        };
+        self.push(at.op(op, values), &at.inst.shape, at.region)
+    }
+
+    /// The operands are what the parameters of the computation are.
+    fn check_args(&self, computation: usize, operands: &[Val], at: &At<'_, 's>) -> Lowered<()> {
+        let params = self.params(computation)?;
+        if params.len() != operands.len() {
+            let message = format!(
+                "{} has {} operands, but {} has {} parameters",
+                at.inst.opcode,
+                operands.len(),
+                self.text.computations[computation].name,
+                params.len()
+            );
+            return wrong("operands", at.inst.op_span, message);
+        }
+        operands.iter().zip(params).try_for_each(|(v, p)| self.check(v, &p.shape, at.inst.op_span))
+    }
+
+    pub(super) fn while_loop(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
+        let (condition, body) = (self.named(g, "condition")?, self.named(g, "body")?);
+        self.check_args(condition, operands, at)?;
+        self.check_args(body, operands, at)?;
+        let regions = vec![self.region(condition, at.inst.op_span)?, self.region(body, at.inst.op_span)?];
+        let mut values = Vec::new();
+        for operand in operands {
+            self.leaves(operand, at.inst.op_span, &mut values)?;
+        }
+        self.push(at.op(Op::While, values).with_regions(regions), &at.inst.shape, at.region)
+    }
+
+    /// A branch has one operand, which is its parameter.
+    pub(super) fn conditional(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
+        let names: Vec<(&str, Span)> = match g.take("branch_computations") {
+            Some(mut value) => value.braced(Cursor::name)?,
+            None => ["true_computation", "false_computation"]
+                .into_iter()
+                .map(|key| g.required(key)?.name())
+                .collect::<Read<_>>()?,
+        };
+        let Some((Val::One(index), branches)) = operands.split_first() else {
+            return wrong(
+                "operands",
+                at.inst.op_span,
+                "conditional has an operand that says which branch runs",
+            );
+        };
+        if branches.len() != names.len() {
+            let message =
+                format!("conditional has {} branches, but operands for {}", names.len(), branches.len());
+            return wrong("operands", at.inst.op_span, message);
+        }
+        let is_pred = g.operands.first().is_some_and(|ty| ty.as_ref().is_some_and(|t| t.dtype.is_bool()));
+        if is_pred && names.len() != 2 {
+            return wrong("operands", at.inst.op_span, "conditional on a boolean has two branches");
+        }
+        let mut regions = Vec::new();
+        for ((name, span), operand) in names.into_iter().zip(branches) {
+            let computation = self.computation(name, span)?;
+            let args = std::slice::from_ref(operand);
+            // A branch without a parameter takes nothing.
+            let args = if self.params(computation)?.is_empty() { &[] } else { args };
+            self.check_args(computation, args, at)?;
+            regions.push(self.branch(computation, args, at.inst.op_span)?);
+        }
+        let op = if is_pred { Op::If } else { Op::Case };
+        self.push(at.op(op, [*index]).with_regions(regions), &at.inst.shape, at.region)
+    }
+
+    /// The instructions of the computation.
+    pub(super) fn fusion(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
+        let computation = self.named(g, "calls")?;
+        self.check_args(computation, operands, at)?;
+        let value = self.inlined(computation, operands, at.region, at.inst.op_span)?;
+        self.check(&value, &at.inst.shape, at.inst.shape_span).map(|()| value)
+    }
+
+    /// The start gives operands, results and contexts in a tuple, of which the done gives the results.
+    pub(super) fn asynchronous(
+        &mut self,
+        g: &mut Given<'_, 's>,
+        operands: &[Val],
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
+        if g.attrs.iter().any(|a| a.key == "calls") && at.inst.opcode == "async-start" {
+            let computation = self.named(g, "calls")?;
+            self.check_args(computation, operands, at)?;
+            let value = self.inlined(computation, operands, at.region, at.inst.op_span)?;
+            return Ok(Val::Tuple(Rc::new([Val::Nothing, value])));
+        }
+        g.take("calls");
+        match operands {
+            [pair @ Val::Tuple(parts)] if parts.len() == 2 && matches!(parts[0], Val::Nothing) => {
+                if at.inst.opcode == "async-update" {
+                    return Ok(pair.clone());
+                }
+                self.check(&parts[1], &at.inst.shape, at.inst.shape_span).map(|()| parts[1].clone())
+            }
+            [Val::Unknown] => Err(Stop::Known),
+            _ => {
+                let message =
+                    format!("{} has an attribute `calls`, or the value of async-start", at.inst.opcode);
+                wrong("operands", at.inst.op_span, message)
+            }
+        }
+    }
+}
+
+/// Attributes of the frontend that describe a composite: name, attributes, version.
+pub(super) const COMPOSITE: [&str; 3] = ["composite.name", "composite.attributes", "composite.version"];
+
+/// Takes out what the attributes of the frontend say about a composite.
+fn take_composite(attrs: &mut AttrDict) -> Option<(String, AttrDict, i64)> {
+    let Some(Attr::Dict(dict)) = attrs.get_mut(FRONTEND) else { return None };
+    let [name, inner, version] = COMPOSITE.map(|key| dict.get(key).and_then(Attr::as_str).map(str::to_owned));
+    let inner = match inner.as_deref().unwrap_or("{}").parse() {
+        Ok(Attr::Dict(inner)) => inner,
+        _ => return None,
+    };
+    let version: i32 = version.as_deref().unwrap_or("0").parse().ok()?;
+    let found = (name?, inner, i64::from(version));
+    COMPOSITE.iter().for_each(|key| drop(dict.remove(*key)));
+    if dict.is_empty() {
+        attrs.remove(FRONTEND);
+    }
+    Some(found)
+}

@@ -1,0 +1,267 @@
+//! The header: numbers of devices, meshes, aliases; and attributes for the frontend, which carry shardings of `sdy`.
+
+use farcall_sig::DType;
+
+use super::cursor::{Cursor, Expected, Read};
+use super::lower::{attribute, parameter_number};
+use super::shape::Shape;
+use super::syntax::{Computation, Text};
+use crate::attr::{Attr, AttrDict, IntKind};
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::module::{Func, Module, NamedMesh};
+use crate::sharding::Mesh;
+
+/// The sharding of a value, in XLA's terms.
+pub(super) const SHARDING: &str = "mhlo.sharding";
+/// The sharding of a value by axes of a mesh.
+pub(super) const SDY: &str = "sdy.sharding";
+/// Attributes for the frontend.
+pub(super) const FRONTEND: &str = "mhlo.frontend_attributes";
+/// What the frontend's attributes call the sharding.
+pub(super) const XLA_SDY: &str = "xla.sdy.sharding";
+/// What they call the meshes of the module.
+pub(super) const XLA_MESHES: &str = "xla.sdy.meshes";
+/// The result that may have the memory of a parameter.
+pub(super) const ALIASING: &str = "tf.aliasing_output";
+/// A parameter whose memory may be reused.
+pub(super) const DONOR: &str = "jax.buffer_donor";
+
+/// Attributes of the header, by their names in modules.
+pub(super) const COUNTS: [(&str, &str); 2] =
+    [("replica_count", "mhlo.num_replicas"), ("num_partitions", "mhlo.num_partitions")];
+
+/// Puts what the header says, and what the entry says about its parameters, into the module.
+pub(super) fn apply(module: &mut Module, text: &Text<'_>, entry: usize, diagnostics: &mut Diagnostics) {
+    let mut report = |e: Expected| diagnostics.push(Diagnostic::new("attribute", e.span, e.message));
+    for (key, name) in COUNTS {
+        if let Some(mut value) = attribute(&text.attrs, key) {
+            match value.usize().map(i32::try_from) {
+                Ok(Ok(n)) => drop(module.attrs.insert(name.to_owned(), int(n))),
+                Ok(Err(_)) => {
+                    let span = attribute(&text.attrs, key).map_or(value.span(), Cursor::span);
+                    report(Expected::new(span, format!("`{key}` does not fit in 32 bits")));
+                }
+                Err(e) => report(e),
+            }
+        }
+    }
+    if let Some(value) = attribute(&text.attrs, "frontend_attributes") {
+        let mut attrs = AttrDict::new();
+        match frontend(value, &mut attrs) {
+            Ok(()) => take_meshes(&mut attrs, module),
+            Err(e) => report(e),
+        }
+        module.attrs.extend(attrs);
+    }
+    let computation = &text.computations[entry];
+    if module.funcs().is_empty() || computation.is_broken {
+        return;
+    }
+    let func = module.func_mut(crate::module::FuncId::new(0));
+    if let Err(e) = params(func, computation) {
+        report(e);
+    }
+    results(func, computation);
+    let root = computation.insts.get(computation.root).map(|i| &*i.shape);
+    if let Some(value) = attribute(&text.attrs, "input_output_alias") {
+        aliases(value, func, computation, root).unwrap_or_else(&mut report);
+    }
+    if let Some(value) = attribute(&text.attrs, "buffer_donor") {
+        donors(value, func, computation).unwrap_or_else(&mut report);
+    }
+}
+
+/// `1 : i32`
+fn int(n: i32) -> Attr {
+    Attr::Int(i128::from(n), IntKind::Typed(DType::S32))
+}
+
+/// `{a="b",xla.sdy.sharding="…"}`: a dictionary of strings, and the sharding by itself.
+pub(super) fn frontend(mut c: Cursor<'_>, out: &mut AttrDict) -> Read<()> {
+    let entries = c.braced(|c| {
+        let key = match c.peek() {
+            Some(b'"') => String::from_utf8_lossy(&c.string()?).into_owned(),
+            _ => c.name()?.0.to_owned(),
+        };
+        c.expect(b'=')?;
+        let text = match c.peek() {
+            Some(b'"') => c.string()?,
+            _ => c.value()?.rest().as_bytes().to_vec(),
+        };
+        Ok((key, text))
+    })?;
+    c.finish()?;
+    let mut dict = AttrDict::new();
+    for (key, text) in entries {
+        let sharding = || std::str::from_utf8(&text).ok()?.parse::<Attr>().ok();
+        match if key == XLA_SDY { sharding() } else { None } {
+            Some(attr @ (Attr::Sharding(_) | Attr::ShardingPerValue(_))) => {
+                out.insert(SDY.to_owned(), attr);
+            }
+            _ => drop(dict.insert(key, Attr::string(text))),
+        }
+    }
+    if !dict.is_empty() {
+        out.insert(FRONTEND.to_owned(), Attr::Dict(dict));
+    }
+    Ok(())
+}
+
+/// `{mesh = #sdy.mesh<["x"=2]>}`, which becomes the meshes of the module.
+fn take_meshes(attrs: &mut AttrDict, module: &mut Module) {
+    let Some(Attr::Dict(dict)) = attrs.get_mut(FRONTEND) else { return };
+    let meshes = dict.get(XLA_MESHES).and_then(Attr::as_str).and_then(|text| text.parse().ok());
+    let Some(Attr::Dict(meshes)) = meshes else { return };
+    let mesh = |(name, attr): (String, Attr)| match attr {
+        Attr::Dialect(d) if d.name == "sdy.mesh" => {
+            Some(NamedMesh { name, mesh: Mesh::read(&d.text)?, attrs: AttrDict::new() })
+        }
+        _ => None,
+    };
+    if let Some(meshes) = meshes.into_iter().map(mesh).collect::<Option<Vec<_>>>() {
+        module.meshes = meshes;
+        dict.remove(XLA_MESHES);
+        if dict.is_empty() {
+            attrs.remove(FRONTEND);
+        }
+    }
+}
+
+/// A parameter or result: where its parts begin among all, and where each of them begins among these.
+struct Place<'t> {
+    first: usize,
+    shape: &'t Shape,
+    parts: Vec<usize>,
+}
+
+impl<'t> Place<'t> {
+    fn new(first: usize, shape: &'t Shape) -> Place<'t> {
+        let mut next = 0;
+        let parts = shape.parts().unwrap_or_default().iter().map(|part| {
+            next += part.leaves().len();
+            next - part.leaves().len()
+        });
+        Place { first, shape, parts: parts.collect() }
+    }
+
+    /// The number of the part at a path, if it is one tensor. Those in tuples in the tuple have no aliases here, which
+    /// only advise.
+    fn leaf(&self, path: &[usize]) -> Option<usize> {
+        match (self.shape.parts(), path) {
+            (Some(parts), [i]) if parts.get(*i)?.parts().is_none() => Some(self.first + self.parts[*i]),
+            (None, []) => Some(self.first),
+            _ => None,
+        }
+    }
+}
+
+/// The parameters, by number.
+fn places<'t>(computation: &'t Computation<'_>) -> Vec<Place<'t>> {
+    let params = computation.insts.iter().filter(|i| i.opcode == "parameter");
+    let mut params: Vec<(usize, &Shape)> =
+        params.filter_map(|i| Some((parameter_number(i).ok()?, &*i.shape))).collect();
+    params.sort_by_key(|(number, _)| *number);
+    let mut first = 0;
+    let place = |(_, shape): (usize, &'t Shape)| {
+        first += shape.leaves().len();
+        Place::new(first - shape.leaves().len(), shape)
+    };
+    params.into_iter().map(place).collect()
+}
+
+/// Shardings that parameters have.
+fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
+    let places = places(computation);
+    for inst in computation.insts.iter().filter(|i| i.opcode == "parameter") {
+        let mut attrs = AttrDict::new();
+        if let Some(value) = attribute(&inst.attrs, "frontend_attributes") {
+            frontend(value, &mut attrs)?;
+        }
+        let sharding = attribute(&inst.attrs, "sharding");
+        let Some(Place { first, shape, .. }) = places.get(parameter_number(inst)?) else { continue };
+        let count = shape.leaves().len();
+        let each = sharding.and_then(|value| split(value, shape, count));
+        for i in 0..count {
+            let Some(out) = func.param_attrs.get_mut(first + i) else { continue };
+            if count == 1 {
+                out.extend(attrs.clone());
+            }
+            if let Some(text) = each.as_ref().and_then(|each| each.get(i)) {
+                out.insert(SHARDING.to_owned(), Attr::string(text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The sharding of each part: `{{replicated}, {maximal device=0}}`, or one of the only one.
+fn split<'s>(value: Cursor<'s>, shape: &Shape, count: usize) -> Option<Vec<&'s str>> {
+    if shape.parts().is_none() {
+        return Some(vec![value.rest()]);
+    }
+    let mut c = value;
+    let each = c.braced(|c| Ok(c.value()?.rest())).ok()?;
+    (each.len() == count).then_some(each)
+}
+
+/// Shardings of the results: those of the tuple that is the root.
+fn results(func: &mut Func, computation: &Computation<'_>) {
+    let Some(root) = computation.insts.get(computation.root).filter(|i| i.shape.parts().is_some()) else {
+        return;
+    };
+    let Some(value) = attribute(&root.attrs, "sharding") else { return };
+    let each = split(value, &root.shape, func.results.len()).unwrap_or_default();
+    for (attrs, text) in func.result_attrs.iter_mut().zip(each) {
+        attrs.insert(SHARDING.to_owned(), Attr::string(text));
+    }
+}
+
+/// `{ {0}: (1, {}, may-alias) }`
+fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Option<&Shape>) -> Read<()> {
+    let (places, root) = (places(entry), root.map(|root| Place::new(0, root)));
+    let found = c.braced(|c| {
+        let output = c.usizes()?;
+        c.expect(b':')?;
+        c.expect(b'(')?;
+        let param = c.usize()?;
+        let path = if c.eat(b',') { c.usizes()? } else { Vec::new() };
+        if c.eat(b',') {
+            c.word()?;
+        }
+        c.expect(b')')?;
+        Ok((output, param, path))
+    })?;
+    c.finish()?;
+    for (output, param, path) in found {
+        let place = || {
+            let output = root.as_ref()?.leaf(&output)?;
+            Some((places.get(param)?.leaf(&path)?, i32::try_from(output).ok()?))
+        };
+        if let Some((param, output)) = place()
+            && let Some(attrs) = func.param_attrs.get_mut(param)
+        {
+            attrs.insert(ALIASING.to_owned(), int(output));
+        }
+    }
+    Ok(())
+}
+
+/// `{ (0, {}) }`
+fn donors(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>) -> Read<()> {
+    let places = places(entry);
+    let found = c.braced(|c| {
+        c.expect(b'(')?;
+        let param = c.usize()?;
+        let path = if c.eat(b',') { c.usizes()? } else { Vec::new() };
+        c.expect(b')')?;
+        Ok((param, path))
+    })?;
+    c.finish()?;
+    for (param, path) in found {
+        let place = places.get(param).and_then(|place| place.leaf(&path));
+        if let Some(attrs) = place.and_then(|i| func.param_attrs.get_mut(i)) {
+            attrs.insert(DONOR.to_owned(), Attr::Bool(true));
+        }
+    }
+    Ok(())
+}

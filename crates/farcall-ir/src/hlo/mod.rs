@@ -1,0 +1,148 @@
+//! HLO text, in and out.
+//!
+//! ```text
+//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, control) ─▶ header ─▶ Module
+//!                                              table (hooks, groups, calls) ──┤
+//! text ◀─────────────────────────────────────────── emit ◀── print ◀──────────┴─ Module
+//! ```
+//!
+//! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
+//! - `syntax`: computations and instructions as they stand; `lower`: the module that they mean.
+//! - `print`: computations of functions and regions; `emit`: one instruction.
+//! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with a syntax of
+//!   their own.
+//!
+//! HLO has tuples where StableHLO has several values, and computations where it has regions. A tuple is taken apart
+//! when it is read, and put together when it is written. A short computation that several instructions apply is copied
+//! into each, and others are called. Fusions and asynchronous instructions become the instructions in them, and a
+//! `bitcast` what the layouts of both shapes make it, so that programs which XLA has optimized can be read, too. Layouts
+//! are kept where custom calls ask for them; elsewhere they are XLA's business. The entry is called `main`.
+//!
+//! **Invariants.** No input makes the reader panic or overflow the stack, and memory stays in proportion to the text.
+
+mod calls;
+mod control;
+mod cursor;
+mod emit;
+mod given;
+mod groups;
+mod header;
+mod hooks;
+mod literal;
+mod lower;
+mod print;
+mod shape;
+mod special;
+mod stack;
+mod syntax;
+mod table;
+
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source};
+use crate::expand;
+use crate::module::{Inst, Module};
+use crate::normalize;
+use crate::op::{CustomCall, Derived, Op};
+
+/// True if a text is HLO text: its first word is `HloModule`.
+pub fn is_hlo(text: &str) -> bool {
+    let mut c = cursor::Cursor::new(text, 0, text.len());
+    c.eat_str("HloModule")
+}
+
+/// Reads a program in HLO text.
+///
+/// ```
+/// use farcall_ir::{Source, hlo};
+///
+/// let program = "HloModule double
+/// ENTRY main {
+///   x = f32[2]{0} parameter(0)
+///   ROOT add.1 = f32[2]{0} add(x, x)
+/// }";
+/// let module = hlo::parse(&Source::new("double.hlo", program))?;
+/// assert_eq!(module.entry().unwrap().params().len(), 1);
+///
+/// let error = hlo::parse(&Source::new("typo.hlo", program.replace("add(", "ad("))).unwrap_err();
+/// assert_eq!(error.diagnostics[0].code, "unknown-op");
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
+///
+/// # Errors
+/// Every error that was found, in the order of the text. Codes: `parse` (grammar), `attribute`, `unknown-op`,
+/// `unsupported`, `undefined-value`, `unknown-function`, `redefinition`, `type-mismatch`, `operands`, `index`,
+/// `parameter`, `recursion`, `nesting`, `tuple`, `empty`.
+pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
+    let mut diagnostics = Diagnostics::default();
+    if source.text().len() > Source::MAX_LEN {
+        let message = format!("the text is longer than {} bytes", Source::MAX_LEN);
+        return Err(ProgramError::new(source, Diagnostic::global("parse", message)));
+    }
+    let text = syntax::read(source.text(), &mut diagnostics);
+    let mut found = None;
+    // What opcodes mean is looked at even if there are errors: there may be others.
+    if !text.computations.is_empty() || diagnostics.is_empty() {
+        found = Some(lower::module(source, &text, &mut diagnostics));
+    }
+    match found {
+        Some(module) if diagnostics.is_empty() => Ok(module),
+        _ => Err(diagnostics.into_error(source)),
+    }
+}
+
+/// Writes a verified module as HLO text that [`parse`] and XLA read. Functions that the entry does not lead to are left
+/// out. Operations that HLO lacks are written by simpler ones where [`crate::expand`] has them, and functions of CHLO
+/// as custom calls of their names, which only [`parse`] takes for what they are.
+///
+/// ```
+/// use farcall_ir::{Source, hlo};
+///
+/// let module = hlo::parse(&Source::new("x.hlo", "HloModule x ENTRY main { ROOT x = s32[] parameter(0) }"))?;
+/// assert!(hlo::print(&module)?.contains("ROOT Arg.1 = s32[] parameter(0)"));
+/// # Ok::<(), farcall_ir::ProgramError>(())
+/// ```
+///
+/// # Errors
+/// Every instruction that has no equivalent in HLO (code `no-hlo`): those on dynamic shapes and quantized tensors, for
+/// example. A program without an entry (`entry`).
+pub fn print(module: &Module) -> Result<String, ProgramError> {
+    let mut prepared = None;
+    if module.funcs().iter().any(needs_preparation) {
+        let mut module = module.clone();
+        normalize::run_where(&mut module, &is_rewritten);
+        for id in module.func_ids() {
+            expand::run_where(module.func_mut(id), &is_expanded);
+        }
+        prepared = Some(module);
+    }
+    print::module(prepared.as_ref().unwrap_or(module))
+}
+
+fn needs_preparation(func: &crate::module::Func) -> bool {
+    let mut found = false;
+    func.walk(&mut |inst| {
+        found |= is_expanded(inst) || matches!(inst.op(), Op::CustomCall(call) if is_rewritten(call));
+    });
+    found
+}
+
+/// Calls that XLA does not know as calls.
+fn is_rewritten(call: &CustomCall) -> bool {
+    !normalize::is_placement(call) || call.target.starts_with("sdy.")
+}
+
+/// Operations that HLO lacks. A loop over slices must use nothing from around it.
+fn is_expanded(inst: Inst<'_>) -> bool {
+    match inst.op() {
+        Op::Scan(_) => inst.free_values().is_empty(),
+        Op::Derived(op) => !matches!(
+            op,
+            Derived::BatchNormInference(_)
+                | Derived::BatchNormTraining(_)
+                | Derived::BatchNormGrad(_)
+                | Derived::RaggedDot(_)
+        ),
+        _ => false,
+    }
+}

@@ -1,0 +1,584 @@
+//! From modules to HLO text.
+//!
+//! A region becomes a computation. Values from around it that it uses are operands: of the tuple that a branch takes,
+//! of the tuple that a loop carries. A computation that is applied to elements can have none, except constants,
+//! which are repeated in it.
+
+use std::collections::HashSet;
+
+use farcall_sig::DType;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cursor::quoted;
+use super::given::Out;
+use super::header::{ALIASING, COUNTS, DONOR, FRONTEND, SDY, SHARDING, XLA_MESHES, XLA_SDY};
+use super::shape::{self, Shape};
+use super::{literal, stack};
+use crate::attr::{Attr, AttrDict, Dict};
+use crate::diag::{Diagnostic, Diagnostics, ProgramError, Span};
+use crate::literal::Literal;
+use crate::module::{Func, FuncId, Inst, Module, Region, ValueDef, ValueId};
+use crate::op::Op;
+use crate::quote::Name;
+use crate::types::{TensorType, Type};
+
+/// Elements of a constant of one value that are written out; more are a broadcast.
+const MAX_SPLAT: usize = 1 << 16;
+
+/// What stops one instruction: it has been reported.
+pub(super) struct NoHlo;
+
+pub(super) type Printed<T> = Result<T, NoHlo>;
+
+/// A computation that is being written.
+#[derive(Default)]
+pub(super) struct Body {
+    lines: Vec<String>,
+    /// The name of each value, and its line.
+    pub(super) values: FxHashMap<ValueId, (String, usize)>,
+    /// What futures have become.
+    pub(super) futures: FxHashMap<ValueId, Vec<ValueId>>,
+}
+
+impl Body {
+    /// A value is what the last line gives.
+    pub(super) fn define_last(&mut self, value: ValueId, name: String) {
+        self.values.insert(value, (name, self.lines.len() - 1));
+    }
+
+    /// A value that another one is.
+    pub(super) fn alias(&mut self, value: ValueId, of: ValueId) {
+        if let Some(found) = self.values.get(&of).cloned() {
+            self.values.insert(value, found);
+        }
+    }
+}
+
+pub(super) struct Printer<'m> {
+    pub(super) module: &'m Module,
+    pub(super) func: &'m Func,
+    out: String,
+    /// Names of the functions.
+    names: FxHashMap<FuncId, String>,
+    taken: HashSet<String>,
+    count: usize,
+    /// Constants that are only the shapes of random numbers, which are those of the results in HLO.
+    shapes: FxHashSet<ValueId>,
+    diagnostics: Diagnostics,
+}
+
+/// The module as text; it must have been prepared.
+pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
+    let fail = |message: &str| ProgramError::new(&module.source, Diagnostic::global("entry", message));
+    let entry = module.entry().ok_or_else(|| fail("HLO text is of one program, and this has no entry"))?;
+    let entry = module.func_id(&entry.name).ok_or_else(|| fail("the entry has no name"))?;
+    let mut p = Printer {
+        module,
+        func: &module[entry],
+        out: String::new(),
+        names: FxHashMap::default(),
+        taken: HashSet::new(),
+        count: 0,
+        shapes: FxHashSet::default(),
+        diagnostics: Diagnostics::default(),
+    };
+    p.header(entry);
+    for id in callees_first(module, entry) {
+        p.func = &module[id];
+        p.function(id, id == entry);
+    }
+    if p.diagnostics.is_empty() { Ok(p.out) } else { Err(p.diagnostics.into_error(&module.source)) }
+}
+
+/// The functions that one leads to, each behind those that it names, itself last.
+fn callees_first(module: &Module, entry: FuncId) -> Vec<FuncId> {
+    let mut out = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut todo = vec![(entry, false)];
+    while let Some((id, done)) = todo.pop() {
+        if done {
+            out.push(id);
+        } else if seen.insert(id)
+            && let Some(func) = module.get(id)
+        {
+            todo.push((id, true));
+            let mut named = Vec::new();
+            func.walk(&mut |inst| named.extend_from_slice(inst.op().callees()));
+            todo.extend(named.into_iter().rev().map(|id| (id, false)));
+        }
+    }
+    out
+}
+
+/// A name as HLO has it.
+fn plain(name: &str) -> String {
+    let ok = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let mut out: String = name.chars().map(|c| if ok(c) { c } else { '_' }).collect();
+    if !out.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        out.insert(0, '_');
+    }
+    out
+}
+
+/// Values that are used as the shapes of random numbers, and for nothing else.
+fn random_shapes(func: &Func) -> FxHashSet<ValueId> {
+    let (mut shapes, mut others) = (FxHashSet::<ValueId>::default(), FxHashSet::<ValueId>::default());
+    func.walk(&mut |inst| match (inst.op(), inst.operands()) {
+        (Op::Rng(_), [a, b, shape]) => {
+            others.extend([a, b]);
+            shapes.insert(*shape);
+        }
+        (_, operands) => others.extend(operands),
+    });
+    shapes.retain(|v| !others.contains(v));
+    shapes
+}
+
+/// The values from around a region that it uses, in the order of their first use.
+fn free_values(region: Region<'_>) -> Vec<ValueId> {
+    fn inner(
+        r: Region<'_>,
+        inside: &mut FxHashSet<ValueId>,
+        seen: &mut FxHashSet<ValueId>,
+        out: &mut Vec<ValueId>,
+    ) {
+        inside.extend(r.args());
+        for inst in r.insts() {
+            for operand in inst.operands() {
+                if !inside.contains(operand) && seen.insert(*operand) {
+                    out.push(*operand);
+                }
+            }
+            inst.regions().for_each(|r| inner(r, inside, seen, out));
+            inside.extend(inst.results());
+        }
+    }
+    let mut out = Vec::new();
+    inner(region, &mut FxHashSet::default(), &mut FxHashSet::default(), &mut out);
+    out
+}
+
+impl<'m> Printer<'m> {
+    // --- the header
+
+    fn header(&mut self, entry: FuncId) {
+        let func = &self.module[entry];
+        let mut out = Out::default();
+        for (key, name) in COUNTS {
+            let count = self.module.attrs.get(name).and_then(Attr::as_i64).filter(|n| *n > 0);
+            if let Some(n) = count {
+                out.put(key, n);
+            }
+        }
+        let one = func.results.len() == 1;
+        let attr = |attrs: &AttrDict, key: &str| attrs.get(key).cloned();
+        let aliases = func.param_attrs.iter().enumerate().filter_map(|(i, attrs)| {
+            let output = attr(attrs, ALIASING)?.as_i64()?;
+            let path = if one { "{}".to_owned() } else { format!("{{{output}}}") };
+            Some(format!("{path}: ({i}, {{}}, may-alias)"))
+        });
+        let aliases: Vec<String> = aliases.collect();
+        if !aliases.is_empty() {
+            out.put("input_output_alias", format_args!("{{ {} }}", aliases.join(", ")));
+        }
+        let donors = func.param_attrs.iter().enumerate();
+        let donors = donors.filter(|(_, attrs)| attr(attrs, DONOR) == Some(Attr::Bool(true)));
+        let donors: Vec<String> = donors.map(|(i, _)| format!("({i}, {{}})")).collect();
+        if !donors.is_empty() {
+            out.put("buffer_donor", format_args!("{{ {} }}", donors.join(", ")));
+        }
+        let shapes = |types: &mut dyn Iterator<Item = &Type>| {
+            let shapes: Option<Vec<Shape>> = types.map(|ty| shape::of(ty, None)).collect();
+            shapes
+        };
+        let params = shapes(&mut func.params().iter().map(|p| func.ty(*p)));
+        // Types that HLO lacks are reported where they are defined.
+        if let (Some(params), Some(results)) = (params, shapes(&mut func.results.iter())) {
+            let params = Shape::Tuple(params.into());
+            let results = match results.as_slice() {
+                [one] => one.clone(),
+                _ => Shape::Tuple(results.into()),
+            };
+            out.put("entry_computation_layout", format_args!("{{{params}->{results}}}"));
+        }
+        let mut frontend = AttrDict::new();
+        if let Some(Attr::Dict(dict)) = self.module.attrs.get(FRONTEND) {
+            frontend.clone_from(dict);
+        }
+        if !self.module.meshes.is_empty() {
+            let mesh = |m: &crate::module::NamedMesh| format!("{} = #sdy.mesh<{}>", Name(&m.name), m.mesh);
+            let meshes: Vec<String> = self.module.meshes.iter().map(mesh).collect();
+            frontend.insert(XLA_MESHES.to_owned(), Attr::string(format!("{{{}}}", meshes.join(", "))));
+        }
+        put_frontend(&frontend, &mut out);
+        let name = self.module.name.as_deref().unwrap_or("main");
+        self.out = format!("HloModule {}{}\n\n", plain(name), out.0);
+    }
+
+    // --- functions and regions
+
+    /// A name for a computation, unlike all others.
+    fn computation_name(&mut self, wanted: &str) -> String {
+        let wanted = plain(wanted);
+        let mut name = wanted.clone();
+        while !self.taken.insert(name.clone()) {
+            self.count += 1;
+            name = format!("{wanted}.{}", self.count);
+        }
+        name
+    }
+
+    fn function(&mut self, id: FuncId, is_entry: bool) {
+        let func = self.func;
+        let name = self.computation_name(&func.name);
+        self.names.insert(id, name.clone());
+        self.shapes = random_shapes(func);
+        let mut body = Body::default();
+        for (i, param) in func.params().iter().enumerate() {
+            let mut out = Out::default();
+            if let Some(attrs) = func.param_attrs.get(i).filter(|_| is_entry) {
+                put_extras(attrs, &mut out);
+            }
+            if self.parameter(&mut body, i, *param, func.span, &out.0).is_err() {
+                return;
+            }
+        }
+        if self.instructions(&mut body, func.body()).is_err() {
+            return;
+        }
+        let mut sharding = Out::default();
+        let shardings: Option<Vec<&str>> =
+            func.result_attrs.iter().map(|attrs| attrs.get(SHARDING)?.as_str()).collect();
+        if let Some(all) = shardings.filter(|all| is_entry && all.len() > 1) {
+            sharding.put("sharding", format_args!("{{{}}}", all.join(", ")));
+        }
+        let returned = func.body().returned();
+        if self.root(&mut body, returned, func.span, &sharding.0).is_ok() {
+            self.close(body, &name, is_entry);
+        }
+    }
+
+    /// Ends a computation.
+    fn close(&mut self, body: Body, name: &str, is_entry: bool) {
+        let entry = if is_entry { "ENTRY " } else { "" };
+        self.out.push_str(&format!("{entry}{name} {{\n"));
+        for line in body.lines {
+            self.out.push_str("  ");
+            self.out.push_str(&line);
+            self.out.push('\n');
+        }
+        self.out.push_str("}\n\n");
+    }
+
+    /// Marks the result of a computation: a value, or a tuple of them.
+    fn root(&mut self, body: &mut Body, values: &[ValueId], at: Span, attrs: &str) -> Printed<()> {
+        let line = match values {
+            [one] => match body.values.get(one) {
+                Some((_, line)) => *line,
+                None => return self.fail(at, "a value is returned that is not defined in this region"),
+            },
+            many => {
+                self.tuple(body, many, at, attrs)?;
+                body.lines.len() - 1
+            }
+        };
+        body.lines[line].insert_str(0, "ROOT ");
+        Ok(())
+    }
+
+    fn parameter(&mut self, body: &mut Body, i: usize, value: ValueId, at: Span, attrs: &str) -> Printed<()> {
+        let shape = self.shape(value, at)?;
+        let name = self.name("Arg");
+        self.line(body, &name, &shape, &format!("parameter({i})"), attrs);
+        body.values.insert(value, (name, body.lines.len() - 1));
+        Ok(())
+    }
+
+    /// The computation of a region that is applied to elements; its name.
+    pub(super) fn applied(&mut self, region: Region<'m>, at: Span) -> Printed<String> {
+        let name = self.computation_name("region");
+        let mut body = Body::default();
+        for (i, arg) in region.args().iter().enumerate() {
+            self.parameter(&mut body, i, *arg, at, "")?;
+        }
+        for value in free_values(region) {
+            match self.func.defining_inst(value).map(|inst| (inst, inst.op())) {
+                Some((inst, Op::Constant(_))) => self.instruction(&mut body, inst)?,
+                _ => {
+                    return self.fail(
+                        at,
+                        "the region uses a value from around it, which a computation of HLO that is applied to elements cannot",
+                    );
+                }
+            }
+        }
+        self.instructions(&mut body, region)?;
+        self.root(&mut body, region.returned(), at, "")?;
+        self.close(body, &name, false);
+        Ok(name)
+    }
+
+    /// The computation of a region whose only parameter is a tuple: of the region's arguments and of values from
+    /// around it, which it gives on if `carries`.
+    pub(super) fn closed(
+        &mut self,
+        region: Region<'m>,
+        captured: &[ValueId],
+        carries: bool,
+        at: Span,
+    ) -> Printed<String> {
+        let name = self.computation_name("region");
+        let mut body = Body::default();
+        let values: Vec<ValueId> = region.args().iter().chain(captured).copied().collect();
+        let shapes = values.iter().map(|v| self.shape(*v, at)).collect::<Printed<Vec<_>>>()?;
+        let tuple = self.name("arg_tuple");
+        self.line(&mut body, &tuple, &Shape::Tuple(shapes.clone().into()), "parameter(0)", "");
+        self.elements(&mut body, &tuple, &values, &shapes);
+        self.instructions(&mut body, region)?;
+        let mut returned = region.returned().to_vec();
+        if carries {
+            returned.extend(captured);
+            // A loop carries a tuple, also of one value.
+            self.tuple(&mut body, &returned, at, "")?;
+            let last = body.lines.len() - 1;
+            body.lines[last].insert_str(0, "ROOT ");
+        } else {
+            self.root(&mut body, &returned, at, "")?;
+        }
+        self.close(body, &name, false);
+        Ok(name)
+    }
+
+    /// The values from around an instruction's regions that these use.
+    pub(super) fn captured(&self, regions: impl Iterator<Item = Region<'m>>) -> Vec<ValueId> {
+        let mut seen = FxHashSet::default();
+        let all = regions.flat_map(free_values);
+        all.filter(|v| seen.insert(*v)).collect()
+    }
+
+    fn instructions(&mut self, body: &mut Body, region: Region<'m>) -> Printed<()> {
+        let mut ok = Ok(());
+        for inst in region.insts() {
+            // Others may lack a form in HLO, too.
+            if *inst.op() != Op::Return
+                && let Err(NoHlo) = self.instruction(body, inst)
+            {
+                ok = Err(NoHlo);
+                let results = inst.results().iter().map(|v| (*v, ("_".to_owned(), 0)));
+                body.values.extend(results);
+                body.futures.extend(inst.results().iter().map(|v| (*v, Vec::new())));
+            }
+            if self.diagnostics.is_full() {
+                return Err(NoHlo);
+            }
+        }
+        ok
+    }
+
+    // --- lines
+
+    pub(super) fn fail<T>(&mut self, at: Span, message: impl Into<String>) -> Printed<T> {
+        self.diagnostics.push(Diagnostic::new("no-hlo", at, message));
+        Err(NoHlo)
+    }
+
+    /// A name for a value, unlike all others.
+    pub(super) fn name(&mut self, word: &str) -> String {
+        self.count += 1;
+        format!("{word}.{}", self.count)
+    }
+
+    pub(super) fn shape(&mut self, value: ValueId, at: Span) -> Printed<Shape> {
+        let ty = self.func.ty(value);
+        match shape::of(ty, None) {
+            Some(shape) => Ok(shape),
+            None => self.fail(at, format!("HLO has no type {ty}")),
+        }
+    }
+
+    /// `name = shape call, attributes`
+    pub(super) fn line(&mut self, body: &mut Body, name: &str, shape: &Shape, call: &str, attrs: &str) {
+        body.lines.push(format!("{name} = {shape} {call}{attrs}"));
+    }
+
+    /// An instruction of its own; its name.
+    pub(super) fn emit(
+        &mut self,
+        body: &mut Body,
+        shape: &Shape,
+        opcode: &str,
+        operands: &[String],
+        attrs: &str,
+    ) -> String {
+        let name = self.name(opcode);
+        self.line(body, &name, shape, &format!("{opcode}({})", operands.join(", ")), attrs);
+        name
+    }
+
+    pub(super) fn tuple(
+        &mut self,
+        body: &mut Body,
+        values: &[ValueId],
+        at: Span,
+        attrs: &str,
+    ) -> Printed<String> {
+        let shapes = values.iter().map(|v| self.shape(*v, at)).collect::<Printed<Vec<_>>>()?;
+        let operands = self.operands(body, values, at)?;
+        Ok(self.emit(body, &Shape::Tuple(shapes.into()), "tuple", &operands, attrs))
+    }
+
+    /// The elements of a tuple are these values.
+    pub(super) fn elements(&mut self, body: &mut Body, tuple: &str, values: &[ValueId], shapes: &[Shape]) {
+        for (i, (value, shape)) in values.iter().zip(shapes).enumerate() {
+            let name = self.name("get-tuple-element");
+            self.line(body, &name, shape, &format!("get-tuple-element({tuple})"), &format!(", index={i}"));
+            body.values.insert(*value, (name, body.lines.len() - 1));
+        }
+    }
+
+    pub(super) fn operand(&mut self, body: &Body, value: ValueId, at: Span) -> Printed<String> {
+        match body.values.get(&value) {
+            Some((name, _)) => Ok(name.clone()),
+            None => {
+                debug_assert!(
+                    !matches!(self.func.def(value), ValueDef::Nowhere),
+                    "a value that nothing defines"
+                );
+                self.fail(at, "an operand is not defined in this region")
+            }
+        }
+    }
+
+    pub(super) fn operands(&mut self, body: &Body, values: &[ValueId], at: Span) -> Printed<Vec<String>> {
+        values.iter().map(|v| self.operand(body, *v, at)).collect()
+    }
+
+    /// An instruction that gives these results: one value, or a tuple, which is taken apart.
+    pub(super) fn define(
+        &mut self,
+        body: &mut Body,
+        results: &[ValueId],
+        shapes: Vec<Shape>,
+        opcode: &str,
+        operands: &[String],
+        attrs: &str,
+    ) {
+        match (results, shapes.as_slice()) {
+            ([one], [shape]) => {
+                let name = self.emit(body, shape, opcode, operands, attrs);
+                body.values.insert(*one, (name, body.lines.len() - 1));
+            }
+            _ => {
+                let shape = Shape::Tuple(shapes.clone().into());
+                let tuple = self.emit(body, &shape, opcode, operands, attrs);
+                self.elements(body, &tuple, results, &shapes);
+            }
+        }
+    }
+
+    /// The same, with the results of an instruction and what it says besides.
+    pub(super) fn define_inst(
+        &mut self,
+        body: &mut Body,
+        inst: Inst<'m>,
+        opcode: &str,
+        operands: &[String],
+        mut attrs: Out,
+    ) -> Printed<()> {
+        let shapes =
+            inst.results().iter().map(|v| self.shape(*v, inst.span())).collect::<Printed<Vec<_>>>()?;
+        put_all(inst, &mut attrs);
+        self.define(body, inst.results(), shapes, opcode, operands, &attrs.0);
+        Ok(())
+    }
+
+    /// The name of a function's computation.
+    pub(super) fn callee(&self, id: FuncId) -> String {
+        self.names.get(&id).cloned().unwrap_or_else(|| "_".to_owned())
+    }
+
+    /// A tensor of one element, in all dimensions.
+    pub(super) fn broadcast(&mut self, body: &mut Body, name: String, to: &TensorType) -> String {
+        if to.rank() == 0 {
+            return name;
+        }
+        self.emit(body, &Shape::Tensor(to.clone(), None), "broadcast", &[name], ", dimensions={}")
+    }
+
+    pub(super) fn constant(&mut self, body: &mut Body, inst: Inst<'m>, literal: &Literal) -> Printed<()> {
+        if self.shapes.contains(&inst.results()[0]) {
+            return Ok(());
+        }
+        let mut attrs = Out::default();
+        put_all(inst, &mut attrs);
+        let shape = Shape::Tensor(literal.ty(), None);
+        // Lists without elements are as many as the sizes before the 0 say.
+        let lists = literal.dims().iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul(*d));
+        let large = lists > MAX_SPLAT && (literal.is_empty() || literal.is_splat());
+        let name = if large {
+            let element = match literal.is_empty() {
+                true => Literal::zeros(literal.dtype(), []),
+                false => Literal::scalar(literal.dtype(), literal.get(0)),
+            };
+            let scalar = Shape::Tensor(element.ty(), None);
+            let one = self.emit(body, &scalar, "constant", &[literal::print(&element)], "");
+            self.emit(body, &shape, "broadcast", &[one], &format!(", dimensions={{}}{}", attrs.0))
+        } else {
+            self.emit(body, &shape, "constant", &[literal::print(literal)], &attrs.0)
+        };
+        body.values.insert(inst.results()[0], (name, body.lines.len() - 1));
+        Ok(())
+    }
+}
+
+/// Everything that an instruction says besides its operation.
+pub(super) fn put_all(inst: Inst<'_>, out: &mut Out) {
+    put_extras(inst.attrs(), out);
+    put_metadata(inst, out);
+}
+
+/// `u32[]`, the context of transfers.
+pub(super) fn context() -> Shape {
+    Shape::Tensor(TensorType::scalar(DType::U32), None)
+}
+
+/// Sharding, and attributes for the frontend.
+fn put_extras(attrs: &AttrDict, out: &mut Out) {
+    if let Some(text) = attrs.get(SHARDING).and_then(Attr::as_str).filter(|t| t.starts_with('{')) {
+        out.put("sharding", text);
+    }
+    let mut dict = match attrs.get(FRONTEND) {
+        Some(Attr::Dict(dict)) => dict.clone(),
+        _ => AttrDict::new(),
+    };
+    if let Some(sharding @ (Attr::Sharding(_) | Attr::ShardingPerValue(_))) = attrs.get(SDY) {
+        dict.insert(XLA_SDY.to_owned(), Attr::string(sharding.to_string()));
+    }
+    put_frontend(&dict, out);
+}
+
+pub(super) fn put_frontend(dict: &AttrDict, out: &mut Out) {
+    if dict.is_empty() {
+        return;
+    }
+    let entry = |(key, value): (&String, &Attr)| {
+        let text = match value {
+            Attr::String(bytes) => quoted(bytes),
+            Attr::Dict(dict) => quoted(Dict(dict).to_string().as_bytes()),
+            other => quoted(other.to_string().as_bytes()),
+        };
+        if plain(key) == *key {
+            format!("{key}={text}")
+        } else {
+            format!("{}={text}", quoted(key.as_bytes()))
+        }
+    };
+    let entries: Vec<String> = dict.iter().map(entry).collect();
+    out.put("frontend_attributes", format_args!("{{{}}}", entries.join(",")));
+}
+
+fn put_metadata(inst: Inst<'_>, out: &mut Out) {
+    if let Some(metadata) = inst.loc().and_then(|loc| stack::of_loc(loc)) {
+        out.put("metadata", metadata);
+    }
+}

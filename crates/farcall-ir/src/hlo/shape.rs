@@ -1,0 +1,236 @@
+//! Shapes: `f32[2,3]{1,0}`, `token[]`, tuples. A shape with dynamic dimensions is `f32[?,<=8]`.
+
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+
+use farcall_sig::DType;
+
+use super::cursor::{Cursor, Expected, Read};
+use crate::diag::Span;
+use crate::text::MAX_NESTING;
+use crate::types::{Dim, TensorType, Type};
+
+/// What an instruction gives.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Shape {
+    /// A tensor; the order of its dimensions in memory from minor to major, if the text says it.
+    Tensor(TensorType, Option<Vec<usize>>),
+    Token,
+    Tuple(Arc<[Shape]>),
+}
+
+impl Shape {
+    pub(super) fn tensor(&self) -> Option<&TensorType> {
+        match self {
+            Shape::Tensor(ty, _) => Some(ty),
+            Shape::Token | Shape::Tuple(_) => None,
+        }
+    }
+
+    /// The parts of a tuple.
+    pub(super) fn parts(&self) -> Option<&[Shape]> {
+        match self {
+            Shape::Tuple(parts) => Some(parts),
+            Shape::Tensor(..) | Shape::Token => None,
+        }
+    }
+
+    /// The types of all tensors and tokens in it, in order.
+    pub(super) fn leaves(&self) -> Vec<Type> {
+        fn inner(shape: &Shape, out: &mut Vec<Type>) {
+            match shape {
+                Shape::Tuple(parts) => parts.iter().for_each(|part| inner(part, out)),
+                leaf => out.push(leaf.ty()),
+            }
+        }
+        let mut out = Vec::new();
+        inner(self, &mut out);
+        out
+    }
+
+    /// The type of values of this shape, tuples as tuples.
+    pub(super) fn ty(&self) -> Type {
+        match self {
+            Shape::Tensor(ty, _) => Type::Tensor(ty.clone()),
+            Shape::Token => Type::Token,
+            Shape::Tuple(parts) => Type::Tuple(parts.iter().map(Shape::ty).collect()),
+        }
+    }
+
+    /// The order of dimensions in memory, from minor to major; empty for what is no tensor.
+    pub(super) fn layout(&self) -> Vec<usize> {
+        match self {
+            Shape::Tensor(ty, None) => (0..ty.rank()).rev().collect(),
+            Shape::Tensor(_, Some(layout)) => layout.clone(),
+            Shape::Token | Shape::Tuple(_) => Vec::new(),
+        }
+    }
+
+    /// True if it has no layout, or that of rows after one another.
+    pub(super) fn is_row_major(&self) -> bool {
+        match self {
+            Shape::Tensor(ty, Some(layout)) => layout.iter().copied().eq((0..ty.rank()).rev()),
+            Shape::Tensor(_, None) | Shape::Token => true,
+            Shape::Tuple(parts) => parts.iter().all(Shape::is_row_major),
+        }
+    }
+}
+
+/// A shape at the cursor.
+pub(super) fn read(c: &mut Cursor<'_>) -> Read<Shape> {
+    nested(c, 0)
+}
+
+fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
+    if c.peek() == Some(b'(') {
+        if depth >= MAX_NESTING {
+            let message = format!("tuples nest at most {MAX_NESTING} deep");
+            return Err(Expected::new(Span::new(c.pos(), c.pos() + 1), message));
+        }
+        return Ok(Shape::Tuple(c.list(b'(', b')', |c| nested(c, depth + 1))?.into()));
+    }
+    let start = c.pos();
+    let Ok(name) = c.word() else { return c.wrong("a shape such as `f32[2,3]`") };
+    let span = Span::new(start, c.pos());
+    if name == "token" {
+        c.expect(b'[')?;
+        c.expect(b']')?;
+        layout(c)?;
+        return Ok(Shape::Token);
+    }
+    let dtype = match name.parse::<DType>() {
+        Ok(dtype) => dtype,
+        Err(_) => {
+            let near = farcall_sig::nearest::nearest(name, DType::ALL.map(DType::name));
+            let hint = near.first().map_or(String::new(), |n| format!("; did you mean {n}?"));
+            return Err(Expected::new(span, format!("there is no element type `{name}`{hint}")));
+        }
+    };
+    let dims = c.list(b'[', b']', dim)?;
+    let layout = layout(c)?;
+    let ty = TensorType::from_dims(dtype, dims);
+    if let Some(order) = &layout {
+        let mut seen = vec![false; ty.rank()];
+        let fits = order.len() == ty.rank()
+            && order.iter().all(|d| seen.get_mut(*d).is_some_and(|s| !std::mem::replace(s, true)));
+        if !fits {
+            let span = Span::new(start, c.pos());
+            let message = format!("the layout does not name each of the {} dimensions once", ty.rank());
+            return Err(Expected::new(span, message));
+        }
+    }
+    Ok(Shape::Tensor(ty, layout))
+}
+
+/// `4`, `<=4`, `?`
+fn dim(c: &mut Cursor<'_>) -> Read<Dim> {
+    if c.eat(b'?') {
+        return Ok(Dim::UNBOUNDED);
+    }
+    if c.eat_str("<=") {
+        return Ok(Dim::Dynamic { bound: Some(c.usize()?) });
+    }
+    Ok(Dim::Static(c.usize()?))
+}
+
+/// `{1,0}`, `{1,0:T(8,128)}`, or nothing. Tiles and memory spaces are not kept.
+fn layout(c: &mut Cursor<'_>) -> Read<Option<Vec<usize>>> {
+    // A brace that follows directly: behind white space something else may begin.
+    if c.here() != Some(b'{') {
+        return Ok(None);
+    }
+    let open = c.pos();
+    c.skip_balanced()?;
+    let close = c.pos() - 1;
+    let inner = c.slice(open + 1, close);
+    let end = inner.find(':').map_or(close, |n| open + 1 + n);
+    let mut dims = c.part(open + 1, end);
+    let mut order = Vec::new();
+    if !dims.at_end() {
+        order.push(dims.usize()?);
+        while dims.eat(b',') {
+            order.push(dims.usize()?);
+        }
+        dims.finish()?;
+    }
+    Ok(Some(order))
+}
+
+/// A type as HLO writes it; `None` for one that HLO does not have.
+pub(super) fn of(ty: &Type, layout: Option<&[usize]>) -> Option<Shape> {
+    match ty {
+        Type::Tensor(t) if t.quant.is_none() => Some(Shape::Tensor(t.clone(), layout.map(<[usize]>::to_vec))),
+        Type::Token => Some(Shape::Token),
+        Type::Tuple(parts) => {
+            Some(Shape::Tuple(parts.iter().map(|part| of(part, None)).collect::<Option<_>>()?))
+        }
+        Type::Tensor(_) | Type::Future(_) | Type::Function(_) | Type::Scalar(_) | Type::Opaque(_) => None,
+    }
+}
+
+/// With layouts, row-major where none is given.
+impl Display for Shape {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::Token => f.write_str("token[]"),
+            Shape::Tuple(parts) => {
+                f.write_str("(")?;
+                list(f, parts, ", ")?;
+                f.write_str(")")
+            }
+            Shape::Tensor(ty, _) => {
+                write!(f, "{}[", ty.dtype)?;
+                for (i, dim) in ty.dims().enumerate() {
+                    let comma = if i > 0 { "," } else { "" };
+                    match dim {
+                        Dim::Static(n) => write!(f, "{comma}{n}")?,
+                        Dim::Dynamic { bound: Some(n) } => write!(f, "{comma}<={n}")?,
+                        Dim::Dynamic { bound: None } => write!(f, "{comma}?")?,
+                    }
+                }
+                f.write_str("]")?;
+                if ty.rank() > 0 {
+                    f.write_str("{")?;
+                    list(f, &self.layout(), ",")?;
+                    f.write_str("}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+pub(super) fn list<T: Display>(f: &mut dyn fmt::Write, items: &[T], comma: &str) -> fmt::Result {
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            f.write_str(comma)?;
+        }
+        write!(f, "{item}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn again(text: &str) -> String {
+        let mut c = Cursor::new(text, 0, text.len());
+        match read(&mut c) {
+            Ok(shape) => shape.to_string(),
+            Err(e) => e.message,
+        }
+    }
+
+    #[test]
+    fn shapes() {
+        for text in ["f32[]", "pred[0]{0}", "(f8e4m3fn[2,3]{0,1}, (), (token[]))", "s32[?,<=8]{1,0}"] {
+            assert_eq!(again(text), text);
+        }
+        assert_eq!(again("bf16[2,2]"), "bf16[2,2]{1,0}");
+        assert_eq!(again("f32[2,2]{1,0:T(8,128)(2,1)S(1)}"), "f32[2,2]{1,0}");
+        assert_eq!(again("f23[2]"), "there is no element type `f23`; did you mean f32?");
+        assert!(again("f32[2]{1}").contains("layout"));
+        assert!(again(&"(".repeat(100_000)).contains("nest"));
+    }
+}

@@ -1,0 +1,644 @@
+//! HLO text: what is read, what is written, and what is reported.
+
+use std::path::{Path, PathBuf};
+
+use expect_test::{Expect, expect};
+use farcall_ir::eval::{Denormals, NoHost, Value, eval};
+use farcall_ir::{Literal, Module, Source, hlo, text, verify};
+
+fn read(program: &str) -> Module {
+    let module = hlo::parse(&Source::new("test.hlo", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
+    verify::verify(&module).unwrap_or_else(|e| panic!("{e}\n{}", text::print(&module)));
+    module
+}
+
+fn forms() -> impl Iterator<Item = &'static str> {
+    include_str!("hlo/forms.hlo").split("\n// -----\n")
+}
+
+/// Programs written by hand are read, and so is what they are written as.
+#[test]
+fn forms_stay_the_same() {
+    for program in forms() {
+        let module = read(program);
+        let printed = hlo::print(&module).unwrap_or_else(|e| panic!("{e}"));
+        let again = read(&printed);
+        assert_eq!(text::print(&again), text::print(&module), "{printed}");
+        let stablehlo = text::parse(&Source::new("printed", text::print(&module))).unwrap();
+        assert_eq!(stablehlo, module);
+        let generic = text::parse(&Source::new("printed", text::print_generic(&module)));
+        assert_eq!(generic.unwrap_or_else(|e| panic!("{e}\n{}", text::print_generic(&module))), module);
+    }
+}
+
+fn check(program: &str, stablehlo: Expect, written: Expect) {
+    let module = read(program);
+    stablehlo.assert_eq(&text::print(&module));
+    written.assert_eq(&hlo::print(&module).unwrap_or_else(|e| panic!("{e}")));
+}
+
+#[test]
+fn a_loop_carries_values_instead_of_a_tuple() {
+    let program = forms().nth(2).unwrap();
+    check(
+        program,
+        expect![[r#"
+        module @loop attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+          func.func public @main(%arg0: tensor<i32> {tf.aliasing_output = 0 : i32}, %arg1: tensor<4xf32> {jax.buffer_donor = true, mhlo.sharding = "{devices=[2]<=[2]}"}) -> (tensor<i32> {mhlo.sharding = "{replicated}"}, tensor<4xf32> {mhlo.sharding = "{devices=[2]<=[2]}"}) {
+            %0:2 = stablehlo.while(%iterArg = %arg0, %iterArg_0 = %arg1) : tensor<i32>, tensor<4xf32> attributes {mhlo.sharding = "{{replicated}, {devices=[2]<=[2]}}"}
+            cond {
+              %c = stablehlo.constant dense<10> : tensor<i32>
+              %1 = stablehlo.compare LT, %iterArg, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+              stablehlo.return %1 : tensor<i1>
+            } do {
+              %c = stablehlo.constant dense<1> : tensor<i32>
+              %1 = stablehlo.add %iterArg, %c : tensor<i32>
+              stablehlo.return %1, %iterArg_0 : tensor<i32>, tensor<4xf32>
+            }
+            return %0#0, %0#1 : tensor<i32>, tensor<4xf32>
+          }
+        }
+    "#]],
+        expect![[r#"
+        HloModule loop, replica_count=1, num_partitions=1, input_output_alias={ {0}: (0, {}, may-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(s32[], f32[4]{0})->(s32[], f32[4]{0})}
+
+        region {
+          arg_tuple.3 = (s32[], f32[4]{0}) parameter(0)
+          get-tuple-element.4 = s32[] get-tuple-element(arg_tuple.3), index=0
+          get-tuple-element.5 = f32[4]{0} get-tuple-element(arg_tuple.3), index=1
+          constant.6 = s32[] constant(10)
+          ROOT compare.7 = pred[] compare(get-tuple-element.4, constant.6), direction=LT
+        }
+
+        region.8 {
+          arg_tuple.9 = (s32[], f32[4]{0}) parameter(0)
+          get-tuple-element.10 = s32[] get-tuple-element(arg_tuple.9), index=0
+          get-tuple-element.11 = f32[4]{0} get-tuple-element(arg_tuple.9), index=1
+          constant.12 = s32[] constant(1)
+          add.13 = s32[] add(get-tuple-element.10, constant.12)
+          ROOT tuple.14 = (s32[], f32[4]{0}) tuple(add.13, get-tuple-element.11)
+        }
+
+        ENTRY main {
+          Arg.1 = s32[] parameter(0)
+          Arg.2 = f32[4]{0} parameter(1), sharding={devices=[2]<=[2]}
+          tuple.15 = (s32[], f32[4]{0}) tuple(Arg.1, Arg.2)
+          while.16 = (s32[], f32[4]{0}) while(tuple.15), condition=region, body=region.8, sharding={{replicated}, {devices=[2]<=[2]}}
+          get-tuple-element.17 = s32[] get-tuple-element(while.16), index=0
+          get-tuple-element.18 = f32[4]{0} get-tuple-element(while.16), index=1
+          ROOT tuple.19 = (s32[], f32[4]{0}) tuple(get-tuple-element.17, get-tuple-element.18), sharding={{replicated}, {devices=[2]<=[2]}}
+        }
+
+    "#]],
+    );
+}
+
+#[test]
+fn branches_use_what_they_were_given() {
+    check(
+        forms().nth(3).unwrap(),
+        expect![[r#"
+        module @branches {
+          func.func public @main(%arg0: tensor<i1>, %arg1: tensor<f32>) -> tensor<f32> {
+            %0 = "stablehlo.if"(%arg0) ({
+              %3 = stablehlo.subtract %arg1, %arg1 : tensor<f32>
+              stablehlo.return %3 : tensor<f32>
+            }, {
+              stablehlo.return %arg1 : tensor<f32>
+            }) : (tensor<i1>) -> tensor<f32>
+            %1 = stablehlo.convert %arg0 : (tensor<i1>) -> tensor<i32>
+            %2 = "stablehlo.case"(%1) ({
+              %3 = stablehlo.subtract %arg1, %arg1 : tensor<f32>
+              stablehlo.return %3 : tensor<f32>
+            }, {
+              stablehlo.return %0 : tensor<f32>
+            }) : (tensor<i32>) -> tensor<f32>
+            return %2 : tensor<f32>
+          }
+        }
+    "#]],
+        expect![[r#"
+        HloModule branches, entry_computation_layout={(pred[], f32[])->f32[]}
+
+        region {
+          arg_tuple.3 = (f32[]) parameter(0)
+          get-tuple-element.4 = f32[] get-tuple-element(arg_tuple.3), index=0
+          ROOT subtract.5 = f32[] subtract(get-tuple-element.4, get-tuple-element.4)
+        }
+
+        region.7 {
+          arg_tuple.8 = (f32[]) parameter(0)
+          ROOT get-tuple-element.9 = f32[] get-tuple-element(arg_tuple.8), index=0
+        }
+
+        region.13 {
+          arg_tuple.14 = (f32[]) parameter(0)
+          get-tuple-element.15 = f32[] get-tuple-element(arg_tuple.14), index=0
+          ROOT subtract.16 = f32[] subtract(get-tuple-element.15, get-tuple-element.15)
+        }
+
+        region.18 {
+          arg_tuple.19 = (f32[]) parameter(0)
+          ROOT get-tuple-element.20 = f32[] get-tuple-element(arg_tuple.19), index=0
+        }
+
+        ENTRY main {
+          Arg.1 = pred[] parameter(0)
+          Arg.2 = f32[] parameter(1)
+          tuple.6 = (f32[]) tuple(Arg.2)
+          tuple.10 = (f32[]) tuple(Arg.2)
+          conditional.11 = f32[] conditional(Arg.1, tuple.6, tuple.10), true_computation=region, false_computation=region.7
+          convert.12 = s32[] convert(Arg.1)
+          tuple.17 = (f32[]) tuple(Arg.2)
+          tuple.21 = (f32[]) tuple(conditional.11)
+          ROOT conditional.22 = f32[] conditional(convert.12, tuple.17, tuple.21), branch_computations={region.13,region.18}
+        }
+
+    "#]],
+    );
+}
+
+#[test]
+fn calls_keep_everything_that_they_say() {
+    check(
+        forms().nth(5).unwrap(),
+        expect![[r#"
+        module @calls {
+          func.func public @main(%arg0: tensor<2x2xf64>) -> tensor<f64> {
+            %0 = call @double(%arg0) : (tensor<2x2xf64>) -> tensor<2x2xf64>
+            %1 = stablehlo.negate %0 : tensor<2x2xf64>
+            %2 = stablehlo.multiply %1, %0 : tensor<2x2xf64>
+            %3 = stablehlo.add %2, %2 : tensor<2x2xf64>
+            %4:2 = stablehlo.custom_call @f(%3) {api_version = 4 : i32, backend_config = {a = [1 : i64, 2 : i64], n = 5 : i32, s = "\22x\22"}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>], result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<> : tensor<0xindex>]} : (tensor<2x2xf64>) -> (tensor<2x2xf64>, tensor<i32>)
+            %5 = stablehlo.tuple %4#0, %4#0 : tuple<tensor<2x2xf64>, tensor<2x2xf64>>
+            %6 = stablehlo.custom_call @g(%5) {backend_config = "text\0A", called_computations = [@double], has_side_effect = true, mhlo.frontend_attributes = {k = "v"}, sdy.sharding = #sdy.sharding_per_value<[<@mesh, []>]>} : (tuple<tensor<2x2xf64>, tensor<2x2xf64>>) -> tensor<f64>
+            %7 = chlo.digamma %6 : tensor<f64> -> tensor<f64>
+            return %7 : tensor<f64>
+          }
+          func.func private @double(%arg0: tensor<2x2xf64>) -> tensor<2x2xf64> {
+            %0 = stablehlo.add %arg0, %arg0 : tensor<2x2xf64>
+            return %0 : tensor<2x2xf64>
+          }
+        }
+    "#]],
+        expect![[r##"
+        HloModule calls, entry_computation_layout={(f64[2,2]{1,0})->f64[]}
+
+        double {
+          Arg.1 = f64[2,2]{1,0} parameter(0)
+          ROOT add.2 = f64[2,2]{1,0} add(Arg.1, Arg.1)
+        }
+
+        ENTRY main {
+          Arg.3 = f64[2,2]{1,0} parameter(0)
+          call.4 = f64[2,2]{1,0} call(Arg.3), to_apply=double
+          negate.5 = f64[2,2]{1,0} negate(call.4)
+          multiply.6 = f64[2,2]{1,0} multiply(negate.5, call.4)
+          add.7 = f64[2,2]{1,0} add(multiply.6, multiply.6)
+          custom-call.8 = (f64[2,2]{0,1}, s32[]) custom-call(add.7), custom_call_target="f", operand_layout_constraints={f64[2,2]{0,1}}, output_to_operand_aliasing={{0}: (0, {})}, api_version=API_VERSION_TYPED_FFI, backend_config={a = [1 : i64, 2 : i64], n = 5 : i32, s = "\22x\22"}
+          get-tuple-element.9 = f64[2,2]{0,1} get-tuple-element(custom-call.8), index=0
+          get-tuple-element.10 = s32[] get-tuple-element(custom-call.8), index=1
+          tuple.11 = (f64[2,2]{1,0}, f64[2,2]{1,0}) tuple(get-tuple-element.9, get-tuple-element.9)
+          custom-call.12 = f64[] custom-call(tuple.11), custom_call_target="g", custom_call_has_side_effect=true, called_computations={double}, backend_config="text\n", frontend_attributes={k="v",xla.sdy.sharding="#sdy.sharding_per_value<[<@mesh, []>]>"}
+          ROOT custom-call.13 = f64[] custom-call(custom-call.12), custom_call_target="chlo.digamma"
+        }
+
+    "##]],
+    );
+}
+
+#[test]
+fn shardings_and_groups() {
+    check(
+        forms().nth(6).unwrap(),
+        expect![[r#"
+        module @devices attributes {mhlo.num_partitions = 8 : i32} {
+          sdy.mesh @mesh = <["x"=2, "y"=4]>
+          func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> (tensor<8xf32>, tensor<ui32>) {
+            %0 = "stablehlo.all_reduce"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3], [4, 5, 6, 7]]> : tensor<2x4xi64>, use_global_device_ids}> ({
+            ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+              %7 = stablehlo.add %arg1, %arg2 : tensor<f32>
+              stablehlo.return %7 : tensor<f32>
+            }) : (tensor<8xf32>) -> tensor<8xf32>
+            %1 = "stablehlo.all_gather"(%0) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>}> : (tensor<8xf32>) -> tensor<8xf32>
+            %2 = "stablehlo.all_reduce"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>}> ({
+            ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+              %7 = stablehlo.add %arg1, %arg2 : tensor<f32>
+              stablehlo.return %7 : tensor<f32>
+            }) : (tensor<8xf32>) -> tensor<8xf32>
+            %3 = "stablehlo.all_to_all"(%2) <{concat_dimension = 0 : i64, replica_groups = dense<0> : tensor<1x1xi64>, split_count = 1 : i64, split_dimension = 0 : i64}> : (tensor<8xf32>) -> tensor<8xf32>
+            %4 = "stablehlo.collective_permute"(%3) <{source_target_pairs = dense<0> : tensor<1x2xi64>}> : (tensor<8xf32>) -> tensor<8xf32>
+            %5 = stablehlo.partition_id : tensor<ui32>
+            %6:2 = stablehlo.optimization_barrier %4, %5 : tensor<8xf32>, tensor<ui32>
+            return %6#0, %6#1 : tensor<8xf32>, tensor<ui32>
+          }
+        }
+    "#]],
+        expect![[r##"
+        HloModule devices, num_partitions=8, entry_computation_layout={(f32[8]{0})->(f32[8]{0}, u32[])}, frontend_attributes={xla.sdy.meshes="{mesh = #sdy.mesh<[\"x\"=2, \"y\"=4]>}"}
+
+        region {
+          Arg.2 = f32[] parameter(0)
+          Arg.3 = f32[] parameter(1)
+          ROOT add.4 = f32[] add(Arg.2, Arg.3)
+        }
+
+        region.7 {
+          Arg.8 = f32[] parameter(0)
+          Arg.9 = f32[] parameter(1)
+          ROOT add.10 = f32[] add(Arg.8, Arg.9)
+        }
+
+        ENTRY main {
+          Arg.1 = f32[8]{0} parameter(0), frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{\"x\"}]>"}
+          all-reduce.5 = f32[8]{0} all-reduce(Arg.1), channel_id=1, replica_groups={{0,1,2,3},{4,5,6,7}}, use_global_device_ids=true, to_apply=region
+          all-gather.6 = f32[8]{0} all-gather(all-reduce.5), replica_groups={{0},{1}}, dimensions={0}
+          all-reduce.11 = f32[8]{0} all-reduce(all-gather.6), channel_id=2, replica_groups={{0,4},{1,5},{2,6},{3,7}}, to_apply=region.7
+          all-to-all.12 = f32[8]{0} all-to-all(all-reduce.11), replica_groups={{0}}, dimensions={0}
+          collective-permute.13 = f32[8]{0} collective-permute(all-to-all.12), source_target_pairs={{0,0}}
+          partition-id.14 = u32[] partition-id()
+          tuple.15 = (f32[8]{0}, u32[]) tuple(collective-permute.13, partition-id.14)
+          opt-barrier.16 = (f32[8]{0}, u32[]) opt-barrier(tuple.15)
+          get-tuple-element.17 = f32[8]{0} get-tuple-element(opt-barrier.16), index=0
+          get-tuple-element.18 = u32[] get-tuple-element(opt-barrier.16), index=1
+          ROOT tuple.19 = (f32[8]{0}, u32[]) tuple(get-tuple-element.17, get-tuple-element.18)
+        }
+
+    "##]],
+    );
+}
+
+/// A bitcast is what the layouts make it, also of a copy that only changes the layout.
+#[test]
+fn layouts_say_what_a_bitcast_is() {
+    check(
+        forms().last().unwrap(),
+        expect![[r#"
+            module @optimized {
+              func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>) {
+                %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+                %1 = stablehlo.bitcast_convert %0 : (tensor<3x2xf32>) -> tensor<3x2xi32>
+                %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<3x2xi32>) -> tensor<2x3xi32>
+                %3:2 = chlo.top_k(%0, k = 1) : tensor<3x2xf32> -> (tensor<3x1xf32>, tensor<3x1xi32>)
+                return %0, %2, %3#0 : tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>
+              }
+            }
+        "#]],
+        expect![[r#"
+            HloModule optimized, entry_computation_layout={(f32[2,3]{1,0})->(f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0})}
+
+            ENTRY main {
+              Arg.1 = f32[2,3]{1,0} parameter(0)
+              transpose.2 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
+              bitcast-convert.3 = s32[3,2]{1,0} bitcast-convert(transpose.2)
+              transpose.4 = s32[2,3]{1,0} transpose(bitcast-convert.3), dimensions={1,0}
+              topk.5 = (f32[3,1]{1,0}, s32[3,1]{1,0}) topk(transpose.2), k=1, largest=true
+              get-tuple-element.6 = f32[3,1]{1,0} get-tuple-element(topk.5), index=0
+              get-tuple-element.7 = s32[3,1]{1,0} get-tuple-element(topk.5), index=1
+              ROOT tuple.8 = (f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0}) tuple(transpose.2, transpose.4, get-tuple-element.6)
+            }
+
+        "#]],
+    );
+}
+
+/// What StableHLO says in another way, or with values from around a region.
+#[test]
+fn stablehlo_becomes_hlo() {
+    let program = "
+func.func @main(%p: tensor<i1>, %x: tensor<2x1xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<2x1xf32>) -> tensor<2x3xf32>
+  %1 = stablehlo.select %p, %0, %y : tensor<i1>, tensor<2x3xf32>
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.constant dense<3> : tensor<i32>
+  %2:2 = stablehlo.while(%a = %i, %b = %1) : tensor<i32>, tensor<2x3xf32>
+   cond {
+    %c = stablehlo.compare LT, %a, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %d = stablehlo.add %a, %a : tensor<i32>
+    %e = chlo.square %y : tensor<2x3xf32> -> tensor<2x3xf32>
+    stablehlo.return %d, %e : tensor<i32>, tensor<2x3xf32>
+  }
+  %3 = chlo.erfc %2#1 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %4 = stablehlo.reduce(%3 init: %z) across dimensions = [0, 1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>
+   reducer(%a: tensor<f32>, %b: tensor<f32>) {
+    %c = stablehlo.add %a, %z : tensor<f32>
+    %d = stablehlo.add %c, %b : tensor<f32>
+    stablehlo.return %d : tensor<f32>
+  }
+  %5 = chlo.broadcast_add %3, %4 : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return %5 : tensor<2x3xf32>
+}";
+    let module = text::parse(&Source::new("test.mlir", program)).unwrap_or_else(|e| panic!("{e}"));
+    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let written = hlo::print(&module).unwrap_or_else(|e| panic!("{e}"));
+    expect![[r#"
+        HloModule main, entry_computation_layout={(pred[], f32[2,1]{1,0}, f32[2,3]{1,0})->f32[2,3]{1,0}}
+
+        region {
+          arg_tuple.10 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) parameter(0)
+          get-tuple-element.11 = s32[] get-tuple-element(arg_tuple.10), index=0
+          get-tuple-element.12 = f32[2,3]{1,0} get-tuple-element(arg_tuple.10), index=1
+          get-tuple-element.13 = s32[] get-tuple-element(arg_tuple.10), index=2
+          get-tuple-element.14 = f32[2,3]{1,0} get-tuple-element(arg_tuple.10), index=3
+          ROOT compare.15 = pred[] compare(get-tuple-element.11, get-tuple-element.13), direction=LT
+        }
+
+        region.16 {
+          arg_tuple.17 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) parameter(0)
+          get-tuple-element.18 = s32[] get-tuple-element(arg_tuple.17), index=0
+          get-tuple-element.19 = f32[2,3]{1,0} get-tuple-element(arg_tuple.17), index=1
+          get-tuple-element.20 = s32[] get-tuple-element(arg_tuple.17), index=2
+          get-tuple-element.21 = f32[2,3]{1,0} get-tuple-element(arg_tuple.17), index=3
+          add.22 = s32[] add(get-tuple-element.18, get-tuple-element.18)
+          multiply.23 = f32[2,3]{1,0} multiply(get-tuple-element.21, get-tuple-element.21)
+          ROOT tuple.24 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) tuple(add.22, multiply.23, get-tuple-element.20, get-tuple-element.21)
+        }
+
+        region.31 {
+          Arg.32 = f32[] parameter(0)
+          Arg.33 = f32[] parameter(1)
+          constant.34 = f32[] constant(0.0)
+          add.35 = f32[] add(Arg.32, constant.34)
+          ROOT add.36 = f32[] add(add.35, Arg.33)
+        }
+
+        ENTRY main {
+          Arg.1 = pred[] parameter(0)
+          Arg.2 = f32[2,1]{1,0} parameter(1)
+          Arg.3 = f32[2,3]{1,0} parameter(2)
+          reshape.4 = f32[2]{0} reshape(Arg.2)
+          broadcast.5 = f32[2,3]{1,0} broadcast(reshape.4), dimensions={0}
+          broadcast.6 = pred[2,3]{1,0} broadcast(Arg.1), dimensions={}
+          select.7 = f32[2,3]{1,0} select(broadcast.6, broadcast.5, Arg.3)
+          constant.8 = s32[] constant(0)
+          constant.9 = s32[] constant(3)
+          tuple.25 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) tuple(constant.8, select.7, constant.9, Arg.3)
+          while.26 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) while(tuple.25), condition=region, body=region.16
+          get-tuple-element.27 = s32[] get-tuple-element(while.26), index=0
+          get-tuple-element.28 = f32[2,3]{1,0} get-tuple-element(while.26), index=1
+          custom-call.29 = f32[2,3]{1,0} custom-call(get-tuple-element.28), custom_call_target="chlo.erfc"
+          constant.30 = f32[] constant(0.0)
+          reduce.37 = f32[] reduce(custom-call.29, constant.30), dimensions={0,1}, to_apply=region.31
+          broadcast.38 = f32[2,3]{1,0} broadcast(reduce.37), dimensions={}
+          ROOT add.39 = f32[2,3]{1,0} add(custom-call.29, broadcast.38)
+        }
+
+    "#]].assert_eq(&written);
+    read(&written);
+}
+
+#[test]
+fn what_hlo_lacks_is_named() {
+    let program = "
+func.func @main(%x: tensor<?xf32>, %d: tensor<1xi32>) -> tensor<?xf32> {
+  %0 = stablehlo.dynamic_broadcast_in_dim %x, %d, dims = [0] : (tensor<?xf32>, tensor<1xi32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}";
+    let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+    expect![[r#"
+        error: [no-hlo] stablehlo.dynamic_broadcast_in_dim has no equivalent in HLO
+         --> test.mlir:3:8
+          |
+        3 |   %0 = stablehlo.dynamic_broadcast_in_dim %x, %d, dims = [0] : (tensor<?xf32>, tensor<1xi32>) -> tensor<?xf
+          |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]].assert_eq(&hlo::print(&module).unwrap_err().to_string());
+}
+
+/// The smallest elements are found by the largest.
+#[test]
+fn the_smallest_elements() {
+    for (ty, elements, found) in [("f32", "{3, -1, 2, nan}", "[-1, 2]"), ("u8", "{3, 0, 255, 1}", "[0, 1]")] {
+        let program = format!(
+            "HloModule k\nENTRY main {{\n  c = {ty}[4] constant({elements})\n  t = ({ty}[2], s32[2]) topk(c), k=2, largest=false\n  ROOT v = {ty}[2] get-tuple-element(t), index=0\n}}"
+        );
+        let module = read(&program);
+        let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
+        let Value::Tensor(values) = &results[0] else { panic!("a tensor") };
+        let values: Vec<f64> = Literal::iter(values).map(|s| s.as_f64()).collect();
+        assert_eq!(format!("{values:?}").replace(".0", ""), found);
+    }
+}
+
+fn error(program: &str) -> String {
+    let error = hlo::parse(&Source::new("test.hlo", program)).map(|m| text::print(&m)).unwrap_err();
+    error.to_string()
+}
+
+#[test]
+fn errors_are_all_reported_with_their_places() {
+    let program = "HloModule wrong
+ENTRY main {
+  x = f32[2,2]{1,0} parameter(0)
+  a = f32[2,2]{1,0} ad(x, x)
+  b = f32[2,2]{1,0} add(x, y)
+  c = f32[2,2]{1,0} transpose(x), dimension={1,0}
+  d = f23[2] add(x, x)
+  e = f32[2,2]{1,0} constant({...})
+  f = f32[3] constant({1, 2})
+  g = pred[] compare(x, x), direction=LS
+  h = f32[2,2]{1,0} broadcast(x), dimensions={-1,0}
+  i = f32[2]{0} reduce(x, x), dimensions={0}, to_apply=su
+  j = f32[] get-tuple-element(x), index=0
+  k = f32[2,2]{1,0} custom-call(x), custom_call_target=\"f\", api_version=API_VERSION_TYPED, backend_config={a = }
+  l = f32[2,2]{1,0} stochastic-convert(x, x)
+  ROOT m = f32[2,2]{1,0} add(x, x
+}";
+    expect![[r#"
+        error: [unknown-op] unknown opcode ad
+         --> test.hlo:4:21
+          |
+        4 |   a = f32[2,2]{1,0} ad(x, x)
+          |                     ^^
+          |
+          = note: did you mean add or and or pad?
+
+        error: [undefined-value] y is not defined before this
+         --> test.hlo:5:28
+          |
+        5 |   b = f32[2,2]{1,0} add(x, y)
+          |                            ^
+          |
+          = note: did you mean a or x?
+
+        error: [attribute] transpose: attribute `dimensions` is missing
+         --> test.hlo:6:21
+          |
+        6 |   c = f32[2,2]{1,0} transpose(x), dimension={1,0}
+          |                     ^^^^^^^^^
+          |
+          = note: transpose has no attribute `dimension`
+
+        error: [parse] there is no element type `f23`; did you mean f32?
+         --> test.hlo:7:7
+          |
+        7 |   d = f23[2] add(x, x)
+          |       ^^^
+
+        error: [attribute] the elements of this constant were left out (`{...}`) when the text was printed; print it with `print_large_constants = True` in XLA's `HloPrintOptions`
+         --> test.hlo:8:30
+          |
+        8 |   e = f32[2,2]{1,0} constant({...})
+          |                              ^^^^^
+
+        error: [attribute] dimension 0 has size 3, but this list has 2 items
+         --> test.hlo:9:28
+          |
+        9 |   f = f32[3] constant({1, 2})
+          |                            ^
+
+        error: [attribute] compare: attribute `direction` is one of EQ, NE, GE, GT, LE, LT, not "LS"
+          --> test.hlo:10:14
+           |
+        10 |   g = pred[] compare(x, x), direction=LS
+           |              ^^^^^^^
+
+        error: [attribute] broadcast: attribute `dimensions` has the negative number -1
+          --> test.hlo:11:21
+           |
+        11 |   h = f32[2,2]{1,0} broadcast(x), dimensions={-1,0}
+           |                     ^^^^^^^^^
+
+        error: [unknown-function] there is no computation su
+          --> test.hlo:12:56
+           |
+        12 |   i = f32[2]{0} reduce(x, x), dimensions={0}, to_apply=su
+           |                                                        ^^
+
+        error: [type-mismatch] get-tuple-element has one operand, a tuple
+          --> test.hlo:13:13
+           |
+        13 |   j = f32[] get-tuple-element(x), index=0
+           |             ^^^^^^^^^^^^^^^^^
+
+        error: [attribute] there is no API version API_VERSION_TYPED; did you mean API_VERSION_TYPED_FFI?
+          --> test.hlo:14:73
+           |
+        14 |   k = f32[2,2]{1,0} custom-call(x), custom_call_target="f", api_version=API_VERSION_TYPED, backend_config={a = }
+           |                                                                         ^^^^^^^^^^^^^^^^^
+
+        error: [unsupported] stochastic-convert is not supported: it has no equivalent in StableHLO
+          --> test.hlo:15:21
+           |
+        15 |   l = f32[2,2]{1,0} stochastic-convert(x, x)
+           |                     ^^^^^^^^^^^^^^^^^^
+
+        error: [parse] this `(` is not closed before `}`
+          --> test.hlo:16:29
+           |
+        16 |   ROOT m = f32[2,2]{1,0} add(x, x
+           |                             ^"#]]
+    .assert_eq(&error(program));
+}
+
+#[test]
+fn other_errors() {
+    let one = |body: &str| {
+        error(&format!("HloModule m\nENTRY e {{\n{body}\n}}")).lines().next().unwrap().to_owned()
+    };
+    let found = [
+        error("HloModul m"),
+        error("HloModule m"),
+        error("HloModule m\nENTRY e { }"),
+        error("HloModule m\nENTRY e {"),
+        error("HloModule m\na { ROOT x = s32[] parameter(0) }\na { ROOT x = s32[] parameter(0) }"),
+        one("x = f32[] parameter(1)"),
+        one("x = f32[] parameter(0)\nx = f32[] parameter(1)"),
+        one("x = f32[] parameter(0)\ny = s32[] copy(x)"),
+        one("x = f32[] parameter(0)\ny = f32[] while(x), condition=e, body=e"),
+        one("x = (f32[], f32[]) parameter(0)\ny = f32[] get-tuple-element(x), index=2"),
+        one("x = f32[4] parameter(0)\ny = f32[4] all-reduce(x), replica_groups=[2,4]<=[9], to_apply=e"),
+        one("x = f32[4] parameter(0)\nROOT y = f32[4] negate(x)\nROOT z = f32[4] negate(x)"),
+        one("x = f32[4] parameter(0)\ny = f32[4] fusion(x), kind=kLoop, calls=e"),
+    ];
+    let found: Vec<&str> = found.iter().map(|e| e.lines().next().unwrap()).collect();
+    expect![[r#"
+        error: [parse] expected `HloModule`, found `HloModul`
+        error: [empty] the program has no computations
+        error: [parse] computation e has no instructions
+        error: [parse] computation e is never closed by `}`
+        error: [redefinition] computation a is already defined
+        error: [parameter] parameter 1 of a computation with fewer instructions
+        error: [redefinition] x is already defined
+        error: [type-mismatch] the shape is s32[], but the value is f32[]
+        error: [recursion] computation e applies itself
+        error: [index] the tuple has 2 elements, none of index 2
+        error: [attribute] the groups do not have each of the devices once
+        error: [parse] the computation has a second ROOT
+        error: [recursion] computation e applies itself"#]]
+    .assert_eq(&found.join("\n"));
+}
+
+/// Texts that ask for more than they are worth.
+#[test]
+fn hostile_texts_are_answered_soon() {
+    let started = std::time::Instant::now();
+    let many = |n: usize, line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
+    // Regions within regions, each of which is applied twice.
+    let twice = |i: usize| {
+        format!(
+            "c{i} {{ p = f32[4] parameter(0) a = f32[4] fusion(p), calls=c{0} ROOT b = f32[4] fusion(a), calls=c{0} }}\n",
+            i.wrapping_sub(1)
+        )
+    };
+    let doubling =
+        format!("HloModule m\nc0 {{ ROOT p = f32[4] parameter(0) }}\n{}", many(200, &|i| twice(i + 1)));
+    drop(hlo::parse(&Source::new("doubling", doubling)));
+    // A tuple that is an operand over and over.
+    let parts = vec!["f32[]"; 10_000].join(",");
+    let lines = many(20_000, &|i| format!("  a{i} = token[] after-all(t, t, t, t, t, t, t, t, t, t)\n"));
+    let tuples = format!("HloModule m\nENTRY e {{\n  t = ({parts}) parameter(0)\n{lines}}}");
+    assert!(error(&tuples).contains("too many parts"));
+    // Groups that a few characters ask for.
+    let lines = many(1000, &|i| {
+        format!("  a{i} = f32[] all-gather(x), replica_groups=[1000,1000]<=[1000000], dimensions={{0}}\n")
+    });
+    assert!(
+        error(&format!("HloModule m\nENTRY e {{\n  x = f32[] parameter(0)\n{lines}}}"))
+            .contains("too many members")
+    );
+    // Brackets that are never closed.
+    let open = many(100_000, &|i| format!("  a{i} = f32[2] add(x, {{\n"));
+    assert!(error(&format!("HloModule m\nENTRY e {{\n{open}")).contains("never closed"));
+    let open = many(100_000, &|i| format!("  a{i} = f32[2] constant(\"x, y)\n"));
+    drop(error(&format!("HloModule m\nENTRY e {{\n{open}")));
+    drop(error(&format!("HloModule m\nENTRY e {{ x = {}", "(".repeat(1_000_000))));
+    // A literal of another size than the text has elements.
+    assert!(
+        error("HloModule m\nENTRY e { ROOT x = f32[1000000000000] constant({1}) }")
+            .contains("list has 1 items")
+    );
+    drop(error("HloModule m\nENTRY e { ROOT x = f32[1000000000000,0] constant({1}) }"));
+    // A chain of calls within calls.
+    let deep = many(10_000, &|i| {
+        format!("c{} {{ p = f32[] parameter(0) ROOT q = f32[] fusion(p), calls=c{i} }}\n", i + 1)
+    });
+    assert!(
+        error(&format!("HloModule m\nc0 {{ ROOT p = f32[] parameter(0) }}\n{deep}")).contains("nest at most")
+    );
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+/// The programs of the corpus compute the same as HLO.
+#[test]
+fn programs_of_the_corpus_become_hlo() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = here.ancestors().map(|a| a.join("shared/corpus/cases")).find(|p| p.is_dir());
+    let Some(folder) = folder else {
+        eprintln!("not run: there is no shared/corpus above {}", here.display());
+        return;
+    };
+    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    programs.retain(|p| p.join("program.mlir").is_file());
+    assert!(!programs.is_empty());
+    for program in programs {
+        let source = std::fs::read_to_string(program.join("program.mlir")).unwrap();
+        let module = text::parse(&Source::new("program.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
+        let printed = hlo::print(&module).unwrap_or_else(|e| panic!("{}: {e}", program.display()));
+        let again = read(&printed);
+        // From then on, nothing changes.
+        let twice = hlo::print(&again).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(read(&twice), again, "{}", program.display());
+    }
+}

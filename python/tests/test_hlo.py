@@ -1,0 +1,175 @@
+"""HLO text: that of XLA in our engine, and ours in XLA.
+
+The programs are those of the corpus in the folder `shared` beside the checkout, where it exists. XLA makes HLO text of
+them; farcall runs it, and writes it again, as HLO text and by way of StableHLO. XLA reads what farcall has written, and
+must give the recorded outputs, too.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import farcall
+
+jax = pytest.importorskip("jax")
+hlo = pytest.importorskip("jaxlib._hlo", reason="this jaxlib has its HLO module elsewhere")
+
+CORPUS = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
+DOUBLE = "HloModule f\nENTRY main {\n  x = f32[3]{0} parameter(0)\n  ROOT y = f32[3]{0} add(x, x)\n}\n"
+
+
+def cases() -> list[dict]:
+    """The cases whose outputs are always the same; none where there is no corpus."""
+    manifest = CORPUS / "cases" / "manifest.json"
+    found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
+    return [case for case in found if not case.get("stateful") and "expect_error" not in case]
+
+
+def needs_handlers(case: dict) -> bool:
+    return any(not target.startswith("lapack_") for target in case.get("custom_calls", ()) if target != "ApproxTopK")
+
+
+@pytest.fixture(scope="module")
+def compare():
+    """The corpus' judge."""
+    sys.path.insert(0, str(CORPUS))
+    try:
+        import compare
+    finally:
+        sys.path.remove(str(CORPUS))
+    return compare
+
+
+@pytest.fixture(scope="module")
+def registry(lapack, tmp_path_factory):
+    """LAPACK, and the corpus' own handlers if there is a compiler."""
+    compiler = shutil.which("c++")
+    if compiler is not None and CORPUS.is_dir():
+        library = tmp_path_factory.mktemp("corpus") / "libcorpus_handlers.so"
+        flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-DSELF_REGISTER", f"-I{jax.ffi.include_dir()}"]
+        source = CORPUS / "handlers" / "handlers.cc"
+        subprocess.run([compiler, *flags, "-o", library, source], check=True)
+        lapack.load(library)
+    return lapack
+
+
+def by_xla(stablehlo: str, percent: bool) -> str:
+    """The HLO text that XLA makes of a StableHLO program, all of its constants included."""
+    from jax._src.interpreters import mlir
+    from jaxlib import _jax
+    from jaxlib.mlir import ir
+
+    with mlir.make_ir_context():
+        bytecode = mlir.module_to_bytecode(ir.Module.parse(stablehlo))
+    made = _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False, return_tuple=False)
+    options = hlo.HloPrintOptions() if percent else hlo.HloPrintOptions.short_parsable()
+    options.print_large_constants = True
+    return made.get_hlo_module().to_string(options)
+
+
+@pytest.fixture(scope="module")
+def in_xla():
+    """Compiles and runs HLO text in jaxlib."""
+    from jaxlib import _jax, xla_client
+
+    with jax.enable_x64(True):
+        device = jax.devices("cpu")[0]
+
+        def run(text, inputs):
+            proto = hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+            module = _jax.mlir.xla_computation_to_mlir_module(hlo.XlaComputation(proto))
+            executable = device.client.compile_and_load(
+                module, xla_client.DeviceList((device,)), xla_client.CompileOptions()
+            )
+            results = executable.execute_sharded([jax.device_put(x, device) for x in inputs])
+            return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]
+
+        yield run
+
+
+def inputs_of(case: dict, compare) -> list:
+    return [compare.load(CORPUS / "cases" / case["name"] / i["file"], i) for i in case["inputs"]]
+
+
+def judge(case: dict, outputs: list, compare) -> None:
+    for output, spec in zip(outputs, case["outputs"], strict=True):
+        want = compare.load(CORPUS / "cases" / case["name"] / spec["file"], spec)
+        ok, error = compare.check(np.asarray(output), want, spec)
+        assert ok, f"{spec['file']}: {error} times the tolerance"
+
+
+@pytest.mark.parametrize("percent", [True, False], ids=["percent", "short"])
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
+def test_text_of_xla_gives_the_outputs_of_xla(case, percent, compare, registry):
+    text = by_xla((CORPUS / "cases" / case["name"] / "program.mlir").read_text(), percent)
+    denormals = case.get("denormals", "ieee")
+    inputs = inputs_of(case, compare)
+    again = farcall.convert(text, "hlo")
+    through = farcall.convert(farcall.convert(text, "stablehlo"), "hlo")
+    # Nothing is lost on the way, so that the program is the same whichever way it goes.
+    assert farcall.convert(again, "stablehlo") == farcall.convert(text, "stablehlo")
+    assert farcall.convert(through, "stablehlo") == farcall.convert(text, "stablehlo")
+    for program in (text, again):
+        executable = farcall.compile(program, registry, denormals=denormals)
+        judge(case, executable.run(inputs), compare)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
+def test_programs_that_xla_has_optimized_give_the_same_outputs(case, compare, registry):
+    if needs_handlers(case):
+        pytest.skip("jaxlib lacks the handlers that it calls")
+    from jaxlib import xla_client
+
+    device = jax.devices("cpu")[0]
+    program = (CORPUS / "cases" / case["name"] / "program.mlir").read_text()
+    executable = device.client.compile_and_load(
+        program, xla_client.DeviceList((device,)), xla_client.CompileOptions()
+    )
+    options = hlo.HloPrintOptions()
+    options.print_large_constants = True
+    # Fusions, layouts, and XLA's own ways to write an operation.
+    text = executable.hlo_modules()[0].to_string(options)
+    executable = farcall.compile(text, registry, denormals=case.get("denormals", "ieee"))
+    judge(case, executable.run(inputs_of(case, compare)), compare)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
+def test_xla_runs_our_text(case, compare, in_xla):
+    if needs_handlers(case):
+        pytest.skip("jaxlib lacks the handlers that it calls")
+    program = (CORPUS / "cases" / case["name"] / "program.mlir").read_text()
+    inputs = inputs_of(case, compare)
+    judge(case, in_xla(farcall.convert(by_xla(program, True), "hlo"), inputs), compare)
+    ours = farcall.convert(program, "hlo")
+    if 'custom_call_target="chlo.' not in ours:
+        judge(case, in_xla(ours, inputs), compare)
+
+
+def test_a_function_lowered_to_hlo_runs():
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
+
+    def f(x, y):
+        loop = jax.lax.fori_loop(0, 3, lambda i, a: a * 2, x)
+        return jax.lax.cond(x[0, 0] > 0, lambda: loop, lambda: -loop) @ y
+
+    text = jax.jit(f).lower(x, y).as_text(dialect="hlo")
+    [result] = farcall.compile(text)(x, y)
+    np.testing.assert_array_equal(result, f(x, y))
+
+
+def test_formats(tmp_path):
+    path = tmp_path / "double.hlo"
+    path.write_text(DOUBLE)
+    assert "stablehlo.add %arg0, %arg0" in farcall.convert(path, "stablehlo")
+    assert '"stablehlo.add"(%arg0, %arg0)' in farcall.convert(str(path), "stablehlo-generic")
+    assert farcall.convert(path, "hlo").startswith("HloModule f, ")
+    with pytest.raises(ValueError, match="a format is"):
+        farcall.convert(path, "mlir")
+    with pytest.raises(ValueError, match="unknown opcode ad\n(.|\n)*double.hlo:4:22"):
+        path.write_text(DOUBLE.replace("add(", "ad("))
+        farcall.convert(path, "stablehlo")
