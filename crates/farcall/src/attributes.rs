@@ -42,6 +42,9 @@ pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
 
 /// The elements of a tensor, row-major.
 fn array(literal: &Literal) -> Option<AttrArray> {
+    if !AttrArray::holds(literal.dtype()) {
+        return None;
+    }
     // A few characters of text may stand for more elements than memory holds.
     let mut bytes = memory::reserved(literal.byte_len()).ok()?;
     bytes.resize(literal.byte_len(), 0);

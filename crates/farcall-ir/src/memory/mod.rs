@@ -205,10 +205,15 @@ impl Charge {
     }
 
     fn now(bytes: usize) -> Result<Charge, OutOfMemory> {
-        let counted = if bytes < COUNTED { 0 } else { bytes };
-        // Counted first, so that two threads cannot both take what is left for one.
-        let charge = Charge(counted);
-        let taken = TAKEN.fetch_add(counted, Relaxed);
+        if bytes < COUNTED {
+            return Ok(Charge::NONE);
+        }
+        // In one step, so that two threads cannot both take what is left for one.
+        let limit = limit();
+        let fits = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= limit);
+        let taken = TAKEN.fetch_update(Relaxed, Relaxed, fits);
+        let taken = taken.map_err(|taken| OutOfMemory { bytes, reason: Reason::Limit { limit, taken } })?;
+        let charge = Charge(bytes);
         admit_besides(bytes, taken)?;
         Ok(charge)
     }

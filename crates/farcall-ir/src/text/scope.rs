@@ -49,7 +49,7 @@ pub(super) struct ResultName<'s> {
 }
 
 /// Numbers that may be left out between two names, for a name to be kept by its number.
-const MAX_GAP: usize = 64;
+const MAX_GAP: usize = 8;
 
 impl<'s> Scope<'s> {
     /// Forgets everything: a new function begins.

@@ -54,7 +54,7 @@ impl AttrArray {
     /// # Errors
     /// If there are no array attributes of the element type, or the last element is incomplete.
     pub fn new(dtype: DType, mut bytes: Vec<u8>) -> Result<AttrArray, NotElements> {
-        if !matches!(dtype, DType::C64 | DType::C128) && ScalarType::try_from(dtype).is_err() {
+        if !AttrArray::holds(dtype) {
             return Err(NotElements::Type(dtype));
         }
         if bytes.len() % dtype.size() != 0 {
@@ -64,6 +64,11 @@ impl AttrArray {
             bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
         }
         Ok(AttrArray { dtype, bytes: Arc::new(bytes) })
+    }
+
+    /// True if there are array attributes of this element type.
+    pub fn holds(dtype: DType) -> bool {
+        matches!(dtype, DType::C64 | DType::C128) || ScalarType::try_from(dtype).is_ok()
     }
 
     /// An array of this type without elements.

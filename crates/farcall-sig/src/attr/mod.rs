@@ -168,6 +168,9 @@ pub enum AttrType {
     Dict,
 }
 
+/// Elements of an array that a message shows, at most.
+const MOST_SHOWN: usize = 16;
+
 impl AttrType {
     /// True if the value is of exactly this type.
     pub fn accepts(&self, value: &AttrValue) -> bool {
@@ -208,6 +211,9 @@ impl AttrType {
             _ if self.is_out_of_range(value) => format!("{value}, which is out of range"),
             AttrValue::Int(_, is) if matches!(self, AttrType::Scalar(ty) if ty.is_integer()) => {
                 format!("{value} ({is})")
+            }
+            AttrValue::Array(values) if values.len() > MOST_SHOWN => {
+                format!("{} with {} elements", value.type_name(), values.len())
             }
             AttrValue::Array(..) => format!("{value} ({})", value.type_name()),
             _ => value.type_name(),

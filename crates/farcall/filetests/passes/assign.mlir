@@ -237,3 +237,33 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 }
 // =>
 // stablehlo.add reads a tensor<4xf32> at out0, which holds another value by then
+// -----
+// passes: copies, coalesce, donate, assign
+// What a loop hands through is read to its end, though nothing in it reads it: the donated input is not given away before.
+func.func @main(%p: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %q: tensor<i1>) -> (tensor<4xf32>, tensor<i1>) {
+  %y = stablehlo.add %p, %p : tensor<4xf32>
+  %0:2 = stablehlo.while(%i = %q, %c = %p) : tensor<i1>, tensor<4xf32>
+    cond {
+      stablehlo.return %i : tensor<i1>
+    } do {
+      %f = stablehlo.constant dense<false> : tensor<i1>
+      stablehlo.return %f, %c : tensor<i1>, tensor<4xf32>
+    }
+  return %y, %0#0 : tensor<4xf32>, tensor<i1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32> {farcall.donated = array<i64: 0>, tf.aliasing_output = 0 : i32}, %arg1: tensor<i1>) -> (tensor<4xf32>, tensor<i1>) {
+    %0 = stablehlo.add %arg0, %arg0 {farcall.places = ["out0"]} : tensor<4xf32>
+    %1 = mhlo.copy %arg1 {farcall.places = ["out1"]} : tensor<i1>
+    %2:2 = stablehlo.while(%iterArg = %1, %iterArg_0 = %arg0) : tensor<i1>, tensor<4xf32> attributes {farcall.places = ["out1", "in0"]}
+    cond {
+      stablehlo.return %iterArg : tensor<i1>
+    } do {
+      %c = stablehlo.constant {farcall.places = ["const0"]} dense<false> : tensor<i1>
+      %3 = mhlo.copy %c {farcall.places = ["out1"]} : tensor<i1>
+      stablehlo.return %3, %iterArg_0 : tensor<i1>, tensor<4xf32>
+    }
+    return %0, %2#0 : tensor<4xf32>, tensor<i1>
+  }
+}

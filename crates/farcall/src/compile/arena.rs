@@ -29,7 +29,7 @@ impl Arena {
         }
         // A hole at the end grows with the arena.
         let offset = match self.free.last() {
-            Some((offset, size)) if offset + size == self.size => {
+            Some((offset, size)) if offset.saturating_add(*size) == self.size => {
                 let offset = *offset;
                 self.free.pop();
                 offset
@@ -48,11 +48,11 @@ impl Arena {
         }
         let i = self.free.partition_point(|(o, _)| *o < offset);
         self.free.insert(i, (offset, size));
-        if i + 1 < self.free.len() && offset + size == self.free[i + 1].0 {
-            self.free[i].1 += self.free.remove(i + 1).1;
+        if i + 1 < self.free.len() && offset.saturating_add(size) == self.free[i + 1].0 {
+            self.free[i].1 = size.saturating_add(self.free.remove(i + 1).1);
         }
-        if i > 0 && self.free[i - 1].0 + self.free[i - 1].1 == self.free[i].0 {
-            self.free[i - 1].1 += self.free.remove(i).1;
+        if i > 0 && self.free[i - 1].0.saturating_add(self.free[i - 1].1) == self.free[i].0 {
+            self.free[i - 1].1 = self.free[i - 1].1.saturating_add(self.free.remove(i).1);
         }
     }
 }

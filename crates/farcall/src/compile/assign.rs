@@ -223,8 +223,9 @@ impl Assigning<'_> {
     /// An operand in the arena that ends here, and whose place this result may take over.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
         let bytes = self.storage.piece(inst.results()[result]).bytes;
-        let inputs = self.choices.inputs(inst).iter().map(|x| self.storage.of(*x));
-        inputs.into_iter().find(|x| {
+        let inputs = self.choices.inputs(inst).iter().enumerate();
+        let inputs = inputs.filter(|(i, _)| self.choices.in_place(inst.id(), result, *i));
+        inputs.map(|(_, x)| self.storage.of(*x)).find(|x| {
             let i = x.index();
             self.bases[i] == Some(Base::Arena)
                 && self.storage.pieces[i].bytes == bytes

@@ -158,7 +158,7 @@ impl Check<'_> {
         let slice = self.places.slice(piece);
         let state = &mut self.state;
         if slice.size > 0 {
-            let end = slice.offset + slice.size;
+            let end = slice.offset.saturating_add(slice.size);
             // Pieces that are held do not overlap, so the ones before the end that reach into this come last.
             while let Some((key, (other_end, other))) =
                 state.held.range(..(slice.base, end)).next_back().map(|(k, v)| (*k, *v))

@@ -2,7 +2,7 @@
 //!
 //! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to us. This pass checks
 //! what the program says, and gives each parameter of the form that is given away the attribute
-//! `farcall.donated = array<i64: …>`: the numbers of the results that may have its memory, best first.
+//! `farcall.donated = array<i64: …>`: the numbers of the results that may have its memory.
 //!
 //! These are requests: [`super::assign`] grants them if the input is no longer read once the first write to the
 //! result starts. Otherwise the result gets its own memory.
@@ -11,12 +11,15 @@ use std::collections::BTreeMap;
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::{Attr, Diagnostic, Func, TensorType, Type};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::storage::Storage;
+use super::storage::{Home, Storage};
 
 /// The attribute of a parameter that is given away.
 const DONATED: &str = "farcall.donated";
+
+/// Results that an input may wish for, at most.
+const MOST_WISHED: usize = 64;
 
 /// Notes on the parameters of a form what those of the entry that it was made from say.
 pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result<(), Diagnostics> {
@@ -32,10 +35,23 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
     // A result that is the same as a promised one is promised with it.
     let taken: FxHashSet<_> =
         found.iter().flat_map(|(_, results)| results).map(|r| storage.of(returned[*r])).collect();
+    let mut open: FxHashMap<&TensorType, (usize, Vec<usize>)> = FxHashMap::default();
+    let mut seen = taken;
+    for (r, value) in returned.iter().enumerate() {
+        if storage.piece(*value).home == Home::Open
+            && seen.insert(storage.of(*value))
+            && let Some(ty) = func.tensor(*value)
+        {
+            open.entry(ty).or_default().1.push(r);
+        }
+    }
     for (param, ty) in free {
-        let fits =
-            |r: &usize| func.tensor(returned[*r]) == Some(ty) && !taken.contains(&storage.of(returned[*r]));
-        found.push((param, (0..returned.len()).filter(fits).collect()));
+        if let Some((next, results)) = open.get_mut(ty) {
+            // Each begins with a result of its own.
+            let chosen = results.iter().cycle().skip(*next % results.len());
+            found.push((param, chosen.take(results.len().min(MOST_WISHED)).copied().collect()));
+            *next += 1;
+        }
     }
     for (param, results) in found {
         if let Some(attrs) = func.param_attrs.get_mut(param)

@@ -65,6 +65,8 @@ impl Lives {
             Event::Next(..) => {}
             Event::End(inst) => {
                 storage.outputs(inst).for_each(|id| self.touch(id, at));
+                // A loop also hands through what it does not write.
+                inst.results().iter().for_each(|r| self.touch(storage.of(*r), at));
                 if is_loop(inst)
                     && let Some((number, _)) = self.enclosing.pop()
                 {
@@ -95,7 +97,9 @@ impl Lives {
             if self.first[piece.index()] != u32::MAX || !self.sources.contains_key(&piece) {
                 continue;
             }
-            let inputs = choices.inputs(inst).iter().map(|x| storage.of(*x));
+            let inputs = choices.inputs(inst).iter().enumerate();
+            let inputs =
+                inputs.filter(|(i, _)| choices.in_place(inst.id(), r, *i)).map(|(_, x)| storage.of(*x));
             let fit = inputs.filter(|x| shares(storage, choices, inst, r, *x)).collect::<Vec<_>>();
             self.sources.entry(piece).or_default().extend(fit);
         }

@@ -117,7 +117,10 @@ fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
         }
         let sizes: Vec<usize> = order.iter().map(|d| ty.sizes()[*d]).collect();
         let inverse = (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
-        let users = r.users(y).to_vec();
+        // One that takes it twice is a user twice.
+        let mut users = r.users(y).to_vec();
+        users.sort_unstable();
+        users.dedup();
         let plain = stored(r, next, y, &ty);
         let physical = seen_as(r, next, plain, &ty.with_dtype(ty.dtype).with_sizes(sizes));
         let moved = transposed(r, next, physical, inverse);
