@@ -1,14 +1,14 @@
 //! Portable artifacts with the same program as text beside them: both are read as the same module. So are functions
 //! that JAX has exported.
 //!
-//! The artifacts are those of the shared corpus, where it is, and those of the folder that `FARCALL_ARTIFACTS` names:
-//! `NAME.mlirbc` or `NAME.mlir.bc` with `NAME.mlir`, and `NAME.bin`.
+//! The artifacts are those of the folder `artifacts` (whose `make.py` makes them), of the shared corpus, where it is, and
+//! of the folder that `FARCALL_ARTIFACTS` names: `NAME.mlirbc` or `NAME.mlir.bc` with `NAME.mlir`, and `NAME.bin`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use farcall_ir::exported::{Exported, is_exported};
-use farcall_ir::{Module, Source, bytecode, text, verify, vhlo};
+use farcall_ir::exported::{AvalDType, DisabledCheck, Exported, Tree, is_exported};
+use farcall_ir::{DType, Module, Source, bytecode, text, verify, vhlo};
 
 /// `shared` in a folder above this crate.
 fn shared() -> Option<PathBuf> {
@@ -16,6 +16,21 @@ fn shared() -> Option<PathBuf> {
         .ancestors()
         .map(|dir| dir.join("shared"))
         .find(|dir| dir.join("corpus").is_dir())
+}
+
+/// The files of a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    entries.flatten().map(|entry| entry.path()).collect()
+}
+
+/// The files of the folder beside this file, and of the one that the environment names.
+fn folders() -> Vec<PathBuf> {
+    let mut out = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts"));
+    if let Some(folder) = std::env::var_os("FARCALL_ARTIFACTS") {
+        out.extend(files(Path::new(&folder)));
+    }
+    out
 }
 
 /// Artifacts and the files of their texts.
@@ -29,13 +44,11 @@ fn pairs() -> Vec<(PathBuf, PathBuf)> {
             }
         }
     }
-    if let Some(folder) = std::env::var_os("FARCALL_ARTIFACTS") {
-        for entry in std::fs::read_dir(&folder).expect("FARCALL_ARTIFACTS is a folder").flatten() {
-            let path = entry.path();
-            let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-            if let Some(base) = name.strip_suffix(".mlirbc").or_else(|| name.strip_suffix(".mlir.bc")) {
-                out.push((path.clone(), path.with_file_name(format!("{base}.mlir"))));
-            }
+    for path in folders() {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        if let Some(base) = name.strip_suffix(".mlirbc").or_else(|| name.strip_suffix(".mlir.bc")) {
+            let base = base.strip_suffix(".1_0_0").unwrap_or(base);
+            out.push((path.clone(), path.with_file_name(format!("{base}.mlir"))));
         }
     }
     out.sort();
@@ -49,10 +62,7 @@ fn exports() -> Vec<PathBuf> {
         let cases = std::fs::read_dir(shared.join("corpus/cases")).into_iter().flatten().flatten();
         out.extend(cases.map(|entry| entry.path().join("program.bin")).filter(|path| path.exists()));
     }
-    if let Some(folder) = std::env::var_os("FARCALL_ARTIFACTS") {
-        let files = std::fs::read_dir(&folder).expect("FARCALL_ARTIFACTS is a folder").flatten();
-        out.extend(files.map(|e| e.path()).filter(|path| path.extension().is_some_and(|e| e == "bin")));
-    }
+    out.extend(folders().into_iter().filter(|path| path.extension().is_some_and(|e| e == "bin")));
     out.sort();
     out
 }
@@ -72,9 +82,8 @@ fn without_name(mut module: Module) -> Module {
 #[test]
 fn artifacts_and_texts_are_the_same_programs() {
     let pairs = pairs();
-    if pairs.is_empty() {
-        eprintln!("skipped: no folder `shared` beside this checkout, nor FARCALL_ARTIFACTS");
-        return;
+    if shared().is_none() {
+        eprintln!("without those of `shared`, which is not beside this checkout");
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut failures = Vec::new();
@@ -115,10 +124,6 @@ fn artifacts_and_texts_are_the_same_programs() {
 #[test]
 fn exported_functions_say_what_their_programs_take() {
     let files = exports();
-    if files.is_empty() {
-        eprintln!("skipped: no folder `shared` beside this checkout, nor FARCALL_ARTIFACTS");
-        return;
-    }
     let mut same = 0;
     for file in &files {
         let name = file.display().to_string();
@@ -143,7 +148,8 @@ fn exported_functions_say_what_their_programs_take() {
             sizes.iter().zip(&written).all(|(a, b)| a == b || b == "?"),
             "{name}: {sizes:?}, {written:?}"
         );
-        if let Ok(source) = std::fs::read_to_string(file.with_file_name("exported.mlir")) {
+        let texts = [file.with_extension("bin.mlir"), file.with_file_name("exported.mlir")];
+        if let Some(source) = texts.iter().find_map(|text| std::fs::read_to_string(text).ok()) {
             let expected = text::parse(&Source::new("exported.mlir", source)).expect("the text is read");
             assert!(without_name(module) == without_name(expected), "{name}");
             same += 1;
@@ -163,4 +169,37 @@ fn other_files_are_not_taken_for_artifacts() {
     let e = vhlo::read(b"ML\xefR\x0dsomeone", "f.mlirbc").unwrap_err();
     let message = "at byte 5 of f.mlirbc, in the header: a text without an end";
     assert_eq!(e.diagnostics[0].message, message);
+}
+
+#[test]
+fn exported_functions_are_described() {
+    let read =
+        |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts").join(name));
+    let bytes = read("symbolic.bin").expect("a file of the repository");
+    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("it is read");
+    assert_eq!(symbolic.function_name, "layer");
+    assert_eq!(symbolic.platforms, ["cpu", "cuda"]);
+    let params = Tree::Dict(vec![("b".to_owned(), Tree::Leaf), ("w".to_owned(), Tree::Leaf)]);
+    let arguments = Tree::Tuple(vec![params, Tree::Leaf]);
+    assert_eq!(symbolic.in_tree, Tree::Tuple(vec![arguments, Tree::Dict(Vec::new())]));
+    assert_eq!(
+        symbolic.out_tree,
+        Tree::Dict(vec![("n".to_owned(), Tree::Leaf), ("y".to_owned(), Tree::Leaf)])
+    );
+    assert_eq!(symbolic.in_avals[2].shape, ["b", "4"]);
+    assert_eq!(symbolic.in_avals[2].dtype, AvalDType::Plain(DType::F32));
+    assert_eq!((symbolic.kept_vars.as_slice(), symbolic.devices), (&[0, 1, 2][..], 1));
+
+    let bytes = read("calls.bin").expect("a file of the repository");
+    let calls = Exported::read(&bytes, "calls.bin").expect("it is read");
+    assert_eq!(calls.kept_vars, [0, 2]);
+    assert_eq!(calls.disabled_checks, [DisabledCheck::CustomCall("my_target".to_owned())]);
+    assert_eq!(calls.out_tree, Tree::Tuple(vec![Tree::Leaf, Tree::None]));
+    assert!(calls.vjp.is_none() && calls.ordered_effects.is_empty());
+
+    let bytes = read("derivative.bin").expect("a file of the repository");
+    let derivative = Exported::read(&bytes, "derivative.bin").expect("it is read");
+    let vjp = derivative.vjp.expect("a derivative was asked for");
+    assert_eq!((vjp.in_avals.len(), vjp.out_avals.len()), (2, 1));
+    assert!(vjp.module("").is_ok());
 }
