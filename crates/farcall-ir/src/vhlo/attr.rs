@@ -141,6 +141,9 @@ fn measure(attr: &Attr) -> (u32, usize) {
         Attr::Dict(entries) => list(&mut entries.values()),
         Attr::Dialect(d) => list(&mut d.params.values()),
         Attr::Type(ty) => types::measure(ty),
+        Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
+            (1, 1 + l.byte_len().min(dense::SMALL) / super::BYTES_PER_NODE)
+        }
         _ => (1, 1),
     }
 }
@@ -163,6 +166,10 @@ pub(super) fn text_bytes(attr: &Attr) -> usize {
 
 /// The attribute `#name<text>`.
 pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Reading<Attr> {
+    let text = text.to_string();
+    if text.is_empty() {
+        return Ok(Attr::dialect(name, text));
+    }
     let text = format!("#{name}<{text}>");
     text.parse::<Attr>().or_else(|e| at.damaged(format!("{text}: {}", first_message(&e))))
 }
@@ -230,16 +237,14 @@ fn bits(width: u32, from: &mut Cursor<'_>) -> Reading<u64> {
 }
 
 fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
-    let list = |from: &mut Cursor<'_>| Ok(Attr::i64_array(&from.list(Cursor::signed)?));
-    let output = list(from)?;
-    let operand = Attr::i64(from.signed()?);
-    let params = AttrDict::from([
-        ("output_tuple_indices".to_owned(), output),
-        ("operand_index".to_owned(), operand),
-        ("operand_tuple_indices".to_owned(), list(from)?),
-    ]);
-    let name = "stablehlo.output_operand_alias".to_owned();
-    Ok(Attr::Dialect(Arc::new(DialectAttr { name, text: String::new(), params })))
+    let before = *from;
+    let output = from.list(Cursor::signed)?;
+    let operand = from.signed()?;
+    let inner = from.list(Cursor::signed)?;
+    let text = format!(
+        "output_tuple_indices = {output:?}, operand_index = {operand}, operand_tuple_indices = {inner:?}"
+    );
+    written("stablehlo.output_operand_alias", text, &before)
 }
 
 /// Absolute and relative tolerance, units in the last place, and the mode.

@@ -38,7 +38,7 @@ pub(super) fn of_raw<'a>(table: &mut Table<'_, 'a>, ty: Ty, raw: &[u8], at: &Cur
 }
 
 /// Bytes of a constant that are written out even if all elements are the same.
-const SMALL: usize = 1 << 14;
+pub(super) const SMALL: usize = 1 << 14;
 
 /// The elements one after the other, or a single one for all. Booleans are packed, lowest bits first, or take a byte
 /// each, as other narrow types do.

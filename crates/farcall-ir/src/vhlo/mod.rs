@@ -13,8 +13,8 @@
 //! StableHLO's `docs/vhlo.md` describes the dialect. Attributes and operations of other dialects among those of VHLO
 //! (Shardy's, MLIR's own) are read as far as text may have them.
 //!
-//! **Invariants.** Nothing in an artifact is trusted. Attributes, types and regions nest at most
-//! [`text::MAX_NESTING`](crate::text::MAX_NESTING) deep, a region counting twice. What artifacts share, modules have
+//! **Invariants.** Nothing in an artifact is trusted. Attributes and types nest at most [`MAX_NESTING`] deep,
+//! regions as deep as in text. What artifacts share, modules have
 //! once for each use: uses count, up to [`NODES`] and [`NODES_PER_BYTE`] for each byte. Memory stays in proportion to
 //! the artifact: 4 KB for each byte and 200 MB at most, much less in practice.
 
@@ -37,6 +37,9 @@ use crate::module::Module;
 
 /// The newest version of StableHLO whose operations, attributes and types are known.
 pub const NEWEST: (u32, u32, u32) = (1, 20, 0);
+
+/// How deeply attributes and types may nest.
+pub const MAX_NESTING: u32 = 32;
 
 /// Uses of attributes and types that any artifact may have.
 pub const NODES: usize = 1 << 18;

@@ -1,5 +1,9 @@
 //! Modules, functions, regions and instructions.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::symbols::Symbols;
 use super::table::Table;
 use super::types::not_a_value;
@@ -8,8 +12,8 @@ use super::{NEWEST, ops};
 use crate::attr::{Attr, AttrDict};
 use crate::attributes::{self, Fields};
 use crate::bytecode::{Cursor, Error, File, Head, Ir, Reading};
-use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span};
-use crate::module::{Func, Module, NamedMesh, NewInst, RegionId, ValueId, ValueIds};
+use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span, shortened};
+use crate::module::{Func, Loc, Module, NamedMesh, NewInst, RegionId, ValueId, ValueIds};
 use crate::op::{CustomCall, Op};
 use crate::sharding::Mesh;
 use crate::text::{self, MAX_NESTING};
@@ -17,6 +21,9 @@ use crate::types::Type;
 
 /// Regions in regions. One counts twice, as in text.
 const MAX_REGIONS: usize = MAX_NESTING as usize / 2;
+
+/// Longest name of an operation that may be known.
+const MAX_NAME: usize = 64;
 
 /// Reads the program of an artifact.
 pub(super) struct Reader<'f, 'a> {
@@ -26,6 +33,8 @@ pub(super) struct Reader<'f, 'a> {
     symbols: Symbols,
     diagnostics: Diagnostics,
     module: Module,
+    /// Positions of the module's meshes by name.
+    meshes: FxHashMap<String, usize>,
     func: Func,
     /// The values that operations may refer to, for each group of regions that are isolated from those around them.
     scopes: Vec<Scope>,
@@ -41,6 +50,17 @@ struct Scope {
     next: Vec<usize>,
 }
 
+/// An instruction whose regions are being read.
+struct Pending<'a> {
+    at: Cursor<'a>,
+    head: Head,
+    attrs: AttrDict,
+    operands: ValueIds,
+    loc: Option<Arc<Loc>>,
+    /// The number of the first result.
+    first: usize,
+}
+
 /// What a reader does with an operation of a block.
 type Each<'f, 'a> = fn(&mut Reader<'f, 'a>, &mut Ir<'a>, RegionId) -> Reading<()>;
 
@@ -53,6 +73,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             symbols: Symbols::default(),
             diagnostics: Diagnostics::default(),
             module: Module::new(Source::none()),
+            meshes: FxHashMap::default(),
             func: Func::new("", Span::default()),
             scopes: Vec::new(),
             depth: 0,
@@ -125,9 +146,9 @@ impl<'f, 'a> Reader<'f, 'a> {
                 self.unknown_op(&format!("{dialect}.{name}"), " outside of a function", head.at);
                 // Its regions have to be read to get behind them.
                 self.func = Func::new("", Span::default());
-                self.define(&head, None, &before)?;
-                self.regions(&head, ir, Reader::inst)?;
-                Ok(())
+                let first = self.scope().reserve(head.results.len(), &before)?;
+                self.define(&head, first, &before)?;
+                self.regions(&head, ir, Reader::inst).map(drop)
             }
         }
     }
@@ -197,7 +218,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let (Some(name), Some(mesh)) = (name, mesh) else {
             return Err(at.error("attribute", "sdy.mesh without a name or without a mesh"));
         };
-        if self.module.meshes.iter().any(|m| m.name == name) {
+        if self.meshes.insert(name.clone(), self.module.meshes.len()).is_some() {
             self.report("redefinition", head.at, format!("mesh @{name} is already defined"));
         }
         self.module.meshes.push(NamedMesh { name, mesh, attrs });
@@ -267,6 +288,11 @@ impl<'f, 'a> Reader<'f, 'a> {
             self.scope().define(value, &before)?;
         }
         for _ in 0..ops {
+            if self.diagnostics.is_full() {
+                return Err(ir
+                    .at
+                    .error("bytecode", "more is wrong before this than is reported; the rest is not read"));
+            }
             each(self, ir, into)?;
         }
         self.scope().close(outside);
@@ -283,31 +309,42 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     // --- instructions
 
-    /// One instruction, its regions included.
+    /// One instruction, its regions included. (Regions are read on the stack: little else is there.)
     fn inst(&mut self, ir: &mut Ir<'a>, out: RegionId) -> Reading<()> {
-        let before = ir.at;
+        let pending = self.begin(ir)?;
+        let regions = self.regions(&pending.head, ir, Reader::inst)?;
+        self.finish(pending, regions, out)
+    }
+
+    /// An instruction up to its regions.
+    fn begin(&mut self, ir: &mut Ir<'a>) -> Reading<Box<Pending<'a>>> {
+        let at = ir.at;
         let head = ir.op(self.file)?;
-        let (dialect, name) = self.file.op(head.name);
-        let base = if dialect == "vhlo" { ops::base(name) } else { name };
-        let mut attrs = self.attrs(&head, &before)?;
+        let attrs = self.attrs(&head, &at)?;
         let mut operands = ValueIds::new();
         for operand in &head.operands {
-            operands.push(self.scope().get(*operand, &before)?);
+            operands.push(self.scope().get(*operand, &at)?);
         }
-        if (dialect, name) == ("builtin", "unrealized_conversion_cast") {
-            return self.cast(&head, &operands, ir, &before);
-        }
-        let loc = self.table.location(head.location, &before)?;
+        let loc = self.table.location(head.location, &at)?;
         // The results have their numbers before the values of the regions, and are defined behind these.
-        let first = self.scope().reserve(head.results.len(), &before)?;
-        let regions = self.regions(&head, ir, Reader::inst)?;
+        let first = self.scope().reserve(head.results.len(), &at)?;
+        Ok(Box::new(Pending { at, head, attrs, operands, loc, first }))
+    }
+
+    /// An instruction with its regions.
+    fn finish(&mut self, pending: Box<Pending<'a>>, regions: Vec<RegionId>, out: RegionId) -> Reading<()> {
+        let Pending { at, head, mut attrs, operands, loc, first } = *pending;
+        let (dialect, name) = self.file.op(head.name);
+        if (dialect, name) == ("builtin", "unrealized_conversion_cast") {
+            return self.cast(&head, &operands, first, &at);
+        }
         let op = if head.successors > 0 {
             self.report("unsupported", head.at, format!("{dialect}.{name} goes on with other blocks"));
             None
         } else {
-            self.op(dialect, base, name, &mut attrs, &operands, &head, &before)?
+            self.op(&mut attrs, &operands, &head, &at)?
         };
-        let results = self.define(&head, Some(first), &before)?;
+        let results = self.define(&head, first, &at)?;
         if self.func.region(out).terminator().is_some() {
             self.report("terminator", head.at, "nothing can follow the return of a region");
         }
@@ -324,8 +361,7 @@ impl<'f, 'a> Reader<'f, 'a> {
     }
 
     /// Between a type of VHLO and that of another dialect: here, they are the same.
-    fn cast(&mut self, head: &Head, operands: &[ValueId], ir: &mut Ir<'a>, at: &Cursor<'a>) -> Reading<()> {
-        let first = self.scope().reserve(head.results.len(), at)?;
+    fn cast(&mut self, head: &Head, operands: &[ValueId], first: usize, at: &Cursor<'a>) -> Reading<()> {
         let mut same = operands.len() == head.results.len();
         for (i, (ty, operand)) in head.results.iter().zip(operands).enumerate() {
             same &= self.value_type(*ty, at)? == *self.func.ty(*operand);
@@ -333,44 +369,42 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
         if !same {
             self.report("type-mismatch", head.at, "a cast between types that are not the same");
-            self.define(head, Some(first), at)?;
+            self.define(head, first, at)?;
         }
-        self.regions(head, ir, Reader::inst).map(drop)
+        Ok(())
     }
 
     /// The operation of a name. Its attributes are taken out of the dictionary.
-    #[expect(clippy::too_many_arguments, reason = "what is known of an operation")]
     fn op(
         &mut self,
-        dialect: &str,
-        base: &str,
-        name: &str,
         attrs: &mut AttrDict,
         operands: &[ValueId],
         head: &Head,
         at: &Cursor<'a>,
     ) -> Reading<Option<Op>> {
-        let (full, known) = match (dialect, base) {
+        let (dialect, name) = self.file.op(head.name);
+        let base = if dialect == "vhlo" { ops::base(name) } else { name };
+        let full = match (dialect, base) {
             ("sdy", "sharding_constraint" | "sharding_group") => {
                 let has_side_effect = base == "sharding_group";
                 let call = CustomCall { has_side_effect, ..CustomCall::new(format!("sdy.{base}")) };
                 return Ok(Some(Op::CustomCall(Box::new(call))));
             }
-            ("vhlo", "call" | "return") => (format!("func.{base}"), ops::properties(name).is_some()),
-            ("vhlo", _) => (format!("stablehlo.{base}"), ops::properties(name).is_some()),
-            _ => (format!("{dialect}.{base}"), true),
+            ("vhlo", "call" | "return") if ops::properties(name).is_some() => format!("func.{base}"),
+            ("vhlo", _) if ops::properties(name).is_some() => format!("stablehlo.{base}"),
+            ("stablehlo" | "chlo" | "func", _) if base.len() < MAX_NAME => format!("{dialect}.{base}"),
+            _ => {
+                self.unknown_op(&format!("{dialect}.{name}"), "", head.at);
+                return Ok(None);
+            }
         };
-        if !known {
-            self.unknown_op(&format!("{dialect}.{name}"), "", head.at);
-            return Ok(None);
-        }
         if base != "constant" {
             // Lists of numbers are copied.
             let bytes = attrs.values().map(list_bytes).sum();
             self.table.charge_bytes(bytes, at)?;
         }
-        let meshes = &self.module.meshes;
-        let mesh = |name: &str| meshes.iter().find(|m| m.name == name).map(|m| m.mesh.clone());
+        let (meshes, places) = (&self.module.meshes, &self.meshes);
+        let mesh = |name: &str| places.get(name).map(|i| meshes[*i].mesh.clone());
         let upgraded = if dialect == "vhlo" { upgrade(base, attrs) } else { Ok(()) };
         let upgraded = upgraded.and_then(|()| text::resolve_groups(attrs, mesh));
         if let Err(message) = upgraded {
@@ -390,11 +424,7 @@ impl<'f, 'a> Reader<'f, 'a> {
     }
 
     /// New values for the results of an operation, whose numbers begin with `first`.
-    fn define(&mut self, head: &Head, first: Option<usize>, at: &Cursor<'a>) -> Reading<ValueIds> {
-        let first = match first {
-            Some(first) => first,
-            None => self.scope().reserve(head.results.len(), at)?,
-        };
+    fn define(&mut self, head: &Head, first: usize, at: &Cursor<'a>) -> Reading<ValueIds> {
         let mut out = ValueIds::new();
         for (i, ty) in head.results.iter().enumerate() {
             let ty = self.value_type(*ty, at)?;
@@ -422,19 +452,29 @@ impl<'f, 'a> Reader<'f, 'a> {
                 other => return at.damaged(format!("the attributes of an operation are {other}")),
             },
         };
-        let Some(properties) = head.properties else { return Ok(out) };
+        if let Some(properties) = head.properties {
+            self.properties(head, properties, &mut out)?;
+        }
+        // Names are copied, and compared.
+        let bytes = out.values().map(text_bytes).sum();
+        self.table.charge_bytes(bytes, at)?;
+        Ok(out)
+    }
+
+    /// The properties of an operation, by the names of its attributes.
+    fn properties(&mut self, head: &Head, properties: usize, out: &mut AttrDict) -> Reading<()> {
         let mut from = self.file.properties(properties);
         let (required, optional): (&[&str], &[&str]) = match self.file.op(head.name) {
             ("vhlo", name) => match ops::properties(name) {
                 Some(names) => (names, &[]),
                 // The operation is reported.
-                None => return Ok(out),
+                None => return Ok(()),
             },
             ("builtin", "module") => (&[], &["sym_name", "sym_visibility"]),
             ("sdy", "mesh") => (&["mesh", "sym_name"], &[]),
             ("sdy", "sharding_constraint") => (&["sharding"], &[]),
             ("sdy", "sharding_group") => (&["group_id"], &[]),
-            _ => return Ok(out),
+            _ => return Ok(()),
         };
         for name in required {
             let value = self.table.attr(&mut from)?;
@@ -448,8 +488,7 @@ impl<'f, 'a> Reader<'f, 'a> {
                 out.insert((*name).to_owned(), self.table.attr_at(i, &before)?);
             }
         }
-        from.end()?;
-        Ok(out)
+        from.end()
     }
 
     // --- errors
@@ -458,7 +497,8 @@ impl<'f, 'a> Reader<'f, 'a> {
         if self.diagnostics.is_full() {
             return self.diagnostics.count();
         }
-        let error = Error { code, at, part: "operation section", message: message.into() };
+        let message = shortened(&message.into()).into_owned();
+        let error = Error { code, at, part: "operation section", message };
         self.diagnostics.push(error.diagnostic(self.name));
     }
 
@@ -507,6 +547,17 @@ impl Scope {
             None => Err(at
                 .error("undefined-value", format!("there is no value {i} here, only {}", self.values.len()))),
         }
+    }
+}
+
+/// Bytes of names in an attribute.
+fn text_bytes(attr: &Attr) -> usize {
+    match attr {
+        Attr::String(text) => text.len(),
+        Attr::Symbol(name) => name.len(),
+        Attr::Dialect(d) => d.text.len(),
+        Attr::Array(items) => items.iter().map(text_bytes).sum(),
+        _ => 0,
     }
 }
 

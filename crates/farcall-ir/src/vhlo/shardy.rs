@@ -36,7 +36,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     match from.number()? {
         MESH_AXIS => {
             let name = axis_name(table, from)?;
-            Ok(Attr::dialect(AXIS_PART, format!("\"{name}\"={}", from.signed()?)))
+            written(AXIS_PART, format!("\"{name}\"={}", from.signed()?), &before)
         }
         MESH => {
             let axes = parts(table, from, AXIS_PART)?;
@@ -44,12 +44,12 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             let ids = if ids.is_empty() { String::new() } else { format!(", device_ids={ids:?}") };
             written("sdy.mesh", format!("[{axes}]{ids}"), &before)
         }
-        SUB_AXIS => Ok(Attr::dialect(SUB_AXIS_PART, format!("({}){}", from.signed()?, from.signed()?))),
+        SUB_AXIS => written(SUB_AXIS_PART, format!("({}){}", from.signed()?, from.signed()?), &before),
         AXIS_REF => {
             let name = axis_name(table, from)?;
             let part =
                 optional(table, from, SUB_AXIS_PART)?.map_or_else(String::new, |part| format!(":{part}"));
-            Ok(Attr::dialect(AXIS_REF_PART, format!("\"{name}\"{part}")))
+            written(AXIS_REF_PART, format!("\"{name}\"{part}"), &before)
         }
         DIMENSION => {
             let mut axes = parts(table, from, AXIS_REF_PART)?;
@@ -58,7 +58,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             }
             let (priority, present) = from.flagged()?;
             let priority = if present { format!("p{priority}") } else { String::new() };
-            Ok(Attr::dialect(DIMENSION_PART, format!("{{{axes}}}{priority}")))
+            written(DIMENSION_PART, format!("{{{axes}}}{priority}"), &before)
         }
         SHARDING => sharding(table, from, false),
         SHARDING_WITH_UNREDUCED => sharding(table, from, true),
@@ -69,9 +69,9 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         }
         DIMENSION_MAPPING => {
             let factors = from.list(factor)?;
-            Ok(Attr::dialect(DIMENSION_MAPPING_PART, factors.concat()))
+            written(DIMENSION_MAPPING_PART, factors.concat(), &before)
         }
-        TENSOR_MAPPING => Ok(Attr::dialect(TENSOR_MAPPING_PART, parts(table, from, DIMENSION_MAPPING_PART)?)),
+        TENSOR_MAPPING => written(TENSOR_MAPPING_PART, parts(table, from, DIMENSION_MAPPING_PART)?, &before),
         RULE => rule(table, from),
         code => Err(before.error("unsupported", format!("Shardy's attributes with code {code}"))),
     }

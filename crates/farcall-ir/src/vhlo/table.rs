@@ -7,11 +7,11 @@ use farcall_sig::DType;
 use rustc_hash::FxHashMap;
 
 use super::types::Ty;
-use super::{BYTES_PER_NODE, NODES, NODES_PER_BYTE, attr, builtin, shardy, types};
+use super::{BYTES_PER_NODE, MAX_NESTING, NODES, NODES_PER_BYTE, attr, builtin, shardy, types};
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, File, Reading};
 use crate::module::Loc;
-use crate::text::{MAX_LOC_DEPTH, MAX_NESTING};
+use crate::text::MAX_LOC_DEPTH;
 use crate::types::Type;
 
 /// What has been decoded.
