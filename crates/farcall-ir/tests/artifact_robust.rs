@@ -1,10 +1,12 @@
-//! Artifacts that no tool writes: what contains itself, nests without end, or says much with few bytes.
+//! Artifacts and exported functions that no tool writes: what contains itself, nests without end, or says much with few
+//! bytes.
 
 use std::time::{Duration, Instant};
 
 #[path = "bytecode/write.rs"]
 mod write;
 
+use farcall_ir::exported::Exported;
 use farcall_ir::{Module, ProgramError, vhlo};
 use write::{
     ATTRS, Artifact, BUILTIN, CONSTANT, IF, PROPERTIES, REGIONS, RESULTS, RETURN, TUPLE, VHLO, number,
@@ -183,4 +185,79 @@ fn constants_are_not_larger_than_memory() {
         let value = artifact.attr(VHLO, data);
         assert!(error(&with_attr(artifact, value)).starts_with(code));
     }
+}
+
+/// A FlatBuffer that is being written. What a table refers to comes behind it.
+struct Flat(Vec<u8>);
+
+impl Flat {
+    /// A table with these fields, of four bytes each: where it is, and where they are.
+    fn table(&mut self, fields: &[u16]) -> (usize, Vec<usize>) {
+        let count = fields.iter().max().map_or(0, |last| last + 1);
+        let places = self.0.len();
+        self.0.extend((4 + 2 * count).to_le_bytes());
+        self.0.extend((4 + 4 * fields.len() as u16).to_le_bytes());
+        for i in 0..count {
+            let place = fields.iter().position(|f| *f == i).map_or(0, |at| 4 + 4 * at as u16);
+            self.0.extend(place.to_le_bytes());
+        }
+        let at = self.0.len();
+        self.0.extend(((at - places) as i32).to_le_bytes());
+        self.0.extend(vec![0; 4 * fields.len()]);
+        (at, (0..fields.len()).map(|i| at + 4 + 4 * i).collect())
+    }
+
+    fn set(&mut self, at: usize, value: u32) {
+        self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn link(&mut self, from: usize, to: usize) {
+        self.set(from, (to - from) as u32);
+    }
+
+    /// A list of so many offsets, or bytes: where it is.
+    fn list(&mut self, len: usize, bytes: &[u8]) -> usize {
+        let at = self.0.len();
+        self.0.extend((len as u32).to_le_bytes());
+        self.0.extend(bytes);
+        at
+    }
+}
+
+/// An exported function whose arguments are so many tuples in tuples, each of `width` times the same tuple.
+fn nested_tuples(depth: usize, width: usize) -> Vec<u8> {
+    let mut flat = Flat(vec![0; 4]);
+    // Name, both trees, program, calling convention.
+    let (root, fields) = flat.table(&[1, 2, 4, 13, 14]);
+    flat.set(0, root as u32);
+    flat.set(fields[4], 9);
+    let name = flat.list(1, b"f");
+    flat.link(fields[0], name);
+    let program = flat.list(4, b"ML\xefR");
+    flat.link(fields[3], program);
+    let (none, kind) = flat.table(&[0]);
+    flat.set(kind[0], 1);
+    flat.link(fields[2], none);
+    let mut from = vec![fields[1]];
+    for _ in 0..depth {
+        let (tuple, parts) = flat.table(&[0, 1]);
+        from.iter().for_each(|from| flat.link(*from, tuple));
+        flat.set(parts[0], 2);
+        let list = flat.list(width, &vec![0; 4 * width]);
+        flat.link(parts[1], list);
+        from = (0..width).map(|i| list + 4 + 4 * i).collect();
+    }
+    let (leaf, _) = flat.table(&[0]);
+    from.iter().for_each(|from| flat.link(*from, leaf));
+    flat.0
+}
+
+#[test]
+fn trees_of_exported_functions_are_bounded() {
+    let read =
+        |bytes: &[u8]| Exported::read(bytes, "f").map(|e| e.in_tree.leaves()).map_err(|e| e.to_string());
+    assert_eq!(read(&nested_tuples(3, 2)), Ok(8));
+    assert_eq!(read(&nested_tuples(100, 1)), Ok(1));
+    assert!(read(&nested_tuples(10_000, 1)).unwrap_err().contains("nests more than"));
+    assert!(read(&nested_tuples(60, 2)).unwrap_err().contains("are used too often"));
 }
