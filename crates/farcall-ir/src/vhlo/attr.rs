@@ -84,7 +84,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         FLOAT => float(table, from),
         INTEGER => integer(table, from),
         ALIAS => alias(from),
-        STRING => Ok(Attr::string(table.string(from)?)),
+        STRING => table.string(from),
         TENSOR => dense::read(table, from),
         TYPE => Ok(Attr::Type(table.ty(from)?.into_attr())),
         TYPE_EXTENSIONS => Ok(Attr::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
@@ -193,7 +193,7 @@ pub(super) fn insert<'f, 'a>(
     at: &Cursor<'a>,
     value: impl FnOnce(&mut Table<'f, 'a>) -> Reading<Attr>,
 ) -> Reading<()> {
-    table.charge_bytes(name.len(), at)?;
+    table.named(name.len(), at)?;
     let value = value(table)?;
     if out.contains_key(&name) {
         return Err(at.error("redefinition", format!("attribute `{name}` is given twice")));

@@ -52,11 +52,11 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             }
             Ok(Attr::Dict(out))
         }
-        STRING => Ok(Attr::string(table.string(from)?)),
+        STRING => table.string(from),
         STRING_WITH_TYPE => {
             let string = table.string(from)?;
             table.ty(from)?;
-            Ok(Attr::string(string))
+            Ok(string)
         }
         SYMBOL => Ok(Attr::Symbol(table.name(from)?.into())),
         NESTED_SYMBOL => {
@@ -162,7 +162,7 @@ fn text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<String>
     let before = *from;
     match table.attr(from)? {
         Attr::String(text) => {
-            table.charge_bytes(text.len(), &before)?;
+            table.copied(text.len(), &before)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
         }
         _ => before.damaged("a string is expected"),

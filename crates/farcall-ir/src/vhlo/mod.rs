@@ -15,8 +15,9 @@
 //!
 //! **Invariants.** Nothing in an artifact is trusted. Attributes and types nest at most [`MAX_NESTING`] deep,
 //! regions as deep as in text. What artifacts share, modules have
-//! once for each use: uses count, up to [`NODES`] and [`NODES_PER_BYTE`] for each byte. Memory stays in proportion to
-//! the artifact: 4 KB for each byte and 200 MB at most, much less in practice.
+//! once for each use: uses count, up to [`NODES`] and [`NODES_PER_BYTE`] for each byte; so do copies, up to [`COPIED`]
+//! and [`COPIED_PER_BYTE`]. Thus memory stays in proportion to the artifact: at most 64 MB and 2 KB for each byte, and a
+//! few bytes for each byte of a large constant.
 
 mod attr;
 mod builtin;
@@ -47,8 +48,14 @@ pub const NODES: usize = 1 << 18;
 /// Further uses for each byte of an artifact.
 pub const NODES_PER_BYTE: usize = 8;
 
-/// Bytes that count as a use, where a use copies bytes.
-const BYTES_PER_NODE: usize = 64;
+/// Bytes of names that count as a use.
+const BYTES_PER_NODE: usize = 16;
+
+/// Bytes of names, lists and repeated elements that may be copied from any artifact.
+pub const COPIED: usize = 16 << 20;
+
+/// Further bytes that may be copied for each byte of an artifact.
+pub const COPIED_PER_BYTE: usize = 128;
 
 /// Reads a portable artifact (see [`is_bytecode`](crate::bytecode::is_bytecode)), which errors call `name`.
 ///

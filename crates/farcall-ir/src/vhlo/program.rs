@@ -401,7 +401,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         if base != "constant" {
             // Lists of numbers are copied.
             let bytes = attrs.values().map(list_bytes).sum();
-            self.table.charge_bytes(bytes, at)?;
+            self.table.copied(bytes, at)?;
         }
         let (meshes, places) = (&self.module.meshes, &self.meshes);
         let mesh = |name: &str| places.get(name).map(|i| meshes[*i].mesh.clone());
@@ -457,7 +457,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
         // Names are copied, and compared.
         let bytes = out.values().map(text_bytes).sum();
-        self.table.charge_bytes(bytes, at)?;
+        self.table.copied(bytes, at)?;
         Ok(out)
     }
 

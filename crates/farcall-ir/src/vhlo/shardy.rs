@@ -92,7 +92,7 @@ fn sharding<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, has_unreduced:
             let _ = write!(text, ", {key}={{{axes}}}");
         }
     }
-    table.charge_bytes(text.len(), &before)?;
+    table.copied(text.len(), &before)?;
     written(SHARDING_NAME, text, &before)
 }
 
@@ -118,7 +118,7 @@ fn rule<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     if from.byte()? != 0 {
         text.push_str(", custom");
     }
-    table.charge_bytes(text.len(), &before)?;
+    table.copied(text.len(), &before)?;
     written("sdy.op_sharding_rule", text, &before)
 }
 
@@ -167,14 +167,16 @@ fn text_of<'a>(table: &mut Table<'_, 'a>, attr: &Attr, kind: &str, at: &Cursor<'
         Attr::Sharding(sharding) if kind == SHARDING_NAME => sharding.to_string(),
         other => return at.damaged(format!("{kind} is expected, not {other}")),
     };
-    table.charge_bytes(text.len(), at)?;
+    table.copied(text.len(), at)?;
     Ok(text)
 }
 
 /// The name of an axis, which needs no escapes.
 fn axis_name<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<&'a str> {
     let before = *from;
-    match std::str::from_utf8(table.string(from)?) {
+    let name = table.file.string(from)?;
+    table.copied(name.len(), &before)?;
+    match std::str::from_utf8(name) {
         Ok(name) if is_plain(name) => Ok(name),
         _ => before.damaged("an axis has a name that would have to be escaped"),
     }

@@ -7,7 +7,9 @@ use farcall_sig::DType;
 use rustc_hash::FxHashMap;
 
 use super::types::Ty;
-use super::{BYTES_PER_NODE, MAX_NESTING, NODES, NODES_PER_BYTE, attr, builtin, shardy, types};
+use super::{
+    BYTES_PER_NODE, COPIED, COPIED_PER_BYTE, MAX_NESTING, NODES, NODES_PER_BYTE, attr, builtin, shardy, types,
+};
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, File, Reading};
 use crate::module::Loc;
@@ -25,9 +27,13 @@ pub(super) struct Table<'f, 'a> {
     depth: u32,
     /// How deep the deepest is that has been used since the current one was begun.
     deepest: u32,
+    /// The strings that are attributes or names.
+    strings: FxHashMap<usize, Arc<[u8]>>,
     /// Uses so far, and how many there may be.
     spent: usize,
     budget: usize,
+    /// Bytes that may still be copied.
+    copies_left: usize,
 }
 
 #[derive(Clone)]
@@ -55,8 +61,10 @@ impl<'f, 'a> Table<'f, 'a> {
             locs: FxHashMap::default(),
             depth: 0,
             deepest: 0,
+            strings: FxHashMap::default(),
             spent: 0,
             budget: len.saturating_mul(NODES_PER_BYTE).saturating_add(NODES),
+            copies_left: len.saturating_mul(COPIED_PER_BYTE).saturating_add(COPIED),
         }
     }
 
@@ -150,17 +158,22 @@ impl<'f, 'a> Table<'f, 'a> {
     /// A name: a string of UTF-8.
     pub(super) fn name(&mut self, from: &mut Cursor<'a>) -> Reading<String> {
         let before = *from;
-        match self.attr(from)?.as_str() {
-            Some(name) => Ok(name.to_owned()),
+        let name = self.attr(from)?;
+        match name.as_str() {
+            Some(name) => {
+                self.copied(name.len(), &before)?;
+                Ok(name.to_owned())
+            }
             None => before.damaged("a name is expected, a string of UTF-8"),
         }
     }
 
-    /// A string by its number, which is read; uses of its bytes count.
-    pub(super) fn string(&mut self, from: &mut Cursor<'a>) -> Reading<&'a [u8]> {
+    /// A string by its number, which is read.
+    pub(super) fn string(&mut self, from: &mut Cursor<'a>) -> Reading<Attr> {
         let string = self.file.string(from)?;
-        self.charge_bytes(string.len(), from)?;
-        Ok(string)
+        // Each is one place of the file, and shared by those who name it.
+        let known = self.strings.entry(string.as_ptr() as usize).or_insert_with(|| string.into());
+        Ok(Attr::String(Arc::clone(known)))
     }
 
     /// Where an operation comes from, by the number of the attribute that says so.
@@ -229,13 +242,27 @@ impl<'f, 'a> Table<'f, 'a> {
 
     /// The text of an attribute that becomes part of another.
     pub(super) fn show(&mut self, attr: &Attr, here: &Cursor<'a>) -> Reading<String> {
-        self.charge_bytes(attr::text_bytes(attr), here)?;
+        self.copied(attr::text_bytes(attr), here)?;
         Ok(attr.to_string())
     }
 
-    /// Counts a use of so many bytes.
-    pub(super) fn charge_bytes(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
+    /// Counts a name that every use copies.
+    pub(super) fn named(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
         self.charge(bytes / BYTES_PER_NODE, here)
+    }
+
+    /// Counts bytes that are copied now.
+    pub(super) fn copied(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
+        match self.copies_left.checked_sub(bytes) {
+            Some(left) => {
+                self.copies_left = left;
+                Ok(())
+            }
+            None => {
+                Err(here
+                    .error("nesting", "names, lists and elements are used more often than an artifact may"))
+            }
+        }
     }
 
     fn charge(&mut self, nodes: usize, here: &Cursor<'a>) -> Reading<()> {
