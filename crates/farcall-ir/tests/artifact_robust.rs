@@ -103,6 +103,19 @@ fn regions_nest_within_bounds() {
     assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
 }
 
+/// Regions that say that they have many values take no memory, nor time, for them.
+#[test]
+fn values_that_are_not_there_cost_nothing() {
+    let mut artifact = Artifact::new();
+    let count = 50_000;
+    for _ in 0..count {
+        op(&mut artifact.body.0, IF, REGIONS);
+        artifact.body.0.extend(numbers(&[1 << 1, 1, 100_000, 0]));
+    }
+    // Near the end, there cannot be as many.
+    assert!(error(&artifact.bytes(count)).contains("do not fit"));
+}
+
 #[test]
 fn deep_locations_are_cut() {
     let mut artifact = Artifact::new();

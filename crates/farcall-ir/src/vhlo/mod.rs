@@ -14,8 +14,7 @@
 //! (Shardy's, MLIR's own) are read as far as text may have them.
 //!
 //! **Invariants.** Nothing in an artifact is trusted. Attributes and types nest at most [`MAX_NESTING`] deep,
-//! regions as deep as in text. What artifacts share, modules have
-//! once for each use: uses count, up to [`NODES`] and [`NODES_PER_BYTE`] for each byte; so do copies, up to [`COPIED`]
+//! regions as deep as in text. What artifacts share, modules have once for each use: uses count, up to [`NODES`] and [`NODES_PER_BYTE`] for each byte; so do copies, up to [`COPIED`]
 //! and [`COPIED_PER_BYTE`]. Thus memory stays in proportion to the artifact: at most 64 MB and 2 KB for each byte, and a
 //! few bytes for each byte of a large constant.
 
@@ -66,5 +65,5 @@ pub const COPIED_PER_BYTE: usize = 128;
 /// `empty`.
 pub fn read(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     let file = File::open(bytes).map_err(|e| e.program(name))?;
-    program::Reader::new(&file, name, bytes.len()).read()
+    program::Reader::new(&file, name, bytes.len()).map_err(|e| e.program(name))?.read()
 }

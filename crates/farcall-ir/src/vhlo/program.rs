@@ -42,12 +42,18 @@ pub(super) struct Reader<'f, 'a> {
     depth: usize,
 }
 
-/// Values by number. Those that are not defined yet are none.
+/// The regions that are open, from the outside. Values are numbered through them.
 #[derive(Default)]
-struct Scope {
-    values: Vec<Option<ValueId>>,
-    /// The number of the next value, for each region that is open.
-    next: Vec<usize>,
+struct Scope(Vec<Values>);
+
+/// The values of a region.
+struct Values {
+    /// The number of the first one.
+    first: usize,
+    /// How many the region says that it has. Those of regions in it are numbered behind these.
+    count: usize,
+    /// Those that have their number so far; none if not defined yet.
+    known: Vec<Option<ValueId>>,
 }
 
 /// An instruction whose regions are being read.
@@ -65,11 +71,11 @@ struct Pending<'a> {
 type Each<'f, 'a> = fn(&mut Reader<'f, 'a>, &mut Ir<'a>, RegionId) -> Reading<()>;
 
 impl<'f, 'a> Reader<'f, 'a> {
-    pub(super) fn new(file: &'f File<'a>, name: &'f str, len: usize) -> Reader<'f, 'a> {
-        Reader {
+    pub(super) fn new(file: &'f File<'a>, name: &'f str, len: usize) -> Reading<Reader<'f, 'a>> {
+        Ok(Reader {
             file,
             name,
-            table: Table::new(file, len),
+            table: Table::new(file, len)?,
             symbols: Symbols::default(),
             diagnostics: Diagnostics::default(),
             module: Module::new(Source::none()),
@@ -77,7 +83,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             func: Func::new("", Span::default()),
             scopes: Vec::new(),
             depth: 0,
-        }
+        })
     }
 
     pub(super) fn read(self) -> Result<Module, ProgramError> {
@@ -121,7 +127,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         if ops != 1 || !args.is_empty() {
             return before.damaged("one module is expected");
         }
-        self.scopes.push(Scope { values: Vec::new(), next: vec![0] });
+        self.scope().open(0);
         let head = ir.op(self.file)?;
         if self.file.op(head.name) != ("builtin", "module") {
             let (dialect, name) = self.file.op(head.name);
@@ -280,12 +286,13 @@ impl<'f, 'a> Reader<'f, 'a> {
         if blocks > 1 {
             return Err(before.error("unsupported", format!("a region of {blocks} blocks")));
         }
-        let outside = self.scope().open(values);
+        self.scope().open(values);
         let (ops, args) = ir.block(self.file)?;
         for ty in args {
             let ty = self.value_type(ty, &before)?;
             let value = self.func.add_arg(into, ty);
-            self.scope().define(value, &before)?;
+            let i = self.scope().reserve(1, &before)?;
+            self.scope().set(i, value);
         }
         for _ in 0..ops {
             if self.diagnostics.is_full() {
@@ -295,7 +302,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             }
             each(self, ir, into)?;
         }
-        self.scope().close(outside);
+        self.scope().close();
         Ok(())
     }
 
@@ -365,7 +372,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let mut same = operands.len() == head.results.len();
         for (i, (ty, operand)) in head.results.iter().zip(operands).enumerate() {
             same &= self.value_type(*ty, at)? == *self.func.ty(*operand);
-            self.scope().values[first + i] = Some(*operand);
+            self.scope().set(first + i, *operand);
         }
         if !same {
             self.report("type-mismatch", head.at, "a cast between types that are not the same");
@@ -429,7 +436,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         for (i, ty) in head.results.iter().enumerate() {
             let ty = self.value_type(*ty, at)?;
             let value = self.func.new_value(ty);
-            self.scope().values[first + i] = Some(value);
+            self.scope().set(first + i, value);
             out.push(value);
         }
         Ok(out)
@@ -511,41 +518,41 @@ impl<'f, 'a> Reader<'f, 'a> {
 }
 
 impl Scope {
-    /// Makes room for the values of a region; gives what [`Scope::close`] takes.
-    fn open(&mut self, values: usize) -> usize {
-        let outside = self.values.len();
-        self.next.push(outside);
-        self.values.resize(outside + values, None);
-        outside
+    fn open(&mut self, count: usize) {
+        let first = self.0.last().map_or(0, |outer| outer.first + outer.count);
+        self.0.push(Values { first, count, known: Vec::new() });
     }
 
-    fn close(&mut self, outside: usize) {
-        self.values.truncate(outside);
-        self.next.pop();
+    fn close(&mut self) {
+        self.0.pop();
     }
 
     /// The number of the first of `n` values that come next.
     fn reserve(&mut self, n: usize, at: &Cursor<'_>) -> Reading<usize> {
-        let len = self.values.len();
-        let Some(next) = self.next.last_mut().filter(|next| n <= len - **next) else {
-            return if n == 0 { Ok(0) } else { at.damaged("a region has more values than it says") };
-        };
-        *next += n;
-        Ok(*next - n)
+        match self.0.last_mut() {
+            Some(region) if n <= region.count - region.known.len() => {
+                let first = region.first + region.known.len();
+                region.known.resize(region.known.len() + n, None);
+                Ok(first)
+            }
+            _ if n == 0 => Ok(0),
+            _ => at.damaged("a region has more values than it says"),
+        }
     }
 
-    fn define(&mut self, value: ValueId, at: &Cursor<'_>) -> Reading<()> {
-        let i = self.reserve(1, at)?;
-        self.values[i] = Some(value);
-        Ok(())
+    /// Defines a value of the innermost region that has its number.
+    fn set(&mut self, i: usize, value: ValueId) {
+        if let Some(region) = self.0.last_mut() {
+            region.known[i - region.first] = Some(value);
+        }
     }
 
     fn get(&self, i: usize, at: &Cursor<'_>) -> Reading<ValueId> {
-        match self.values.get(i) {
-            Some(Some(value)) => Ok(*value),
-            Some(None) => Err(at.error("undefined-value", format!("value {i} is used before it is defined"))),
-            None => Err(at
-                .error("undefined-value", format!("there is no value {i} here, only {}", self.values.len()))),
+        let region = self.0.iter().rev().find(|region| i >= region.first).filter(|r| i - r.first < r.count);
+        match region.map(|region| region.known.get(i - region.first)) {
+            Some(Some(Some(value))) => Ok(*value),
+            Some(_) => Err(at.error("undefined-value", format!("value {i} is used before it is defined"))),
+            None => Err(at.error("undefined-value", format!("there is no value {i} here"))),
         }
     }
 }

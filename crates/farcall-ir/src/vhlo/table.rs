@@ -53,11 +53,16 @@ struct Decoded<T> {
 }
 
 impl<'f, 'a> Table<'f, 'a> {
-    pub(super) fn new(file: &'f File<'a>, len: usize) -> Table<'f, 'a> {
-        Table {
+    pub(super) fn new(file: &'f File<'a>, len: usize) -> Reading<Table<'f, 'a>> {
+        fn slots<T: Clone>(n: usize, file: &File<'_>) -> Reading<Vec<Slot<T>>> {
+            let mut slots = file.ir.room(n)?;
+            slots.resize(n, Slot::Bytes);
+            Ok(slots)
+        }
+        Ok(Table {
             file,
-            attrs: vec![Slot::Bytes; file.attrs.len()],
-            types: vec![Slot::Bytes; file.types.len()],
+            attrs: slots(file.attrs.len(), file)?,
+            types: slots(file.types.len(), file)?,
             locs: FxHashMap::default(),
             depth: 0,
             deepest: 0,
@@ -65,7 +70,7 @@ impl<'f, 'a> Table<'f, 'a> {
             spent: 0,
             budget: len.saturating_mul(NODES_PER_BYTE).saturating_add(NODES),
             copies_left: len.saturating_mul(COPIED_PER_BYTE).saturating_add(COPIED),
-        }
+        })
     }
 
     /// The attribute of a number, which is read.

@@ -32,7 +32,7 @@ fn every_version() {
         let source = std::fs::read_to_string(path.with_extension("")).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let file = File::open(&bytes).unwrap();
-        let (module, diagnostics) = Reader::new(&file, "", bytes.len()).parts();
+        let (module, diagnostics) = Reader::new(&file, "", bytes.len()).unwrap().parts();
         let expected = functions(&source);
         let (mut same, mut valid, mut other) = (0, 0, Vec::new());
         for func in module.funcs() {
