@@ -16,9 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Invariants.** Bytes are not trusted. Tables are read at most once for each eight bytes of the file, whoever
-//! refers to them, so that time and memory stay in proportion to it; trees and derivatives nest at most
-//! [`MAX_DEPTH`] deep.
+//! **Invariants.** Bytes are not trusted. What is made of a file is counted, whoever refers to it and however often, so
+//! that time and memory stay in proportion to it; trees and derivatives nest at most [`MAX_DEPTH`] deep.
 
 mod flat;
 mod read;

@@ -35,13 +35,16 @@ const IN_SHARDING_INDICES: usize = 24;
 const OUT_SHARDING_INDICES: usize = 25;
 const JAX_VERSION: usize = 26;
 
-/// Bytes of a file for each thing that is made of it, at least.
+/// Things that may be made of each byte of a file: arguments of one type are that many times four bytes.
+const ITEMS_PER_BYTE: usize = 2;
+
+/// Things that may be made of any file.
+const MIN_ITEMS: usize = 1 << 16;
+
+/// Bytes of a text that count as a thing.
 const BYTES_PER_ITEM: usize = 8;
 
-/// Things that any file may have.
-const MIN_ITEMS: usize = 1 << 12;
-
-/// The names of kinds of trees, of element types by number.
+/// Element types by number.
 const DTYPES: [AvalDType; 30] = {
     use AvalDType::{Float0, Key, Plain};
     use DType::*;
@@ -91,7 +94,7 @@ pub(super) fn looks_right(bytes: &[u8]) -> bool {
 }
 
 pub(super) fn exported(bytes: &[u8]) -> Reading<Exported<'_>> {
-    let mut reader = Reader { left: (bytes.len() / BYTES_PER_ITEM).max(MIN_ITEMS) };
+    let mut reader = Reader { left: bytes.len().saturating_mul(ITEMS_PER_BYTE).saturating_add(MIN_ITEMS) };
     reader.exported(Bytes(bytes).root()?, 0)
 }
 
