@@ -16,6 +16,8 @@
 //! - [`sharding`]: how programs say that values are split among devices.
 //! - [`attributes`]: converts attribute dictionaries to operations and back, for any format.
 //! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
+//! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
+//! - [`exported`]: functions that `jax.export` wrote.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
 //! - [`normalize`]: replaces calls that are operations in disguise by what they mean.
@@ -33,9 +35,11 @@
 pub mod attr;
 pub mod attributes;
 pub mod builder;
+pub mod bytecode;
 pub mod diag;
 pub mod eval;
 pub mod expand;
+pub mod exported;
 pub mod hlo;
 pub mod ids;
 pub mod infer;
@@ -55,6 +59,7 @@ pub mod sharding;
 pub mod text;
 pub mod types;
 pub mod verify;
+pub mod vhlo;
 
 pub use attr::{Attr, AttrDict, UnwritableAttr};
 pub use diag::{Diagnostic, ProgramError, Source, Span};

@@ -36,7 +36,7 @@ pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
 ///
 /// # Errors
 /// A sentence that says what is wrong.
-pub(super) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>) -> Result<(), String> {
+pub(crate) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>) -> Result<(), String> {
     const KEY: &str = "replica_groups";
     let Some(Attr::Dialect(groups)) = attrs.get(KEY) else { return Ok(()) };
     if groups.name != "stablehlo.replica_group_mesh_axes" {

@@ -45,7 +45,9 @@ use crate::diag::{Diagnostic, ProgramError, Source, Span};
 use crate::module::Module;
 use crate::op::Op;
 use crate::types::Type;
+pub(crate) use mesh::resolve as resolve_groups;
 use parser::{Parsed, Parser};
+pub(crate) use print::CAPTURES;
 
 /// How deeply regions, types, attributes and aliases may nest, together; a region counts twice.
 pub const MAX_NESTING: u32 = 256;

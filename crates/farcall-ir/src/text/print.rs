@@ -17,7 +17,7 @@ use crate::quote::{Name, Quoted};
 use crate::types::{FuncType, Type};
 
 /// The attribute by which the middle form says how many operands are captured (see [`Inst::captures`]).
-pub(super) const CAPTURES: &str = "farcall.captures";
+pub(crate) const CAPTURES: &str = "farcall.captures";
 
 /// The module as text that [`super::parse`] reads as an equal module.
 pub(super) fn module(m: &Module, generic: bool) -> String {

@@ -1,0 +1,221 @@
+//! Reads numbers and bytes of one part of a file.
+
+use super::{Error, Reading};
+use crate::memory;
+
+/// The byte that padding consists of.
+const PADDING: u8 = 0xcb;
+
+/// What is left to read of a part of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    /// The whole file, up to the end of the part.
+    data: &'a [u8],
+    pos: usize,
+    /// What the part is called in messages.
+    part: &'static str,
+}
+
+impl<'a> Cursor<'a> {
+    /// The bytes of `data` from `start` to `end`, which lie in it.
+    pub(crate) fn new(data: &'a [u8], start: usize, end: usize, part: &'static str) -> Cursor<'a> {
+        Cursor { data: &data[..end], pos: start.min(end), part }
+    }
+
+    /// The byte that comes next.
+    pub(crate) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.data.len() - self.pos
+    }
+
+    /// True if nothing is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// An error here.
+    pub(crate) fn error(&self, code: &'static str, message: impl Into<String>) -> Error {
+        Error { code, at: self.pos, part: self.part, message: message.into() }
+    }
+
+    /// What is here makes no sense.
+    pub(crate) fn damaged<T>(&self, message: impl Into<String>) -> Reading<T> {
+        Err(self.error("bytecode", message))
+    }
+
+    /// An error if something is left.
+    pub(crate) fn end(&self) -> Reading<()> {
+        if self.is_empty() { Ok(()) } else { self.damaged(format!("{} bytes are left over", self.left())) }
+    }
+
+    /// So many bytes.
+    pub(crate) fn take(&mut self, n: usize) -> Reading<&'a [u8]> {
+        if n > self.left() {
+            return self.damaged(format!("{n} bytes are expected, but {} are left", self.left()));
+        }
+        let taken = &self.data[self.pos..self.pos + n];
+        self.pos += n;
+        Ok(taken)
+    }
+
+    /// So many bytes, to be read by themselves.
+    pub(crate) fn part(&mut self, n: usize, part: &'static str) -> Reading<Cursor<'a>> {
+        let start = self.pos;
+        self.take(n)?;
+        Ok(Cursor::new(self.data, start, start + n, part))
+    }
+
+    /// One byte.
+    pub(crate) fn byte(&mut self) -> Reading<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    /// A number of one to nine bytes; zeros at the low end of the first one say how many follow.
+    pub(crate) fn number(&mut self) -> Reading<u64> {
+        let first = self.byte()?;
+        let more = first.trailing_zeros() as usize;
+        let mut bytes = [0; 8];
+        if more == 8 {
+            bytes.copy_from_slice(self.take(8)?);
+            return Ok(u64::from_le_bytes(bytes));
+        }
+        bytes[0] = first;
+        bytes[1..=more].copy_from_slice(self.take(more)?);
+        Ok(u64::from_le_bytes(bytes) >> (more + 1))
+    }
+
+    /// A number with a sign, which is its lowest bit.
+    pub(crate) fn signed(&mut self) -> Reading<i64> {
+        let number = self.number()?;
+        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    /// A number that fits memory.
+    pub(crate) fn size(&mut self) -> Reading<usize> {
+        let before = *self;
+        let n = self.number()?;
+        usize::try_from(n).or_else(|_| before.damaged(format!("{n} is too large")))
+    }
+
+    /// A number, and the flag in its lowest bit.
+    pub(crate) fn flagged(&mut self) -> Reading<(usize, bool)> {
+        let n = self.size()?;
+        Ok((n >> 1, n & 1 != 0))
+    }
+
+    /// How many things follow, each of at least one byte.
+    pub(crate) fn count(&mut self) -> Reading<usize> {
+        let before = *self;
+        let n = self.size()?;
+        if n > self.left() {
+            return before.damaged(format!("{n} things do not fit into {} bytes", self.left()));
+        }
+        Ok(n)
+    }
+
+    /// An empty vector for as many things as [`Cursor::count`] said.
+    pub(crate) fn room<T>(&self, n: usize) -> Reading<Vec<T>> {
+        memory::reserved(n).map_err(|e| Error::memory(self.pos, self.part, e))
+    }
+
+    /// How many things there are, and these.
+    pub(crate) fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Reading<T>) -> Reading<Vec<T>> {
+        let n = self.count()?;
+        let mut out = self.room(n)?;
+        for _ in 0..n {
+            out.push(one(self)?);
+        }
+        Ok(out)
+    }
+
+    /// The position of one of `n` things.
+    pub(crate) fn index(&mut self, n: usize, what: &str) -> Reading<usize> {
+        let before = *self;
+        let i = self.size()?;
+        before.check_index(i, n, what)
+    }
+
+    /// An error if there is no such thing.
+    pub(crate) fn check_index(&self, i: usize, n: usize, what: &str) -> Reading<usize> {
+        if i < n { Ok(i) } else { self.damaged(format!("there is no {what} {i}, only {n}")) }
+    }
+
+    /// Skips padding up to a multiple of a power of two.
+    pub(crate) fn align(&mut self, alignment: u64) -> Reading<()> {
+        if !alignment.is_power_of_two() {
+            return self.damaged(format!("{alignment} is not an alignment"));
+        }
+        while !(self.pos as u64).is_multiple_of(alignment) {
+            let before = *self;
+            if self.byte()? != PADDING {
+                return before.damaged("padding is expected");
+            }
+        }
+        Ok(())
+    }
+
+    /// A text that a zero byte ends.
+    pub(crate) fn terminated(&mut self) -> Reading<&'a [u8]> {
+        let rest = &self.data[self.pos..];
+        let Some(n) = rest.iter().position(|b| *b == 0) else {
+            return self.damaged("a text without an end");
+        };
+        self.pos += n + 1;
+        Ok(&rest[..n])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all<'a, T>(bytes: &'a [u8], read: impl Fn(&mut Cursor<'a>) -> Reading<T>) -> Reading<T> {
+        let mut cursor = Cursor::new(bytes, 0, bytes.len(), "test");
+        let out = read(&mut cursor)?;
+        cursor.end()?;
+        Ok(out)
+    }
+
+    #[test]
+    fn numbers_have_one_to_nine_bytes() {
+        for (bytes, number) in [
+            (&[0x01][..], 0),
+            (&[0xff], 127),
+            (&[0x02, 0x02], 128),
+            (&[0x04, 0x00, 0x02], 1 << 14),
+            (&[0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], (1 << 56) - 1),
+            (&[0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], u64::MAX),
+        ] {
+            assert_eq!(all(bytes, Cursor::number), Ok(number), "{bytes:x?}");
+            let cut = all(&bytes[..bytes.len() - 1], Cursor::number);
+            assert!(cut.is_err(), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn signed_numbers_have_their_sign_last() {
+        for (n, signed) in [(0u8, 0), (1, -1), (2, 1), (3, -2)] {
+            assert_eq!(all(&[n << 1 | 1], Cursor::signed), Ok(signed));
+        }
+        assert_eq!(all(&[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], Cursor::signed), Ok(i64::MIN));
+    }
+
+    #[test]
+    fn counts_are_compared_with_what_is_left() {
+        let e = all(&[0x07, 0x01, 0x01], |c| c.list(Cursor::number)).unwrap_err();
+        assert_eq!((e.at, e.message.as_str()), (0, "3 things do not fit into 2 bytes"));
+        assert_eq!(all(&[0x05, 0x01, 0x03], |c| c.list(Cursor::number)), Ok(vec![0, 1]));
+    }
+
+    #[test]
+    fn padding_is_checked() {
+        assert!(all(&[0x01, 0xcb, 0xcb, 0xcb], |c| c.byte().and_then(|_| c.align(4))).is_ok());
+        assert!(all(&[0x01, 0xcb, 0x00, 0xcb], |c| c.byte().and_then(|_| c.align(4))).is_err());
+        assert!(all(&[], |c| c.align(3)).is_err());
+        assert!(all(&[], |c| c.align(0)).is_err());
+    }
+}

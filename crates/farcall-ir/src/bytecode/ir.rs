@@ -1,0 +1,157 @@
+//! Operations, one after the other.
+
+use smallvec::SmallVec;
+
+use super::file::{self, File};
+use super::{Cursor, Reading};
+
+/// What comes next of the operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ir<'a> {
+    pub(crate) at: Cursor<'a>,
+}
+
+/// Everything of an operation but its regions. Numbers are positions in the tables of the file.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Where it begins in the file.
+    pub(crate) at: usize,
+    pub(crate) name: usize,
+    pub(crate) location: usize,
+    pub(crate) attrs: Option<usize>,
+    pub(crate) properties: Option<usize>,
+    /// Types of the results.
+    pub(crate) results: SmallVec<[usize; 2]>,
+    /// Numbers of values.
+    pub(crate) operands: SmallVec<[usize; 4]>,
+    /// Blocks that it may go on with.
+    pub(crate) successors: usize,
+    pub(crate) regions: usize,
+    /// True if its regions see no values of those around them, which are numbered from 0 then.
+    pub(crate) isolated: bool,
+}
+
+// What an operation has.
+const ATTRS: u8 = 1;
+const RESULTS: u8 = 2;
+const OPERANDS: u8 = 4;
+const SUCCESSORS: u8 = 8;
+const REGIONS: u8 = 16;
+const USE_LISTS: u8 = 32;
+const PROPERTIES: u8 = 64;
+
+impl<'a> Ir<'a> {
+    /// The operations of a file, which are one block.
+    pub(crate) fn new(file: &File<'a>) -> Ir<'a> {
+        Ir { at: file.ir }
+    }
+
+    /// Numbers of blocks and of the values that they define, those of nested regions left out.
+    pub(crate) fn region(&mut self) -> Reading<(usize, usize)> {
+        let blocks = self.at.count()?;
+        if blocks == 0 {
+            return Ok((0, 0));
+        }
+        // Every value has a type, at least.
+        Ok((blocks, self.at.count()?))
+    }
+
+    /// The number of operations of a block, and the types of its arguments.
+    pub(crate) fn block(&mut self, file: &File<'a>) -> Reading<(usize, SmallVec<[usize; 4]>)> {
+        let before = self.at;
+        let (ops, has_args) = self.at.flagged()?;
+        if ops > self.at.left() {
+            return before.damaged(format!("{ops} operations do not fit into {} bytes", self.at.left()));
+        }
+        let mut args = SmallVec::new();
+        if has_args {
+            for _ in 0..self.at.count()? {
+                // Unknown locations are left out since version 4.
+                let before = self.at;
+                let (ty, located) =
+                    if file.version >= 4 { self.at.flagged()? } else { (self.at.size()?, true) };
+                args.push(before.check_index(ty, file.types.len(), "type")?);
+                if located {
+                    self.at.index(file.attrs.len(), "attribute")?;
+                }
+            }
+            if file.version >= 3 && self.at.byte()? != 0 {
+                self.use_lists(args.len())?;
+            }
+        }
+        Ok((ops, args))
+    }
+
+    /// An operation up to its regions.
+    pub(crate) fn op(&mut self, file: &File<'a>) -> Reading<Head> {
+        let at = self.at.pos();
+        let name = self.at.index(file.op_count(), "operation name")?;
+        let mask = self.at.byte()?;
+        let has = |part: u8| mask & part != 0;
+        let location = self.at.index(file.attrs.len(), "attribute")?;
+        let attrs = if has(ATTRS) { Some(self.at.index(file.attrs.len(), "attribute")?) } else { None };
+        let properties = if has(PROPERTIES) {
+            Some(self.at.index(file.property_count(), "set of properties")?)
+        } else {
+            None
+        };
+        let mut results = SmallVec::new();
+        if has(RESULTS) {
+            for _ in 0..self.at.count()? {
+                results.push(self.at.index(file.types.len(), "type")?);
+            }
+        }
+        let mut operands = SmallVec::new();
+        if has(OPERANDS) {
+            for _ in 0..self.at.count()? {
+                operands.push(self.at.size()?);
+            }
+        }
+        let mut successors = 0;
+        if has(SUCCESSORS) {
+            successors = self.at.count()?;
+            for _ in 0..successors {
+                self.at.size()?;
+            }
+        }
+        if file.version >= 3 && has(USE_LISTS) {
+            self.use_lists(results.len())?;
+        }
+        let (mut regions, mut isolated) = (0, false);
+        if has(REGIONS) {
+            let before = self.at;
+            (regions, isolated) = self.at.flagged()?;
+            if regions > self.at.left() {
+                return before.damaged(format!("{regions} regions do not fit into {} bytes", self.at.left()));
+            }
+        }
+        Ok(Head { at, name, location, attrs, properties, results, operands, successors, regions, isolated })
+    }
+
+    /// The regions of an operation whose regions are isolated, which are a section since version 2.
+    pub(crate) fn isolated(&mut self, file: &File<'a>) -> Reading<Option<Ir<'a>>> {
+        if file.version < 2 {
+            return Ok(None);
+        }
+        let before = self.at;
+        match file::section(&mut self.at)? {
+            (file::IR, at) => Ok(Some(Ir { at })),
+            _ => before.damaged("the section of a region is expected"),
+        }
+    }
+
+    /// In which order values know their uses: of no concern here.
+    fn use_lists(&mut self, values: usize) -> Reading<()> {
+        let lists = if values > 1 { self.at.count()? } else { 1 };
+        for _ in 0..lists {
+            if values > 1 {
+                self.at.size()?;
+            }
+            let (n, _) = self.at.flagged()?;
+            for _ in 0..n {
+                self.at.size()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,319 @@
+//! VHLO's attributes, as StableHLO text has them.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use farcall_sig::DType;
+
+use super::dense;
+use super::table::Table;
+use super::types::{self, BOUNDS, Ty, bounds_text, first_message};
+use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::bytecode::{Cursor, Reading};
+use crate::scalar::Scalar;
+
+/// An enumeration: the kind of attribute that it is in StableHLO, and its words by number.
+struct Words {
+    code: u64,
+    kind: &'static str,
+    words: &'static [&'static str],
+}
+
+const fn words(code: u64, kind: &'static str, words: &'static [&'static str]) -> Words {
+    Words { code, kind, words }
+}
+
+static ENUMS: &[Words] = &[
+    words(3, "comparison_direction", &["EQ", "NE", "GE", "GT", "LE", "LT"]),
+    words(4, "comparison_type", &["NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]),
+    words(7, "fft_type", &["FFT", "IFFT", "RFFT", "IRFFT"]),
+    words(11, "precision", &["DEFAULT", "HIGH", "HIGHEST"]),
+    words(12, "rng_algorithm", &["DEFAULT", "THREE_FRY", "PHILOX"]),
+    words(13, "rng_distribution", &["", "UNIFORM", "NORMAL"]),
+    words(16, "transpose", &["TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]),
+    words(19, "result_accuracy_mode", &["DEFAULT", "HIGHEST", "TOLERANCE"]),
+];
+
+const ARRAY: u64 = 1;
+const BOOLEAN: u64 = 2;
+const API_VERSION: u64 = 5;
+const DICTIONARY: u64 = 6;
+const FLOAT: u64 = 8;
+const INTEGER: u64 = 9;
+const ALIAS: u64 = 10;
+const STRING: u64 = 14;
+const TENSOR: u64 = 15;
+const TYPE: u64 = 17;
+const TYPE_EXTENSIONS: u64 = 18;
+const RESULT_ACCURACY: u64 = 20;
+const SUB_AXIS: u64 = 21;
+const AXIS_REF: u64 = 22;
+const MESH_GROUPS: u64 = 23;
+const MESH_AXIS: u64 = 24;
+const MESH: u64 = 25;
+
+/// The newest version of the interface of custom calls.
+const MAX_API_VERSION: u64 = 4;
+
+/// An attribute of VHLO, as it is encoded.
+pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let code = from.number()?;
+    if let Some(kind) = ENUMS.iter().find(|e| e.code == code) {
+        let value = from.size()?;
+        return match kind.words.get(value) {
+            Some(word) if !word.is_empty() => Ok(keyword(kind.kind, word)),
+            _ => Err(before.error(
+                "unsupported",
+                format!("VHLO's {} has no value {value} that is known here", kind.kind),
+            )),
+        };
+    }
+    match code {
+        ARRAY => Ok(Attr::Array(from.list(|from| table.attr(from))?)),
+        BOOLEAN => match from.number()? {
+            0 => Ok(Attr::Bool(false)),
+            1 => Ok(Attr::Bool(true)),
+            other => before.damaged(format!("a boolean that is {other}")),
+        },
+        API_VERSION => match from.number()? {
+            version @ 0..=MAX_API_VERSION => Ok(Attr::Int(i128::from(version), IntKind::Typed(DType::S32))),
+            other => Err(before.error("unsupported", format!("version {other} of custom calls"))),
+        },
+        DICTIONARY => dictionary(table, from),
+        FLOAT => float(table, from),
+        INTEGER => integer(table, from),
+        ALIAS => alias(from),
+        STRING => table.string(from),
+        TENSOR => dense::read(table, from),
+        TYPE => Ok(Attr::Type(table.ty(from)?.into_attr())),
+        TYPE_EXTENSIONS => Ok(Attr::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
+        RESULT_ACCURACY => result_accuracy(table, from),
+        SUB_AXIS => {
+            Ok(Attr::dialect("stablehlo.sub_axis_info", format!("({}){}", from.signed()?, from.signed()?)))
+        }
+        AXIS_REF => axis_ref(table, from),
+        MESH_GROUPS => mesh_groups(table, from),
+        MESH_AXIS => {
+            let name = Attr::string(table.name(from)?);
+            written("stablehlo.mesh_axis", format!("name = {name}, size = {}", from.signed()?), &before)
+        }
+        MESH => mesh(table, from),
+        _ => {
+            Err(before
+                .error("unsupported", format!("VHLO has no attribute with code {code} that is known here")))
+        }
+    }
+}
+
+/// `#stablehlo<kind WORD>`, as text has it.
+fn keyword(kind: &str, word: &str) -> Attr {
+    let params = AttrDict::from([(word.to_owned(), Attr::Unit)]);
+    Attr::Dialect(Arc::new(DialectAttr { name: format!("stablehlo.{kind}"), text: word.to_owned(), params }))
+}
+
+/// An attribute that is written as text.
+pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let Ok(text) = std::str::from_utf8(from.terminated()?) else {
+        return before.damaged("the text of an attribute that is not UTF-8");
+    };
+    match text.parse::<Attr>() {
+        Ok(attr) => {
+            let (depth, nodes) = measure(&attr);
+            table.measured(depth, nodes, &before)?;
+            Ok(attr)
+        }
+        Err(e) => before.damaged(format!("{text:?} is not an attribute: {}", first_message(&e))),
+    }
+}
+
+/// How deeply an attribute nests, and what a use of it costs.
+fn measure(attr: &Attr) -> (u32, usize) {
+    let list = |items: &mut dyn Iterator<Item = &Attr>| {
+        items.fold((1, 1), |(depth, nodes): (u32, usize), item| {
+            let (d, n) = measure(item);
+            (depth.max(d + 1), nodes + n)
+        })
+    };
+    match attr {
+        Attr::Array(items) => list(&mut items.iter()),
+        Attr::Dict(entries) => list(&mut entries.values()),
+        Attr::Dialect(d) => list(&mut d.params.values()),
+        Attr::Type(ty) => types::measure(ty),
+        Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
+            (1, 1 + l.byte_len().min(dense::SMALL) / super::BYTES_PER_NODE)
+        }
+        _ => (1, 1),
+    }
+}
+
+/// More bytes than the text of an attribute has.
+pub(super) fn text_bytes(attr: &Attr) -> usize {
+    const SHORT: usize = 64;
+    SHORT
+        + match attr {
+            Attr::Array(items) => items.iter().map(text_bytes).sum(),
+            Attr::Dict(entries) => entries.iter().map(|(key, value)| 4 * key.len() + text_bytes(value)).sum(),
+            Attr::Dialect(d) if d.params.is_empty() => d.text.len(),
+            Attr::Dialect(d) => d.text.len() + d.params.values().map(text_bytes).sum::<usize>(),
+            Attr::String(text) => 4 * text.len(),
+            Attr::Symbol(name) => 4 * name.len(),
+            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => l.len().saturating_mul(SHORT),
+            _ => 0,
+        }
+}
+
+/// The attribute `#name<text>`.
+pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Reading<Attr> {
+    let text = text.to_string();
+    if text.is_empty() {
+        return Ok(Attr::dialect(name, text));
+    }
+    let text = format!("#{name}<{text}>");
+    text.parse::<Attr>().or_else(|e| at.damaged(format!("{text}: {}", first_message(&e))))
+}
+
+/// Names and values.
+fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let mut out = AttrDict::new();
+    for _ in 0..from.count()? {
+        let before = *from;
+        let name = table.name(from)?;
+        insert(table, &mut out, name, &before, |table| table.attr(from))?;
+    }
+    Ok(Attr::Dict(out))
+}
+
+/// Adds an attribute, unless there is one of its name.
+pub(super) fn insert<'f, 'a>(
+    table: &mut Table<'f, 'a>,
+    out: &mut AttrDict,
+    name: String,
+    at: &Cursor<'a>,
+    value: impl FnOnce(&mut Table<'f, 'a>) -> Reading<Attr>,
+) -> Reading<()> {
+    table.named(name.len(), at)?;
+    let value = value(table)?;
+    if out.contains_key(&name) {
+        return Err(at.error("redefinition", format!("attribute `{name}` is given twice")));
+    }
+    out.insert(name, value);
+    Ok(())
+}
+
+/// A type, and bits of it.
+pub(super) fn float<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let dtype = table.element(from)?;
+    if !dtype.is_float() {
+        return before.damaged(format!("a floating point number of type {}", dtype.mlir()));
+    }
+    let bits = bits(dtype.bits(), from)?;
+    Ok(Attr::float(Scalar::from_bytes(dtype, &bits.to_le_bytes()).as_f64(), dtype))
+}
+
+/// A type, and a number of it.
+pub(super) fn integer<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    match table.ty(from)? {
+        Ty::Index => Ok(Attr::Int(i128::from(from.signed()?), IntKind::Index)),
+        Ty::Element(dtype) if dtype.is_integer() || dtype.is_bool() => {
+            let bits = bits(dtype.bits(), from)?;
+            let value = match Scalar::from_bytes(dtype, &bits.to_le_bytes()) {
+                Scalar::Bool(b) => return Ok(Attr::Bool(b)),
+                Scalar::Unsigned(v) => i128::from(v),
+                other => i128::from(other.as_i64()),
+            };
+            Ok(Attr::Int(value, IntKind::Typed(dtype)))
+        }
+        other => before.damaged(format!("an integer of type {other}")),
+    }
+}
+
+/// A number of so many bits: one byte, or a number with a sign.
+fn bits(width: u32, from: &mut Cursor<'_>) -> Reading<u64> {
+    if width <= 8 { Ok(u64::from(from.byte()?)) } else { Ok(from.signed()?.cast_unsigned()) }
+}
+
+fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
+    let before = *from;
+    let output = from.list(Cursor::signed)?;
+    let operand = from.signed()?;
+    let inner = from.list(Cursor::signed)?;
+    let text = format!(
+        "output_tuple_indices = {output:?}, operand_index = {operand}, operand_tuple_indices = {inner:?}"
+    );
+    written("stablehlo.output_operand_alias", text, &before)
+}
+
+/// Absolute and relative tolerance, units in the last place, and the mode.
+fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let number = |from: &mut Cursor<'a>| Ok(f64::from_bits(from.signed()?.cast_unsigned()));
+    let (atol, rtol) = (number(from)?, number(from)?);
+    let ulps = from.signed()?;
+    let mode = table.attr(from)?;
+    let mut parts = Vec::new();
+    for (name, value) in [("atol", atol), ("rtol", rtol)] {
+        if value != 0.0 {
+            let value = Attr::float(value, DType::F64).to_string();
+            parts.push(format!("{name} = {}", value.strip_suffix(" : f64").unwrap_or(&value)));
+        }
+    }
+    if ulps != 0 {
+        parts.push(format!("ulps = {ulps}"));
+    }
+    let Attr::Dialect(mode) = mode else {
+        return before.damaged("the mode of an accuracy is expected");
+    };
+    parts.push(format!("mode = #stablehlo.result_accuracy_mode<{}>", mode.text));
+    written("stablehlo.result_accuracy", parts.join(", "), &before)
+}
+
+fn axis_ref<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let name = Attr::string(table.name(from)?);
+    let part = match from.number()? {
+        0 => String::new(),
+        1 => match table.attr(from)? {
+            Attr::Dialect(d) if d.name == "stablehlo.sub_axis_info" => {
+                format!(", sub_axis_info = {}", d.text)
+            }
+            _ => return before.damaged("the part of an axis is expected"),
+        },
+        _ => return before.damaged("0 or 1 is expected"),
+    };
+    written("stablehlo.axis_ref", format!("name = {name}{part}"), &before)
+}
+
+/// Groups that are named by axes of a mesh, which is itself named or given.
+fn mesh_groups<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let mesh = match table.attr(from)? {
+        Attr::String(name) => match std::str::from_utf8(&name) {
+            Ok(name) => Attr::Symbol(name.into()),
+            Err(_) => return before.damaged("the name of a mesh that is not UTF-8"),
+        },
+        other => other,
+    };
+    let axes = table.attr(from)?;
+    let (mesh, axes) = (table.show(&mesh, &before)?, table.show(&axes, &before)?);
+    written("stablehlo.replica_group_mesh_axes", format!("mesh = {mesh}, axes = {axes}"), &before)
+}
+
+fn mesh<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+    let before = *from;
+    let axes = table.attr(from)?;
+    let inner = *from;
+    let (ids, present) = from.flagged()?;
+    let ids = if present {
+        let ids = inner.check_index(ids, table.file.attrs.len(), "attribute")?;
+        let ids = table.attr_at(ids, &inner)?;
+        format!(", device_ids = {}", table.show(&ids, &inner)?)
+    } else {
+        String::new()
+    };
+    let axes = table.show(&axes, &before)?;
+    written("stablehlo.mesh", format!("axes = {axes}{ids}"), &before)
+}

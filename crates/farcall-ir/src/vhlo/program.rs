@@ -1,0 +1,595 @@
+//! Modules, functions, regions and instructions.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::symbols::Symbols;
+use super::table::Table;
+use super::types::not_a_value;
+use super::upgrade::upgrade;
+use super::{NEWEST, ops};
+use crate::attr::{Attr, AttrDict};
+use crate::attributes::{self, Fields};
+use crate::bytecode::{Cursor, Error, File, Head, Ir, Reading};
+use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span, shortened};
+use crate::module::{Func, Loc, Module, NamedMesh, NewInst, RegionId, ValueId, ValueIds};
+use crate::op::{CustomCall, Op};
+use crate::sharding::Mesh;
+use crate::text::{self, MAX_NESTING};
+use crate::types::Type;
+
+/// Regions in regions. One counts twice, as in text.
+const MAX_REGIONS: usize = MAX_NESTING as usize / 2;
+
+/// Longest name of an operation that may be known.
+const MAX_NAME: usize = 64;
+
+/// Reads the program of an artifact.
+pub(super) struct Reader<'f, 'a> {
+    file: &'f File<'a>,
+    name: &'f str,
+    table: Table<'f, 'a>,
+    symbols: Symbols,
+    diagnostics: Diagnostics,
+    module: Module,
+    /// Positions of the module's meshes by name.
+    meshes: FxHashMap<String, usize>,
+    func: Func,
+    /// The values that operations may refer to, for each group of regions that are isolated from those around them.
+    scopes: Vec<Scope>,
+    /// How many regions the current operation is in.
+    depth: usize,
+}
+
+/// The regions that are open, from the outside. Values are numbered through them.
+#[derive(Default)]
+struct Scope(Vec<Values>);
+
+/// The values of a region.
+struct Values {
+    /// The number of the first one.
+    first: usize,
+    /// How many the region says that it has. Those of regions in it are numbered behind these.
+    count: usize,
+    /// Those that have their number so far; none if not defined yet.
+    known: Vec<Option<ValueId>>,
+}
+
+/// An instruction whose regions are being read.
+struct Pending<'a> {
+    at: Cursor<'a>,
+    head: Head,
+    attrs: AttrDict,
+    operands: ValueIds,
+    loc: Option<Arc<Loc>>,
+    /// The number of the first result.
+    first: usize,
+}
+
+/// What a reader does with an operation of a block.
+type Each<'f, 'a> = fn(&mut Reader<'f, 'a>, &mut Ir<'a>, RegionId) -> Reading<()>;
+
+impl<'f, 'a> Reader<'f, 'a> {
+    pub(super) fn new(file: &'f File<'a>, name: &'f str, len: usize) -> Reading<Reader<'f, 'a>> {
+        Ok(Reader {
+            file,
+            name,
+            table: Table::new(file, len)?,
+            symbols: Symbols::default(),
+            diagnostics: Diagnostics::default(),
+            module: Module::new(Source::none()),
+            meshes: FxHashMap::default(),
+            func: Func::new("", Span::default()),
+            scopes: Vec::new(),
+            depth: 0,
+        })
+    }
+
+    pub(super) fn read(self) -> Result<Module, ProgramError> {
+        let producer = self.file.producer;
+        let (module, diagnostics) = self.parts();
+        if diagnostics.is_empty() {
+            return Ok(module);
+        }
+        let mut error = diagnostics.into_error(&Source::none());
+        if let (Some(last), Some(note)) = (error.diagnostics.last_mut(), newer(producer)) {
+            last.notes.push(note);
+        }
+        Err(error)
+    }
+
+    /// What could be read, and what is wrong with the rest.
+    pub(super) fn parts(mut self) -> (Module, Diagnostics) {
+        if let Err(e) = self.artifact() {
+            self.diagnostics.push_last(e.diagnostic(self.name));
+        } else {
+            self.symbols.resolve(&mut self.module, &mut self.diagnostics);
+            if self.module.funcs().is_empty() && self.diagnostics.is_empty() {
+                self.diagnostics.push(Diagnostic::global("empty", "the program has no functions"));
+            }
+        }
+        (self.module, self.diagnostics)
+    }
+
+    /// One block with one module.
+    fn artifact(&mut self) -> Reading<()> {
+        let mut ir = Ir::new(self.file);
+        if let Some(version @ (2.., ..)) = producer_version(self.file.producer) {
+            let message = format!(
+                "StableHLO {}.{}.{}; versions from 0.9 to 1 are read",
+                version.0, version.1, version.2
+            );
+            return Err(ir.at.error("unsupported", message));
+        }
+        let before = ir.at;
+        let (ops, args) = ir.block(self.file)?;
+        if ops != 1 || !args.is_empty() {
+            return before.damaged("one module is expected");
+        }
+        self.scope().open(0);
+        let head = ir.op(self.file)?;
+        if self.file.op(head.name) != ("builtin", "module") {
+            let (dialect, name) = self.file.op(head.name);
+            return Err(before.error("unsupported", format!("a module is expected, not {dialect}.{name}")));
+        }
+        self.module.attrs = self.attrs(&head, &before)?;
+        self.module.name = take_name(&mut self.module.attrs, "sym_name");
+        self.regions(&head, &mut ir, Reader::item)?;
+        ir.at.end()
+    }
+
+    // --- what a module has
+
+    /// A function or a mesh.
+    fn item(&mut self, ir: &mut Ir<'a>, _: RegionId) -> Reading<()> {
+        let before = ir.at;
+        let head = ir.op(self.file)?;
+        match self.file.op(head.name) {
+            ("vhlo", "func_v1") | ("func", "func") => self.func(&head, ir, &before),
+            ("sdy", "mesh") => self.mesh(&head, ir, &before),
+            (dialect, name) => {
+                self.unknown_op(&format!("{dialect}.{name}"), " outside of a function", head.at);
+                // Its regions have to be read to get behind them.
+                self.func = Func::new("", Span::default());
+                let first = self.scope().reserve(head.results.len(), &before)?;
+                self.define(&head, first, &before)?;
+                self.regions(&head, ir, Reader::inst).map(drop)
+            }
+        }
+    }
+
+    fn func(&mut self, head: &Head, ir: &mut Ir<'a>, at: &Cursor<'a>) -> Reading<()> {
+        let mut attrs = self.attrs(head, at)?;
+        let Some(name) = take_name(&mut attrs, "sym_name") else {
+            return Err(at.error("attribute", "a function without `sym_name`"));
+        };
+        let Some(Attr::Type(Type::Function(ty))) = attrs.remove("function_type") else {
+            return Err(at.error("attribute", format!("function @{name} without `function_type`")));
+        };
+        self.func = Func::new(name, Span::default());
+        self.func.public = attrs
+            .remove("sym_visibility")
+            .is_none_or(|v| v.as_str().is_none_or(|v| matches!(v, "" | "public")));
+        self.func.results.clone_from(&ty.results);
+        self.func.param_attrs = self.dicts(&mut attrs, "arg_attrs", ty.params.len(), head.at);
+        self.func.result_attrs = self.dicts(&mut attrs, "res_attrs", ty.results.len(), head.at);
+        self.func.attrs = attrs;
+        if head.regions != 1 || !head.results.is_empty() {
+            return Err(at.error("bytecode", "a function has one region and no results"));
+        }
+        self.regions_into(head, ir, &[Func::BODY], Reader::inst)?;
+        let func = std::mem::replace(&mut self.func, Func::new("", Span::default()));
+        if func.params().is_empty() && func.body().insts().next().is_none() {
+            self.report("no-body", head.at, format!("function @{} has no body", func.name));
+        } else if !func.params().iter().map(|p| func.ty(*p)).eq(&ty.params) {
+            let message =
+                format!("the body of @{} has arguments of other types than `function_type`", func.name);
+            self.report("type-mismatch", head.at, message);
+        }
+        self.module.add_func(func);
+        Ok(())
+    }
+
+    /// A list of `n` dictionaries; empty ones if absent.
+    fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: usize) -> Vec<AttrDict> {
+        let items = match attrs.remove(key) {
+            None => Vec::new(),
+            Some(Attr::Array(items)) => items,
+            Some(other) => vec![other],
+        };
+        if items.is_empty() {
+            return vec![AttrDict::new(); n];
+        }
+        let dicts: Option<Vec<AttrDict>> = items
+            .into_iter()
+            .map(|item| match item {
+                Attr::Dict(dict) => Some(dict),
+                _ => None,
+            })
+            .collect();
+        dicts.filter(|dicts| dicts.len() == n).unwrap_or_else(|| {
+            self.report("attribute", at, format!("attribute `{key}` is a list of {n} dictionaries"));
+            vec![AttrDict::new(); n]
+        })
+    }
+
+    fn mesh(&mut self, head: &Head, ir: &mut Ir<'a>, at: &Cursor<'a>) -> Reading<()> {
+        let mut attrs = self.attrs(head, at)?;
+        let name = take_name(&mut attrs, "sym_name");
+        let mesh = match attrs.remove("mesh") {
+            Some(Attr::Dialect(d)) if d.name == "sdy.mesh" => Mesh::read(&d.text),
+            _ => None,
+        };
+        let (Some(name), Some(mesh)) = (name, mesh) else {
+            return Err(at.error("attribute", "sdy.mesh without a name or without a mesh"));
+        };
+        if self.meshes.insert(name.clone(), self.module.meshes.len()).is_some() {
+            self.report("redefinition", head.at, format!("mesh @{name} is already defined"));
+        }
+        self.module.meshes.push(NamedMesh { name, mesh, attrs });
+        self.regions(head, ir, Reader::inst).map(drop)
+    }
+
+    // --- regions
+
+    /// The regions of an operation, which begin here.
+    fn regions(&mut self, head: &Head, ir: &mut Ir<'a>, each: Each<'f, 'a>) -> Reading<Vec<RegionId>> {
+        let regions: Vec<RegionId> = (0..head.regions).map(|_| self.func.new_region()).collect();
+        self.regions_into(head, ir, &regions, each)?;
+        Ok(regions)
+    }
+
+    fn regions_into(
+        &mut self,
+        head: &Head,
+        ir: &mut Ir<'a>,
+        into: &[RegionId],
+        each: Each<'f, 'a>,
+    ) -> Reading<()> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        if self.depth >= MAX_REGIONS {
+            return Err(ir.at.error("nesting", format!("regions nest more than {MAX_REGIONS} deep")));
+        }
+        self.depth += 1;
+        if head.isolated {
+            self.scopes.push(Scope::default());
+        }
+        match if head.isolated { ir.isolated(self.file)? } else { None } {
+            Some(mut inner) => {
+                for region in into {
+                    self.region(&mut inner, *region, each)?;
+                }
+                inner.at.end()?;
+            }
+            None => {
+                for region in into {
+                    self.region(ir, *region, each)?;
+                }
+            }
+        }
+        if head.isolated {
+            self.scopes.pop();
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn region(&mut self, ir: &mut Ir<'a>, into: RegionId, each: Each<'f, 'a>) -> Reading<()> {
+        let before = ir.at;
+        let (blocks, values) = ir.region()?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        if blocks > 1 {
+            return Err(before.error("unsupported", format!("a region of {blocks} blocks")));
+        }
+        self.scope().open(values);
+        let (ops, args) = ir.block(self.file)?;
+        for ty in args {
+            let ty = self.value_type(ty, &before)?;
+            let value = self.func.add_arg(into, ty);
+            let i = self.scope().reserve(1, &before)?;
+            self.scope().set(i, value);
+        }
+        for _ in 0..ops {
+            if self.diagnostics.is_full() {
+                return Err(ir
+                    .at
+                    .error("bytecode", "more is wrong before this than is reported; the rest is not read"));
+            }
+            each(self, ir, into)?;
+        }
+        self.scope().close();
+        Ok(())
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    // --- instructions
+
+    /// One instruction, its regions included. (Regions are read on the stack: little else is there.)
+    fn inst(&mut self, ir: &mut Ir<'a>, out: RegionId) -> Reading<()> {
+        let pending = self.begin(ir)?;
+        let regions = self.regions(&pending.head, ir, Reader::inst)?;
+        self.finish(pending, regions, out)
+    }
+
+    /// An instruction up to its regions.
+    fn begin(&mut self, ir: &mut Ir<'a>) -> Reading<Box<Pending<'a>>> {
+        let at = ir.at;
+        let head = ir.op(self.file)?;
+        let attrs = self.attrs(&head, &at)?;
+        let mut operands = ValueIds::new();
+        for operand in &head.operands {
+            operands.push(self.scope().get(*operand, &at)?);
+        }
+        let loc = self.table.location(head.location, &at)?;
+        // The results have their numbers before the values of the regions, and are defined behind these.
+        let first = self.scope().reserve(head.results.len(), &at)?;
+        Ok(Box::new(Pending { at, head, attrs, operands, loc, first }))
+    }
+
+    /// An instruction with its regions.
+    fn finish(&mut self, pending: Box<Pending<'a>>, regions: Vec<RegionId>, out: RegionId) -> Reading<()> {
+        let Pending { at, head, mut attrs, operands, loc, first } = *pending;
+        let (dialect, name) = self.file.op(head.name);
+        if (dialect, name) == ("builtin", "unrealized_conversion_cast") {
+            return self.cast(&head, &operands, first, &at);
+        }
+        let op = if head.successors > 0 {
+            self.report("unsupported", head.at, format!("{dialect}.{name} goes on with other blocks"));
+            None
+        } else {
+            self.op(&mut attrs, &operands, &head, &at)?
+        };
+        let results = self.define(&head, first, &at)?;
+        if self.func.region(out).terminator().is_some() {
+            self.report("terminator", head.at, "nothing can follow the return of a region");
+        }
+        if attrs.contains_key(text::CAPTURES) {
+            self.report("attribute", head.at, format!("attribute `{}` has no meaning here", text::CAPTURES));
+        }
+        // An error has been reported if there is no operation: the module will not be used.
+        if let Some(op) = op {
+            self.symbols.note_uses(op.callees(), head.at);
+            let inst = NewInst { op, operands, regions, captures: 0, attrs, span: Span::default(), loc };
+            self.func.push_defining(out, inst, results);
+        }
+        Ok(())
+    }
+
+    /// Between a type of VHLO and that of another dialect: here, they are the same.
+    fn cast(&mut self, head: &Head, operands: &[ValueId], first: usize, at: &Cursor<'a>) -> Reading<()> {
+        let mut same = operands.len() == head.results.len();
+        for (i, (ty, operand)) in head.results.iter().zip(operands).enumerate() {
+            same &= self.value_type(*ty, at)? == *self.func.ty(*operand);
+            self.scope().set(first + i, *operand);
+        }
+        if !same {
+            self.report("type-mismatch", head.at, "a cast between types that are not the same");
+            self.define(head, first, at)?;
+        }
+        Ok(())
+    }
+
+    /// The operation of a name. Its attributes are taken out of the dictionary.
+    fn op(
+        &mut self,
+        attrs: &mut AttrDict,
+        operands: &[ValueId],
+        head: &Head,
+        at: &Cursor<'a>,
+    ) -> Reading<Option<Op>> {
+        let (dialect, name) = self.file.op(head.name);
+        let base = if dialect == "vhlo" { ops::base(name) } else { name };
+        let full = match (dialect, base) {
+            ("sdy", "sharding_constraint" | "sharding_group") => {
+                let has_side_effect = base == "sharding_group";
+                let call = CustomCall { has_side_effect, ..CustomCall::new(format!("sdy.{base}")) };
+                return Ok(Some(Op::CustomCall(Box::new(call))));
+            }
+            ("vhlo", "call" | "return") if ops::properties(name).is_some() => format!("func.{base}"),
+            ("vhlo", _) if ops::properties(name).is_some() => format!("stablehlo.{base}"),
+            ("stablehlo" | "chlo" | "func", _) if base.len() < MAX_NAME => format!("{dialect}.{base}"),
+            _ => {
+                self.unknown_op(&format!("{dialect}.{name}"), "", head.at);
+                return Ok(None);
+            }
+        };
+        if base != "constant" {
+            // Lists of numbers are copied.
+            let bytes = attrs.values().map(list_bytes).sum();
+            self.table.copied(bytes, at)?;
+        }
+        let (meshes, places) = (&self.module.meshes, &self.meshes);
+        let mesh = |name: &str| places.get(name).map(|i| meshes[*i].mesh.clone());
+        let upgraded = if dialect == "vhlo" { upgrade(base, attrs) } else { Ok(()) };
+        let upgraded = upgraded.and_then(|()| text::resolve_groups(attrs, mesh));
+        if let Err(message) = upgraded {
+            self.report("attribute", head.at, format!("{dialect}.{name}: {message}"));
+            return Ok(None);
+        }
+        let func = &self.func;
+        let operand = |i: usize| operands.get(i).and_then(|id| func.tensor(*id));
+        let parse = |text: &str| text.parse().ok();
+        let mut fields = Fields { attrs, operand: &operand, symbols: &mut self.symbols, parse: &parse };
+        match attributes::read(&full, &mut fields) {
+            Some(Ok(op)) => return Ok(Some(op)),
+            Some(Err(message)) => self.report("attribute", head.at, format!("{dialect}.{name}: {message}")),
+            None => self.unknown_op(&format!("{dialect}.{name}"), "", head.at),
+        }
+        Ok(None)
+    }
+
+    /// New values for the results of an operation, whose numbers begin with `first`.
+    fn define(&mut self, head: &Head, first: usize, at: &Cursor<'a>) -> Reading<ValueIds> {
+        let mut out = ValueIds::new();
+        for (i, ty) in head.results.iter().enumerate() {
+            let ty = self.value_type(*ty, at)?;
+            let value = self.func.new_value(ty);
+            self.scope().set(first + i, value);
+            out.push(value);
+        }
+        Ok(out)
+    }
+
+    /// The type of a value. What is not one is reported.
+    fn value_type(&mut self, i: usize, at: &Cursor<'a>) -> Reading<Type> {
+        Ok(self.table.value_type(i, at)?.unwrap_or_else(|other| {
+            self.report("type", at.pos(), not_a_value(&other));
+            other
+        }))
+    }
+
+    /// Attributes and properties of an operation.
+    fn attrs(&mut self, head: &Head, at: &Cursor<'a>) -> Reading<AttrDict> {
+        let mut out = match head.attrs {
+            None => AttrDict::new(),
+            Some(i) => match self.table.attr_at(i, at)? {
+                Attr::Dict(dict) => dict,
+                other => return at.damaged(format!("the attributes of an operation are {other}")),
+            },
+        };
+        if let Some(properties) = head.properties {
+            self.properties(head, properties, &mut out)?;
+        }
+        // Names are copied, and compared.
+        let bytes = out.values().map(text_bytes).sum();
+        self.table.copied(bytes, at)?;
+        Ok(out)
+    }
+
+    /// The properties of an operation, by the names of its attributes.
+    fn properties(&mut self, head: &Head, properties: usize, out: &mut AttrDict) -> Reading<()> {
+        let mut from = self.file.properties(properties);
+        let (required, optional): (&[&str], &[&str]) = match self.file.op(head.name) {
+            ("vhlo", name) => match ops::properties(name) {
+                Some(names) => (names, &[]),
+                // The operation is reported.
+                None => return Ok(()),
+            },
+            ("builtin", "module") => (&[], &["sym_name", "sym_visibility"]),
+            ("sdy", "mesh") => (&["mesh", "sym_name"], &[]),
+            ("sdy", "sharding_constraint") => (&["sharding"], &[]),
+            ("sdy", "sharding_group") => (&["group_id"], &[]),
+            _ => return Ok(()),
+        };
+        for name in required {
+            let value = self.table.attr(&mut from)?;
+            out.insert((*name).to_owned(), value);
+        }
+        for name in optional {
+            let before = from;
+            let (i, present) = from.flagged()?;
+            if present {
+                before.check_index(i, self.file.attrs.len(), "attribute")?;
+                out.insert((*name).to_owned(), self.table.attr_at(i, &before)?);
+            }
+        }
+        from.end()
+    }
+
+    // --- errors
+
+    fn report(&mut self, code: &'static str, at: usize, message: impl Into<String>) {
+        if self.diagnostics.is_full() {
+            return self.diagnostics.count();
+        }
+        let message = shortened(&message.into()).into_owned();
+        let error = Error { code, at, part: "operation section", message };
+        self.diagnostics.push(error.diagnostic(self.name));
+    }
+
+    fn unknown_op(&mut self, name: &str, place: &str, at: usize) {
+        if name.starts_with("sdy.") {
+            return self.report("unsupported", at, format!("{name} is not supported"));
+        }
+        self.report("unknown-op", at, format!("unknown operation {name}{place}"));
+    }
+}
+
+impl Scope {
+    fn open(&mut self, count: usize) {
+        let first = self.0.last().map_or(0, |outer| outer.first + outer.count);
+        self.0.push(Values { first, count, known: Vec::new() });
+    }
+
+    fn close(&mut self) {
+        self.0.pop();
+    }
+
+    /// The number of the first of `n` values that come next.
+    fn reserve(&mut self, n: usize, at: &Cursor<'_>) -> Reading<usize> {
+        match self.0.last_mut() {
+            Some(region) if n <= region.count - region.known.len() => {
+                let first = region.first + region.known.len();
+                region.known.resize(region.known.len() + n, None);
+                Ok(first)
+            }
+            _ if n == 0 => Ok(0),
+            _ => at.damaged("a region has more values than it says"),
+        }
+    }
+
+    /// Defines a value of the innermost region that has its number.
+    fn set(&mut self, i: usize, value: ValueId) {
+        if let Some(region) = self.0.last_mut() {
+            region.known[i - region.first] = Some(value);
+        }
+    }
+
+    fn get(&self, i: usize, at: &Cursor<'_>) -> Reading<ValueId> {
+        let region = self.0.iter().rev().find(|region| i >= region.first).filter(|r| i - r.first < r.count);
+        match region.map(|region| region.known.get(i - region.first)) {
+            Some(Some(Some(value))) => Ok(*value),
+            Some(_) => Err(at.error("undefined-value", format!("value {i} is used before it is defined"))),
+            None => Err(at.error("undefined-value", format!("there is no value {i} here"))),
+        }
+    }
+}
+
+/// Bytes of names in an attribute.
+fn text_bytes(attr: &Attr) -> usize {
+    match attr {
+        Attr::String(text) => text.len(),
+        Attr::Symbol(name) => name.len(),
+        Attr::Dialect(d) => d.text.len(),
+        Attr::Array(items) => items.iter().map(text_bytes).sum(),
+        _ => 0,
+    }
+}
+
+/// Bytes of an attribute's list of numbers.
+fn list_bytes(attr: &Attr) -> usize {
+    match attr {
+        Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) if !l.is_splat() => l.byte_len(),
+        Attr::Array(items) => items.iter().map(list_bytes).sum(),
+        _ => 0,
+    }
+}
+
+fn take_name(attrs: &mut AttrDict, key: &str) -> Option<String> {
+    attrs.remove(key).and_then(|a| a.as_str().map(str::to_owned))
+}
+
+/// The version of `StableHLO_v1.2.3`.
+fn producer_version(producer: &str) -> Option<(u32, u32, u32)> {
+    let mut parts = producer.strip_prefix("StableHLO_v")?.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+/// What to say about errors in an artifact of a version that is not known.
+fn newer(producer: &str) -> Option<String> {
+    let version = producer_version(producer).filter(|v| *v > NEWEST)?;
+    let text = |(a, b, c): (u32, u32, u32)| format!("{a}.{b}.{c}");
+    Some(format!("it is of StableHLO {}; {} is the newest that is known here", text(version), text(NEWEST)))
+}

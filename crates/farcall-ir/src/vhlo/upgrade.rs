@@ -1,0 +1,297 @@
+//! VHLO's attributes as StableHLO's: what it has as several attributes and StableHLO as one, what it has under another
+//! name, and defaults, which it always writes out.
+//!
+//! What older versions of an operation lack has its default in [`crate::attributes`].
+
+use std::sync::Arc;
+
+use crate::attr::{Attr, AttrDict, DialectAttr};
+
+type Upgraded = Result<(), String>;
+
+/// Turns the attributes of VHLO's operation `base` into those of StableHLO's.
+///
+/// # Errors
+/// A sentence that says what is wrong with an attribute.
+pub(super) fn upgrade(base: &str, attrs: &mut AttrDict) -> Upgraded {
+    for (_, key, default) in DEFAULTS.iter().filter(|(op, ..)| op.is_empty() || *op == base) {
+        if attrs.get(*key).is_some_and(|attr| default.is(attr)) {
+            attrs.remove(*key);
+        }
+    }
+    match base {
+        "call" => symbol(attrs, "callee"),
+        "composite" => symbol(attrs, "decomposition"),
+        "custom_call" => custom_call(attrs),
+        "dot_general" => dot_general(attrs),
+        "convolution" => join(attrs, "dimension_numbers", "conv", CONVOLUTION, convolution_text),
+        "dynamic_conv" => {
+            // Until 0.19, beside the operand that says the same.
+            attrs.remove("padding");
+            join(attrs, "dimension_numbers", "conv", CONVOLUTION, convolution_text)
+        }
+        "gather" | "dynamic_gather" => {
+            join(attrs, "dimension_numbers", "gather", GATHER, |_| Ok(String::new()))
+        }
+        "scatter" => join(attrs, "scatter_dimension_numbers", "scatter", SCATTER, |_| Ok(String::new())),
+        "dynamic_broadcast_in_dim" => {
+            ["known_expanding_dimensions", "known_nonexpanding_dimensions"]
+                .iter()
+                .for_each(|key| array(attrs, key));
+            Ok(())
+        }
+        "send" | "recv" => {
+            let (id, kind) = (number(attrs, "channel_id")?, number(attrs, "channel_type")?);
+            channel(attrs, id, kind);
+            Ok(())
+        }
+        "all_gather"
+        | "all_reduce"
+        | "all_to_all"
+        | "collective_permute"
+        | "collective_broadcast"
+        | "collective_reduce"
+        | "reduce_scatter"
+            if attrs.contains_key("channel_id") =>
+        {
+            let id = number(attrs, "channel_id")?;
+            channel(attrs, id, 0);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A value that is as good as none.
+enum Default {
+    Int(i64),
+    Empty,
+    /// A list of nothing but this word.
+    All(&'static str),
+    /// This word.
+    Word(&'static str),
+}
+
+/// Operation (any if empty), attribute, and its default. (Those that [`crate::attributes`] takes for defaults as
+/// they are written are not here.)
+static DEFAULTS: &[(&str, &str, Default)] = &[
+    ("", "channel_id", Default::Int(0)),
+    ("", "precision_config", Default::All("DEFAULT")),
+    ("", "source_target_pairs", Default::Empty),
+    ("compare", "compare_type", Default::Word("NOTYPE")),
+    ("custom_call", "api_version", Default::Int(1)),
+    ("custom_call", "backend_config", Default::Empty),
+    ("custom_call", "called_computations", Default::Empty),
+    ("custom_call", "output_operand_aliases", Default::Empty),
+    ("custom_call", "result_tilings", Default::Empty),
+    ("dynamic_broadcast_in_dim", "known_expanding_dimensions", Default::Empty),
+    ("dynamic_broadcast_in_dim", "known_nonexpanding_dimensions", Default::Empty),
+    ("infeed", "layout", Default::Empty),
+    ("sort", "dimension", Default::Int(-1)),
+];
+
+impl Default {
+    fn is(&self, attr: &Attr) -> bool {
+        match self {
+            Default::Int(v) => attr.as_i64() == Some(*v),
+            Default::Empty => match attr {
+                Attr::Array(items) => items.is_empty(),
+                Attr::Dict(entries) => entries.is_empty(),
+                Attr::String(text) => text.is_empty(),
+                Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => l.is_empty(),
+                _ => false,
+            },
+            Default::All(word) => match attr {
+                Attr::Array(items) => items.iter().all(|item| is_word(item, word)),
+                _ => false,
+            },
+            Default::Word(word) => is_word(attr, word),
+        }
+    }
+}
+
+fn is_word(attr: &Attr, word: &str) -> bool {
+    matches!(attr, Attr::Dialect(d) if d.text == word)
+}
+
+fn number(attrs: &mut AttrDict, key: &str) -> Result<i64, String> {
+    match attrs.remove(key) {
+        // Also as a default of 0, which has been taken out.
+        None => Ok(0),
+        Some(attr) => attr.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {attr}")),
+    }
+}
+
+fn numbers(attrs: &mut AttrDict, key: &str) -> Result<Vec<i64>, String> {
+    match attrs.remove(key) {
+        None => Err(format!("attribute `{key}` is missing")),
+        Some(Attr::Dense(l)) if l.is_empty() => Ok(Vec::new()),
+        Some(attr) => {
+            attr.as_i64_list().ok_or_else(|| format!("attribute `{key}` is a list of integers, not {attr}"))
+        }
+    }
+}
+
+/// A name, which VHLO has as a string.
+fn symbol(attrs: &mut AttrDict, key: &str) -> Upgraded {
+    if let Some(attr) = attrs.get_mut(key) {
+        *attr = to_symbol(key, attr)?;
+    }
+    Ok(())
+}
+
+fn to_symbol(key: &str, attr: &Attr) -> Result<Attr, String> {
+    match attr {
+        Attr::String(_) => {
+            let name = attr.as_str().ok_or_else(|| format!("attribute `{key}` is not UTF-8"))?;
+            Ok(Attr::Symbol(name.into()))
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+fn custom_call(attrs: &mut AttrDict) -> Upgraded {
+    let none = |key: &str| attrs.get(key).is_none_or(|attr| Default::Empty.is(attr));
+    if none("operand_layouts") && none("result_layouts") {
+        attrs.remove("operand_layouts");
+        attrs.remove("result_layouts");
+    }
+    if let Some(Attr::Array(called)) = attrs.get_mut("called_computations") {
+        for attr in called {
+            *attr = to_symbol("called_computations", attr)?;
+        }
+    }
+    Ok(())
+}
+
+/// A list of StableHLO's own kind.
+fn array(attrs: &mut AttrDict, key: &str) {
+    if let Some(attr) = attrs.get_mut(key)
+        && let Attr::Dense(literal) = attr
+    {
+        *attr = Attr::DenseArray(literal.clone());
+    }
+}
+
+fn channel(attrs: &mut AttrDict, handle: i64, kind: i64) {
+    let params = [("handle".to_owned(), Attr::i64(handle)), ("type".to_owned(), Attr::i64(kind))];
+    let name = "stablehlo.channel_handle".to_owned();
+    let attr = DialectAttr { name, text: String::new(), params: AttrDict::from(params) };
+    attrs.insert("channel_handle".to_owned(), Attr::Dialect(Arc::new(attr)));
+}
+
+const DOT: &[&str] = &[
+    "lhs_batching_dimensions",
+    "rhs_batching_dimensions",
+    "lhs_contracting_dimensions",
+    "rhs_contracting_dimensions",
+];
+
+const GATHER: &[&str] = &[
+    "offset_dims",
+    "collapsed_slice_dims",
+    "operand_batching_dims",
+    "start_indices_batching_dims",
+    "start_index_map",
+    "index_vector_dim",
+];
+
+const SCATTER: &[&str] = &[
+    "update_window_dims",
+    "inserted_window_dims",
+    "input_batching_dims",
+    "scatter_indices_batching_dims",
+    "scatter_dims_to_operand_dims",
+    "index_vector_dim",
+];
+
+const CONVOLUTION: &[&str] = &[
+    "input_batch_dimension",
+    "input_feature_dimension",
+    "input_spatial_dimensions",
+    "kernel_input_feature_dimension",
+    "kernel_output_feature_dimension",
+    "kernel_spatial_dimensions",
+    "output_batch_dimension",
+    "output_feature_dimension",
+    "output_spatial_dimensions",
+];
+
+/// Attributes that are parameters of one attribute in StableHLO.
+fn join(
+    attrs: &mut AttrDict,
+    key: &str,
+    kind: &str,
+    parts: &[&str],
+    text: impl Fn(&mut AttrDict) -> Result<String, String>,
+) -> Upgraded {
+    let mut params: AttrDict = parts.iter().filter_map(|part| attrs.remove_entry(*part)).collect();
+    let text = text(&mut params)?;
+    let attr = DialectAttr { name: format!("stablehlo.{kind}"), text, params };
+    attrs.insert(key.to_owned(), Attr::Dialect(Arc::new(attr)));
+    Ok(())
+}
+
+/// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, from the numbers of the dimensions.
+fn convolution_text(params: &mut AttrDict) -> Result<String, String> {
+    let mut side = |one: &str, (first, second, spatial): (&str, &str, &str)| {
+        let mut places = numbers(params, spatial)?
+            .into_iter()
+            .enumerate()
+            .map(|(i, at)| (at, i.to_string()))
+            .collect::<Vec<_>>();
+        for (letter, key) in one.chars().zip([first, second]) {
+            places.push((number(params, key)?, letter.to_string()));
+        }
+        places.sort();
+        if places.iter().enumerate().any(|(i, (at, _))| i64::try_from(i) != Ok(*at)) {
+            return Err(format!(
+                "`{first}`, `{second}` and `{spatial}` do not number the dimensions of a tensor"
+            ));
+        }
+        Ok(places.into_iter().map(|(_, letter)| letter).collect::<Vec<_>>().join(", "))
+    };
+    let lhs = side("bf", ("input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"))?;
+    let kernel =
+        ("kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions");
+    let rhs = side("io", kernel)?;
+    let out =
+        side("bf", ("output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"))?;
+    Ok(format!("[{lhs}]x[{rhs}]->[{out}]"))
+}
+
+/// The parameters of `#stablehlo.dot_algorithm`, in the order of its text.
+const ALGORITHM: &[&str] = &[
+    "lhs_precision_type",
+    "rhs_precision_type",
+    "accumulation_type",
+    "lhs_component_count",
+    "rhs_component_count",
+    "num_primitive_operations",
+    "allow_imprecise_accumulation",
+];
+
+fn dot_general(attrs: &mut AttrDict) -> Upgraded {
+    join(attrs, "dot_dimension_numbers", "dot", DOT, |_| Ok(String::new()))?;
+    let parts: Vec<(&str, Attr)> =
+        ALGORITHM.iter().filter_map(|part| attrs.remove(*part).map(|attr| (*part, attr))).collect();
+    let is_none = |attr: &Attr| matches!(attr, Attr::Type(ty) if ty.to_string() == "none");
+    if parts.iter().all(|(_, attr)| is_none(attr)) {
+        return Ok(());
+    }
+    let text: Vec<String> = parts
+        .iter()
+        .map(|(key, attr)| match attr {
+            Attr::Int(value, _) => format!("{key} = {value}"),
+            other => format!("{key} = {other}"),
+        })
+        .collect();
+    let text = format!("#stablehlo.dot_algorithm<{}>", text.join(", "));
+    match text.parse::<Attr>() {
+        Ok(attr) => {
+            attrs.insert("algorithm".to_owned(), attr);
+            Ok(())
+        }
+        Err(_) => Err(format!("{text} is not an algorithm")),
+    }
+}

@@ -1,0 +1,276 @@
+//! Artifacts and exported functions that no tool writes: what contains itself, nests without end, or says much with few
+//! bytes.
+
+use std::time::{Duration, Instant};
+
+#[path = "bytecode/write.rs"]
+mod write;
+
+use farcall_ir::exported::Exported;
+use farcall_ir::{Module, ProgramError, vhlo};
+use write::{
+    ATTRS, Artifact, BUILTIN, CONSTANT, IF, PROPERTIES, REGIONS, RESULTS, RETURN, TUPLE, VHLO, number,
+    numbers, op,
+};
+
+/// What is read, in reasonable time.
+fn read(bytes: &[u8]) -> Result<Module, ProgramError> {
+    let start = Instant::now();
+    let read = vhlo::read(bytes, "hostile");
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    read
+}
+
+fn error(bytes: &[u8]) -> String {
+    let e = read(bytes).expect_err("it is refused");
+    format!("[{}] {}", e.diagnostics[0].code, e.diagnostics[0].message)
+}
+
+/// An artifact whose function has one attribute of its own: the value of an entry `x` of a dictionary.
+fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
+    let x = artifact.string("x");
+    let name = artifact.attr(BUILTIN, numbers(&[2, x]));
+    let dict = artifact.attr(BUILTIN, numbers(&[1, 1, name, attr]));
+    op(&mut artifact.body.0, RETURN, ATTRS);
+    number(&mut artifact.body.0, dict);
+    let bytes = artifact.body.0.clone();
+    // Two returns: the second is refused, once everything is read.
+    assert!(!bytes.is_empty());
+    artifact.bytes(1)
+}
+
+#[test]
+fn the_writer_writes_artifacts() {
+    let mut artifact = Artifact::new();
+    let tensor = artifact.ty(numbers(&[20, 0, 0]));
+    let mut data = numbers(&[15, tensor, 4]);
+    data.extend(1.5f32.to_le_bytes());
+    let value = artifact.attr(VHLO, data);
+    artifact.properties.push(numbers(&[value]));
+    op(&mut artifact.body.0, CONSTANT, PROPERTIES | RESULTS);
+    artifact.body.0.extend(numbers(&[0, 1, tensor]));
+    artifact.body.1 = 1;
+    let module = read(&artifact.bytes(1)).unwrap_or_else(|e| panic!("{e}"));
+    let text = farcall_ir::text::print(&module);
+    assert!(text.contains("stablehlo.constant dense<1.500000e+00> : tensor<f32>"), "{text}");
+}
+
+#[test]
+fn attributes_and_types_do_not_contain_themselves() {
+    let mut artifact = Artifact::new();
+    let next = artifact.attrs.len() as u64 + 1;
+    let list = artifact.attr(BUILTIN, numbers(&[0, 1, next]));
+    artifact.attr(VHLO, numbers(&[1, 1, list]));
+    let message = error(&with_attr(artifact, list));
+    assert!(message.starts_with("[bytecode]") && message.contains("contains itself"), "{message}");
+
+    let mut artifact = Artifact::new();
+    let next = artifact.types.len() as u64;
+    let ty = artifact.ty(numbers(&[23, 2, next, next]));
+    op(&mut artifact.body.0, TUPLE, RESULTS);
+    artifact.body.0.extend(numbers(&[1, ty]));
+    artifact.body.1 = 1;
+    assert!(error(&artifact.bytes(1)).contains("contains itself"));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    // From the inside, so that every list is decoded before the one around it; and from the outside.
+    for inside_out in [true, false] {
+        let mut artifact = Artifact::new();
+        let lists: Vec<u64> = (0..5_000)
+            .map(|i| artifact.attr(BUILTIN, numbers(&[0, 1, if i == 0 { 1 } else { i + 1 }])))
+            .collect();
+        let list = if inside_out {
+            // Each two levels are asked for by themselves.
+            let all: Vec<u64> = [0, lists.len() as u64].into_iter().chain(lists).collect();
+            artifact.attr(BUILTIN, numbers(&all))
+        } else {
+            lists[lists.len() - 1]
+        };
+        let message = error(&with_attr(artifact, list));
+        assert!(message.starts_with("[nesting]"), "{message}");
+    }
+}
+
+#[test]
+fn regions_nest_within_bounds() {
+    let mut artifact = Artifact::new();
+    for _ in 0..10_000 {
+        op(&mut artifact.body.0, IF, REGIONS);
+        artifact.body.0.extend(numbers(&[1 << 1, 1, 0, 1 << 1]));
+    }
+    assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
+}
+
+/// Regions that say that they have many values take no memory, nor time, for them.
+#[test]
+fn values_that_are_not_there_cost_nothing() {
+    let mut artifact = Artifact::new();
+    let count = 50_000;
+    for _ in 0..count {
+        op(&mut artifact.body.0, IF, REGIONS);
+        artifact.body.0.extend(numbers(&[1 << 1, 1, 100_000, 0]));
+    }
+    // Near the end, there cannot be as many.
+    assert!(error(&artifact.bytes(count)).contains("do not fit"));
+}
+
+#[test]
+fn deep_locations_are_cut() {
+    let mut artifact = Artifact::new();
+    let mut last = 0;
+    for _ in 0..100_000 {
+        last = artifact.attr(BUILTIN, numbers(&[10, last, last]));
+        // Every one is the location of an operation, so that all are decoded, the inner ones first.
+        number(&mut artifact.body.0, RETURN);
+        artifact.body.0.push(0);
+        number(&mut artifact.body.0, last);
+    }
+    let message = error(&artifact.bytes(100_000));
+    assert!(message.contains("nothing can follow the return"), "{message}");
+}
+
+#[test]
+fn what_is_shared_is_not_copied_without_end() {
+    // Lists of two of the list before: 2^28 elements.
+    let mut artifact = Artifact::new();
+    let mut list = artifact.attr(BUILTIN, numbers(&[7]));
+    for _ in 0..28 {
+        list = artifact.attr(BUILTIN, numbers(&[0, 2, list, list]));
+    }
+    let message = error(&with_attr(artifact, list));
+    assert!(message.starts_with("[nesting]") && message.contains("are used more than"), "{message}");
+
+    // The same with types.
+    let mut artifact = Artifact::new();
+    let mut ty = artifact.ty(numbers(&[22]));
+    for _ in 0..28 {
+        ty = artifact.ty(numbers(&[23, 2, ty, ty]));
+    }
+    op(&mut artifact.body.0, TUPLE, RESULTS);
+    artifact.body.0.extend(numbers(&[1, ty]));
+    artifact.body.1 = 1;
+    assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
+
+    // A long string, again and again.
+    let mut artifact = Artifact::new();
+    let long = artifact.string(vec![b'a'; 1_000_000]);
+    let names: Vec<u64> = (0..200_000).map(|_| artifact.attr(BUILTIN, numbers(&[2, long]))).collect();
+    let all: Vec<u64> = [0, names.len() as u64].into_iter().chain(names).collect();
+    let list = artifact.attr(BUILTIN, numbers(&all));
+    assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
+
+    // One element for many, and texts of texts.
+    let mut artifact = Artifact::new();
+    let tensor = artifact.ty(numbers(&[20, 1, 2 * 4_000, 0]));
+    let splats: Vec<u64> = (0..100_000)
+        .map(|_| {
+            let mut data = numbers(&[15, tensor, 4]);
+            data.extend([0, 0, 0, 0]);
+            artifact.attr(VHLO, data)
+        })
+        .collect();
+    let all: Vec<u64> = [0, splats.len() as u64].into_iter().chain(splats).collect();
+    let list = artifact.attr(BUILTIN, numbers(&all));
+    assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
+
+    let mut artifact = Artifact::new();
+    let long = artifact.string(vec![b'a'; 500_000]);
+    let name = artifact.attr(VHLO, numbers(&[14, long]));
+    let axis = artifact.attr(VHLO, numbers(&[22, name, 0]));
+    let axes: Vec<u64> = [1, 100_000].into_iter().chain(std::iter::repeat_n(axis, 100_000)).collect();
+    let axes = artifact.attr(VHLO, numbers(&axes));
+    let groups = artifact.attr(VHLO, numbers(&[23, name, axes]));
+    assert!(error(&with_attr(artifact, groups)).starts_with("[nesting]"));
+}
+
+#[test]
+fn constants_are_not_larger_than_memory() {
+    for (dims, code) in [(&[1u64 << 62, 4][..], "[type]"), (&[1 << 40], "[bytecode]")] {
+        let mut artifact = Artifact::new();
+        let mut shape = numbers(&[20, dims.len() as u64]);
+        dims.iter().for_each(|d| number(&mut shape, d * 2));
+        number(&mut shape, 0);
+        let tensor = artifact.ty(shape);
+        let mut data = numbers(&[15, tensor, 8]);
+        data.extend([0; 8]);
+        let value = artifact.attr(VHLO, data);
+        assert!(error(&with_attr(artifact, value)).starts_with(code));
+    }
+}
+
+/// A FlatBuffer that is being written. What a table refers to comes behind it.
+struct Flat(Vec<u8>);
+
+impl Flat {
+    /// A table with these fields, of four bytes each: where it is, and where they are.
+    fn table(&mut self, fields: &[u16]) -> (usize, Vec<usize>) {
+        let count = fields.iter().max().map_or(0, |last| last + 1);
+        let places = self.0.len();
+        self.0.extend((4 + 2 * count).to_le_bytes());
+        self.0.extend((4 + 4 * fields.len() as u16).to_le_bytes());
+        for i in 0..count {
+            let place = fields.iter().position(|f| *f == i).map_or(0, |at| 4 + 4 * at as u16);
+            self.0.extend(place.to_le_bytes());
+        }
+        let at = self.0.len();
+        self.0.extend(((at - places) as i32).to_le_bytes());
+        self.0.extend(vec![0; 4 * fields.len()]);
+        (at, (0..fields.len()).map(|i| at + 4 + 4 * i).collect())
+    }
+
+    fn set(&mut self, at: usize, value: u32) {
+        self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn link(&mut self, from: usize, to: usize) {
+        self.set(from, (to - from) as u32);
+    }
+
+    /// A list of so many offsets, or bytes: where it is.
+    fn list(&mut self, len: usize, bytes: &[u8]) -> usize {
+        let at = self.0.len();
+        self.0.extend((len as u32).to_le_bytes());
+        self.0.extend(bytes);
+        at
+    }
+}
+
+/// An exported function whose arguments are so many tuples in tuples, each of `width` times the same tuple.
+fn nested_tuples(depth: usize, width: usize) -> Vec<u8> {
+    let mut flat = Flat(vec![0; 4]);
+    // Name, both trees, program, calling convention.
+    let (root, fields) = flat.table(&[1, 2, 4, 13, 14]);
+    flat.set(0, root as u32);
+    flat.set(fields[4], 9);
+    let name = flat.list(1, b"f");
+    flat.link(fields[0], name);
+    let program = flat.list(4, b"ML\xefR");
+    flat.link(fields[3], program);
+    let (none, kind) = flat.table(&[0]);
+    flat.set(kind[0], 1);
+    flat.link(fields[2], none);
+    let mut from = vec![fields[1]];
+    for _ in 0..depth {
+        let (tuple, parts) = flat.table(&[0, 1]);
+        from.iter().for_each(|from| flat.link(*from, tuple));
+        flat.set(parts[0], 2);
+        let list = flat.list(width, &vec![0; 4 * width]);
+        flat.link(parts[1], list);
+        from = (0..width).map(|i| list + 4 + 4 * i).collect();
+    }
+    let (leaf, _) = flat.table(&[0]);
+    from.iter().for_each(|from| flat.link(*from, leaf));
+    flat.0
+}
+
+#[test]
+fn trees_of_exported_functions_are_bounded() {
+    let read =
+        |bytes: &[u8]| Exported::read(bytes, "f").map(|e| e.in_tree.leaves()).map_err(|e| e.to_string());
+    assert_eq!(read(&nested_tuples(3, 2)), Ok(8));
+    assert_eq!(read(&nested_tuples(100, 1)), Ok(1));
+    assert!(read(&nested_tuples(10_000, 1)).unwrap_err().contains("nests more than"));
+    assert!(read(&nested_tuples(60, 2)).unwrap_err().contains("are used too often"));
+}

@@ -1,0 +1,205 @@
+//! Portable artifacts with the same program as text beside them: both are read as the same module. So are functions
+//! that JAX has exported.
+//!
+//! The artifacts are those of the folder `artifacts` (whose `make.py` makes them), of the shared corpus, where it is, and
+//! of the folder that `FARCALL_ARTIFACTS` names: `NAME.mlirbc` or `NAME.mlir.bc` with `NAME.mlir`, and `NAME.bin`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use farcall_ir::exported::{AvalDType, DisabledCheck, Exported, Tree, is_exported};
+use farcall_ir::{DType, Module, Source, bytecode, text, verify, vhlo};
+
+/// `shared` in a folder above this crate.
+fn shared() -> Option<PathBuf> {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|dir| dir.join("shared"))
+        .find(|dir| dir.join("corpus").is_dir())
+}
+
+/// The files of a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    entries.flatten().map(|entry| entry.path()).collect()
+}
+
+/// The files of the folder beside this file, and of the one that the environment names.
+fn folders() -> Vec<PathBuf> {
+    let mut out = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts"));
+    if let Some(folder) = std::env::var_os("FARCALL_ARTIFACTS") {
+        out.extend(files(Path::new(&folder)));
+    }
+    out
+}
+
+/// Artifacts and the files of their texts.
+fn pairs() -> Vec<(PathBuf, PathBuf)> {
+    let mut out = Vec::new();
+    if let Some(shared) = shared() {
+        for entry in std::fs::read_dir(shared.join("corpus/cases")).into_iter().flatten().flatten() {
+            let (artifact, text) = (entry.path().join("program.mlirbc"), entry.path().join("exported.mlir"));
+            if artifact.exists() {
+                out.push((artifact, text));
+            }
+        }
+    }
+    for path in folders() {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        if let Some(base) = name.strip_suffix(".mlirbc").or_else(|| name.strip_suffix(".mlir.bc")) {
+            let base = base.strip_suffix(".1_0_0").unwrap_or(base);
+            out.push((path.clone(), path.with_file_name(format!("{base}.mlir"))));
+        }
+    }
+    out.sort();
+    out
+}
+
+/// Files of exported functions.
+fn exports() -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    if let Some(shared) = shared() {
+        let cases = std::fs::read_dir(shared.join("corpus/cases")).into_iter().flatten().flatten();
+        out.extend(cases.map(|entry| entry.path().join("program.bin")).filter(|path| path.exists()));
+    }
+    out.extend(folders().into_iter().filter(|path| path.extension().is_some_and(|e| e == "bin")));
+    out.sort();
+    out
+}
+
+/// The first lines in which two texts differ.
+fn difference(found: &str, expected: &str) -> String {
+    let lines = found.lines().zip(expected.lines()).filter(|(a, b)| a != b).take(3);
+    let lines: Vec<String> = lines.map(|(a, b)| format!("  artifact: {a}\n  text:     {b}")).collect();
+    if lines.is_empty() { "  one is longer".to_owned() } else { lines.join("\n") }
+}
+
+fn without_name(mut module: Module) -> Module {
+    module.name = None;
+    module
+}
+
+#[test]
+fn artifacts_and_texts_are_the_same_programs() {
+    let pairs = pairs();
+    if shared().is_none() {
+        eprintln!("without those of `shared`, which is not beside this checkout");
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for (artifact, text_file) in &pairs {
+        let name = artifact.display().to_string();
+        let bytes = std::fs::read(artifact).expect("an artifact can be read");
+        assert!(bytecode::is_bytecode(&bytes), "{name}");
+        let module = match vhlo::read(&bytes, "") {
+            Ok(module) => module,
+            Err(e) => {
+                *counts.entry("not read").or_default() += 1;
+                failures.push(format!("{name}: {e}"));
+                continue;
+            }
+        };
+        *counts.entry("read").or_default() += 1;
+        match verify::verify(&module) {
+            Ok(()) => *counts.entry("valid").or_default() += 1,
+            Err(e) => failures.push(format!("{name}: invalid: {e}")),
+        }
+        let source = std::fs::read_to_string(text_file).unwrap_or_default();
+        let Ok(expected) = text::parse(&Source::new(text_file.display().to_string(), source)) else {
+            *counts.entry("without a text that is read").or_default() += 1;
+            continue;
+        };
+        let (module, expected) = (without_name(module), without_name(expected));
+        if module == expected {
+            *counts.entry("same as the text").or_default() += 1;
+        } else {
+            let difference = difference(&text::print(&module), &text::print(&expected));
+            failures.push(format!("{name}: another module than the text\n{difference}"));
+        }
+    }
+    eprintln!("{} artifacts: {counts:?}", pairs.len());
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
+}
+
+#[test]
+fn exported_functions_say_what_their_programs_take() {
+    let files = exports();
+    let mut same = 0;
+    for file in &files {
+        let name = file.display().to_string();
+        let bytes = std::fs::read(file).expect("an exported function can be read");
+        assert!(is_exported(&bytes), "{name}");
+        let exported = Exported::read(&bytes, &name).unwrap_or_else(|e| panic!("{e}"));
+        let module = exported.module(&name).unwrap_or_else(|e| panic!("{e}"));
+        verify::verify(&module).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let main = module.func("main").unwrap_or_else(|| panic!("{name}: no main"));
+        assert_eq!(exported.in_tree.leaves(), exported.in_avals.len(), "{name}: {:?}", exported.in_tree);
+        assert_eq!(exported.out_tree.leaves(), exported.out_avals.len(), "{name}: {:?}", exported.out_tree);
+        let tokens = exported.ordered_effects.len();
+        let platform = usize::from(exported.platforms.len() > 1);
+        assert_eq!(main.params().len(), exported.kept_vars.len() + tokens + platform, "{name}");
+        assert_eq!(main.results.len(), exported.out_avals.len() + tokens, "{name}");
+        assert_eq!(exported.in_shardings.len(), exported.in_avals.len(), "{name}");
+        let sizes: Vec<&str> =
+            exported.out_avals.iter().flat_map(|a| a.shape.iter().map(String::as_str)).collect();
+        let written = main.results.iter().skip(tokens).filter_map(|ty| ty.tensor());
+        let written: Vec<String> = written.flat_map(|t| t.dims().map(|d| d.to_string())).collect();
+        assert!(
+            sizes.iter().zip(&written).all(|(a, b)| a == b || b == "?"),
+            "{name}: {sizes:?}, {written:?}"
+        );
+        let texts = [file.with_extension("bin.mlir"), file.with_file_name("exported.mlir")];
+        if let Some(source) = texts.iter().find_map(|text| std::fs::read_to_string(text).ok()) {
+            let expected = text::parse(&Source::new("exported.mlir", source)).expect("the text is read");
+            assert!(without_name(module) == without_name(expected), "{name}");
+            same += 1;
+        }
+    }
+    eprintln!("{} exported functions are read and valid, {same} the same as their texts", files.len());
+}
+
+#[test]
+fn other_files_are_not_taken_for_artifacts() {
+    for bytes in
+        [&b""[..], b"module {}", b"ML", b"\x89FCPLAN\n", &[0; 64], &[0xff; 64], &[4, 0, 0, 0, 4, 0, 0, 0]]
+    {
+        assert!(!bytecode::is_bytecode(bytes) && !is_exported(bytes), "{bytes:?}");
+        assert!(Exported::read(bytes, "").is_err() && vhlo::read(bytes, "").is_err());
+    }
+    let e = vhlo::read(b"ML\xefR\x0dsomeone", "f.mlirbc").unwrap_err();
+    let message = "at byte 5 of f.mlirbc, in the header: a text without an end";
+    assert_eq!(e.diagnostics[0].message, message);
+}
+
+#[test]
+fn exported_functions_are_described() {
+    let read =
+        |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts").join(name));
+    let bytes = read("symbolic.bin").expect("a file of the repository");
+    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("it is read");
+    assert_eq!(symbolic.function_name, "layer");
+    assert_eq!(symbolic.platforms, ["cpu", "cuda"]);
+    let params = Tree::Dict(vec![("b".to_owned(), Tree::Leaf), ("w".to_owned(), Tree::Leaf)]);
+    let arguments = Tree::Tuple(vec![params, Tree::Leaf]);
+    assert_eq!(symbolic.in_tree, Tree::Tuple(vec![arguments, Tree::Dict(Vec::new())]));
+    assert_eq!(
+        symbolic.out_tree,
+        Tree::Dict(vec![("n".to_owned(), Tree::Leaf), ("y".to_owned(), Tree::Leaf)])
+    );
+    assert_eq!(symbolic.in_avals[2].shape, ["b", "4"]);
+    assert_eq!(symbolic.in_avals[2].dtype, AvalDType::Plain(DType::F32));
+    assert_eq!((symbolic.kept_vars.as_slice(), symbolic.devices), (&[0, 1, 2][..], 1));
+
+    let bytes = read("calls.bin").expect("a file of the repository");
+    let calls = Exported::read(&bytes, "calls.bin").expect("it is read");
+    assert_eq!(calls.kept_vars, [0, 2]);
+    assert_eq!(calls.disabled_checks, [DisabledCheck::CustomCall("my_target".to_owned())]);
+    assert_eq!(calls.out_tree, Tree::Tuple(vec![Tree::Leaf, Tree::None]));
+    assert!(calls.vjp.is_none() && calls.ordered_effects.is_empty());
+
+    let bytes = read("derivative.bin").expect("a file of the repository");
+    let derivative = Exported::read(&bytes, "derivative.bin").expect("it is read");
+    let vjp = derivative.vjp.expect("a derivative was asked for");
+    assert_eq!((vjp.in_avals.len(), vjp.out_avals.len()), (2, 1));
+    assert!(vjp.module("").is_ok());
+}

@@ -1,0 +1,127 @@
+//! The readers of artifacts and of exported functions on bytes that are almost right: a module or an error that says
+//! where, never a panic. What is read and valid prints as text that reads as the same.
+//!
+//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+#[path = "../../farcall/tests/fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+
+use farcall_ir::exported::{Exported, is_exported};
+use farcall_ir::{Module, ProgramError, Source, text, verify, vhlo};
+use random::Random;
+
+/// Every artifact of the folder `artifacts`, and of the shared corpus, where it is.
+fn seeds() -> Vec<Vec<u8>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![here.join("tests/artifacts")];
+    let shared = here.ancestors().map(|dir| dir.join("shared/corpus/cases")).find(|dir| dir.is_dir());
+    folders.extend(shared.iter().flat_map(std::fs::read_dir).flatten().flatten().map(|entry| entry.path()));
+    folders.extend(std::env::var_os("FARCALL_ARTIFACTS").map(PathBuf::from));
+    let files = folders.iter().flat_map(std::fs::read_dir).flatten().flatten().map(|entry| entry.path());
+    let is_artifact =
+        |path: &PathBuf| path.extension().is_some_and(|e| e == "mlirbc" || e == "bin" || e == "bc");
+    let mut files: Vec<PathBuf> = files.filter(is_artifact).collect();
+    files.sort();
+    files.iter().filter_map(|file| std::fs::read(file).ok()).collect()
+}
+
+/// Bytes with a few changes.
+fn mutated(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = seeds[random.below(seeds.len())].clone();
+    for _ in 0..=random.below(4) {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = random.below(bytes.len());
+        match random.below(10) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 | 2 => bytes[at] = random.next() as u8,
+            // Small numbers are the positions of things.
+            3 | 4 => bytes[at] = (random.below(40) * 2 + 1) as u8,
+            5 => bytes[at] = bytes[at].wrapping_add(if random.one_in(2) { 2 } else { 254 }),
+            6 => {
+                let n = (1 + random.below(8)).min(bytes.len() - at);
+                let from = random.below(bytes.len() - n + 1);
+                bytes.copy_within(from..from + n, at);
+            }
+            7 if random.one_in(4) => bytes.truncate(at),
+            8 if random.one_in(4) => {
+                let n = 1 + random.below(9);
+                let new: Vec<u8> = (0..n).map(|_| random.next() as u8).collect();
+                bytes.splice(at..at, new);
+            }
+            9 => {
+                // A number of nine bytes, in the place of others.
+                let n = bytes.len().min(at + 9) - at;
+                bytes[at..at + n].copy_from_slice(&[0, 255, 255, 255, 255, 255, 255, 255, 127][..n]);
+            }
+            _ => bytes[at] = bytes[at].wrapping_add(1),
+        }
+    }
+    bytes
+}
+
+fn judge(read: Result<Module, ProgramError>) -> bool {
+    match read {
+        Ok(module) => {
+            let printed = text::print(&module);
+            match verify::verify(&module) {
+                Ok(()) => match text::parse(&Source::new("printed", printed.as_str())) {
+                    Ok(again) => assert_eq!(again, module, "printed:\n{printed}"),
+                    Err(e) => panic!("{e}\nprinted:\n{printed}"),
+                },
+                Err(e) => assert!(e.to_string().len() < 3_000_000),
+            }
+            true
+        }
+        Err(e) => {
+            assert!(e.to_string().len() < 3_000_000);
+            false
+        }
+    }
+}
+
+/// True if something was read.
+fn target(bytes: &[u8]) -> bool {
+    if !is_exported(bytes) {
+        let _ = Exported::read(bytes, "fuzz");
+        return judge(vhlo::read(bytes, "fuzz"));
+    }
+    match Exported::read(bytes, "fuzz") {
+        Ok(exported) => {
+            drop(format!("{exported:?}"));
+            judge(exported.module("fuzz"))
+        }
+        Err(e) => {
+            drop(e.to_string());
+            false
+        }
+    }
+}
+
+#[test]
+fn artifacts() {
+    let seeds = seeds();
+    let number = |name: &str, default: usize| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
+    };
+    let (seed, n) = (number("FARCALL_FUZZ_SEED", 1), number("FARCALL_FUZZ_ITERATIONS", 3_000));
+    let (mut read, mut slowest) = (0, Duration::ZERO);
+    for i in 0..n {
+        // Each iteration by itself, so that one can be repeated.
+        let mut random = Random::new((seed as u64) << 40 | i as u64);
+        let bytes = mutated(&mut random, &seeds);
+        let start = Instant::now();
+        match std::panic::catch_unwind(|| target(&bytes)) {
+            Ok(ok) => read += usize::from(ok),
+            Err(_) => panic!("iteration {i} of seed {seed}"),
+        }
+        slowest = slowest.max(start.elapsed());
+    }
+    println!("{read} of {n} are read, of {} seeds; {slowest:.0?} for the slowest", seeds.len());
+    assert!(read > n / 20, "{read} of {n}");
+}
