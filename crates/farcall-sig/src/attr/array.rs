@@ -26,7 +26,7 @@ pub struct AttrArray {
     bytes: Arc<Vec<u8>>,
 }
 
-/// Bytes that are no elements of an array attribute.
+/// Bytes that are not the elements of an array attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotElements {
     /// There are no array attributes of this element type.

@@ -1,7 +1,7 @@
 //! Custom calls: from a call site of a program to the handler's function and back.
 //!
 //! ```text
-//! compile   CallSite::new   decides typed or untyped, encodes attributes, runs `instantiate`
+//! load      CallSite::new   decides typed or untyped, encodes attributes, runs `instantiate`
 //! context   CallFrame::new  the structs of the C interface, built once per run context
 //! run       CallFrame::prepare, initialize    where the target has these stages
 //!           CallFrame::execute                patches data pointers, calls the handler
