@@ -15,6 +15,19 @@ fn body(insts: &str, expect: Expect) {
 }
 
 #[test]
+fn directions() {
+    body(
+        "%0 = sdy.propagation_barrier %x allowed_direction=SIDEWAYS : tensor<2xf32>",
+        expect![[r#"
+        error: [parse] expected one of NONE, FORWARD, BACKWARD, BOTH
+         --> t.mlir:2:51
+          |
+        2 | %0 = sdy.propagation_barrier %x allowed_direction=SIDEWAYS : tensor<2xf32>
+          |                                                   ^^^^^^^^"#]],
+    );
+}
+
+#[test]
 fn unknown_operations() {
     body(
         "%0 = stablehlo.ad %x, %x : tensor<2xf32>\n%1 = stablehlo.negate %0 : tensor<2xf32>",

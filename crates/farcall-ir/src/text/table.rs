@@ -372,6 +372,11 @@ static CALLS: &[Syntax] = &[
     call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
     call("sdy.reshard", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
     call(
+        "sdy.propagation_barrier",
+        &[Operand, Lit(" allowed_direction="), H(&hooks::DIRECTION), Dict, SAME],
+        false,
+    ),
+    call(
         "sdy.sharding_group",
         &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],
         true,
