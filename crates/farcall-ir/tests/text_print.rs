@@ -577,6 +577,35 @@ fn calls_that_stand_for_operations() {
 }
 
 #[test]
+fn operations_of_the_interpreter() {
+    check(
+        r#"func.func @one(%x: tensor<2xf32>) -> tensor<2xf32> {
+            interpreter.print %x : tensor<2xf32>
+            %0 = interpreter.probe %x, probe_id = "a" : tensor<2xf32>
+            return %0 : tensor<2xf32>
+        }
+        func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            "interpreter.print"(%x) : (tensor<2xf32>) -> ()
+            %0 = "interpreter.probe"(%x) {probe_id = "b"} : (tensor<2xf32>) -> tensor<2xf32>
+            %1 = "interpreter.run_parallel"(%0) {infeed = [], programs = [[@one]]} : (tensor<2xf32>) -> tensor<2xf32>
+            return %1 : tensor<2xf32>
+        }"#,
+        expect![[r#"
+            func.func public @one(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+              interpreter.print %arg0 : tensor<2xf32>
+              %0 = interpreter.probe %arg0, probe_id = "a" : tensor<2xf32>
+              return %0 : tensor<2xf32>
+            }
+            func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+              interpreter.print %arg0 : tensor<2xf32>
+              %0 = interpreter.probe %arg0, probe_id = "b" : tensor<2xf32>
+              %1 = "interpreter.run_parallel"(%0) {infeed = [], programs = [[@one]]} : (tensor<2xf32>) -> tensor<2xf32>
+              return %1 : tensor<2xf32>
+            }"#]],
+    );
+}
+
+#[test]
 fn checks() {
     check(
         r#"func.func @f(%x: tensor<2xf32>) {

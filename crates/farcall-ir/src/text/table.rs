@@ -381,6 +381,10 @@ static CALLS: &[Syntax] = &[
         &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],
         true,
     ),
+    // What StableHLO's interpreter adds, for its own tests.
+    call("interpreter.run_parallel", GENERIC, true),
+    call("interpreter.print", &[Operand, Dict, Part::Types(Types::SameOperands)], true),
+    call("interpreter.probe", &[Operand, Lit(", probe_id = "), Part::Text("probe_id"), Dict, SAME], true),
 ];
 
 const fn call(name: &'static str, form: &'static [Part], has_side_effect: bool) -> Syntax {
