@@ -140,6 +140,44 @@ fn checks() {
 }
 
 #[test]
+fn rows_for_a_single_participant() {
+    let program = |groups: &str| {
+        format!(
+            r#"func.func @main(%x: tensor<4x2xf32>, %y: tensor<3x2xf32>, %n: tensor<1xi32>) -> tensor<3x2xf32> {{
+                %0 = stablehlo.custom_call @ragged_all_to_all(%x, %y, %n, %n, %n, %n) {{api_version = 4 : i32, backend_config = {{channel_id = 1 : i64, replica_groups = dense<{groups}>}}}} : (tensor<4x2xf32>, tensor<3x2xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<3x2xf32>
+                return %0 : tensor<3x2xf32>
+            }}"#
+        )
+    };
+    check(
+        &program("0> : tensor<1x1xi64"),
+        expect![[r#"
+        func.func public @main(%arg0: tensor<4x2xf32>, %arg1: tensor<3x2xf32>, %arg2: tensor<1xi32>) -> tensor<3x2xf32> {
+          %0 = stablehlo.iota dim = 0 : tensor<3xi64>
+          %1 = stablehlo.slice %arg2 [0:1] : (tensor<1xi32>) -> tensor<1xi32>
+          %2 = stablehlo.convert %1 : (tensor<1xi32>) -> tensor<1xi64>
+          %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<1xi64>) -> tensor<3xi64>
+          %4 = stablehlo.slice %arg2 [0:1] : (tensor<1xi32>) -> tensor<1xi32>
+          %5 = stablehlo.convert %4 : (tensor<1xi32>) -> tensor<1xi64>
+          %6 = stablehlo.broadcast_in_dim %5, dims = [0] : (tensor<1xi64>) -> tensor<3xi64>
+          %7 = stablehlo.slice %arg2 [0:1] : (tensor<1xi32>) -> tensor<1xi32>
+          %8 = stablehlo.convert %7 : (tensor<1xi32>) -> tensor<1xi64>
+          %9 = stablehlo.broadcast_in_dim %8, dims = [0] : (tensor<1xi64>) -> tensor<3xi64>
+          %10 = stablehlo.subtract %0, %9 : tensor<3xi64>
+          %11 = stablehlo.compare GE, %0, %9 : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi1>
+          %12 = stablehlo.compare LT, %10, %6 : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi1>
+          %13 = stablehlo.and %11, %12 : tensor<3xi1>
+          %14 = stablehlo.broadcast_in_dim %13, dims = [0] : (tensor<3xi1>) -> tensor<3x2xi1>
+          %15 = stablehlo.add %10, %3 : tensor<3xi64>
+          %16 = "stablehlo.gather"(%arg0, %15) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>}> : (tensor<4x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
+          %17 = stablehlo.select %14, %16, %arg1 : tensor<3x2xi1>, tensor<3x2xf32>
+          return %17 : tensor<3x2xf32>
+        }"#]],
+    );
+    assert!(!normalize::is_needed(&parse(&program("[[0, 1]]> : tensor<1x2xi64"))));
+}
+
+#[test]
 fn values_and_buffers() {
     check(
         r#"func.func @main(%x: tensor<2xf32>, %s: tensor<1xi32>, %t: tensor<?xf32>) -> (tensor<2xf32>, tensor<3xi32>, tensor<?xf32>) {

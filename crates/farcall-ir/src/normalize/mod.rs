@@ -13,6 +13,7 @@
 //! | `stablehlo.shape_refinement_operand_wrapper` of a value and its shape | the value (`scaffolding`) |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already (`scaffolding`) |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`sorted`) |
+//! | `ragged_all_to_all` of one participant | copies of rows, each a gather and a select (`ragged`) |
 //! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |
 //!
 //! Such a call in a different form (with several values, or another shape) is left unchanged.
@@ -27,6 +28,7 @@
 mod check;
 mod mhlo;
 mod placement;
+mod ragged;
 mod scaffolding;
 mod sorted;
 
@@ -49,6 +51,8 @@ enum Meaning {
     Nothing,
     /// The first elements of tensors that are sorted together.
     Sorted(sorted::Sorted),
+    /// Copies of rows from one tensor into another.
+    Ragged(ragged::Copies),
     /// A check, as its target takes it.
     Check(check::Check),
 }
@@ -61,6 +65,7 @@ fn meaning(inst: Inst<'_>) -> Option<Meaning> {
         .or_else(|| mhlo::meaning(inst, call))
         .or_else(|| scaffolding::meaning(inst, call))
         .or_else(|| sorted::meaning(inst, call))
+        .or_else(|| ragged::meaning(inst, call))
         .or_else(|| check::meaning(inst, call))
 }
 
@@ -96,6 +101,7 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, meaning: Meaning) {
         }
         Meaning::Nothing => r.erase(inst),
         Meaning::Sorted(sorted) => sorted.apply(r, inst),
+        Meaning::Ragged(copies) => copies.apply(r, inst),
         Meaning::Check(check) => check.apply(r, inst),
     }
 }
