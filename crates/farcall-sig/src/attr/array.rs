@@ -28,6 +28,7 @@ pub struct AttrArray {
 
 /// Bytes that are not the elements of an array attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum NotElements {
     /// There are no array attributes of this element type.
     Type(DType),
