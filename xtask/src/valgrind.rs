@@ -1,7 +1,7 @@
 //! `cargo xtask valgrind`: the tests of both sides of the C interface under valgrind's memcheck.
 //!
 //! Each test counts as one, and so does each test program, which fails if memcheck saw a wrong access or memory
-//! that nobody has a pointer to any more when the program ends. What is still reachable then is no error: a host
+//! that nobody has a pointer to any more when the program ends. What is still reachable then is not an error: a host
 //! keeps libraries and the numbers of types until the process ends.
 
 use std::path::{Path, PathBuf};

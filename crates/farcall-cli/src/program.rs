@@ -62,7 +62,7 @@ fn stdin() -> Result<Vec<u8>> {
 /// Reads a program's text; `-` is the standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is no text: then the message says what it looks like.
+/// If it cannot be read, or is not text: then the message says what it looks like.
 pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
     if path.as_os_str() == "-" {
         return as_source("<stdin>".to_owned(), stdin()?);
@@ -86,7 +86,7 @@ fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
     Ok(Source::new(name, text))
 }
 
-/// What bytes are that are no program's text, if that is known.
+/// What kind of file bytes are from that are not a program's text, if that is known.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"ML\xefR", "MLIR bytecode (print it as text, for example with `lowered.as_text()` of JAX)"),

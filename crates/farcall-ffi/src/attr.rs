@@ -496,7 +496,7 @@ impl<'a, T: FromAttr<'a>> Field<'a> for Option<T> {
     }
 }
 
-/// The error for a dictionary with entries that are no field of a struct.
+/// The error for a dictionary with entries that are not fields of a struct.
 #[doc(hidden)]
 #[cold]
 pub fn unknown_entry(dict: &Dict, fields: &[&str]) -> Error {
@@ -507,7 +507,7 @@ pub fn unknown_entry(dict: &Dict, fields: &[&str]) -> Error {
     Error::invalid_argument(format!("unknown entr{s} {}; it takes {fields}", unknown.join(", ")))
 }
 
-/// The error for a value that is no variant of an enum.
+/// The error for a value that is not a variant of an enum.
 #[doc(hidden)]
 #[cold]
 pub fn no_such_variant(found: &dyn fmt::Display, variants: &[&dyn fmt::Display]) -> Error {

@@ -616,7 +616,7 @@ unsafe fn read_prefix<T: Sized0>(source: *const T) -> T {
 /// `source` points to `size` bytes of a struct of this format.
 unsafe fn read_bytes<T: Sized0>(source: *const T, size: usize) -> T {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
-    // Half of a pointer is none.
+    // A partial pointer is left zero: half of an address is not an address.
     let size = size - size % align_of::<T>();
     // SAFETY: no more bytes than either side has.
     unsafe {

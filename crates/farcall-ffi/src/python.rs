@@ -93,7 +93,7 @@ impl Interpreter {
         }
         for item in items {
             let added = entry(&item).is_some_and(|(name, value)| {
-                // A name with a null in it is no name.
+                // A name cannot contain a null byte.
                 let Ok(name) = CString::new(name.as_ref()) else { return false };
                 // SAFETY: the lock is held; the dictionary takes a reference of its own.
                 unsafe {

@@ -217,7 +217,7 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 }
 
 /// Mistakes as they are found: the first [`Diagnostics::MAX`] are kept, the others counted. Whoever has made
-/// so many has made one mistake many times.
+/// so many repeats one mistake.
 #[derive(Clone, Default, Debug)]
 pub struct Diagnostics {
     kept: Vec<Diagnostic>,

@@ -68,7 +68,8 @@ impl Dim {
     }
 }
 
-/// The type of a value.
+/// The type of a value. Not `non_exhaustive`: it is
+/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A tensor.

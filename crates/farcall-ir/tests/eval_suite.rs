@@ -3,14 +3,15 @@
 //! They lie in `shared/stablehlo-suite` beside the checkout or in one of the folders above it; where
 //! they are absent, the test says so and checks nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall_ir::eval::{CallSite, Denormals, Host, Value, eval};
-use farcall_ir::op::CallConfig;
-use farcall_ir::{Attr, DType, Literal, Scalar, Source};
+use farcall_ir::op::{CallConfig, Op};
+use farcall_ir::types::TensorType;
+use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
 
 /// Programs lowered from JAX. Those that do not pass were made with roundings in `f32` that
 /// cancellation shows, or with sums in another order; StableHLO's own interpreter does not run most of them either.
@@ -30,18 +31,15 @@ fn testdata_passes() {
 /// Tests of StableHLO's interpreter.
 #[test]
 fn interpreter_tests_pass() {
-    let not_programs_of_one_device = [
-        // An operation of the interpreter starts several processes, or prints.
+    let several_participants = [
         "all_gather.mlir",
         "collective_broadcast.mlir",
         "collective_permute.mlir",
         "collective_reduce.mlir",
-        "infeed.mlir",
         "partition_id.mlir",
-        "printing.mlir",
         "reduce_scatter.mlir",
     ];
-    sweep("stablehlo-suite/tests/interpret", &not_programs_of_one_device);
+    sweep("stablehlo-suite/tests/interpret", &several_participants);
 }
 
 /// Runs every file of a folder, of which all but those named have to pass; prints why others do not.
@@ -126,7 +124,7 @@ fn run_program(file: &Path, text: &str) -> Result<(), String> {
         if !entry.params().is_empty() && !text.contains("check.") {
             continue; // It checks nothing, and has no inputs: it only has to be read.
         }
-        eval(&module, entry, &[], &Checks, Denormals::Ieee).map_err(|e| e.to_string())?;
+        eval(&module, entry, &[], &Checks::default(), Denormals::Ieee).map_err(|e| e.to_string())?;
     }
     Ok(())
 }
@@ -148,41 +146,126 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The targets with which the programs check themselves, as StableHLO's own interpreter has them.
-struct Checks;
+/// The targets with which the programs check themselves, and those of the interpreter, as StableHLO's own
+/// interpreter has them.
+#[derive(Default)]
+struct Checks {
+    /// What `infeed` gets next.
+    queue: Mutex<VecDeque<Vec<Literal>>>,
+}
 
 impl Host for Checks {
     fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
-        let [Value::Tensor(actual), Value::Tensor(expected)] = operands else {
-            return Err("a check takes two tensors".to_owned());
-        };
-        if actual.dims() != expected.dims() || actual.dtype() != expected.dtype() {
-            return Err(format!("{} is compared with {}", actual.ty(), expected.ty()));
+        match call.call.target.as_str() {
+            "interpreter.run_parallel" => run_parallel(call, operands),
+            "interpreter.print" => Ok(Vec::new()),
+            "interpreter.probe" => Ok(operands.to_vec()),
+            _ => check(call, operands),
         }
-        let exact = actual.dtype().is_integer() || actual.dtype().is_bool();
-        let wrong = match call.call.target.as_str() {
-            "check.expect_eq" | "check.eq" if exact => differs(actual, expected, |a, b| a == b),
-            "check.expect_eq" => differs(actual, expected, |a, b| parts(a, b, equal)),
-            "check.eq" => differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-4))),
-            "check.expect_almost_eq" => {
-                let tolerance = parameter(call, "tolerance").and_then(Attr::as_f64).unwrap_or(1e-3);
-                differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, tolerance)))
-            }
-            "check.expect_close" => {
-                let dtype = actual.dtype().real();
-                let limit = |name| parameter(call, name).and_then(Attr::as_i64).map(i64::cast_unsigned);
-                let min = limit("min_ulp_difference").unwrap_or(0);
-                let max = limit("max_ulp_difference").unwrap_or(3);
-                differs(actual, expected, |a, b| parts(a, b, |a, b| (min..=max).contains(&ulps(dtype, a, b))))
-            }
-            _ => return Err("unknown check".to_owned()),
-        };
-        if let Some((count, i)) = wrong {
-            let (a, e) = (actual.get(i), expected.get(i));
-            return Err(format!("{count} of {} differ: element {i} is {a:?}, not {e:?}", actual.len()));
-        }
-        Ok(call.results().map(|_| Literal::scalar(DType::Pred, Scalar::Bool(true)).into()).collect())
     }
+
+    fn infeed(&self, _: &str, _: &[TensorType]) -> Result<Vec<Literal>, String> {
+        self.queue.lock().unwrap().pop_front().ok_or_else(|| "the queue is empty".to_owned())
+    }
+}
+
+/// Runs the functions of a grid of processes, which is an attribute, one after another. Several may not notice each
+/// other: they cannot exchange values here.
+fn run_parallel(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+    let attrs = call.inst.attrs();
+    let run = |func: &Func, inputs: &[Value], host: &Checks| {
+        eval(call.module, func, inputs, host, Denormals::Ieee).map_err(|e| e.to_string())
+    };
+    let mut programs = Vec::new();
+    named(call.module, attrs.get("programs"), &mut programs)?;
+    if programs.len() > 1 && programs.iter().any(|program| notices_others(program)) {
+        return Err("several participants that exchange values".to_owned());
+    }
+    let mut queues = Vec::new();
+    named(call.module, attrs.get("infeed"), &mut queues)?;
+    let host = Checks::default();
+    for queue in queues {
+        let values = run(queue, &[], &host)?;
+        let tensors = values.iter().filter_map(|value| match value {
+            Value::Tensor(literal) => Some(literal.clone()),
+            _ => None,
+        });
+        host.queue.lock().unwrap().push_back(tensors.collect());
+    }
+    let (mut inputs, mut results) = (operands, Vec::new());
+    for program in programs {
+        let (own, rest) =
+            inputs.split_at_checked(program.params().len()).ok_or("there are too few inputs")?;
+        results.extend(run(program, own, &host)?);
+        inputs = rest;
+    }
+    Ok(results)
+}
+
+/// Collects the functions that an attribute names: one, or a list of such attributes.
+fn named<'m>(module: &'m Module, attr: Option<&Attr>, to: &mut Vec<&'m Func>) -> Result<(), String> {
+    match attr {
+        None => {}
+        Some(Attr::Symbol(name)) => to.push(module.func(name).ok_or_else(|| format!("there is no @{name}"))?),
+        Some(Attr::Array(items)) => items.iter().try_for_each(|item| named(module, Some(item), to))?,
+        Some(other) => return Err(format!("{other} names no functions")),
+    }
+    Ok(())
+}
+
+/// True if a function may compute something else where it is one of several participants.
+fn notices_others(func: &Func) -> bool {
+    let mut found = false;
+    func.walk(&mut |inst| {
+        found |= !inst.op().callees().is_empty();
+        found |= matches!(
+            inst.op(),
+            Op::AllGather(_)
+                | Op::AllReduce(_)
+                | Op::ReduceScatter(_)
+                | Op::AllToAll(_)
+                | Op::CollectiveBroadcast(_)
+                | Op::CollectiveReduce(_)
+                | Op::CollectivePermute(_)
+                | Op::PartitionId
+                | Op::ReplicaId
+                | Op::Transfer(_)
+        );
+    });
+    found
+}
+
+/// Compares two tensors, in the way that the target says.
+fn check(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+    let [Value::Tensor(actual), Value::Tensor(expected)] = operands else {
+        return Err("a check takes two tensors".to_owned());
+    };
+    if actual.dims() != expected.dims() || actual.dtype() != expected.dtype() {
+        return Err(format!("{} is compared with {}", actual.ty(), expected.ty()));
+    }
+    let exact = actual.dtype().is_integer() || actual.dtype().is_bool();
+    let wrong = match call.call.target.as_str() {
+        "check.expect_eq" | "check.eq" if exact => differs(actual, expected, |a, b| a == b),
+        "check.expect_eq" => differs(actual, expected, |a, b| parts(a, b, equal)),
+        "check.eq" => differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, 1e-4))),
+        "check.expect_almost_eq" => {
+            let tolerance = parameter(call, "tolerance").and_then(Attr::as_f64).unwrap_or(1e-3);
+            differs(actual, expected, |a, b| parts(a, b, |a, b| almost(a, b, tolerance)))
+        }
+        "check.expect_close" => {
+            let dtype = actual.dtype().real();
+            let limit = |name| parameter(call, name).and_then(Attr::as_i64).map(i64::cast_unsigned);
+            let min = limit("min_ulp_difference").unwrap_or(0);
+            let max = limit("max_ulp_difference").unwrap_or(3);
+            differs(actual, expected, |a, b| parts(a, b, |a, b| (min..=max).contains(&ulps(dtype, a, b))))
+        }
+        _ => return Err("unknown check".to_owned()),
+    };
+    if let Some((count, i)) = wrong {
+        let (a, e) = (actual.get(i), expected.get(i));
+        return Err(format!("{count} of {} differ: element {i} is {a:?}, not {e:?}", actual.len()));
+    }
+    Ok(call.results().map(|_| Literal::scalar(DType::Pred, Scalar::Bool(true)).into()).collect())
 }
 
 /// An attribute in the call's dictionary.

@@ -39,6 +39,8 @@ fn calls_that_stand_for_operations() {
             %0 = sdy.sharding_constraint %x <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
             %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
             %r = sdy.reshard %1 <@mesh, [{}, {"i"}]> : tensor<4x8xf32>
+            %p = sdy.propagation_barrier %r allowed_direction=NONE : tensor<4x8xf32>
+            %q = "sdy.propagation_barrier"(%p) <{allowed_direction = 2 : i32}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
             sdy.sharding_group %r group_id=4 : tensor<4x8xf32>
             "sdy.sharding_group"(%1) <{group_id = 4 : i64}> : (tensor<4x8xf32>) -> ()
             %2 = stablehlo.custom_call @Sharding(%1) {backend_config = "", mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -52,6 +54,7 @@ fn calls_that_stand_for_operations() {
             %c = stablehlo.constant dense<-1> : tensor<i32>
             %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
             %9:2 = stablehlo.custom_call @ApproxTopK(%3, %8, %cst, %c) {backend_config = "", called_computations = [@more], mhlo.backend_config = {aggregate_to_topk = true, is_fallback = true, recall_target = 0.95 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64, top_k = 3 : i64}} : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+            %10:2 = stablehlo.custom_call @mhlo.topk(%8) {mhlo.attributes = {k = 0 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xi32>) -> (tensor<4x0xi32>, tensor<4x0xi32>)
             return
         }"#,
         expect![[r#"
@@ -63,22 +66,39 @@ fn calls_that_stand_for_operations() {
               %0 = stablehlo.reshape %arg0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %1 = stablehlo.reshape %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
               %2 = stablehlo.reshape %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %3 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %4 = stablehlo.reshape %3 {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %5 = stablehlo.custom_call @SPMDFullToShardShape(%3) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
-              %6:2 = chlo.top_k(%4, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %7:2 = stablehlo.custom_call @mhlo.topk(%4) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %8 = chlo.erf %4 : tensor<4x8xf32> -> tensor<4x8xf32>
+              %3 = stablehlo.reshape %2 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %4 = stablehlo.reshape %3 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %5 = stablehlo.reshape %1 {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %6 = stablehlo.reshape %5 {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %7 = stablehlo.custom_call @SPMDFullToShardShape(%5) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+              %8:2 = chlo.top_k(%6, k = 3) : tensor<4x8xf32> -> (tensor<4x3xf32>, tensor<4x3xi32>)
               %9 = stablehlo.iota dim = 1 : tensor<4x8xi32>
-              %c = stablehlo.constant dense<-1> : tensor<i32>
-              %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
-              %10:2 = "stablehlo.sort"(%4, %9) <{dimension = 1 : i64, is_stable = true}> ({
+              %10:2 = "stablehlo.sort"(%6, %9) <{dimension = 1 : i64, is_stable = true}> ({
               ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
-                %13 = func.call @more(%arg1, %arg2, %arg3, %arg4) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>
-                stablehlo.return %13 : tensor<i1>
+                %22 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                stablehlo.return %22 : tensor<i1>
               }) : (tensor<4x8xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>)
               %11 = stablehlo.slice %10#0 [0:4, 0:3] : (tensor<4x8xf32>) -> tensor<4x3xf32>
               %12 = stablehlo.slice %10#1 [0:4, 0:3] : (tensor<4x8xi32>) -> tensor<4x3xi32>
+              %13 = chlo.erf %6 : tensor<4x8xf32> -> tensor<4x8xf32>
+              %14 = stablehlo.iota dim = 1 : tensor<4x8xi32>
+              %c = stablehlo.constant dense<-1> : tensor<i32>
+              %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
+              %15:2 = "stablehlo.sort"(%6, %14) <{dimension = 1 : i64, is_stable = true}> ({
+              ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
+                %22 = func.call @more(%arg1, %arg2, %arg3, %arg4) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>
+                stablehlo.return %22 : tensor<i1>
+              }) : (tensor<4x8xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>)
+              %16 = stablehlo.slice %15#0 [0:4, 0:3] : (tensor<4x8xf32>) -> tensor<4x3xf32>
+              %17 = stablehlo.slice %15#1 [0:4, 0:3] : (tensor<4x8xi32>) -> tensor<4x3xi32>
+              %18 = stablehlo.iota dim = 1 : tensor<4x8xi32>
+              %19:2 = "stablehlo.sort"(%14, %18) <{dimension = 1 : i64, is_stable = true}> ({
+              ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
+                %22 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+                stablehlo.return %22 : tensor<i1>
+              }) : (tensor<4x8xi32>, tensor<4x8xi32>) -> (tensor<4x8xi32>, tensor<4x8xi32>)
+              %20 = stablehlo.slice %19#0 [0:4, 0:0] : (tensor<4x8xi32>) -> tensor<4x0xi32>
+              %21 = stablehlo.slice %19#1 [0:4, 0:0] : (tensor<4x8xi32>) -> tensor<4x0xi32>
               return
             }"#]],
     );
@@ -117,6 +137,44 @@ fn checks() {
               return
             }"#]],
     );
+}
+
+#[test]
+fn rows_for_a_single_participant() {
+    let program = |groups: &str| {
+        format!(
+            r#"func.func @main(%x: tensor<4x2xf32>, %y: tensor<3x2xf32>, %n: tensor<1xi32>) -> tensor<3x2xf32> {{
+                %0 = stablehlo.custom_call @ragged_all_to_all(%x, %y, %n, %n, %n, %n) {{api_version = 4 : i32, backend_config = {{channel_id = 1 : i64, replica_groups = dense<{groups}>}}}} : (tensor<4x2xf32>, tensor<3x2xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<3x2xf32>
+                return %0 : tensor<3x2xf32>
+            }}"#
+        )
+    };
+    check(
+        &program("0> : tensor<1x1xi64"),
+        expect![[r#"
+        func.func public @main(%arg0: tensor<4x2xf32>, %arg1: tensor<3x2xf32>, %arg2: tensor<1xi32>) -> tensor<3x2xf32> {
+          %0 = stablehlo.iota dim = 0 : tensor<3xi64>
+          %1 = stablehlo.slice %arg2 [0:1] : (tensor<1xi32>) -> tensor<1xi32>
+          %2 = stablehlo.convert %1 : (tensor<1xi32>) -> tensor<1xi64>
+          %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<1xi64>) -> tensor<3xi64>
+          %4 = stablehlo.slice %arg2 [0:1] : (tensor<1xi32>) -> tensor<1xi32>
+          %5 = stablehlo.convert %4 : (tensor<1xi32>) -> tensor<1xi64>
+          %6 = stablehlo.broadcast_in_dim %5, dims = [0] : (tensor<1xi64>) -> tensor<3xi64>
+          %7 = stablehlo.slice %arg2 [0:1] : (tensor<1xi32>) -> tensor<1xi32>
+          %8 = stablehlo.convert %7 : (tensor<1xi32>) -> tensor<1xi64>
+          %9 = stablehlo.broadcast_in_dim %8, dims = [0] : (tensor<1xi64>) -> tensor<3xi64>
+          %10 = stablehlo.subtract %0, %9 : tensor<3xi64>
+          %11 = stablehlo.compare GE, %0, %9 : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi1>
+          %12 = stablehlo.compare LT, %10, %6 : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi1>
+          %13 = stablehlo.and %11, %12 : tensor<3xi1>
+          %14 = stablehlo.broadcast_in_dim %13, dims = [0] : (tensor<3xi1>) -> tensor<3x2xi1>
+          %15 = stablehlo.add %10, %3 : tensor<3xi64>
+          %16 = "stablehlo.gather"(%arg0, %15) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>}> : (tensor<4x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
+          %17 = stablehlo.select %14, %16, %arg1 : tensor<3x2xi1>, tensor<3x2xf32>
+          return %17 : tensor<3x2xf32>
+        }"#]],
+    );
+    assert!(!normalize::is_needed(&parse(&program("[[0, 1]]> : tensor<1x2xi64"))));
 }
 
 #[test]

@@ -15,6 +15,19 @@ fn body(insts: &str, expect: Expect) {
 }
 
 #[test]
+fn directions() {
+    body(
+        "%0 = sdy.propagation_barrier %x allowed_direction=SIDEWAYS : tensor<2xf32>",
+        expect![[r#"
+        error: [parse] expected one of NONE, FORWARD, BACKWARD, BOTH
+         --> t.mlir:2:51
+          |
+        2 | %0 = sdy.propagation_barrier %x allowed_direction=SIDEWAYS : tensor<2xf32>
+          |                                                   ^^^^^^^^"#]],
+    );
+}
+
+#[test]
 fn unknown_operations() {
     body(
         "%0 = stablehlo.ad %x, %x : tensor<2xf32>\n%1 = stablehlo.negate %0 : tensor<2xf32>",
@@ -40,7 +53,7 @@ fn unknown_operations() {
     );
     body(
         "%0 = \"my.op\"(%x) ({\n^bb0(%a: tensor<f32>):\n  \"my.end\"(%a) : (tensor<f32>) -> ()\n}) : (tensor<2xf32>) -> tensor<2xf32>\n\
-         %1 = stablehlo.negate %0 : tensor<2xf32>\n%2:2 = interpreter.run %1 {\n  a = [1,\n 2]\n} : tensor<2xf32>\n%3 = stablehlo.abs %2#1 : tensor<2xf32>",
+         %1 = stablehlo.negate %0 : tensor<2xf32>\n%2:2 = another.run %1 {\n  a = [1,\n 2]\n} : tensor<2xf32>\n%3 = stablehlo.abs %2#1 : tensor<2xf32>",
         expect![[r#"
             error: [unknown-op] unknown operation my.op
              --> t.mlir:2:6
@@ -54,11 +67,11 @@ fn unknown_operations() {
             4 |   "my.end"(%a) : (tensor<f32>) -> ()
               |   ^^^^^^^^
 
-            error: [unknown-op] unknown operation interpreter.run
+            error: [unknown-op] unknown operation another.run
              --> t.mlir:7:8
               |
-            7 | %2:2 = interpreter.run %1 {
-              |        ^^^^^^^^^^^^^^^"#]],
+            7 | %2:2 = another.run %1 {
+              |        ^^^^^^^^^^^"#]],
     );
     body(
         "negate %x : tensor<2xf32>",

@@ -529,6 +529,8 @@ fn calls_that_stand_for_operations() {
             %0 = sdy.sharding_constraint %x <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
             %1 = "sdy.sharding_constraint"(%0) <{sharding = #sdy.sharding<@mesh, [{"i"}, {}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
             %r = sdy.reshard %1 <@mesh, [{}, {"i"}]> : tensor<4x8xf32>
+            %p = sdy.propagation_barrier %r allowed_direction=NONE : tensor<4x8xf32>
+            %q = "sdy.propagation_barrier"(%p) <{allowed_direction = 2 : i32}> : (tensor<4x8xf32>) -> tensor<4x8xf32>
             sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
             "sdy.sharding_group"(%1) <{group_id = 4 : i64}> : (tensor<4x8xf32>) -> ()
             %2 = stablehlo.custom_call @Sharding(%1) {backend_config = "", mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -554,20 +556,51 @@ fn calls_that_stand_for_operations() {
               %0 = sdy.sharding_constraint %arg0 <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
               %1 = sdy.sharding_constraint %0 <@mesh, [{"i"}, {}]> : tensor<4x8xf32>
               %2 = sdy.reshard %1 <@mesh, [{}, {"i"}]> : tensor<4x8xf32>
+              %3 = sdy.propagation_barrier %2 allowed_direction=NONE : tensor<4x8xf32>
+              %4 = sdy.propagation_barrier %3 allowed_direction=BACKWARD : tensor<4x8xf32>
               sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
               sdy.sharding_group %1 group_id=4 : tensor<4x8xf32>
-              %3 = stablehlo.custom_call @Sharding(%1) {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %4 = stablehlo.custom_call @SPMDFullToShardShape(%3) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              %5 = stablehlo.custom_call @SPMDFullToShardShape(%3) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
-              %6:2 = stablehlo.custom_call @mhlo.topk(%4) {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %7:2 = stablehlo.custom_call @mhlo.topk(%4) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
-              %8 = stablehlo.custom_call @mhlo.erf(%4) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-              stablehlo.custom_call @control_dep(%8, %4) {has_side_effect = true, mhlo.backend_config = {}} : (tensor<4x8xf32>, tensor<4x8xf32>) -> ()
-              %9 = stablehlo.iota dim = 1 : tensor<4x8xi32>
+              %5 = stablehlo.custom_call @Sharding(%1) {mhlo.sharding = "{replicated}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %6 = stablehlo.custom_call @SPMDFullToShardShape(%5) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              %7 = stablehlo.custom_call @SPMDFullToShardShape(%5) {mhlo.sharding = "{manual}"} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+              %8:2 = stablehlo.custom_call @mhlo.topk(%6) {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %9:2 = stablehlo.custom_call @mhlo.topk(%6) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %10 = stablehlo.custom_call @mhlo.erf(%6) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+              stablehlo.custom_call @control_dep(%10, %6) {has_side_effect = true, mhlo.backend_config = {}} : (tensor<4x8xf32>, tensor<4x8xf32>) -> ()
+              %11 = stablehlo.iota dim = 1 : tensor<4x8xi32>
               %c = stablehlo.constant dense<-1> : tensor<i32>
               %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
-              %10:2 = stablehlo.custom_call @ApproxTopK(%4, %9, %cst, %c) {called_computations = [@more], mhlo.backend_config = {aggregate_to_topk = true, is_fallback = true, recall_target = 9.500000e-01 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64, top_k = 3 : i64}} : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+              %12:2 = stablehlo.custom_call @ApproxTopK(%6, %11, %cst, %c) {called_computations = [@more], mhlo.backend_config = {aggregate_to_topk = true, is_fallback = true, recall_target = 9.500000e-01 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64, top_k = 3 : i64}} : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
               return
+            }"#]],
+    );
+}
+
+#[test]
+fn operations_of_the_interpreter() {
+    check(
+        r#"func.func @one(%x: tensor<2xf32>) -> tensor<2xf32> {
+            interpreter.print %x : tensor<2xf32>
+            %0 = interpreter.probe %x, probe_id = "a" : tensor<2xf32>
+            return %0 : tensor<2xf32>
+        }
+        func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            "interpreter.print"(%x) : (tensor<2xf32>) -> ()
+            %0 = "interpreter.probe"(%x) {probe_id = "b"} : (tensor<2xf32>) -> tensor<2xf32>
+            %1 = "interpreter.run_parallel"(%0) {infeed = [], programs = [[@one]]} : (tensor<2xf32>) -> tensor<2xf32>
+            return %1 : tensor<2xf32>
+        }"#,
+        expect![[r#"
+            func.func public @one(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+              interpreter.print %arg0 : tensor<2xf32>
+              %0 = interpreter.probe %arg0, probe_id = "a" : tensor<2xf32>
+              return %0 : tensor<2xf32>
+            }
+            func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+              interpreter.print %arg0 : tensor<2xf32>
+              %0 = interpreter.probe %arg0, probe_id = "b" : tensor<2xf32>
+              %1 = "interpreter.run_parallel"(%0) {infeed = [], programs = [[@one]]} : (tensor<2xf32>) -> tensor<2xf32>
+              return %1 : tensor<2xf32>
             }"#]],
     );
 }

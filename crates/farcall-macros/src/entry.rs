@@ -321,7 +321,7 @@ impl Slots<'_> {
         let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
         let pairs = pairs.map(|(i, j)| {
             let (p, q, p_slot, q_slot) = (types[i], types[j], &self.variables[i], &self.variables[j]);
-            // With this span, a type that is no parameter is reported once.
+            // With this span, a type that cannot be a parameter is reported once.
             quote_spanned! { q.span()=> __ffi::__private::may_overlap::<#p, #q>(&#p_slot, &#q_slot) }
         });
         quote! { 0 #(| #itself)* #(| #pairs)* }

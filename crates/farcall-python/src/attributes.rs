@@ -67,7 +67,7 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
         if let Ok(flag) = value.extract::<bool>() {
             return Some(flag.into());
         }
-        // What rounds itself is no integer; what only counts itself is one.
+        // An object that defines `__float__` is not an integer; one that defines only `__index__` is.
         if value.hasattr("__index__").unwrap_or(false)
             && !value.is_instance_of::<PyFloat>()
             && let Ok(number) = value.extract::<i128>()

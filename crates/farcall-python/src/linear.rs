@@ -140,7 +140,7 @@ fn raised(error: &OpError) -> PyErr {
             DerivativeError::Operand { operand } => {
                 format!("{error}: use jax.lax.stop_gradient({operand})")
             }
-            DerivativeError::NoSecond | DerivativeError::Result { .. } => error.to_string(),
+            _ => error.to_string(),
         },
         _ => error.to_string(),
     };

@@ -9,6 +9,8 @@ use crate::nearest::UnknownName;
 ///
 /// Names follow the field: `s32` for a signed 32-bit integer (StableHLO writes `i32`), `pred` for a
 /// boolean. [`DType::name`] gives this short name, [`DType::mlir`] the spelling in StableHLO text.
+/// Not `non_exhaustive`: it is
+/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "each variant is the type of the same name")]
 pub enum DType {

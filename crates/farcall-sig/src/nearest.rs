@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A text that is read as a name and is none of those that there are.
+/// Text that is read as a name, but is not one of the names there are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownName {
     what: &'static str,
@@ -16,7 +16,7 @@ impl UnknownName {
         UnknownName { what, name: name.to_owned(), hint: String::new() }
     }
 
-    /// One that is none of a few names, which the message suggests: those that are near, or else all.
+    /// Text that is not one of a few names, which the message suggests: those that are near, or else all.
     ///
     /// ```
     /// let unknown = |name| farcall_sig::UnknownName::among("mode", name, &["ieee", "flush"]).to_string();

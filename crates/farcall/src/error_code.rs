@@ -21,7 +21,7 @@ pub enum ErrorCode {
     Attribute,
     /// An op without a signature.
     NoSignature,
-    /// A device that is not there, or an argument on another device than the program's.
+    /// A device that does not exist, or an argument on another device than the program's.
     Device,
     /// An op without the derivative that is needed.
     NotDifferentiable,
@@ -41,7 +41,7 @@ pub enum ErrorCode {
     FileNotFound,
     /// A file cannot be read.
     UnreadableFile,
-    /// A file is no shared library, or not one for this machine.
+    /// A file is not a shared library, or not one for this machine.
     NotALibrary,
     /// The dynamic linker refused a library.
     Link,
@@ -57,7 +57,7 @@ pub enum ErrorCode {
     AlreadyRegistered,
     /// A target, or what is declared about it, does not fit together.
     InvalidTarget,
-    /// A text that does not say what it should.
+    /// Text that cannot be parsed as what it should be.
     InvalidText,
 }
 

@@ -127,7 +127,7 @@ pub enum CompileError {
     /// The engine is at fault.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
-    /// It is for a device that is not there.
+    /// It is for a device that does not exist here.
     #[error("the program was compiled for platform {0}, which has no device here")]
     NoDevice(Platform),
     /// The program needs more memory than there is.
@@ -135,7 +135,7 @@ pub enum CompileError {
     Memory {
         /// What the memory is for.
         what: String,
-        /// How much it is, and what stands against it.
+        /// How much it is, and why it cannot be had.
         error: OutOfMemory,
     },
 }
@@ -346,7 +346,7 @@ impl Executable {
     /// calls, which are those of `registry`.
     ///
     /// # Errors
-    /// If the plan is invalid, is for a device that is not there, needs more memory than there is, or calls a
+    /// If the plan is invalid, is for a device that does not exist here, needs more memory than there is, or calls a
     /// target that is missing or refuses the call.
     pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
         let begin = Instant::now();

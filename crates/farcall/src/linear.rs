@@ -84,6 +84,7 @@ pub struct LinearBatch {
 
 /// A derivative that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DerivativeError {
     /// The op declares none.
     #[error("has no gradient: add #[vjp(backward = …)] or #[jvp(tangent = …)] to its declaration")]

@@ -61,9 +61,9 @@ pub enum OpError {
         /// Why not.
         error: UnwritableAttr,
     },
-    /// A derivative with respect to what are no operands of the call.
+    /// The operands to differentiate with respect to are not a strictly ascending list of the call's operands.
     #[error(
-        "{op}: the operands that move must be of the {count} there are, each once and in ascending order"
+        "{op}: the operands that move must be among the call's {count}, each once and in ascending order"
     )]
     Moving {
         /// The op's name.
@@ -71,7 +71,7 @@ pub enum OpError {
         /// How many operands there are.
         count: usize,
     },
-    /// A mapped axis of a size that there is not.
+    /// A mapped axis of a size that no axis can have.
     #[error("{op}: an axis cannot have size {size}")]
     AxisSize {
         /// The op's name.

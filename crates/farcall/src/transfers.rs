@@ -12,7 +12,7 @@ use crate::device::Buffer;
 /// `send`.
 ///
 /// The caller keeps one, shares it with a [run](crate::custom_call::RunContext::with_transfers), and feeds and reads it
-/// before, while and after the program runs. A program that wants a value that is not there waits for it, until the
+/// before, while and after the program runs. A program that wants a value that has not arrived waits for it, until the
 /// queues are [closed](Transfers::close) or the run is [interrupted](crate::Interrupt).
 ///
 /// ```

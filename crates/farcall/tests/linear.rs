@@ -115,7 +115,7 @@ fn what_moves_are_operands() {
         let linear = Linear::new(&target("pair"), vec![(DType::F32, vec![2])], &Attrs::new(), moving);
         let error = linear.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ArgumentCount);
-        expect!["pair: the operands that move must be of the 1 there are, each once and in ascending order"]
+        expect!["pair: the operands that move must be among the call's 1, each once and in ascending order"]
             .assert_eq(&error.to_string());
     }
     let linear = of_vector("pair");

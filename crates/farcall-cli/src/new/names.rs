@@ -110,7 +110,7 @@ const KEYWORDS: &[&str] = &[
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Those of Python that Rust has not: `ops.lambda(x)` is no call.
+/// Python's keywords that Rust does not have: `ops.lambda(x)` is a syntax error.
 #[rustfmt::skip]
 const PYTHON_KEYWORDS: &[&str] = &[
     "and", "assert", "class", "def", "del", "elif", "except", "finally", "from", "global", "import", "is", "lambda",

@@ -115,7 +115,7 @@ pub(crate) fn operands(
 }
 
 /// The attributes, read as what the op declares them to be. What the op does not declare is kept as a
-/// text, and what is no value of the type as it is: the op says what is wrong.
+/// text, and text that is not a value of the type stays as it is: the op says what is wrong.
 ///
 /// # Errors
 /// If a list in a dictionary is not one of numbers.

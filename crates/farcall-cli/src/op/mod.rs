@@ -83,7 +83,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     Ok(())
 }
 
-/// A failure of the call as the op tells it: there is no program in which it has a place.
+/// A failure of the call as the op tells it: there is no program text to point into.
 fn in_its_words(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(RunError::CustomCall(CallError { target, stage, code, message, .. })) => {

@@ -152,8 +152,8 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
         [one] => (one.render(&program.source, false), String::new()),
         [first, rest @ ..] => {
             let more = rest.len() + program.omitted;
-            let mistakes = if more == 1 { "error" } else { "errors" };
-            (first.render(&program.source, false), format!("\n… and {more} {mistakes} more"))
+            let errors = if more == 1 { "error" } else { "errors" };
+            (first.render(&program.source, false), format!("\n… and {more} {errors} more"))
         }
     };
     let cause = program.diagnostics.first().map_or_else(String::new, |d| cause(&d.message));

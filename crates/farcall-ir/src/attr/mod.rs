@@ -21,7 +21,8 @@ pub(crate) use show::Dict;
 /// Attributes by name, in the order of their names.
 pub type AttrDict = BTreeMap<String, Attr>;
 
-/// An attribute of StableHLO text.
+/// An attribute of StableHLO text. Not `non_exhaustive`: it is
+/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Attr {
     /// `unit`, or a name without a value.

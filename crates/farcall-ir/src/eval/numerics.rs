@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use farcall_sig::UnknownName;
 
-/// What happens to subnormal numbers.
+/// What happens to subnormal numbers. Not `non_exhaustive`: it is
+/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Denormals {
     /// They are numbers like any other (IEEE 754).
@@ -18,7 +19,8 @@ pub enum Denormals {
 
 /// Whose word counts where XLA and the StableHLO specification differ.
 ///
-/// `docs/semantics.md` lists every such place.
+/// `docs/semantics.md` lists every such place. Not `non_exhaustive`: it is
+/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Semantics {
     /// XLA's: programs come from JAX, whose users know XLA's results.

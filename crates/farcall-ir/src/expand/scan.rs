@@ -8,7 +8,7 @@ use crate::op::{Binary, Direction, Op, Scan};
 use crate::types::{TensorType, Type};
 
 /// Puts a loop before a scan that does what it does: the values that its results are. What the scan's region
-/// took as arguments is put into `replaced`. `None` if it is no scan of tensors whose types are known and
+/// took as arguments is put into `replaced`. `None` if it is not a scan of tensors whose types are known and
 /// agree.
 pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> Option<Vec<ValueId>> {
     let view = func.inst(scan);

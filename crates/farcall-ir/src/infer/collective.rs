@@ -109,7 +109,7 @@ fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> Dim 
     found
 }
 
-/// False if both sizes are known and `whole` is no multiple of `part`.
+/// False if both sizes are known and `whole` is not a multiple of `part`.
 fn divides(part: Dim, whole: Dim) -> bool {
     let (Some(part), Some(whole)) = (part.size(), whole.size()) else { return true };
     whole.checked_rem(part).unwrap_or(whole) == 0

@@ -29,7 +29,7 @@ pub(crate) use recycle::{give, take};
 pub struct OutOfMemory {
     /// Bytes that were asked for; `usize::MAX`: more than can be counted.
     pub bytes: usize,
-    /// What stands against it.
+    /// Why it cannot be had.
     pub reason: Reason,
 }
 
@@ -171,7 +171,7 @@ const ASKED: usize = 1 << 20;
 /// Asks whether a program that needs this much at once could run on this machine, if nothing else did.
 ///
 /// # Errors
-/// If it could not: how much it needs, and what stands against it.
+/// If it could not: how much it needs, and why it cannot have that.
 pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes > limit() {
         return Err(OutOfMemory { bytes, reason: Reason::Limit { limit: limit(), taken: 0 } });

@@ -73,7 +73,7 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-/// A name in a list that is no pass.
+/// A name in a list that is not a pass's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no pass {name:?}{}", near.first().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
 #[non_exhaustive]

@@ -10,7 +10,7 @@ use crate::op::Op;
 use crate::types::Type;
 
 impl<'f> Inst<'f> {
-    /// The values from around the instruction that its regions use and that are no operands of it, in the
+    /// The values from around the instruction that its regions use and that are not its operands, in the
     /// order of their first use.
     pub fn free_values(self) -> Vec<ValueId> {
         fn region(r: Region<'_>, inside: &mut FxHashSet<ValueId>, found: &mut Vec<ValueId>) {

@@ -162,7 +162,7 @@ impl Func {
     /// A region.
     ///
     /// # Panics
-    /// If it is none of this function.
+    /// If the region is not in this function.
     pub fn region(&self, id: RegionId) -> Region<'_> {
         Region::new(self, id, &self.regions[id.index()])
     }
@@ -170,7 +170,7 @@ impl Func {
     /// An instruction.
     ///
     /// # Panics
-    /// If it is none of this function.
+    /// If the instruction is not in this function.
     pub fn inst(&self, id: InstId) -> Inst<'_> {
         Inst::new(self, id, &self.insts[id.index()])
     }
@@ -377,7 +377,7 @@ impl Func {
     /// Gives a value another type.
     ///
     /// # Panics
-    /// If it is no value of this function.
+    /// If the value is not in this function.
     pub fn set_ty(&mut self, value: ValueId, ty: Type) {
         self.values[value.index()].ty = ty;
     }
@@ -390,7 +390,7 @@ impl Func {
     /// Gives an instruction another place in the text.
     ///
     /// # Panics
-    /// If it is no instruction of this function.
+    /// If the instruction is not in this function.
     pub fn set_span(&mut self, inst: InstId, span: Span) {
         self.insts[inst.index()].span = span;
     }

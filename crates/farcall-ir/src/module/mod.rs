@@ -87,7 +87,7 @@ impl Module {
     /// A function, to be changed.
     ///
     /// # Panics
-    /// If it is no function of this module.
+    /// If the function is not in this module.
     pub fn func_mut(&mut self, id: FuncId) -> &mut Func {
         &mut self.funcs[id.index()]
     }

@@ -23,7 +23,7 @@ const VALUE: &str = "value";
 /// A check as its target takes it.
 pub(super) struct Check {
     target: &'static str,
-    /// The second operand, if it is none yet.
+    /// The second operand, if the call has it as an attribute.
     value: Option<Literal>,
 }
 

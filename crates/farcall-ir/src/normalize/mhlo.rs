@@ -1,6 +1,6 @@
 //! Operations of the dialect `mhlo`, which JAX exports as calls named like them.
 
-use super::Meaning;
+use super::{Meaning, sorted};
 use crate::attr::{Attr, AttrDict};
 use crate::module::Inst;
 use crate::op::{CustomCall, Op, Unary};
@@ -20,8 +20,12 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         Some(_) => return None,
     };
     let op = match (name, inst.results().len()) {
-        ("topk", 2) if attrs.get("largest") != Some(&Attr::Bool(false)) => {
-            Op::TopK { k: usize::try_from(attrs.get("k")?.as_i64()?).ok()? }
+        ("topk", 2) => {
+            let k = usize::try_from(attrs.get("k")?.as_i64()?).ok()?;
+            if attrs.get("largest") == Some(&Attr::Bool(false)) {
+                return sorted::smallest(inst, k);
+            }
+            Op::TopK { k }
         }
         (_, 1) if attrs.is_empty() => {
             Op::Unary(Unary::ALL.into_iter().find(|u| u.name().strip_prefix("chlo.") == Some(name))?)

@@ -5,13 +5,15 @@
 //!
 //! | call | means |
 //! | --- | --- |
-//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
+//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard`, `sdy.propagation_barrier` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
 //! | `sdy.sharding_group`, whose values are to be split alike | nothing (`placement`) |
 //! | `mhlo.topk` of the largest; `mhlo.erf`, … without attributes | `chlo.top_k`; `chlo.erf`, … (`mhlo`) |
+//! | `mhlo.topk` of the smallest | a sort of the operand and of places, of which the first are taken (`sorted`) |
 //! | `AllocateBuffer`, elements of which nothing is said | a constant of zeros (`scaffolding`) |
 //! | `stablehlo.shape_refinement_operand_wrapper` of a value and its shape | the value (`scaffolding`) |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already (`scaffolding`) |
-//! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`approx_top_k`) |
+//! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`sorted`) |
+//! | `ragged_all_to_all` of one participant | copies of rows, each a gather and a select (`ragged`) |
 //! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |
 //!
 //! Such a call in a different form (with several values, or another shape) is left unchanged.
@@ -23,11 +25,12 @@
 //!
 //! A family is one file, with a function `meaning` that returns what a call stands for, if it belongs to the family.
 
-mod approx_top_k;
 mod check;
 mod mhlo;
 mod placement;
+mod ragged;
 mod scaffolding;
+mod sorted;
 
 pub(crate) use check::{constant, has_constant};
 pub(crate) use placement::is_placement;
@@ -48,7 +51,9 @@ enum Meaning {
     /// Nothing at all.
     Nothing,
     /// The first elements of tensors that are sorted together.
-    Sorted(approx_top_k::Sorted),
+    Sorted(sorted::Sorted),
+    /// Copies of rows from one tensor into another.
+    Ragged(ragged::Copies),
     /// A check, as its target takes it.
     Check(check::Check),
 }
@@ -60,7 +65,8 @@ fn meaning(inst: Inst<'_>) -> Option<Meaning> {
     placement::meaning(inst, call)
         .or_else(|| mhlo::meaning(inst, call))
         .or_else(|| scaffolding::meaning(inst, call))
-        .or_else(|| approx_top_k::meaning(inst, call))
+        .or_else(|| sorted::meaning(inst, call))
+        .or_else(|| ragged::meaning(inst, call))
         .or_else(|| check::meaning(inst, call))
 }
 
@@ -105,6 +111,7 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, meaning: Meaning) {
         }
         Meaning::Nothing => r.erase(inst),
         Meaning::Sorted(sorted) => sorted.apply(r, inst),
+        Meaning::Ragged(copies) => copies.apply(r, inst),
         Meaning::Check(check) => check.apply(r, inst),
     }
 }

@@ -37,6 +37,9 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         ([_], [to]) if matches!(target, "sdy.sharding_constraint" | "sdy.reshard") && same() => {
             Some(Meaning::Said(identity(func.ty(*to)), &["sharding"]))
         }
+        ([_], [to]) if target == "sdy.propagation_barrier" && same() => {
+            Some(Meaning::Said(identity(func.ty(*to)), &["allowed_direction"]))
+        }
         _ if SHAPES.contains(&target) && same() => Some(Meaning::Op(Op::OptimizationBarrier)),
         (_, []) if target == "sdy.sharding_group" => Some(Meaning::Nothing),
         _ => None,

@@ -47,7 +47,8 @@ use crate::literal::Literal;
 
 /// An operation with its attributes.
 ///
-/// Where a variant says `operands`, that is the order in the instruction.
+/// Where a variant says `operands`, that is the order in the instruction. Not `non_exhaustive`: it is
+/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     // elementwise

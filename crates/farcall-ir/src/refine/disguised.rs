@@ -40,7 +40,7 @@ pub(super) fn to_op<'m>(
     Ok(true)
 }
 
-/// Tensors that are sorted together, of which the first elements are taken. False if the call is no such.
+/// Tensors that are sorted together, of which the first elements are taken. False if the call is something else.
 pub(super) fn approx_top_k<'m>(
     walk: &mut Walk<'_, 'm>,
     call: &CustomCall,

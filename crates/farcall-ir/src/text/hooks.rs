@@ -53,6 +53,33 @@ fn print_sharding<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
     }
 }
 
+// --- direction
+
+/// `FORWARD`: attribute `allowed_direction = 1 : i32`.
+pub(super) static DIRECTION: Hook = Hook { parse: parse_direction, print: print_direction, tight: false };
+
+/// The directions in which shardings spread, by their numbers.
+const DIRECTIONS: [&str; 4] = ["NONE", "FORWARD", "BACKWARD", "BOTH"];
+
+fn parse_direction(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
+    let word = p.word("a direction")?;
+    let Some((number, _)) = (0..).zip(DIRECTIONS).find(|(_, name)| *name == p.str_of(word)) else {
+        return p.fail("parse", span(word), format!("expected one of {}", DIRECTIONS.join(", ")));
+    };
+    let attr = Attr::Int(number, IntKind::Typed(DType::S32));
+    p.insert(&mut draft.attrs, "allowed_direction".to_owned(), attr, span(word));
+    Ok(())
+}
+
+fn print_direction<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
+    let Attr::Int(number, IntKind::Typed(DType::S32)) = view.take("allowed_direction")? else {
+        return Err(NotPretty);
+    };
+    let name = usize::try_from(number).ok().and_then(|i| DIRECTIONS.get(i)).ok_or(NotPretty)?;
+    p.put(format_args!("{name}"));
+    Ok(())
+}
+
 // --- constant
 
 /// `dense<…> : t`, `{a = 1 : i64} dense<…> : t`, or `() <{value = dense<…> : t}> : () -> t` where the

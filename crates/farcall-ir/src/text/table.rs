@@ -372,10 +372,19 @@ static CALLS: &[Syntax] = &[
     call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
     call("sdy.reshard", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
     call(
+        "sdy.propagation_barrier",
+        &[Operand, Lit(" allowed_direction="), H(&hooks::DIRECTION), Dict, SAME],
+        false,
+    ),
+    call(
         "sdy.sharding_group",
         &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],
         true,
     ),
+    // What StableHLO's interpreter adds, for its own tests.
+    call("interpreter.run_parallel", GENERIC, true),
+    call("interpreter.print", &[Operand, Dict, Part::Types(Types::SameOperands)], true),
+    call("interpreter.probe", &[Operand, Lit(", probe_id = "), Part::Text("probe_id"), Dict, SAME], true),
 ];
 
 const fn call(name: &'static str, form: &'static [Part], has_side_effect: bool) -> Syntax {

@@ -49,7 +49,7 @@ fn disguised(cx: &mut Cx<'_>, op: &CustomCall) {
             format!("attribute `value` of {} must be dense<…> of a tensor", op.target)
         });
     }
-    if matches!(op.target.as_str(), "sdy.sharding_constraint" | "sdy.reshard") {
+    if matches!(op.target.as_str(), "sdy.sharding_constraint" | "sdy.reshard" | "sdy.propagation_barrier") {
         let (from, to) = (operands(cx, op), results(cx, op));
         cx.check(from.len() == 1 && from == to, "sharding-constraint", || {
             format!(

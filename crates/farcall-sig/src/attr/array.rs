@@ -26,8 +26,9 @@ pub struct AttrArray {
     bytes: Arc<Vec<u8>>,
 }
 
-/// Bytes that are no elements of an array attribute.
+/// Bytes that are not the elements of an array attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum NotElements {
     /// There are no array attributes of this element type.
     Type(DType),

@@ -136,7 +136,7 @@ impl AttrValue {
     }
 }
 
-/// A list that is no array: its items are not numbers of one kind, nor all booleans.
+/// A list that is not an array: its items are not numbers of one kind, nor all booleans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MixedList;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Bytes of a signature's text.
 ///
-/// Where a thing was written is no part of what it is: all spans are equal.
+/// Where something was written is not part of what it is: all spans are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     /// Offset of the first byte.

@@ -326,7 +326,7 @@ fn find<T>(items: &[T], name_of: impl Fn(&T) -> &Name, name: &str) -> Option<usi
     items.iter().position(|item| name_of(item).text == name)
 }
 
-/// `x` for `dx`; what no name equals if it is no derivative's.
+/// `x` for `dx`; something that equals no name if it is not a derivative's.
 fn derivative_of(name: &str) -> &str {
     name.strip_prefix('d').unwrap_or_default()
 }

@@ -39,7 +39,7 @@ pub struct ResultType {
 /// All that a signature says about one call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inference {
-    /// The results of the call. An optional one that is not there is left out; a variadic one is several.
+    /// The results of the call. An optional one that is absent is left out; a variadic one is several.
     pub results: Vec<ResultType>,
     /// For each operand of the call, which of [`Signature::operands`] it is.
     pub operands: Vec<usize>,

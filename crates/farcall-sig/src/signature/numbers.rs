@@ -177,7 +177,7 @@ impl Signature {
     /// The element types that the numbers among a call's operands can have. `wide`: 64 bits are preferred to 32.
     ///
     /// # Errors
-    /// If an operand has no type that can hold its kind of numbers. A wrong number of operands is no error here.
+    /// If an operand has no type that can hold its kind of numbers. A wrong number of operands is not an error here.
     pub fn number_types(&self, given: &[GivenType], wide: bool) -> Result<Vec<NumberTypes>, Mismatch> {
         let Some(last) = self.operands.len().checked_sub(1) else { return Ok(Vec::new()) };
         let element = |i: usize| &self.operands[i.min(last)].element;

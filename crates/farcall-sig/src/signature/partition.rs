@@ -256,7 +256,7 @@ impl Factors<'_> {
     }
 
     fn factor(&mut self, key: (String, Option<usize>), kind: FactorKind, base: &str) -> usize {
-        // Numbers are no common dimension: each is a factor of its own.
+        // Numbers are not a common dimension: each is a factor of its own.
         let is_number = key.0.parse::<i64>().is_ok();
         if let Some(at) = self.keys.iter().position(|k| *k == key && !is_number) {
             return at;
@@ -436,7 +436,11 @@ mod tests {
         assert_eq!(splits(a(), vec![], vec![Some("a")]), [0]);
         assert_eq!(splits(vec![None; 3], vec![], a()), [2]);
         assert_eq!(splits(a(), vec![], vec![None, Some("a"), None]), [0, 2]);
-        assert_eq!(splits(a(), a(), vec![Some("a"), None, Some("b")]), [0], "the last dimension is no batch");
+        assert_eq!(
+            splits(a(), a(), vec![Some("a"), None, Some("b")]),
+            [0],
+            "the last dimension is not a batch dimension"
+        );
     }
 
     #[test]

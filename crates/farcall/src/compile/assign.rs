@@ -48,7 +48,7 @@ impl Places<'_> {
         self.storage.scratch(inst).map(|id| self.slice(id))
     }
 
-    /// True if the program writes the value: it is no input and no constant.
+    /// True if the program writes the value: it is neither an input nor a constant.
     pub(super) fn is_written(&self, value: ValueId) -> bool {
         self.storage.piece(value).home == Home::Open
     }

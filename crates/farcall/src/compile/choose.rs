@@ -157,7 +157,7 @@ impl<'m> Choosing<'m> {
             _ => {}
         }
         if let Some(role) = role(inst.op(), self.grid) {
-            // Who is alone gets what it gives.
+            // A participant that is alone receives what it sends.
             let same = inputs.len() >= outputs.len() && inputs.iter().zip(&outputs).all(|(x, y)| x == y);
             match role {
                 Role::Alone if same => return Ok(Choice::View),

@@ -113,7 +113,7 @@ fn check_layouts(
     Ok(())
 }
 
-/// The tensors in values of these types; tokens are no operands of an op.
+/// The tensors in values of these types; tokens are not operands of an op.
 fn tensors(types: &[Type]) -> Vec<&TensorType> {
     types.iter().flat_map(Type::tensors).collect()
 }

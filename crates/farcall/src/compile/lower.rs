@@ -132,7 +132,7 @@ impl Lowering<'_> {
         let Op::CustomCall(call) = inst.op() else { return None };
         let (operands, results) = resolve::types(inst, call);
         let id = CallId::new(self.calls.len());
-        // Nobody writes a call that gives nothing for its results.
+        // A call without results can only be there for its side effect.
         let side_effect = call.has_side_effect || inst.results().is_empty();
         self.calls.push(CallSpec {
             call: (**call).clone(),

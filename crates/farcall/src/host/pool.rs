@@ -43,7 +43,7 @@ struct Shared {
     size: usize,
     /// How many forks lie between the first process and the one whose threads these are.
     generation: u32,
-    /// What takes its place in a child, where its lock may be held by a thread that is not there.
+    /// What takes its place in a child, where its lock may be held by a thread that the child does not have.
     in_child: OnceLock<Arc<Shared>>,
     state: Mutex<State>,
     ready: Condvar,
@@ -204,7 +204,7 @@ unsafe impl Send for Parts {}
 unsafe impl Sync for Parts {}
 
 impl Parts {
-    /// Takes parts until there are none. Who comes late finds none, and does not touch the task.
+    /// Takes parts until none are left. A thread that comes late finds none, and does not touch the task.
     fn work(&self) {
         loop {
             let part = self.next.fetch_add(1, Ordering::Relaxed);

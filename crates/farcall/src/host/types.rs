@@ -35,6 +35,7 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
 
 /// Why a type was not registered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TypeError {
     /// No name.
     #[error("a type needs a name")]

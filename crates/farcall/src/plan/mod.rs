@@ -154,6 +154,7 @@ pub struct NestedCall {
 
 /// The memory that a slice is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum Base {
     /// Scratch memory of the run.
     Arena,
@@ -224,6 +225,7 @@ pub struct Thunk {
 
 /// What a thunk does.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum ThunkOp {
     /// An operation that a kernel computes.
     Compute(Box<Compute>),

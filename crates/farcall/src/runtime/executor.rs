@@ -324,7 +324,7 @@ impl<'a> Executor<'a> {
         for (literal, to) in results.iter().zip(to) {
             let bytes = literal.bytes();
             let n = bytes.len().min(to.size);
-            // SAFETY: the place holds that many bytes, and a literal is no part of the arena.
+            // SAFETY: the place holds that many bytes, and a literal is not part of the arena.
             unsafe { self.at(*to).copy_from_nonoverlapping(bytes.as_ptr(), n) };
         }
         Ok(())

@@ -95,7 +95,7 @@ pub enum RunError {
     Memory {
         /// What the memory is for.
         what: &'static str,
-        /// How much it is, and what stands against it.
+        /// How much it is, and why it cannot be had.
         error: OutOfMemory,
     },
     /// A custom call failed.

@@ -43,7 +43,7 @@ const LITERALS: &[u8; 4] = b"LITS";
 const PLAN: &[u8; 4] = b"PLAN";
 const DATA: &[u8; 4] = b"DATA";
 
-/// Why a file is no plan that can be run.
+/// Why a file cannot be read as a plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -88,7 +88,7 @@ pub enum FileError {
     Memory {
         /// What the memory is for.
         what: String,
-        /// How much it is, and what stands against it.
+        /// How much it is, and why it cannot be had.
         error: OutOfMemory,
     },
     /// It cannot be read.

@@ -1,17 +1,25 @@
-//! `ApproxTopK`: the elements that come first, or at least most of them. Here, all of them.
+//! The first elements of tensors that are sorted: `ApproxTopK`, which is the elements that come first, or at least most
+//! of them (here, all of them); and `mhlo.topk` of the smallest.
 
 use farcall_sig::DType;
 
 use super::Meaning;
 use crate::module::{FuncId, Inst, InstId, NewInst, Rewriter, ValueId};
-use crate::op::{CallConfig, CustomCall, Op, Slice};
+use crate::op::{CallConfig, Compare, CompareKind, CustomCall, Direction, Op, Slice};
 use crate::types::{TensorType, Type};
 
 /// How tensors are sorted, before the first elements are taken.
 pub(super) struct Sorted {
     dim: usize,
-    /// The function that says which elements come first.
-    comparator: FuncId,
+    first: First,
+}
+
+/// Which elements come first.
+enum First {
+    /// Those that this function says.
+    Comparator(FuncId),
+    /// The smallest of the only operand, floats in total order. Their places along the dimension are sorted with them.
+    Smallest,
 }
 
 /// As many operands as initial values, which are not needed where there are enough elements.
@@ -38,7 +46,21 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         _ => false,
     };
     let all = inst.operands().iter().zip(inst.results()).all(fits);
-    all.then_some(Meaning::Sorted(Sorted { dim, comparator: *comparator }))
+    all.then_some(Meaning::Sorted(Sorted { dim, first: First::Comparator(*comparator) }))
+}
+
+/// The `k` smallest elements of each line along the last dimension, and their places, as `chlo.top_k` has the largest:
+/// equal ones in the order of the operand.
+pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Meaning> {
+    let ty = |v: &ValueId| inst.func().ty(*v).tensor();
+    let ([x], [values, places]) = (inst.operands(), inst.results()) else { return None };
+    let (x, values, places) = (ty(x)?, ty(values)?, ty(places)?);
+    let (length, outer) = x.static_sizes()?.split_last()?;
+    let wanted = x.with_sizes([outer, &[k]].concat());
+    let is_sorted = x.quant.is_none() && !x.dtype.is_complex() && k <= *length;
+    let fits =
+        is_sorted && *values == wanted && *places == TensorType::new(DType::S32, wanted.sizes().to_vec());
+    fits.then_some(Meaning::Sorted(Sorted { dim: outer.len(), first: First::Smallest }))
 }
 
 impl Sorted {
@@ -47,8 +69,16 @@ impl Sorted {
         let view = r.func().inst(call);
         let (span, loc) = (view.span(), view.loc().cloned());
         let new = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(span, loc.clone());
-        let operands = view.operands()[..view.results().len()].to_vec();
         let wanted: Vec<Type> = view.results().iter().map(|v| r.func().ty(*v).clone()).collect();
+        let operands = match self.first {
+            First::Comparator(_) => view.operands()[..wanted.len()].to_vec(),
+            First::Smallest => {
+                let x = view.operands()[0];
+                let sizes = r.func().ty(x).tensor().map(|t| t.sizes().to_vec()).unwrap_or_default();
+                let places = TensorType::new(DType::S32, sizes);
+                vec![x, r.value_before(call, Op::Iota { dim: self.dim }, Vec::new(), places)]
+            }
+        };
         let types: Vec<Type> = operands.iter().map(|v| r.func().ty(*v).clone()).collect();
         let scalar = |ty: &Type| match ty {
             Type::Tensor(t) => Type::Tensor(t.with_sizes([])),
@@ -62,7 +92,11 @@ impl Sorted {
                 .map(|ty| func.add_arg(body, ty))
                 .collect();
             let before = Type::Tensor(TensorType::new(DType::Pred, []));
-            let compare = func.push(body, new(Op::Call { callee: self.comparator }, args), [before]);
+            let (op, args) = match self.first {
+                First::Comparator(callee) => (Op::Call { callee }, args),
+                First::Smallest => (less(&types[0]), args[..2].to_vec()),
+            };
+            let compare = func.push(body, new(op, args), [before]);
             let before = func.inst(compare).results().to_vec();
             func.push(body, new(Op::Return, before), []);
         });
@@ -80,4 +114,10 @@ impl Sorted {
             .collect();
         r.replace(call, &first);
     }
+}
+
+/// The comparison of elements of a tensor by which smaller ones come first.
+fn less(ty: &Type) -> Op {
+    let is_float = ty.tensor().is_some_and(|t| t.dtype.is_float());
+    Op::Compare(Compare { direction: Direction::Lt, kind: is_float.then_some(CompareKind::TotalOrder) })
 }

@@ -1,0 +1,49 @@
+// The smallest elements of lines: equal ones in the order of the operand, NaNs with a sign first, -0 before 0, the integer minimum, all of a line, none.
+func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %u: tensor<4xui8>, %b: tensor<1x4xi1>) -> (tensor<2x3xf32>, tensor<2x3xi32>, tensor<2x7xf32>, tensor<2x7xi32>, tensor<4xi64>, tensor<4xi32>, tensor<2xui8>, tensor<2xi32>, tensor<1x3xi1>, tensor<1x3xi32>, tensor<2x0xf32>, tensor<2x0xi32>) {
+  %some:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<2x7xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
+  %all:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 7 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<2x7xf32>) -> (tensor<2x7xf32>, tensor<2x7xi32>)
+  %wide:2 = stablehlo.custom_call @mhlo.topk(%i) {mhlo.attributes = {k = 4 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<5xi64>) -> (tensor<4xi64>, tensor<4xi32>)
+  %byte:2 = stablehlo.custom_call @mhlo.topk(%u) {mhlo.attributes = {k = 2 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<4xui8>) -> (tensor<2xui8>, tensor<2xi32>)
+  %truth:2 = stablehlo.custom_call @mhlo.topk(%b) {mhlo.attributes = {k = 3 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<1x4xi1>) -> (tensor<1x3xi1>, tensor<1x3xi32>)
+  %none:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 0 : i64, largest = false}, mhlo.version = 1 : i64} : (tensor<2x7xf32>) -> (tensor<2x0xf32>, tensor<2x0xi32>)
+  return %some#0, %some#1, %all#0, %all#1, %wide#0, %wide#1, %byte#0, %byte#1, %truth#0, %truth#1, %none#0, %none#1 : tensor<2x3xf32>, tensor<2x3xi32>, tensor<2x7xf32>, tensor<2x7xi32>, tensor<4xi64>, tensor<4xi32>, tensor<2xui8>, tensor<2xi32>, tensor<1x3xi1>, tensor<1x3xi32>, tensor<2x0xf32>, tensor<2x0xi32>
+}
+// run: dense<[[3.0, -0.0, 0x7F800000, -2.5, 0.0, 3.0, -0.0], [1.0, 0x7FC00000, -1.0, 0xFFC00000, 2.0, 0x7FC00000, 0xFF800000]]> : tensor<2x7xf32> ; dense<[-9223372036854775808, 3, 9223372036854775807, 3, -1]> : tensor<5xi64> ; dense<[200, 3, 255, 3]> : tensor<4xui8> ; dense<[[false, true, false, true]]> : tensor<1x4xi1>
+// = dense<[[-2.500000e+00, -0.000000e+00, -0.000000e+00], [0xFFC00000, 0xFF800000, -1.000000e+00]]> : tensor<2x3xf32>
+// = dense<[[3, 1, 6], [3, 6, 2]]> : tensor<2x3xi32>
+// = dense<[[-2.500000e+00, -0.000000e+00, -0.000000e+00, 0.000000e+00, 3.000000e+00, 3.000000e+00, 0x7F800000], [0xFFC00000, 0xFF800000, -1.000000e+00, 1.000000e+00, 2.000000e+00, 0x7FC00000, 0x7FC00000]]> : tensor<2x7xf32>
+// = dense<[[3, 1, 6, 4, 0, 5, 2], [3, 6, 2, 0, 4, 1, 5]]> : tensor<2x7xi32>
+// = dense<[-9223372036854775808, -1, 3, 3]> : tensor<4xi64>
+// = dense<[0, 4, 1, 3]> : tensor<4xi32>
+// = dense<3> : tensor<2xui8>
+// = dense<[1, 3]> : tensor<2xi32>
+// = dense<[[false, false, true]]> : tensor<1x3xi1>
+// = dense<[[0, 2, 1]]> : tensor<1x3xi32>
+// = dense<> : tensor<2x0xf32>
+// = dense<> : tensor<2x0xi32>
+// plan
+// | plan: arena 448 bytes, denormals ieee
+// | in0: tensor<2x7xf32>
+// | in1: tensor<5xi64>
+// | in2: tensor<4xui8>
+// | in3: tensor<1x4xi1>
+// | const0: tensor<2x0xf32> =
+// | const1: tensor<2x0xi32> =
+// | out3:s32[2,7] = iota dim 1()
+// | arena[0..56]:f32[2,7], arena[64..120]:s32[2,7] = sort(in0:f32[2,7], out3:s32[2,7]) scratch arena[128..448]
+// | out0:f32[2,3] = slice(arena[0..56]:f32[2,7])
+// | out1:s32[2,3] = slice(arena[64..120]:s32[2,7])
+// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], out3:s32[2,7]) scratch arena[0..320]
+// | arena[0..20]:s32[5] = iota dim 0()
+// | arena[64..104]:s64[5], arena[0..20]:s32[5] = sort(in1:s64[5], arena[0..20]:s32[5]) scratch arena[128..448]
+// | out4:s64[4] = slice(arena[64..104]:s64[5])
+// | out5:s32[4] = slice(arena[0..20]:s32[5])
+// | arena[0..16]:s32[4] = iota dim 0()
+// | arena[64..68]:u8[4], arena[0..16]:s32[4] = sort(in2:u8[4], arena[0..16]:s32[4]) scratch arena[128..384]
+// | out6:u8[2] = slice(arena[64..68]:u8[4])
+// | out7:s32[2] = slice(arena[0..16]:s32[4])
+// | arena[0..16]:s32[1,4] = iota dim 1()
+// | arena[64..68]:pred[1,4], arena[0..16]:s32[1,4] = sort(in3:pred[1,4], arena[0..16]:s32[1,4]) scratch arena[128..384]
+// | out8:pred[1,3] = slice(arena[64..68]:pred[1,4])
+// | out9:s32[1,3] = slice(arena[0..16]:s32[1,4])
+// | return out0:f32[2,3], out1:s32[2,3], out2:f32[2,7], out3:s32[2,7], out4:s64[4], out5:s32[4], out6:u8[2], out7:s32[2], out8:pred[1,3], out9:s32[1,3], const0:f32[2,0], const1:s32[2,0]
