@@ -115,7 +115,7 @@ pub(crate) struct LoadArgs {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Program (StableHLO text or HLO text), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
@@ -210,7 +210,7 @@ fn pipeline(text: &str) -> Result<Pipeline, String> {
 #[derive(Args, Debug)]
 #[command(after_help = COMPILE_HELP)]
 pub(crate) struct CompileArgs {
-    /// Program (StableHLO text or HLO text); `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, or a file of `jax.export`); `-` reads from standard input
     pub program: PathBuf,
     /// File to write the plan to (atomically)
     #[arg(short, long, value_name = "FILE", required_unless_present = "dump")]
@@ -239,7 +239,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT_HELP)]
 pub(crate) struct ConvertArgs {
-    /// Program (StableHLO text or HLO text); `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, or a file of `jax.export`); `-` reads from standard input
     pub program: PathBuf,
     /// Format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -386,7 +386,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
     after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
-    /// Program (StableHLO text or HLO text), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,

@@ -1,10 +1,8 @@
 //! `farcall compile`: compiles a program to a plan in a file. Also the part of `run` that compiles a program.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
-use farcall::ir::diag::Source;
 use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -14,18 +12,18 @@ use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
-use crate::program::{self, Program};
+use crate::program::{self, Code, Program};
 use crate::stats::Stats;
 use crate::{file, inputs, load, terminal};
 
 /// Compiles a program and writes its plan.
 pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
     let mut stats = Stats::default();
-    let source = match stats.take("read", || program::open(&args.program))? {
-        Program::Source(source) => source,
+    let code = match stats.take("read", || program::open(&args.program))? {
+        Program::Code(code) => code,
         Program::Plan(_) => bail!("{} is a compiled plan already", args.program.display()),
     };
-    let Some(front) = front(&source, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let Some(front) = front(code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let Some(plan) = plan(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
     if let Some(path) = &args.output {
@@ -56,12 +54,12 @@ impl Front {
 
 /// Parses, verifies and refines a program; `None` if it was dumped instead.
 pub(crate) fn front(
-    source: &Arc<Source>,
+    code: Code,
     how: &HowArgs,
     given: &InputArgs,
     stats: &mut Stats,
 ) -> Result<Option<Front>> {
-    let module = stats.take("parse", || program::parse(source))?;
+    let module = stats.take("parse", || code.module())?;
     if how.dump == Some(Dump::Text) {
         return dump(&text::print(&module)).map(|()| None);
     }

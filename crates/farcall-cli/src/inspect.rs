@@ -25,7 +25,7 @@ use crate::{load, plan, targets};
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let mut module = match program::open(&args.program)? {
-        Program::Source(source) => program::verified(&source)?,
+        Program::Code(code) => program::verified(code)?,
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
     // Calls that are operations in disguise need no target.

@@ -7,18 +7,45 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::diag::Source;
+use farcall::ir::exported::{self, Exported};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{ProgramError, hlo, text, verify};
+use farcall::ir::{ProgramError, bytecode, hlo, text, verify, vhlo};
 use farcall::plan::file::MAGIC;
 use farcall::{CompileOptions, Plan};
 
 /// What a file holds that can be run.
 pub(crate) enum Program {
-    /// The text of a program.
-    Source(Arc<Source>),
+    /// A program in one of the formats that are read.
+    Code(Code),
     /// A compiled program.
     Plan(Box<Plan>),
+}
+
+/// A program before it is compiled.
+pub(crate) enum Code {
+    /// Its text, not parsed yet.
+    Text(Arc<Source>),
+    /// What an artifact holds.
+    Module(Box<Module>),
+}
+
+impl Code {
+    /// The text that errors show; that of an artifact has only a name.
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        match self {
+            Code::Text(source) => source,
+            Code::Module(module) => &module.source,
+        }
+    }
+
+    /// The program, parsed.
+    pub(crate) fn module(self) -> Result<Module> {
+        match self {
+            Code::Text(source) => parse(&source),
+            Code::Module(module) => Ok(*module),
+        }
+    }
 }
 
 /// Opens a program or a plan, which its first bytes tell apart; `-` is the standard input.
@@ -29,7 +56,7 @@ pub(crate) fn open(path: &Path) -> Result<Program> {
     if path.as_os_str() == "-" {
         let bytes = stdin()?;
         if !bytes.starts_with(&MAGIC) {
-            return as_source("<stdin>".to_owned(), bytes).map(Program::Source);
+            return as_code("<stdin>".to_owned(), bytes).map(Program::Code);
         }
         let plan = Plan::from_bytes(&bytes).context("<stdin>")?;
         return Ok(Program::Plan(Box::new(plan)));
@@ -39,14 +66,14 @@ pub(crate) fn open(path: &Path) -> Result<Program> {
     let mut first = Vec::new();
     let mut file = match File::open(path) {
         Ok(file) if !path.is_dir() => file,
-        _ => return source(path).map(Program::Source),
+        _ => return source(path).map(|source| Program::Code(Code::Text(source))),
     };
     let read = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut first);
     read.with_context(|| format!("cannot read {name}"))?;
     if first != MAGIC {
         // Also what cannot be read twice, as a pipe.
         file.read_to_end(&mut first).with_context(|| format!("cannot read {name}"))?;
-        return as_source(name.to_string(), first).map(Program::Source);
+        return as_code(name.to_string(), first).map(Program::Code);
     }
     let length = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
     let plan = Plan::read_from(&mut BufReader::new(first.as_slice().chain(file)), length);
@@ -73,6 +100,18 @@ pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
     as_source(name, bytes)
 }
 
+/// Text, a portable artifact, or what `jax.export` wrote.
+fn as_code(name: String, bytes: Vec<u8>) -> Result<Code> {
+    let module = if exported::is_exported(&bytes) {
+        Exported::read(&bytes, &name)?.module(&name)?
+    } else if bytecode::is_bytecode(&bytes) {
+        vhlo::read(&bytes, &name)?
+    } else {
+        return as_source(name, bytes).map(Code::Text);
+    };
+    Ok(Code::Module(Box::new(module)))
+}
+
 fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
     if let Some(what) = foreign(&bytes) {
         bail!("{name} is {what}, not the text of a program");
@@ -89,7 +128,7 @@ fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
 /// What kind of file bytes are from that are not a program's text, if that is known.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
-        (b"ML\xefR", "MLIR bytecode (print it as text, for example with `lowered.as_text()` of JAX)"),
+        (b"ML\xefR", "MLIR bytecode (`farcall convert` writes it as text)"),
         (&MAGIC, "a compiled plan (which `farcall run` and `farcall inspect` take)"),
         (b"\x89PNG", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),
@@ -138,7 +177,7 @@ pub(crate) fn is_open(func: &Func) -> bool {
 }
 
 /// Parses the only program of a source: StableHLO text or HLO text, which begins with `HloModule`.
-pub(crate) fn parse(source: &Arc<Source>) -> Result<Module> {
+fn parse(source: &Arc<Source>) -> Result<Module> {
     if hlo::is_hlo(source.text()) {
         return Ok(hlo::parse(source)?);
     }
@@ -155,12 +194,12 @@ pub(crate) fn parse(source: &Arc<Source>) -> Result<Module> {
 
 /// Reads, parses and verifies a program.
 pub(crate) fn load(path: &Path) -> Result<Module> {
-    verified(&source(path)?)
+    verified(Code::Text(source(path)?))
 }
 
 /// Parses and verifies a program.
-pub(crate) fn verified(source: &Arc<Source>) -> Result<Module> {
-    let module = parse(source)?;
+pub(crate) fn verified(code: Code) -> Result<Module> {
+    let module = code.module()?;
     verify::verify(&module)?;
     Ok(module)
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use farcall::ir::literal::Literal;
@@ -18,11 +19,12 @@ use crate::{compile, inputs, load, npy, plan, results, terminal};
 /// Runs a program, or a plan, shows its results, and writes them if asked to.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut stats = Stats::default();
-    let source = match stats.take("read", || program::open(&args.program))? {
-        Program::Source(source) => source,
+    let code = match stats.take("read", || program::open(&args.program))? {
+        Program::Code(code) => code,
         Program::Plan(plan) => return plan::run(args, *plan, stats),
     };
-    let Some(front) = compile::front(&source, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let source = Arc::clone(code.source());
+    let Some(front) = compile::front(code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let func = front.func()?;
     let ready = if args.evaluator && args.how.dump.is_none() {

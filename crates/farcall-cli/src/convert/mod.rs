@@ -14,13 +14,13 @@ use crate::{file, terminal};
 
 /// Reads and verifies a program, and writes it.
 pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
-    let source = match program::open(&args.program)? {
-        Program::Source(source) => source,
+    let code = match program::open(&args.program)? {
+        Program::Code(code) => code,
         Program::Plan(_) => {
             bail!("{} is a compiled plan, which no other format can hold", args.program.display())
         }
     };
-    let module = program::parse(&source)?;
+    let module = code.module()?;
     verify::verify(&module)?;
     let text = written(&module, args.to)?;
     match &args.output {

@@ -1,5 +1,7 @@
 //! Programs in other formats: `farcall convert`, and HLO text wherever a program is taken.
 
+use std::path::Path;
+
 use expect_test::expect;
 
 use crate::folder::Folder;
@@ -231,4 +233,23 @@ fn what_cannot_be_converted_is_named() {
     assert!(ended.stderr.contains("'stablehlo'"), "{}", ended.stderr);
     let ended = folder.farcall(["completions", "bash"]);
     assert!(ended.stdout.contains("stablehlo-generic"));
+}
+
+/// Portable artifacts, and functions that `jax.export` wrote, are told apart by their bytes.
+#[test]
+fn artifacts_are_programs() {
+    let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ir/tests/artifacts");
+    let folder = Folder::new().with("cut.mlirbc", b"ML\xefR\x0d");
+    for (artifact, text) in [("shapes.1_0_0.mlirbc", "shapes.mlir"), ("calls.bin", "calls.bin.mlir")] {
+        let converted = |name: &str| {
+            let path = artifacts.join(name);
+            let ended =
+                folder.farcall(["convert".as_ref(), path.as_os_str(), "--to".as_ref(), "stablehlo".as_ref()]);
+            (ended.code, ended.stdout, ended.stderr)
+        };
+        assert_eq!(converted(artifact), converted(text), "{artifact}");
+    }
+    folder.fails(&["run", "cut.mlirbc"], expect![[r#"
+        error: [bytecode] at byte 5 of cut.mlirbc, in the header: a text without an end
+    "#]]);
 }
