@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use farcall::device::Device;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::diag::Diagnostics;
 use farcall::ir::eval::{self, EvalError, Numerics};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{Op, ProgramError, Source, normalize, verify};
-use farcall::registry::Platform;
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
 
 /// A function of a verified program, ready to run any number of times.
@@ -87,7 +87,7 @@ fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramEr
                 return;
             }
             if let Op::CustomCall(call) = inst.op()
-                && let Err(e) = registry.resolve(call, &Platform::Host)
+                && let Err(e) = registry.resolve(call, Device::default().platform())
             {
                 diagnostics.push(e.at(inst.span()));
             }

@@ -5,13 +5,14 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{Cell, Color, Table};
+use farcall::device::Device;
 use farcall::ir::attr::AttrDict;
 use farcall::ir::module::{Func, Inst, Loc, Module};
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::types::{Dim, TensorType, Type};
 use farcall::ir::{Op, Span, normalize, verify};
 use farcall::plan::CallSpec;
-use farcall::registry::{Platform, Target};
+use farcall::registry::Target;
 use farcall::{Plan, Registry};
 use serde_json::{Value, json};
 
@@ -140,9 +141,9 @@ impl<'a> Call<'a> {
 
 /// The target that a call means.
 fn target(call: &CustomCall, registry: &Registry) -> Result<std::sync::Arc<Target>, Missing> {
-    registry.resolve(call, &Platform::Host).map_err(|e| Missing {
-        other: registry.lookup(&call.target, &Platform::Host),
-        nearest: registry.nearest(&call.target, &Platform::Host),
+    registry.resolve(call, Device::default().platform()).map_err(|e| Missing {
+        other: registry.lookup(&call.target, Device::default().platform()),
+        nearest: registry.nearest(&call.target, Device::default().platform()),
         message: e.message,
     })
 }

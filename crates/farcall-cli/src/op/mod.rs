@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use farcall::custom_call::CallError;
+use farcall::device::Device;
 use farcall::ffi::abi::Stage;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::TensorType;
-use farcall::registry::{Platform, Target};
+use farcall::registry::Target;
 use farcall::sig::nearest::nearest;
 use farcall::{Registry, RunError, op_program};
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let loaded = stats.take("load", || registry.load(&args.library))?;
     let library = &args.library;
     let ops: Vec<Arc<Target>> =
-        loaded.targets.iter().filter(|t| *t.platform() == Platform::Host).cloned().collect();
+        loaded.targets.iter().filter(|t| t.platform() == Device::default().platform()).cloned().collect();
     let Some(name) = &args.name else { return doc::list(&ops, library, args.json) };
     let Some(target) = ops.iter().find(|t| t.name() == name) else {
         bail!(unknown(name, library, &loaded.targets))
@@ -114,9 +115,13 @@ fn unknown(name: &str, library: &Path, targets: &[Arc<Target>]) -> String {
     let elsewhere: Vec<&str> =
         targets.iter().filter(|t| t.name() == name).map(|t| t.platform().name()).collect();
     if !elsewhere.is_empty() {
-        return format!("{name} of {library} is for {}; the engine runs ops for Host", elsewhere.join(", "));
+        let here = Device::default().platform();
+        return format!(
+            "{name} of {library} is for {}; the engine runs ops for {here}",
+            elsewhere.join(", ")
+        );
     }
-    let names = || targets.iter().filter(|t| *t.platform() == Platform::Host).map(|t| t.name());
+    let names = || targets.iter().filter(|t| t.platform() == Device::default().platform()).map(|t| t.name());
     let near = nearest(name, names());
     let hint = match near.as_slice() {
         [] if targets.len() <= 8 => format!("it has {}", names().collect::<Vec<_>>().join(", ")),

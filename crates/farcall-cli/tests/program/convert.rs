@@ -249,7 +249,10 @@ fn artifacts_are_programs() {
         };
         assert_eq!(converted(artifact), converted(text), "{artifact}");
     }
-    folder.fails(&["run", "cut.mlirbc"], expect![[r#"
+    folder.fails(
+        &["run", "cut.mlirbc"],
+        expect![[r#"
         error: [bytecode] at byte 5 of cut.mlirbc, in the header: a text without an end
-    "#]]);
+    "#]],
+    );
 }

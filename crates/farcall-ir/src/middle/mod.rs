@@ -4,7 +4,8 @@
 //! Module ──build──▶ middle form ──passes, one after the other──▶ middle form ──compiler──▶ Plan
 //! ```
 //!
-//! It is a [`Module`](crate::Module) of one function, in the same tables and with the same operations, in which
+//! It is a [`Module`](crate::Module) of one function, in the same tables and with the same operations but those that only
+//! structure a program ([`Traits::STRUCTURE`](crate::op::Traits::STRUCTURE)), in which
 //!
 //! - calls that are operations in disguise have been replaced by these ([`normalize`](crate::normalize));
 //! - calls and composites are inlined, and every shape is static;

@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::module::{Func, Inst, Module, Region, ValueDef, ValueId};
-use crate::op::Op;
+use crate::op::Traits;
 use crate::types::Type;
 
 /// Checks that a module is valid and in the middle form.
@@ -45,7 +45,7 @@ impl Check<'_> {
 
     fn inst(&mut self, inst: Inst<'_>, region: Region<'_>) {
         let name = inst.op().name();
-        if !is_primitive(inst.op()) {
+        if inst.op().info().is(Traits::STRUCTURE) {
             self.fail("form-operation", inst, format!("{name} is not an operation of the middle form"));
         }
         for (i, value) in inst.operands().iter().enumerate() {
@@ -71,25 +71,6 @@ impl Check<'_> {
             self.fail("form-capture", inst, format!("{name} has no region that could capture anything"));
         }
     }
-}
-
-/// True for operations that the middle form has.
-pub(super) fn is_primitive(op: &Op) -> bool {
-    !matches!(
-        op,
-        Op::Call { .. }
-            | Op::Composite(_)
-            | Op::OptimizationBarrier
-            | Op::AfterAll
-            | Op::AsyncStart
-            | Op::AsyncDone
-            | Op::CreateToken
-            | Op::Tuple
-            | Op::GetTupleElement { .. }
-            | Op::GetDimensionSize { .. }
-            | Op::PartitionId
-            | Op::ReplicaId
-    )
 }
 
 fn is_defined_in(func: &Func, value: ValueId, region: Region<'_>) -> bool {

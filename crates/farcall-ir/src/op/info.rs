@@ -56,6 +56,10 @@ impl Traits {
     /// On quantized operands it is done with the real numbers that they stand for.
     pub const ARITHMETIC: Traits = Traits(1 << 8);
 
+    /// It structures a program: values of other kinds than tensors, calls, what is known of the one device. The middle
+    /// form does without it.
+    pub const STRUCTURE: Traits = Traits(1 << 9);
+
     /// Both sets together; `|` in constants.
     pub const fn and(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
@@ -165,6 +169,7 @@ const ARITHMETIC: Traits = Traits::ARITHMETIC;
 const OPAQUE: Traits = Traits::OPAQUE;
 const DYNAMIC: Traits = Traits::DYNAMIC;
 const COLLECTIVE: Traits = Traits::COLLECTIVE;
+const STRUCTURE: Traits = Traits::STRUCTURE;
 
 const TRANSFER: Traits = Traits::SIDE_EFFECT.and(OPAQUE);
 const INTO: OpInfo = other(Exactly(1), Tokens, Exactly(0), AtLeast(0));
@@ -199,7 +204,7 @@ declare! {
     Op::Pad(_) => "stablehlo.pad", simple(2), NONE;
     Op::DynamicPad => "stablehlo.dynamic_pad", simple(5), DYNAMIC;
     Op::Reverse { .. } => "stablehlo.reverse", simple(1), NONE;
-    Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size", simple(1), NONE;
+    Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size", simple(1), STRUCTURE;
     Op::SetDimensionSize { .. } => "stablehlo.set_dimension_size", simple(2), DYNAMIC;
     // indexing
     Op::DynamicSlice { .. } => "stablehlo.dynamic_slice", tensors(AtLeast(1), 0, Exactly(1)), NONE;
@@ -231,19 +236,19 @@ declare! {
     Op::If => "stablehlo.if", tensors(Exactly(1), 2, AtLeast(0)), NONE;
     Op::Case => "stablehlo.case", other(Exactly(1), Tensors, AtLeast(0), AtLeast(0)), NONE;
     Op::While => "stablehlo.while", other(AtLeast(0), Anything, Exactly(2), AtLeast(0)), NONE;
-    Op::Call { .. } => "func.call", any(), NONE;
-    Op::Composite(_) => "stablehlo.composite", any(), NONE;
+    Op::Call { .. } => "func.call", any(), STRUCTURE;
+    Op::Composite(_) => "stablehlo.composite", any(), STRUCTURE;
     Op::Return => "stablehlo.return", other(AtLeast(0), Anything, Exactly(0), Exactly(0)), Traits::TERMINATOR;
-    Op::OptimizationBarrier => "stablehlo.optimization_barrier", any(), NONE;
-    Op::AfterAll => "stablehlo.after_all", other(AtLeast(0), Tokens, Exactly(0), Exactly(1)), OPAQUE;
-    Op::CreateToken => "stablehlo.create_token", other(Exactly(0), Anything, Exactly(0), Exactly(1)), OPAQUE;
-    Op::Tuple => "stablehlo.tuple", other(AtLeast(0), Anything, Exactly(0), Exactly(1)), NONE;
+    Op::OptimizationBarrier => "stablehlo.optimization_barrier", any(), STRUCTURE;
+    Op::AfterAll => "stablehlo.after_all", other(AtLeast(0), Tokens, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE);
+    Op::CreateToken => "stablehlo.create_token", other(Exactly(0), Anything, Exactly(0), Exactly(1)), OPAQUE.and(STRUCTURE);
+    Op::Tuple => "stablehlo.tuple", other(AtLeast(0), Anything, Exactly(0), Exactly(1)), STRUCTURE;
     Op::GetTupleElement { .. } => "stablehlo.get_tuple_element",
-        other(Exactly(1), Tuples, Exactly(0), Exactly(1)), NONE;
-    Op::AsyncStart => "stablehlo.async_start", tensors(AtLeast(0), 1, Exactly(1)), NONE;
-    Op::AsyncDone => "stablehlo.async_done", other(Exactly(1), Futures, Exactly(0), AtLeast(0)), NONE;
-    Op::PartitionId => "stablehlo.partition_id", simple(0), OPAQUE;
-    Op::ReplicaId => "stablehlo.replica_id", simple(0), OPAQUE;
+        other(Exactly(1), Tuples, Exactly(0), Exactly(1)), STRUCTURE;
+    Op::AsyncStart => "stablehlo.async_start", tensors(AtLeast(0), 1, Exactly(1)), STRUCTURE;
+    Op::AsyncDone => "stablehlo.async_done", other(Exactly(1), Futures, Exactly(0), AtLeast(0)), STRUCTURE;
+    Op::PartitionId => "stablehlo.partition_id", simple(0), OPAQUE.and(STRUCTURE);
+    Op::ReplicaId => "stablehlo.replica_id", simple(0), OPAQUE.and(STRUCTURE);
     // collective
     Op::AllGather(_) => "stablehlo.all_gather", tensors(AtLeast(0), 0, AtLeast(0)), COLLECTIVE;
     Op::AllReduce(_) => "stablehlo.all_reduce", tensors(AtLeast(0), 1, AtLeast(0)), COLLECTIVE;
