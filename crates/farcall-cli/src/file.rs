@@ -1,5 +1,6 @@
 //! Files that appear whole or not at all.
 
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,6 +11,15 @@ use anyhow::{Context, Result, ensure};
 pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    if path.exists() && !path.is_file() {
+        // A device or a pipe is written to, not replaced.
+        let mut out = BufWriter::new(File::options().write(true).open(path).with_context(cannot)?);
+        f(&mut out).with_context(cannot)?;
+        return out.flush().with_context(cannot);
+    }
+    // A link stays one: what it leads to is replaced.
+    let followed = std::fs::canonicalize(path);
+    let path = followed.as_deref().unwrap_or(path);
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -54,13 +54,20 @@ impl std::error::Error for UnknownName {}
 /// assert_eq!(farcall_sig::nearest::nearest("rmsnorm", known), ["rms_norm"]);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if name.len() > MOST_COMPARED {
+        return Vec::new();
+    }
     let limit = (name.chars().count() / 3).max(1);
+    let short = candidates.into_iter().filter(|c| c.len() <= 2 * MOST_COMPARED);
     let mut scored: Vec<(usize, &str)> =
-        candidates.into_iter().map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).collect();
+        short.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).collect();
     scored.sort();
     scored.dedup();
     scored.into_iter().take(3).map(|(_, c)| c).collect()
 }
+
+/// Bytes of a name that is compared, at most: nobody mistypes a longer one.
+const MOST_COMPARED: usize = 128;
 
 /// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours,
 /// compared without regard to case.

@@ -125,7 +125,7 @@ fn iota(c: &mut Cursor<'_>, g: &Given<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
     };
     let mut sorted = order.clone();
     sorted.sort_unstable();
-    if groups.checked_mul(*width) != Some(total) || !sorted.into_iter().eq(0..from.len()) {
+    if total == 0 || groups.checked_mul(*width) != Some(total) || !sorted.into_iter().eq(0..from.len()) {
         return wrong("the groups do not have each of the devices once");
     }
     spend(g, c, total)?;

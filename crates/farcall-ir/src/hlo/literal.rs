@@ -187,7 +187,8 @@ fn hexadecimal_float(text: &str) -> Option<f64> {
         return None;
     }
     let digits = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
-    let exponent = exponent.parse::<i32>().ok().filter(|e| e.abs() < 5000)? - 4 * fraction.len() as i32;
+    let exponent =
+        exponent.parse::<i32>().ok().filter(|e| e.unsigned_abs() < 5000)? - 4 * fraction.len() as i32;
     Some(libm::scalbn(digits as f64, exponent))
 }
 

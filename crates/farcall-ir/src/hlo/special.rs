@@ -108,7 +108,9 @@ impl<'s> Lowering<'_, 's> {
         let ([Val::One(from)], Some(to)) = (operands, at.inst.shape.tensor()) else {
             return wrong("operands", at.inst.op_span, "bitcast has one operand, a tensor");
         };
-        let (Some(Some(ty)), Some(shape)) = (g.operands.first(), &at.first) else { return Err(Stop::Known) };
+        let (Some(Some(ty)), Some(shape)) = (g.operands.first(), &at.first) else {
+            return wrong("operands", at.inst.op_span, "bitcast has one operand, a tensor");
+        };
         if shape.is_row_major() && at.inst.shape.is_row_major() {
             if ty == to {
                 return Ok(Val::One(*from));

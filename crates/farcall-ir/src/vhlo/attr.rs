@@ -86,7 +86,10 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         ALIAS => alias(from),
         STRING => table.string(from),
         TENSOR => dense::read(table, from),
-        TYPE => Ok(Attr::Type(table.ty(from)?.into_attr())),
+        TYPE => {
+            let ty = table.ty(from)?;
+            table.written(ty, from).map(Attr::Type)
+        }
         TYPE_EXTENSIONS => Ok(Attr::dialect(BOUNDS, bounds_text(&from.list(Cursor::signed)?))),
         RESULT_ACCURACY => result_accuracy(table, from),
         SUB_AXIS => {

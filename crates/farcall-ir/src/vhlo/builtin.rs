@@ -68,7 +68,10 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             }
             Ok(Attr::Symbol(name.into()))
         }
-        TYPE => Ok(Attr::Type(table.ty(from)?.into_attr())),
+        TYPE => {
+            let ty = table.ty(from)?;
+            table.written(ty, from).map(Attr::Type)
+        }
         UNIT => Ok(Attr::Unit),
         INTEGER => attr::integer(table, from),
         FLOAT => attr::float(table, from),

@@ -33,7 +33,7 @@ pub(super) fn of_raw<'a>(table: &mut Table<'_, 'a>, ty: Ty, raw: &[u8], at: &Cur
     };
     let literal = literal(TensorType::new(dtype, sizes), raw, at)?;
     // A small one has all its elements, whatever stands for them in the artifact.
-    table.copied(literal.byte_len().min(SMALL), at)?;
+    table.copied(literal.byte_len().min(SMALL).saturating_add(8 * literal.dims().len()), at)?;
     Ok(if index { Attr::DenseIndex(literal) } else { Attr::Dense(literal) })
 }
 

@@ -19,6 +19,9 @@ use crate::sharding::Mesh;
 use crate::text::{self, MAX_NESTING};
 use crate::types::Type;
 
+/// Bytes that a region takes, about.
+const REGION_BYTES: usize = 64;
+
 /// Regions in regions. One counts twice, as in text.
 const MAX_REGIONS: usize = MAX_NESTING as usize / 2;
 
@@ -235,6 +238,8 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     /// The regions of an operation, which begin here.
     fn regions(&mut self, head: &Head, ir: &mut Ir<'a>, each: Each<'f, 'a>) -> Reading<Vec<RegionId>> {
+        // They are made before it is seen whether they are there.
+        self.table.copied(head.regions.saturating_mul(REGION_BYTES), &ir.at)?;
         let regions: Vec<RegionId> = (0..head.regions).map(|_| self.func.new_region()).collect();
         self.regions_into(head, ir, &regions, each)?;
         Ok(regions)
@@ -444,10 +449,16 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     /// The type of a value. What is not one is reported.
     fn value_type(&mut self, i: usize, at: &Cursor<'a>) -> Reading<Type> {
-        Ok(self.table.value_type(i, at)?.unwrap_or_else(|other| {
-            self.report("type", at.pos(), not_a_value(&other));
-            other
-        }))
+        match self.table.value_type(i, at)? {
+            Ok(ty) => Ok(ty),
+            Err(other) => {
+                if let Type::Opaque(text) = &other {
+                    self.table.copied(text.len().saturating_mul(2), at)?;
+                }
+                self.report("type", at.pos(), not_a_value(&other));
+                Ok(other)
+            }
+        }
     }
 
     /// Attributes and properties of an operation.

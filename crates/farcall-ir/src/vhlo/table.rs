@@ -256,6 +256,15 @@ impl<'f, 'a> Table<'f, 'a> {
         self.charge(bytes / BYTES_PER_NODE, here)
     }
 
+    /// A type as an attribute has it. Some are written out as text for each use.
+    pub(super) fn written(&mut self, ty: Ty, here: &Cursor<'a>) -> Reading<Type> {
+        let ty = ty.into_attr();
+        if let Type::Opaque(text) = &ty {
+            self.copied(text.len(), here)?;
+        }
+        Ok(ty)
+    }
+
     /// Counts bytes that are copied now.
     pub(super) fn copied(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
         match self.copies_left.checked_sub(bytes) {

@@ -187,7 +187,12 @@ pub(super) fn complex<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
 
 /// `(…) -> …`
 pub(super) fn function<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Ty> {
-    let mut list = |from: &mut Cursor<'a>| from.list(|from| Ok(table.ty(from)?.into_attr()));
+    let mut list = |from: &mut Cursor<'a>| {
+        from.list(|from| {
+            let ty = table.ty(from)?;
+            table.written(ty, from)
+        })
+    };
     let params = list(from)?;
     let results = list(from)?;
     Ok(Ty::Whole(Type::Function(Arc::new(FuncType { params, results }))))
