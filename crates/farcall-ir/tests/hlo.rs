@@ -551,8 +551,12 @@ fn other_errors() {
         one("x = f32[4] parameter(0)\ny = f32[4] all-reduce(x), replica_groups=[2,4]<=[9], to_apply=e"),
         one("x = f32[4] parameter(0)\nROOT y = f32[4] negate(x)\nROOT z = f32[4] negate(x)"),
         one("x = f32[4] parameter(0)\ny = f32[4] fusion(x), kind=kLoop, calls=e"),
-        one("x = f32[4] parameter(0)\ny = f32[4] all-reduce(x), replica_groups=[9223372036854775807,0]<=[0], to_apply=e"),
-        one("x = f32[4] parameter(0)\ny = f32[4] all-reduce(x), replica_groups=[0,1]<=[0,4294967296,4294967296], to_apply=e"),
+        one(
+            "x = f32[4] parameter(0)\ny = f32[4] all-reduce(x), replica_groups=[9223372036854775807,0]<=[0], to_apply=e",
+        ),
+        one(
+            "x = f32[4] parameter(0)\ny = f32[4] all-reduce(x), replica_groups=[0,1]<=[0,4294967296,4294967296], to_apply=e",
+        ),
         one("ROOT x = f64[] constant(0x1p-2147483648)"),
         one("t = token[] after-all()\nROOT b = f32[2]{0} bitcast(t)"),
     ];

@@ -176,7 +176,8 @@ pub(super) fn result_layout(call: &CustomCall, i: usize) -> Option<&[usize]> {
 /// The operation that a call stands for: a function of CHLO, which [`write_stand_in`] has written, or the largest
 /// elements, as XLA writes them for its CPU.
 pub(super) fn operation(call: &CustomCall, shape: &Shape) -> Option<Op> {
-    if call.target == "TopK" {
+    let is_bare = call.config == CallConfig::Absent && !call.has_side_effect;
+    if call.target == "TopK" && is_bare && call.called_computations.len() <= 1 {
         let [values, _] = shape.parts()? else { return None };
         let k = values.tensor()?.dims().next_back()?.size()?;
         return Some(Op::TopK { k });

@@ -93,6 +93,9 @@ impl<'m> Printer<'m> {
                 let message = "HLO's all-to-all joins parts along the dimension that it splits";
                 return self.fail(inst.span(), message);
             }
+            (_, Op::DotGeneral(op)) if op.algorithm.is_some() && hooks::algorithm_name(op).is_none() => {
+                return self.fail(inst.span(), "HLO has no name for the algorithm of this product");
+            }
             (_, Op::CollectiveBroadcast(op)) if op.dynamic_root => {
                 return self.fail(inst.span(), "HLO's collective-broadcast has no dynamic root");
             }

@@ -368,10 +368,15 @@ fn write_dot(op: &DotGeneral, out: &mut Out) {
     out.list_if("rhs_batch_dims", &op.rhs_batch);
     out.list_if("rhs_contracting_dims", &op.rhs_contract);
     write_precision(&op.precision, out);
-    let name = ALGORITHMS.iter().find(|row| op.algorithm.is_some() && algorithm(row) == op.algorithm);
-    if let Some((name, ..)) = name {
+    if let Some(name) = algorithm_name(op) {
         out.put("algorithm", name);
     }
+}
+
+/// HLO's name of the algorithm that a product asks for.
+pub(super) fn algorithm_name(op: &DotGeneral) -> Option<&'static str> {
+    let row = ALGORITHMS.iter().find(|row| op.algorithm.is_some() && algorithm(row) == op.algorithm);
+    row.map(|(name, ..)| *name)
 }
 
 fn read_ragged_dot(g: &mut Given<'_, '_>) -> Read<Op> {

@@ -22,6 +22,9 @@ use crate::op::Op;
 use crate::quote::Name;
 use crate::types::{TensorType, Type};
 
+/// Dimensions of constants that are written as lists in lists, at most.
+const MAX_RANK: usize = 64;
+
 /// Elements of a constant of one value that are written out; more are a broadcast.
 const MAX_SPLAT: usize = 1 << 16;
 
@@ -514,7 +517,13 @@ impl<'m> Printer<'m> {
         let shape = Shape::Tensor(literal.ty(), None);
         // Lists without elements are as many as the sizes before the 0 say.
         let lists = literal.dims().iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul(*d));
-        let large = lists > MAX_SPLAT && (literal.is_empty() || literal.is_splat());
+        let uniform = literal.is_empty() || literal.is_splat();
+        let deep = literal.dims().len() > MAX_RANK;
+        if deep && !uniform {
+            return self
+                .fail(inst.span(), format!("a constant of more than {MAX_RANK} dimensions is not written"));
+        }
+        let large = uniform && (deep || lists > MAX_SPLAT);
         let name = if large {
             let element = match literal.is_empty() {
                 true => Literal::zeros(literal.dtype(), []),
