@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -26,6 +27,18 @@ def example(name: str) -> pathlib.Path:
 def norm() -> farcall.Library:
     """The ops of examples/rms-norm."""
     return farcall.load(example("rms_norm_ops"))
+
+
+@pytest.fixture(scope="session")
+def compare():
+    """The judge of the corpus, which is beside the checkout."""
+    corpus = str(pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus")
+    sys.path.insert(0, corpus)
+    try:
+        import compare
+    finally:
+        sys.path.remove(corpus)
+    return compare
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ The corpus is in the folder `shared` beside the checkout, where it exists.
 
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -21,17 +20,6 @@ def cases() -> list[dict]:
     found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
     calls = [(case, case.get("custom_calls", ())) for case in found]
     return [case for case, targets in calls if targets and all(t.startswith("lapack_") for t in targets)]
-
-
-@pytest.fixture(scope="module")
-def compare():
-    """The corpus' judge."""
-    sys.path.insert(0, str(CORPUS))
-    try:
-        import compare
-    finally:
-        sys.path.remove(str(CORPUS))
-    return compare
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])

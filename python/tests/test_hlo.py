@@ -9,7 +9,6 @@ import json
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -32,17 +31,6 @@ def cases() -> list[dict]:
 
 def needs_handlers(case: dict) -> bool:
     return any(not target.startswith("lapack_") for target in case.get("custom_calls", ()) if target != "ApproxTopK")
-
-
-@pytest.fixture(scope="module")
-def compare():
-    """The corpus' judge."""
-    sys.path.insert(0, str(CORPUS))
-    try:
-        import compare
-    finally:
-        sys.path.remove(str(CORPUS))
-    return compare
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::diag::Source;
-use farcall::ir::exported::{self, Exported};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{ProgramError, bytecode, hlo, text, verify, vhlo};
+use farcall::ir::{ProgramError, hlo, read, text, verify};
 use farcall::plan::file::MAGIC;
 use farcall::{CompileOptions, Plan};
 
@@ -102,14 +101,10 @@ pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
 
 /// Text, a portable artifact, or what `jax.export` wrote.
 fn as_code(name: String, bytes: Vec<u8>) -> Result<Code> {
-    let module = if exported::is_exported(&bytes) {
-        Exported::read(&bytes, &name)?.module(&name)?
-    } else if bytecode::is_bytecode(&bytes) {
-        vhlo::read(&bytes, &name)?
-    } else {
-        return as_source(name, bytes).map(Code::Text);
-    };
-    Ok(Code::Module(Box::new(module)))
+    match read::artifact(&bytes, &name) {
+        Some(module) => Ok(Code::Module(Box::new(module?))),
+        None => as_source(name, bytes).map(Code::Text),
+    }
 }
 
 fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
@@ -178,18 +173,16 @@ pub(crate) fn is_open(func: &Func) -> bool {
 
 /// Parses the only program of a source: StableHLO text or HLO text, which begins with `HloModule`.
 fn parse(source: &Arc<Source>) -> Result<Module> {
-    if hlo::is_hlo(source.text()) {
-        return Ok(hlo::parse(source)?);
-    }
-    let programs = text::split_programs(source.text());
-    if programs.len() > 1 {
-        bail!(
-            "{} holds {} programs, separated by `// -----`; give one of them (or run its checks with `farcall test`)",
-            source.name(),
-            programs.len()
+    // HLO text is one program.
+    if !hlo::is_hlo(source.text()) {
+        let programs = text::split_programs(source.text()).len();
+        ensure!(
+            programs <= 1,
+            "{} holds {programs} programs, separated by `// -----`; give one of them (or run its checks with `farcall test`)",
+            source.name()
         );
     }
-    Ok(text::parse(source)?)
+    Ok(read::text(source)?)
 }
 
 /// Reads, parses and verifies a program.

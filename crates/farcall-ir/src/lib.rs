@@ -18,6 +18,7 @@
 //! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
 //! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
 //! - [`exported`]: functions that `jax.export` wrote.
+//! - [`read`]: a program in any of these formats.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
 //! - [`normalize`]: replaces calls that are operations in disguise by what they mean.
@@ -52,6 +53,7 @@ pub mod module;
 pub mod normalize;
 pub mod op;
 mod quote;
+pub mod read;
 pub mod reducer;
 pub mod refine;
 pub mod scalar;

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall_ir::eval::{CallSite, Denormals, Host, Value, eval};
-use farcall_ir::op::{CallConfig, Op};
+use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
 use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
 
@@ -218,19 +218,8 @@ fn notices_others(func: &Func) -> bool {
     let mut found = false;
     func.walk(&mut |inst| {
         found |= !inst.op().callees().is_empty();
-        found |= matches!(
-            inst.op(),
-            Op::AllGather(_)
-                | Op::AllReduce(_)
-                | Op::ReduceScatter(_)
-                | Op::AllToAll(_)
-                | Op::CollectiveBroadcast(_)
-                | Op::CollectiveReduce(_)
-                | Op::CollectivePermute(_)
-                | Op::PartitionId
-                | Op::ReplicaId
-                | Op::Transfer(_)
-        );
+        found |= inst.op().info().is(Traits::COLLECTIVE);
+        found |= matches!(inst.op(), Op::PartitionId | Op::ReplicaId | Op::Transfer(_));
     });
     found
 }

@@ -3,10 +3,9 @@
 use farcall::CompileOptions;
 use farcall::sig::UnknownName;
 use farcall_ir::eval::{Denormals, Semantics};
-use farcall_ir::{Module, ProgramError, Source, TensorType, hlo, text, verify};
+use farcall_ir::{Module, ProgramError, Source, TensorType, hlo, read, text, verify};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::Arc;
 
 use crate::elements::{Elements, literal};
 use crate::error::{self, guarded};
@@ -44,15 +43,10 @@ pub(crate) fn compile(
     }
     guarded(|| {
         py.detach(move || {
-            let module = parse(&Source::new(name, text)).map_err(|e| error::program(&e))?;
+            let module = read::text(&Source::new(name, text)).map_err(|e| error::program(&e))?;
             Executable::new(&module, &registry, &options)
         })
     })
-}
-
-/// StableHLO text or HLO text.
-fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
-    if hlo::is_hlo(source.text()) { hlo::parse(source) } else { text::parse(source) }
 }
 
 /// The text of a program in another format.
@@ -72,7 +66,7 @@ pub(crate) fn convert(py: Python<'_>, text: String, to: &str, name: String) -> P
     guarded(|| {
         py.detach(move || {
             let converted = || {
-                let module = parse(&Source::new(name, text))?;
+                let module = read::text(&Source::new(name, text))?;
                 verify::verify(&module)?;
                 write(&module)
             };

@@ -235,7 +235,7 @@ fn what_cannot_be_converted_is_named() {
     assert!(ended.stdout.contains("stablehlo-generic"));
 }
 
-/// Portable artifacts, and functions that `jax.export` wrote, are told apart by their bytes.
+/// Portable artifacts and the files of `jax.export` are recognized by their content.
 #[test]
 fn artifacts_are_programs() {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ir/tests/artifacts");

@@ -107,8 +107,8 @@ fn read_config(mut value: Cursor<'_>, version: Option<i32>) -> Read<CallConfig> 
     }
 }
 
-/// `{0}: (1, {})`, with `may-alias` or not.
-fn alias(c: &mut Cursor<'_>) -> Read<OutputAlias> {
+/// `{0}: (1, {})`, with `may-alias` or not: of a call, or of the entry.
+pub(super) fn alias(c: &mut Cursor<'_>) -> Read<OutputAlias> {
     let output_tuple_indices = c.usizes()?;
     c.expect(b':')?;
     c.expect(b'(')?;

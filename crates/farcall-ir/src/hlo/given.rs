@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt::{Display, Write};
 
 use super::cursor::{Cursor, Expected, Read};
-use super::shape::Shape;
+use super::shape::{self, Shape};
 use super::syntax::Attribute;
 use super::table::Part;
 use crate::attr::{Attr, AttrDict};
@@ -211,10 +211,8 @@ impl Out {
 /// `{1,2}`
 pub(super) fn braced<T: Display>(items: &[T]) -> String {
     let mut out = String::from("{");
-    for (i, item) in items.iter().enumerate() {
-        let done = write!(out, "{}{item}", if i > 0 { "," } else { "" });
-        debug_assert!(done.is_ok(), "a string takes everything");
-    }
+    let done = shape::list(&mut out, items, ",");
+    debug_assert!(done.is_ok(), "a string takes everything");
     out.push('}');
     out
 }

@@ -2,6 +2,7 @@
 
 use farcall_sig::DType;
 
+use super::calls;
 use super::cursor::{Cursor, Expected, Read};
 use super::lower::{attribute, parameter_number};
 use super::shape::Shape;
@@ -219,23 +220,13 @@ fn results(func: &mut Func, computation: &Computation<'_>) {
 /// `{ {0}: (1, {}, may-alias) }`
 fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Option<&Shape>) -> Read<()> {
     let (places, root) = (places(entry), root.map(|root| Place::new(0, root)));
-    let found = c.braced(|c| {
-        let output = c.usizes()?;
-        c.expect(b':')?;
-        c.expect(b'(')?;
-        let param = c.usize()?;
-        let path = if c.eat(b',') { c.usizes()? } else { Vec::new() };
-        if c.eat(b',') {
-            c.word()?;
-        }
-        c.expect(b')')?;
-        Ok((output, param, path))
-    })?;
+    let found = c.braced(calls::alias)?;
     c.finish()?;
-    for (output, param, path) in found {
+    for alias in found {
         let place = || {
-            let output = root.as_ref()?.leaf(&output)?;
-            Some((places.get(param)?.leaf(&path)?, i32::try_from(output).ok()?))
+            let output = root.as_ref()?.leaf(&alias.output_tuple_indices)?;
+            let param = places.get(alias.operand_index)?.leaf(&alias.operand_tuple_indices)?;
+            Some((param, i32::try_from(output).ok()?))
         };
         if let Some((param, output)) = place()
             && let Some(attrs) = func.param_attrs.get_mut(param)

@@ -128,17 +128,18 @@ pub fn or_release<T>(allocate: impl Fn() -> Option<T>) -> Option<T> {
 }
 
 fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
-    admit_besides(bytes, taken())
-}
-
-fn admit_besides(bytes: usize, taken: usize) -> Result<(), OutOfMemory> {
     if bytes < COUNTED {
         return Ok(());
     }
-    let limit = limit();
+    let (limit, taken) = (limit(), taken());
     if bytes > limit.saturating_sub(taken) {
         return Err(OutOfMemory { bytes, reason: Reason::Limit { limit, taken } });
     }
+    probe(bytes)
+}
+
+/// An error if the machine does not have this much; small requests are asked for together.
+fn probe(bytes: usize) -> Result<(), OutOfMemory> {
     if UNPROBED.fetch_add(bytes.min(PROBED), Relaxed).saturating_add(bytes) >= PROBED {
         UNPROBED.store(0, Relaxed);
         // A little is left to everything else.
@@ -211,10 +212,10 @@ impl Charge {
         // In one step, so that two threads cannot both take what is left for one.
         let limit = limit();
         let fits = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= limit);
-        let taken = TAKEN.fetch_update(Relaxed, Relaxed, fits);
-        let taken = taken.map_err(|taken| OutOfMemory { bytes, reason: Reason::Limit { limit, taken } })?;
+        let refused = |taken| OutOfMemory { bytes, reason: Reason::Limit { limit, taken } };
+        TAKEN.fetch_update(Relaxed, Relaxed, fits).map_err(refused)?;
         let charge = Charge(bytes);
-        admit_besides(bytes, taken)?;
+        probe(bytes)?;
         Ok(charge)
     }
 }

@@ -178,7 +178,7 @@ pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Readin
 }
 
 /// Names and values.
-fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let mut out = AttrDict::new();
     for _ in 0..from.count()? {
         let before = *from;

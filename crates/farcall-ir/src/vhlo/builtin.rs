@@ -7,7 +7,7 @@ use farcall_sig::DType;
 use super::table::Table;
 use super::types::{self, Ty};
 use super::{attr, dense};
-use crate::attr::{Attr, AttrDict};
+use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading, Resource};
 use crate::module::Loc;
 use crate::types::Type;
@@ -43,15 +43,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     let code = from.number()?;
     match code {
         ARRAY => Ok(Attr::Array(from.list(|from| table.attr(from))?)),
-        DICTIONARY => {
-            let mut out = AttrDict::new();
-            for _ in 0..from.count()? {
-                let before = *from;
-                let name = table.name(from)?;
-                attr::insert(table, &mut out, name, &before, |table| table.attr(from))?;
-            }
-            Ok(Attr::Dict(out))
-        }
+        DICTIONARY => attr::dictionary(table, from),
         STRING => table.string(from),
         STRING_WITH_TYPE => {
             let string = table.string(from)?;

@@ -19,7 +19,7 @@ use super::choose::Choices;
 use super::donate;
 use super::live::Lives;
 use super::order::{self, Event};
-use super::storage::{Home, Piece, PieceId, Storage, shares};
+use super::storage::{Home, Piece, PieceId, Storage, shares, sharing};
 use crate::plan::{Base, ParamId, ResultId, Slice};
 
 /// The places of all values.
@@ -223,16 +223,13 @@ impl Assigning<'_> {
     /// An operand in the arena that ends here, and whose place this result may take over.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
         let bytes = self.storage.piece(inst.results()[result]).bytes;
-        let inputs = self.choices.inputs(inst).iter().enumerate();
-        let inputs = inputs.filter(|(i, _)| self.choices.in_place(inst.id(), result, *i));
-        inputs.map(|(_, x)| self.storage.of(*x)).find(|x| {
+        sharing(self.storage, self.choices, inst, result).find(|x| {
             let i = x.index();
             self.bases[i] == Some(Base::Arena)
                 && self.storage.pieces[i].bytes == bytes
                 && self.lives.last[i] == at
                 && !self.owner_moved[i]
                 && !taken.contains(x)
-                && shares(self.storage, self.choices, inst, result, *x)
         })
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::choose::Choices;
 use super::order::Event;
-use super::storage::{Home, PieceId, Storage, shares};
+use super::storage::{Home, PieceId, Storage, sharing};
 
 /// Lives of all pieces of memory. Inputs are there at position 0; events follow from 1 on.
 pub(super) struct Lives {
@@ -64,8 +64,7 @@ impl Lives {
             Event::Next(inst, _) if is_loop(inst) => self.reads(inst, at, choices, storage),
             Event::Next(..) => {}
             Event::End(inst) => {
-                storage.outputs(inst).for_each(|id| self.touch(id, at));
-                // A loop also hands through what it does not write.
+                // Also what a loop hands through and does not write.
                 inst.results().iter().for_each(|r| self.touch(storage.of(*r), at));
                 if is_loop(inst)
                     && let Some((number, _)) = self.enclosing.pop()
@@ -97,11 +96,7 @@ impl Lives {
             if self.first[piece.index()] != u32::MAX || !self.sources.contains_key(&piece) {
                 continue;
             }
-            let inputs = choices.inputs(inst).iter().enumerate();
-            let inputs =
-                inputs.filter(|(i, _)| choices.in_place(inst.id(), r, *i)).map(|(_, x)| storage.of(*x));
-            let fit = inputs.filter(|x| shares(storage, choices, inst, r, *x)).collect::<Vec<_>>();
-            self.sources.entry(piece).or_default().extend(fit);
+            self.sources.entry(piece).or_default().extend(sharing(storage, choices, inst, r));
         }
     }
 

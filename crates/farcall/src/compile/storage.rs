@@ -143,6 +143,19 @@ pub(super) fn shares(
         && uses.all(|(i, x)| choices.in_place(inst.id(), result, i) && size(*x) == of_result)
 }
 
+/// The operands of an instruction whose memory this result may have ([`shares`]), in order.
+pub(super) fn sharing<'a>(
+    storage: &'a Storage,
+    choices: &'a Choices,
+    inst: Inst<'a>,
+    result: usize,
+) -> impl Iterator<Item = PieceId> {
+    let inputs = choices.inputs(inst).iter().enumerate();
+    // Operands are compared with each other only where the kernel allows it.
+    let allowed = inputs.filter(move |(i, _)| choices.in_place(inst.id(), result, *i));
+    allowed.map(|(_, x)| storage.of(*x)).filter(move |x| shares(storage, choices, inst, result, *x))
+}
+
 /// Sets of values that share memory.
 struct Joined {
     /// By value: itself, or another one of its set.
