@@ -1,6 +1,6 @@
 //! What each run needs exclusively: memory, call frames.
 
-use crate::custom_call::{CallFrame, RunContext};
+use crate::custom_call::CallFrame;
 
 use super::RunError;
 use super::load::{Loaded, PARAMS};
@@ -16,8 +16,6 @@ pub(super) struct Context {
     pub(super) staged: Vec<usize>,
     /// The addresses that places of the current run count from: arena, constants, inputs, results.
     pub(super) bases: Vec<*mut u8>,
-    /// What handlers see of a run that comes without one of its own; taken while it runs.
-    pub(super) run: Option<RunContext>,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,
 }
@@ -41,7 +39,6 @@ impl Context {
             frames: loaded.calls.iter().map(CallFrame::new).collect(),
             staged,
             bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),
-            run: None,
         })
     }
 }

@@ -160,7 +160,15 @@ impl RunError {
 #[derive(Debug)]
 pub(crate) struct Program {
     loaded: Loaded,
-    pool: Mutex<Vec<Context>>,
+    pool: Mutex<Vec<Box<Pooled>>>,
+}
+
+/// What a run takes from the pool. (It lies behind a pointer so that nothing of it is moved.)
+#[derive(Debug)]
+struct Pooled {
+    context: Context,
+    /// What handlers see of runs that come without one of their own.
+    run: Option<RunContext>,
 }
 
 /// Contexts that are kept for later runs.
@@ -186,23 +194,20 @@ impl Program {
         run: Option<&RunContext>,
     ) -> Result<Vec<Literal>, RunError> {
         let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut context = match taken {
-            Some(context) => context,
-            None => Context::new(&self.loaded)?,
+        let mut pooled = match taken {
+            Some(pooled) => pooled,
+            None => Box::new(Pooled { context: Context::new(&self.loaded)?, run: None }),
         };
-        let results = match run {
-            Some(run) => executor::run(&self.loaded, &mut context, inputs, run),
-            None => {
-                let mut own = context.run.take().unwrap_or_default();
-                own.next_run();
-                let results = executor::run(&self.loaded, &mut context, inputs, &own);
-                context.run = Some(own);
-                results
-            }
-        };
+        let Pooled { context, run: own } = &mut *pooled;
+        let run = run.unwrap_or_else(|| {
+            let own = own.get_or_insert_default();
+            own.next_run();
+            own
+        });
+        let results = executor::run(&self.loaded, context, inputs, run);
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < POOL {
-            pool.push(context);
+            pool.push(pooled);
         }
         results
     }
