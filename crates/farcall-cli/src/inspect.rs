@@ -98,13 +98,13 @@ fn call_table(calls: &[Call<'_>]) -> Table {
 
 /// What a run is given: the parameters but for tokens, which hold nothing.
 fn inputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
-    let params = func.params().iter().enumerate().map(|(i, p)| (func.ty(*p), func.param_attrs.get(i)));
+    let params = func.params().iter().enumerate().map(|(i, p)| (func.ty(*p), func.param_attrs().get(i)));
     params.filter(|(ty, _)| **ty != Type::Token).collect()
 }
 
 /// What a run gives: the results but for tokens.
 fn outputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
-    let results = func.results.iter().enumerate().map(|(i, ty)| (ty, func.result_attrs.get(i)));
+    let results = func.results().iter().enumerate().map(|(i, ty)| (ty, func.result_attrs().get(i)));
     results.filter(|(ty, _)| **ty != Type::Token).collect()
 }
 
@@ -272,7 +272,7 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
             "name": f.name,
             "public": f.public,
             "inputs": f.params().iter().map(|p| f.ty(*p).to_string()).collect::<Vec<_>>(),
-            "outputs": f.results.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "outputs": f.results().iter().map(ToString::to_string).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "operations": op_counts(module),
         "custom_calls": calls.iter().map(call_json).collect::<Vec<_>>(),

@@ -77,7 +77,7 @@ fn print(func: &Func, results: &[Literal]) -> Result<()> {
     if results.is_empty() {
         writeln!(out, "@{} ran; it has no results", func.name)?;
     }
-    let attrs = func.results.iter().zip(&func.result_attrs).filter(|(ty, _)| **ty != Type::Token);
+    let attrs = func.results().iter().zip(func.result_attrs()).filter(|(ty, _)| **ty != Type::Token);
     let attrs: Vec<_> = attrs.map(|(_, attrs)| attrs).collect();
     for (i, result) in results.iter().enumerate() {
         let info = attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());

@@ -138,11 +138,11 @@ fn exported_functions_say_what_their_programs_take() {
         let tokens = exported.ordered_effects.len();
         let platform = usize::from(exported.platforms.len() > 1);
         assert_eq!(main.params().len(), exported.kept_vars.len() + tokens + platform, "{name}");
-        assert_eq!(main.results.len(), exported.out_avals.len() + tokens, "{name}");
+        assert_eq!(main.results().len(), exported.out_avals.len() + tokens, "{name}");
         assert_eq!(exported.in_shardings.len(), exported.in_avals.len(), "{name}");
         let sizes: Vec<&str> =
             exported.out_avals.iter().flat_map(|a| a.shape.iter().map(String::as_str)).collect();
-        let written = main.results.iter().skip(tokens).filter_map(|ty| ty.tensor());
+        let written = main.results().iter().skip(tokens).filter_map(|ty| ty.tensor());
         let written: Vec<String> = written.flat_map(|t| t.dims().map(|d| d.to_string())).collect();
         assert!(
             sizes.iter().zip(&written).all(|(a, b)| a == b || b == "?"),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use farcall_ir::eval::{CallSite, Denormals, Host, NoHost, Value, eval, eval_inst};
+use farcall_ir::eval::{CallSite, Denormals, Host, HostError, NoHost, Value, eval, eval_inst};
 use farcall_ir::{DType, Literal, Module, Scalar, Source, TensorType};
 
 fn parse(text: &str) -> Module {
@@ -290,7 +290,7 @@ fn a_missing_host_names_target_and_place() {
 struct Doubling(RefCell<Vec<String>>);
 
 impl Host for Doubling {
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         self.0.borrow_mut().push(format!("{} -> {} results", call.call.target, call.results().len()));
         let x = operands[0].tensor().ok_or("no tensor")?;
         Ok(vec![Literal::from_fn(x.dtype(), x.dims(), |i| Scalar::Float(x.get(i).as_f64() * 2.0)).into()])
@@ -450,11 +450,11 @@ impl Queues {
 }
 
 impl Host for Queues {
-    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, String> {
-        Err("no custom calls".to_owned())
+    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
+        Err("no custom calls".into())
     }
 
-    fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+    fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         assert_eq!(config, "numbers");
         let mut next = self.next.borrow_mut();
         let mut number = || {
@@ -464,17 +464,17 @@ impl Host for Queues {
         Ok(types.iter().map(|t| Literal::from_fn(t.dtype, t.sizes(), |_| number())).collect())
     }
 
-    fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), String> {
+    fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), HostError> {
         self.note(&format!("outfeed {config:?}"), &values);
         Ok(())
     }
 
-    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
         self.note(&format!("send {channel}"), &values);
         Ok(())
     }
 
-    fn recv(&self, channel: i64, _: &[TensorType]) -> Result<Vec<Literal>, String> {
+    fn recv(&self, channel: i64, _: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         if channel == 7 { Ok(vec![Literal::scalar(DType::S64, Scalar::Bool(true))]) } else { Ok(Vec::new()) }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farcall_ir::eval::{CallSite, Denormals, Host, Value, eval};
+use farcall_ir::eval::{CallSite, Denormals, Host, HostError, Value, eval};
 use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
 use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
@@ -155,17 +155,17 @@ struct Checks {
 }
 
 impl Host for Checks {
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         match call.call.target.as_str() {
-            "interpreter.run_parallel" => run_parallel(call, operands),
+            "interpreter.run_parallel" => Ok(run_parallel(call, operands)?),
             "interpreter.print" => Ok(Vec::new()),
             "interpreter.probe" => Ok(operands.to_vec()),
-            _ => check(call, operands),
+            _ => Ok(check(call, operands)?),
         }
     }
 
-    fn infeed(&self, _: &str, _: &[TensorType]) -> Result<Vec<Literal>, String> {
-        self.queue.lock().unwrap().pop_front().ok_or_else(|| "the queue is empty".to_owned())
+    fn infeed(&self, _: &str, _: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        self.queue.lock().unwrap().pop_front().ok_or_else(|| "the queue is empty".into())
     }
 }
 

@@ -482,7 +482,7 @@ fn elements_of_inputs_may_be_sizes() {
     for sizes in [[2, 3], [6, 1]] {
         let known = [None, Some(Literal::from_slice(DType::S32, [2], &sizes))];
         let refined = refined_for(program, &["tensor<6xf32>", "tensor<2xi32>"], &known).unwrap();
-        let result = refined.funcs()[0].results[0].to_string();
+        let result = refined.funcs()[0].results()[0].to_string();
         assert_eq!(result, format!("tensor<{}x{}xf32>", sizes[0], sizes[1]));
     }
     // Not those that the operand has.

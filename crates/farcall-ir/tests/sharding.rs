@@ -74,7 +74,7 @@ fn shardings_are_data() {
     let axes = vec![("x".to_owned(), 2), ("y".to_owned(), 4)];
     assert_eq!(mesh.mesh, Mesh { axes, device_ids: vec![] });
     let main = module.func("main").unwrap();
-    let Some(Attr::Sharding(sharding)) = main.param_attrs[0].get("sdy.sharding") else {
+    let Some(Attr::Sharding(sharding)) = main.param_attrs()[0].get("sdy.sharding") else {
         panic!("a sharding")
     };
     assert_eq!(sharding.mesh, MeshRef::Named("mesh".to_owned()));

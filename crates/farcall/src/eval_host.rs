@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use farcall_ir::eval::{CallSite, Host, Numerics, Value, tensors};
+use farcall_ir::eval::{CallSite, Host, HostError, Numerics, Value, tensors};
 use farcall_ir::op::CustomCall;
 use farcall_ir::{InstId, Type};
 
@@ -42,7 +42,7 @@ impl<'a> RegistryHost<'a> {
     }
 
     /// The program of one call.
-    fn executable(&self, site: &CallSite<'_>) -> Result<Executable, String> {
+    fn executable(&self, site: &CallSite<'_>) -> Result<Executable, HostError> {
         let (func, inst) = (site.inst.func(), site.inst);
         let operands = inst.operands().iter().map(|id| func.ty(*id));
         let results = inst.results().iter().map(|id| func.ty(*id));
@@ -57,8 +57,7 @@ impl<'a> RegistryHost<'a> {
             return Ok(known.executable.clone());
         }
         let module = site.module.extract(inst);
-        let executable =
-            Executable::of_call(module, self.registry, self.numerics).map_err(|e| e.to_string())?;
+        let executable = Executable::of_call(module, self.registry, self.numerics)?;
         let new = Known {
             call: site.call.clone(),
             operands: operands.cloned().collect(),
@@ -71,9 +70,9 @@ impl<'a> RegistryHost<'a> {
 }
 
 impl Host for RegistryHost<'_> {
-    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         let executable = self.executable(site)?;
-        let outputs = executable.run(&tensors(operands)).map_err(|e| e.to_string())?;
-        values(site.results(), outputs)
+        let outputs = executable.run(&tensors(operands))?;
+        Ok(values(site.results(), outputs)?)
     }
 }

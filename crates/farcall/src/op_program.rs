@@ -211,12 +211,12 @@ fn program(
         .results
         .iter()
         .map(|r| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>()));
-    func.results = types.map(Type::Tensor).collect();
+    func.set_result_types(types.map(Type::Tensor));
     let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
-    func.param_attrs = names.iter().map(|name| named("jax.arg_info", name)).collect();
+    func.set_param_attrs(names.iter().map(|name| named("jax.arg_info", name)));
     let result_names = result_names(signature, inference);
-    func.result_attrs = result_names.iter().map(|name| named("jax.result_info", name)).collect();
-    let results = func.results.clone();
+    func.set_result_attrs(result_names.iter().map(|name| named("jax.result_info", name)));
+    let results = func.results().to_vec();
     let call = func.push(Func::BODY, NewInst::new(Op::CustomCall(call.into()), params), results);
     let returned = func.inst(call).results().to_vec();
     func.push(Func::BODY, NewInst::new(Op::Return, returned), []);

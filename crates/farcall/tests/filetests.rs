@@ -256,7 +256,7 @@ fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Resul
     let mut module = module.clone();
     let name = module.entry().ok_or("no entry")?.name.clone();
     let entry = module.func_id(&name).ok_or("no entry")?;
-    for attrs in &mut module.func_mut(entry).param_attrs {
+    for attrs in module.func_mut(entry).param_attrs_mut() {
         attrs.insert("jax.buffer_donor".to_owned(), Attr::Bool(true));
     }
     let options = CompileOptions::new().denormals(denormals);

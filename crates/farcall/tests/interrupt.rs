@@ -65,9 +65,9 @@ fn another_thread_ends_a_run() {
                 thread::sleep(Duration::from_millis(50));
                 interrupt.raise();
             });
-            assert_eq!(executable.execute_in(number(i64::MAX), &run), Err(RunError::Interrupted));
+            assert!(matches!(executable.execute_in(number(i64::MAX), &run), Err(RunError::Interrupted)));
         });
-        assert_eq!(executable.execute_in(number(3), &run), Err(RunError::Interrupted));
+        assert!(matches!(executable.execute_in(number(3), &run), Err(RunError::Interrupted)));
         interrupt.lower();
         assert_eq!(executable.execute_in(number(3), &run).unwrap(), number(0));
     }
@@ -80,7 +80,7 @@ fn a_question_ends_a_run() {
         let begin = Instant::now();
         let interrupt = Interrupt::asking(move || begin.elapsed() > Duration::from_millis(120));
         let run = RunContext::new().with_interrupt(Arc::new(interrupt));
-        assert_eq!(executable.execute_in(number(i64::MAX), &run), Err(RunError::Interrupted));
+        assert!(matches!(executable.execute_in(number(i64::MAX), &run), Err(RunError::Interrupted)));
         assert!(begin.elapsed() >= Duration::from_millis(120));
     }
 }
@@ -96,7 +96,7 @@ fn the_question_is_asked_on_the_run_s_thread_and_not_often() {
     });
     let begin = Instant::now();
     let run = RunContext::new().with_interrupt(Arc::new(interrupt));
-    assert_eq!(compile(COUNT_DOWN).execute_in(number(i64::MAX), &run), Err(RunError::Interrupted));
+    assert!(matches!(compile(COUNT_DOWN).execute_in(number(i64::MAX), &run), Err(RunError::Interrupted)));
     assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 4);
     assert!(begin.elapsed() >= 4 * Interrupt::PERIOD);
 }

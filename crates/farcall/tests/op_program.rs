@@ -120,7 +120,7 @@ fn variadic_operands_and_results_have_numbers() {
     let target = registry.lookup("ones", &Platform::Host).unwrap();
     let module = op_program(&target, &xs.map(|x| x.ty()), &[rows].into_iter().collect()).unwrap();
     let main = &module.funcs()[0];
-    let names = main.param_attrs.iter().chain(&main.result_attrs).flat_map(|attrs| attrs.values());
+    let names = main.param_attrs().iter().chain(main.result_attrs()).flat_map(|attrs| attrs.values());
     let names: Vec<&str> = names.filter_map(|name| name.as_str()).collect();
     assert_eq!(names, ["xs[0]", "xs[1]", "all", "ys[0]", "ys[1]"]);
 }

@@ -26,12 +26,10 @@ pub(super) fn module(module: &Module) -> Value {
 
 fn function(module: &Module, func: &Func) -> Value {
     let mut dump = Dump { module, func, ids: vec![usize::MAX; func.value_count()], next: 0 };
-    let none = AttrDict::new();
-    let results = func.results.iter().enumerate().map(
-        |(i, t)| json!({ "type": ty(t), "attributes": dict(func.result_attrs.get(i).unwrap_or(&none)) }),
-    );
-    let results: Vec<Value> = results.collect();
-    let params = func.param_attrs.iter().map(dict).collect::<Vec<_>>();
+    let results = func.results().iter().zip(func.result_attrs());
+    let results: Vec<Value> =
+        results.map(|(t, attrs)| json!({ "type": ty(t), "attributes": dict(attrs) })).collect();
+    let params = func.param_attrs().iter().map(dict).collect::<Vec<_>>();
     json!({
         "name": func.name,
         "public": func.public,

@@ -54,7 +54,7 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let module = op_program(target, &types, &attrs)?;
     let [func] = module.funcs() else { bail!("a call of {name} is more than one function") };
     let given = args.outputs.len();
-    let gives = func.results.len();
+    let gives = func.results().len();
     ensure!(given <= gives, "{name} returns {}, but --output is given {given} times", count(gives, "result"));
     let ready =
         stats.take("compile", || Ready::new(&module, func, &registry, args.numerics.into(), false))?;
@@ -100,7 +100,7 @@ fn in_its_words(error: anyhow::Error) -> anyhow::Error {
 
 /// The name that the signature has for a result.
 fn result_name(func: &Func, i: usize) -> &str {
-    func.result_attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str()).unwrap_or_default()
+    func.result_attrs().get(i).and_then(|a| a.get("jax.result_info")?.as_str()).unwrap_or_default()
 }
 
 fn named(func: &Func, i: usize, result: &Literal) -> Value {

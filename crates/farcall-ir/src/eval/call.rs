@@ -13,8 +13,9 @@ pub(super) fn custom_call(
     call: &CustomCall,
 ) -> Result<Vec<Value>, EvalError> {
     let site = CallSite { call, inst, func: m.func, module: m.module };
-    let named = |message: String| EvalError::new(format!("@{}: {message}", call.target));
-    let values = m.host.custom_call(&site, xs).map_err(named)?;
-    check_values("result", m.func, inst.results(), &values).map_err(named)?;
+    let name = format!("@{}: ", call.target);
+    let values = m.host.custom_call(&site, xs).map_err(|error| EvalError::host(&name, error))?;
+    check_values("result", m.func, inst.results(), &values)
+        .map_err(|message| EvalError::new(name + &message))?;
     Ok(values)
 }

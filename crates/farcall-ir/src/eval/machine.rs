@@ -139,12 +139,12 @@ impl<'m> Machine<'m> {
 
     /// One iteration more of a loop that an operation is.
     pub(super) fn iterate(&mut self) -> Result<(), EvalError> {
-        self.iterations.spend().map_err(|e| EvalError::new(e.to_string()))
+        Ok(self.iterations.spend()?)
     }
 
     fn may_go_on(&self) -> Result<(), EvalError> {
         if self.host.is_interrupted() {
-            return Err(EvalError::new("the run was interrupted"));
+            return Err(EvalError::interrupted());
         }
         Ok(())
     }
@@ -220,9 +220,7 @@ impl<'m> Machine<'m> {
                     }
                     After::Test(inst, state) if control::is_true(&values) => {
                         self.may_go_on()?;
-                        self.iterations
-                            .spend()
-                            .map_err(|e| EvalError::new(e.to_string()).at(self.module, inst))?;
+                        self.iterations.spend().map_err(|e| EvalError::from(e).at(self.module, inst))?;
                         todo = control::iterate(inst, state)?;
                         continue;
                     }

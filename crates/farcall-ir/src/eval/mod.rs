@@ -28,6 +28,7 @@ mod control;
 mod data;
 mod derived;
 mod elementwise;
+mod error;
 mod folding;
 mod fourier;
 mod index;
@@ -51,13 +52,13 @@ mod windows;
 
 use std::borrow::Cow;
 
-use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
 use crate::normalize;
 use crate::op::{CustomCall, Op};
 use crate::types::{TensorType, Type};
+pub use error::{Cause, EvalError, HostError};
 use machine::{Machine, Step};
 pub use numerics::{Denormals, Numerics, Semantics};
 pub use values::{tensors, values};
@@ -78,43 +79,43 @@ pub trait Host {
     /// Runs one custom call: one value per result, of the result's type.
     ///
     /// # Errors
-    /// A sentence for the user; the evaluator adds target and place.
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String>;
+    /// The host's own; the evaluator adds target and place to its message.
+    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError>;
 
     /// The next values that the program is fed with: `infeed`, one tensor of each type.
     ///
     /// # Errors
-    /// A sentence for the user, here and below; the evaluator adds operation and place.
-    fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+    /// The host's own, here and below; the evaluator adds operation and place to its message.
+    fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = (config, types);
-        Err("nothing feeds the program here".to_owned())
+        Err("nothing feeds the program here".into())
     }
 
     /// Takes the values that the program puts out: `outfeed`.
     ///
     /// # Errors
     /// As [`infeed`](Host::infeed).
-    fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), String> {
+    fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = (config, values);
-        Err("nothing reads what the program puts out here".to_owned())
+        Err("nothing reads what the program puts out here".into())
     }
 
     /// Takes the values that the program sends to the host on a channel: `send`.
     ///
     /// # Errors
     /// As [`infeed`](Host::infeed).
-    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = values;
-        Err(format!("nothing receives on channel {channel} here"))
+        Err(format!("nothing receives on channel {channel} here").into())
     }
 
     /// The next values that the host sends to the program on a channel: `recv`, one tensor of each type.
     ///
     /// # Errors
     /// As [`infeed`](Host::infeed).
-    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, String> {
+    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = types;
-        Err(format!("nothing sends on channel {channel} here"))
+        Err(format!("nothing sends on channel {channel} here").into())
     }
 
     /// True if the evaluation has to end. Asked before each iteration of a loop, and each time a region is
@@ -150,53 +151,8 @@ impl<'a> CallSite<'a> {
 pub struct NoHost;
 
 impl Host for NoHost {
-    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, String> {
-        Err("custom calls cannot run here".to_owned())
-    }
-}
-
-/// Why a program could not be evaluated.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}{}{message}", .place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default(), .op.map(|op| format!("{op}: ")).unwrap_or_default())]
-pub struct EvalError {
-    /// What went wrong.
-    pub message: String,
-    /// Name of the operation, if one is at fault.
-    pub op: Option<&'static str>,
-    /// Where it stands in the source.
-    pub span: Option<Span>,
-    /// `file:line:column` of that place.
-    pub place: Option<String>,
-    /// The memory that there was not, if it was that.
-    pub memory: Option<OutOfMemory>,
-}
-
-impl EvalError {
-    /// An error that does not know its operation yet.
-    pub(crate) fn new(message: impl Into<String>) -> EvalError {
-        EvalError { message: message.into(), op: None, span: None, place: None, memory: None }
-    }
-
-    /// The same as a diagnostic at a place of the program, if that is known.
-    pub fn diagnostic(&self) -> Option<Diagnostic> {
-        let nowhere = EvalError { place: None, ..self.clone() };
-        self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))
-    }
-
-    /// Names the operation, unless one inside of it was named already.
-    fn at(mut self, module: &Module, inst: Inst<'_>) -> EvalError {
-        if self.op.is_none() {
-            self.op = Some(inst.op().name());
-            self.span = Some(inst.span());
-            self.place = Some(module.source.place(inst.span()));
-        }
-        self
-    }
-}
-
-impl From<OutOfMemory> for EvalError {
-    fn from(error: OutOfMemory) -> EvalError {
-        EvalError { memory: Some(error), ..EvalError::new(error.to_string()) }
+    fn custom_call(&self, _: &CallSite<'_>, _: &[Value]) -> Result<Vec<Value>, HostError> {
+        Err("custom calls cannot run here".into())
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn transfer(
         Transfer::Send(end) => m.host.send(end.channel.handle, values()).map(|()| Vec::new()),
         Transfer::Recv(end) => m.host.recv(end.channel.handle, &types),
     };
-    let received = received.map_err(EvalError::new)?;
+    let received = received.map_err(|error| EvalError::host("", error))?;
     // The middle form has no tokens.
     let token = inst.results().iter().any(|r| *m.func.ty(*r) == Type::Token).then_some(Value::Token);
     Ok(received.into_iter().map(Value::Tensor).chain(token).collect())

@@ -33,7 +33,7 @@ pub(crate) fn function(
     let mut builder = Builder::at_end(&mut func, at);
     let returned = builder.expand(op, &args, results)?;
     builder.finish(returned);
-    func.results = results.iter().cloned().map(Type::Tensor).collect();
+    func.set_result_types(results.iter().cloned().map(Type::Tensor));
     Some(func)
 }
 
@@ -51,7 +51,7 @@ pub fn run(func: &mut Func) {
 pub(crate) fn run_where(func: &mut Func, chosen: &dyn Fn(Inst<'_>) -> bool) {
     let mut derived = Vec::new();
     func.walk(&mut |inst| {
-        if matches!(inst.op(), Op::Derived(_) | Op::Scan(_)) && chosen(inst) {
+        if is_derived(inst) && chosen(inst) {
             derived.push(inst.id());
         }
     });
@@ -67,6 +67,22 @@ pub(crate) fn run_where(func: &mut Func, chosen: &dyn Fn(Inst<'_>) -> bool) {
         }
     }
     func.replace_operands(&replaced);
+}
+
+fn is_derived(inst: Inst<'_>) -> bool {
+    matches!(inst.op(), Op::Derived(_) | Op::Scan(_))
+}
+
+/// The first operation that simpler ones define, but those on quantized tensors: after [`run`] there is none.
+pub(crate) fn left(func: &Func) -> Option<Inst<'_>> {
+    let is_plain = |id: &ValueId| func.tensor(*id).is_some_and(|ty| ty.quant.is_none());
+    let mut found = None;
+    func.walk(&mut |inst| {
+        if found.is_none() && is_derived(inst) && inst.operands().iter().chain(inst.results()).all(is_plain) {
+            found = Some(inst);
+        }
+    });
+    found
 }
 
 /// Puts what an instruction is before it: the values that its results are. `None` if it is nothing simpler.

@@ -183,7 +183,7 @@ fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
         let count = shape.leaves().len();
         let each = sharding.and_then(|value| split(value, shape, count));
         for i in 0..count {
-            let Some(out) = func.param_attrs.get_mut(first + i) else { continue };
+            let Some(out) = func.param_attrs_mut().get_mut(first + i) else { continue };
             if count == 1 {
                 out.extend(attrs.clone());
             }
@@ -211,8 +211,8 @@ fn results(func: &mut Func, computation: &Computation<'_>) {
         return;
     };
     let Some(value) = attribute(&root.attrs, "sharding") else { return };
-    let each = split(value, &root.shape, func.results.len()).unwrap_or_default();
-    for (attrs, text) in func.result_attrs.iter_mut().zip(each) {
+    let each = split(value, &root.shape, func.results().len()).unwrap_or_default();
+    for (attrs, text) in func.result_attrs_mut().iter_mut().zip(each) {
         attrs.insert(SHARDING.to_owned(), Attr::string(text));
     }
 }
@@ -229,7 +229,7 @@ fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Op
             Some((param, i32::try_from(output).ok()?))
         };
         if let Some((param, output)) = place()
-            && let Some(attrs) = func.param_attrs.get_mut(param)
+            && let Some(attrs) = func.param_attrs_mut().get_mut(param)
         {
             attrs.insert(ALIASING.to_owned(), int(output));
         }
@@ -250,7 +250,7 @@ fn donors(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>) -> Read<(
     c.finish()?;
     for (param, path) in found {
         let place = places.get(param).and_then(|place| place.leaf(&path));
-        if let Some(attrs) = place.and_then(|i| func.param_attrs.get_mut(i)) {
+        if let Some(attrs) = place.and_then(|i| func.param_attrs_mut().get_mut(i)) {
             attrs.insert(DONOR.to_owned(), Attr::Bool(true));
         }
     }

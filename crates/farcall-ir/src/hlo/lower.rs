@@ -209,9 +209,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
         self.active.clear();
         let mut func = std::mem::replace(&mut self.func, Func::new("", Span::default()));
-        func.results = func.body().returned().iter().map(|v| func.ty(*v).clone()).collect();
-        func.result_attrs = vec![AttrDict::new(); func.results.len()];
-        func.param_attrs = vec![AttrDict::new(); func.params().len()];
+        func.infer_result_types();
         func
     }
 

@@ -173,9 +173,9 @@ impl<'m> Printer<'m> {
                 out.put(key, n);
             }
         }
-        let one = func.results.len() == 1;
+        let one = func.results().len() == 1;
         let attr = |attrs: &AttrDict, key: &str| attrs.get(key).cloned();
-        let aliases = func.param_attrs.iter().enumerate().filter_map(|(i, attrs)| {
+        let aliases = func.param_attrs().iter().enumerate().filter_map(|(i, attrs)| {
             let output = attr(attrs, ALIASING)?.as_i64()?;
             let path = if one { "{}".to_owned() } else { format!("{{{output}}}") };
             Some(format!("{path}: ({i}, {{}}, may-alias)"))
@@ -184,7 +184,7 @@ impl<'m> Printer<'m> {
         if !aliases.is_empty() {
             out.put("input_output_alias", format_args!("{{ {} }}", aliases.join(", ")));
         }
-        let donors = func.param_attrs.iter().enumerate();
+        let donors = func.param_attrs().iter().enumerate();
         let donors = donors.filter(|(_, attrs)| attr(attrs, DONOR) == Some(Attr::Bool(true)));
         let donors: Vec<String> = donors.map(|(i, _)| format!("({i}, {{}})")).collect();
         if !donors.is_empty() {
@@ -196,7 +196,7 @@ impl<'m> Printer<'m> {
         };
         let params = shapes(&mut func.params().iter().map(|p| func.ty(*p)));
         // Types that HLO lacks are reported where they are defined.
-        if let (Some(params), Some(results)) = (params, shapes(&mut func.results.iter())) {
+        if let (Some(params), Some(results)) = (params, shapes(&mut func.results().iter())) {
             let params = Shape::Tuple(params.into());
             let results = match results.as_slice() {
                 [one] => one.clone(),
@@ -239,7 +239,7 @@ impl<'m> Printer<'m> {
         let mut body = Body::default();
         for (i, param) in func.params().iter().enumerate() {
             let mut out = Out::default();
-            if let Some(attrs) = func.param_attrs.get(i).filter(|_| is_entry) {
+            if let Some(attrs) = func.param_attrs().get(i).filter(|_| is_entry) {
                 put_extras(attrs, &mut out);
             }
             if self.parameter(&mut body, i, *param, func.span, &out.0).is_err() {
@@ -251,7 +251,7 @@ impl<'m> Printer<'m> {
         }
         let mut sharding = Out::default();
         let shardings: Option<Vec<&str>> =
-            func.result_attrs.iter().map(|attrs| attrs.get(SHARDING)?.as_str()).collect();
+            func.result_attrs().iter().map(|attrs| attrs.get(SHARDING)?.as_str()).collect();
         if let Some(all) = shardings.filter(|all| is_entry && all.len() > 1) {
             sharding.put("sharding", format_args!("{{{}}}", all.join(", ")));
         }

@@ -59,10 +59,9 @@ pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     b.frames.push(Frame { next: entry.body().first(), exit: Exit::Entry });
     b.drive()?;
     let mut func = b.func;
-    func.results = func.body().returned().iter().map(|v| func.ty(*v).clone()).collect();
     // Attributes of parameters and results are those of the entry, whose tuples are one each.
-    func.param_attrs.resize(func.params().len(), Default::default());
-    func.result_attrs.resize(func.results.len(), Default::default());
+    func.infer_result_types();
+    func.set_param_attrs(entry.param_attrs().iter().cloned());
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
     form.name.clone_from(&module.name);
     form.attrs.clone_from(&module.attrs);

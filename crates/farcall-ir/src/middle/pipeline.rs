@@ -105,15 +105,18 @@ impl FromStr for Pipeline {
 /// Runs passes over a module in the middle form. `after` is called with the name of each and what it left.
 ///
 /// # Panics
-/// In debug builds, if a pass leaves the form.
-pub fn run(
-    module: &mut Module,
-    passes: &[&Pass],
-    cx: &Context,
-    after: &mut dyn FnMut(&'static str, &Module),
-) {
-    for pass in passes {
+/// In debug builds, if a pass leaves the form, or one after `expand` makes an operation that simpler ones define.
+pub fn run(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn FnMut(&'static str, &Module)) {
+    let mut expanded = false;
+    for pass in list {
         (pass.run)(module.func_mut(FuncId::new(0)), cx);
+        expanded |= pass.name == passes::expand::PASS.name;
+        if cfg!(debug_assertions)
+            && expanded
+            && let Some(inst) = crate::expand::left(&module.funcs()[0])
+        {
+            panic!("{} left {}:\n{}", pass.name, inst.op().name(), crate::text::print(module));
+        }
         if cfg!(debug_assertions)
             && let Err(error) = super::verify(module)
         {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Func, FuncId, Inst, Module, NewInst, Region, ValueId, ValueMap};
-use crate::attr::AttrDict;
 use crate::op::Op;
-use crate::types::Type;
 
 impl<'f> Inst<'f> {
     /// The values from around the instruction that its regions use and that are not its operands, in the
@@ -83,11 +81,8 @@ fn main_of(inst: Inst<'_>) -> Func {
     // An operand that is taken twice is two parameters.
     main.operands_mut(copy).copy_from_slice(&operands);
     main.append(Func::BODY, copy);
-    let results: Vec<Type> = inst.results().iter().map(|r| from.ty(*r).clone()).collect();
     let returned = main.inst(copy).results().to_vec();
     main.push(Func::BODY, NewInst::new(Op::Return, returned).at(inst.span(), None), []);
-    main.param_attrs = vec![AttrDict::new(); main.params().len()];
-    main.result_attrs = vec![AttrDict::new(); results.len()];
-    main.results = results;
+    main.infer_result_types();
     main
 }

@@ -16,16 +16,15 @@ pub struct Func {
     pub name: String,
     /// True unless `private`.
     pub public: bool,
-    /// One dictionary per parameter.
-    pub param_attrs: Vec<AttrDict>,
-    /// Types of the results.
-    pub results: Vec<Type>,
-    /// One dictionary per result.
-    pub result_attrs: Vec<AttrDict>,
     /// Attributes of the function.
     pub attrs: AttrDict,
     /// Where its name stands.
     pub span: Span,
+    /// One per argument of the body.
+    param_attrs: Vec<AttrDict>,
+    results: Vec<Type>,
+    /// One per result.
+    result_attrs: Vec<AttrDict>,
     values: Vec<ValueData>,
     insts: Vec<InstData>,
     regions: Vec<RegionData>,
@@ -126,22 +125,21 @@ impl Func {
         Func {
             name: name.into(),
             public: true,
+            attrs: AttrDict::new(),
+            span,
             param_attrs: Vec::new(),
             results: Vec::new(),
             result_attrs: Vec::new(),
-            attrs: AttrDict::new(),
-            span,
             values: Vec::new(),
             insts: Vec::new(),
             regions: vec![RegionData::default()],
         }
     }
 
-    /// A function with the header of another one, and an empty body.
+    /// A function with the name, results and attributes of another one, and an empty body.
     pub fn with_header_of(other: &Func) -> Func {
         Func {
             public: other.public,
-            param_attrs: other.param_attrs.clone(),
             results: other.results.clone(),
             result_attrs: other.result_attrs.clone(),
             attrs: other.attrs.clone(),
@@ -150,6 +148,21 @@ impl Func {
     }
 
     // --- reading
+
+    /// The attributes of each parameter.
+    pub fn param_attrs(&self) -> &[AttrDict] {
+        &self.param_attrs
+    }
+
+    /// The types of the results.
+    pub fn results(&self) -> &[Type] {
+        &self.results
+    }
+
+    /// The attributes of each result.
+    pub fn result_attrs(&self) -> &[AttrDict] {
+        &self.result_attrs
+    }
 
     /// The body. Its arguments are the parameters, its last instruction is [`Op::Return`].
     pub fn body(&self) -> Region<'_> {
@@ -241,6 +254,44 @@ impl Func {
         id
     }
 
+    /// Gives parameters attributes, from the first one on.
+    pub fn set_param_attrs(&mut self, attrs: impl IntoIterator<Item = AttrDict>) {
+        self.param_attrs.iter_mut().zip(attrs).for_each(|(to, attrs)| *to = attrs);
+    }
+
+    /// The attributes of each parameter, to be changed.
+    pub fn param_attrs_mut(&mut self) -> &mut [AttrDict] {
+        &mut self.param_attrs
+    }
+
+    /// A new result, behind the others.
+    pub fn add_result(&mut self, ty: Type, attrs: AttrDict) {
+        self.results.push(ty);
+        self.result_attrs.push(attrs);
+    }
+
+    /// Makes these the types of the results. Their attributes stay, by number.
+    pub fn set_result_types(&mut self, types: impl IntoIterator<Item = Type>) {
+        self.results = types.into_iter().collect();
+        self.result_attrs.resize_with(self.results.len(), AttrDict::new);
+    }
+
+    /// Makes the results those that the body returns. Their attributes stay, by number.
+    pub fn infer_result_types(&mut self) {
+        let types: Vec<Type> = self.body().returned().iter().map(|v| self.ty(*v).clone()).collect();
+        self.set_result_types(types);
+    }
+
+    /// Gives results attributes, from the first one on.
+    pub fn set_result_attrs(&mut self, attrs: impl IntoIterator<Item = AttrDict>) {
+        self.result_attrs.iter_mut().zip(attrs).for_each(|(to, attrs)| *to = attrs);
+    }
+
+    /// The attributes of each result, to be changed.
+    pub fn result_attrs_mut(&mut self) -> &mut [AttrDict] {
+        &mut self.result_attrs
+    }
+
     /// A new region without arguments and instructions, which belongs to nothing yet.
     pub fn new_region(&mut self) -> RegionId {
         let id = RegionId::new(self.regions.len());
@@ -248,8 +299,11 @@ impl Func {
         id
     }
 
-    /// A new argument of a region, behind the others.
+    /// A new argument of a region, behind the others. One of the body is a parameter, without attributes.
     pub fn add_arg(&mut self, region: RegionId, ty: Type) -> ValueId {
+        if region == Func::BODY {
+            self.param_attrs.push(AttrDict::new());
+        }
         let number = self.regions[region.index()].args.len();
         let def = ValueDef::Arg(region, u32::try_from(number).unwrap_or(u32::MAX));
         let id = self.define(ty, def);

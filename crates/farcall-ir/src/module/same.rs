@@ -8,9 +8,9 @@ impl PartialEq for Func {
     fn eq(&self, other: &Func) -> bool {
         self.name == other.name
             && self.public == other.public
-            && self.param_attrs == other.param_attrs
-            && self.results == other.results
-            && self.result_attrs == other.result_attrs
+            && self.param_attrs() == other.param_attrs()
+            && self.results() == other.results()
+            && self.result_attrs() == other.result_attrs()
             && self.attrs == other.attrs
             && Same::default().region(self.body(), other.body())
     }

@@ -76,7 +76,8 @@ impl<'m> Refiner<'m> {
         let Walk { mut to, known, pure, .. } = walk;
         let returned = to.body().returned();
         let known = returned.iter().map(|v| known.get(v).cloned()).collect();
-        to.results = returned.iter().map(|v| to[*v].clone()).collect();
+        to.infer_result_types();
+        to.set_param_attrs(from.param_attrs().iter().cloned());
         drop_unused_constants(&mut to);
         Ok(Walked { func: to, known, pure })
     }

@@ -236,7 +236,7 @@ impl<'m> Refiner<'m> {
         let Walked { func, known, pure } = self.walk(func, &key.1, &key.2, name)?;
         self.depth -= 1;
         let id = FuncId::new(self.funcs.len() + 1);
-        let callee = Callee { id, results: func.results.clone(), known, pure };
+        let callee = Callee { id, results: func.results().to_vec(), known, pure };
         self.funcs.push(func);
         self.done.insert(key, callee.clone());
         Ok(callee)

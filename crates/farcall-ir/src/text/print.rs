@@ -123,15 +123,14 @@ impl<'a> Printer<'a> {
         let f = self.func;
         let visibility = if f.public { "public" } else { "private" };
         self.put(format_args!("  func.func {visibility} @{}(", Name(&f.name)));
-        let none = AttrDict::new();
         for (i, param) in f.params().iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
             self.put(format_args!("{comma}{}: {}", self.names.of(*param), f[*param]));
-            self.optional_dict(f.param_attrs.get(i).unwrap_or(&none));
+            self.optional_dict(&f.param_attrs()[i]);
         }
         self.out.push(')');
-        let plain = f.result_attrs.iter().all(AttrDict::is_empty);
-        match f.results.as_slice() {
+        let plain = f.result_attrs().iter().all(AttrDict::is_empty);
+        match f.results() {
             [] => {}
             [one] if plain => self.put(format_args!(" -> {one}")),
             many => {
@@ -139,7 +138,7 @@ impl<'a> Printer<'a> {
                 for (i, ty) in many.iter().enumerate() {
                     let comma = if i > 0 { ", " } else { "" };
                     self.put(format_args!("{comma}{ty}"));
-                    self.optional_dict(f.result_attrs.get(i).unwrap_or(&none));
+                    self.optional_dict(&f.result_attrs()[i]);
                 }
                 self.out.push(')');
             }
@@ -156,7 +155,7 @@ impl<'a> Printer<'a> {
     fn generic_func(&mut self) {
         let f = self.func;
         let params: Vec<Type> = f.params().iter().map(|p| f[*p].clone()).collect();
-        let ty = Type::Function(Arc::new(FuncType { params, results: f.results.clone() }));
+        let ty = Type::Function(Arc::new(FuncType { params, results: f.results().to_vec() }));
         let mut attrs = AttrDict::from([
             ("function_type".to_owned(), Attr::Type(ty)),
             ("sym_name".to_owned(), Attr::string(&f.name)),
@@ -164,7 +163,7 @@ impl<'a> Printer<'a> {
         if !f.public {
             attrs.insert("sym_visibility".to_owned(), Attr::string("private"));
         }
-        for (key, dicts) in [("arg_attrs", &f.param_attrs), ("res_attrs", &f.result_attrs)] {
+        for (key, dicts) in [("arg_attrs", f.param_attrs()), ("res_attrs", f.result_attrs())] {
             if dicts.iter().any(|d| !d.is_empty()) {
                 attrs.insert(key.to_owned(), Attr::Array(dicts.iter().cloned().map(Attr::Dict).collect()));
             }

@@ -278,7 +278,7 @@ impl<'s> Parser<'s> {
         self.func = Func::new(name, span(at));
         self.func.public = public;
         self.scope.clear();
-        let (mut args, mut unnamed) = (Vec::new(), Vec::new());
+        let (mut args, mut unnamed, mut param_attrs) = (Vec::new(), Vec::new(), Vec::new());
         self.expect(b'(')?;
         self.list_until(b')', |p| {
             if p.peek().tok == Tok::Percent {
@@ -289,7 +289,7 @@ impl<'s> Parser<'s> {
             let mut attrs = AttrDict::new();
             p.optional_dict(&mut attrs)?;
             p.trailing_loc()?;
-            p.func.param_attrs.push(attrs);
+            param_attrs.push(attrs);
             Ok(())
         })?;
         if self.peek().tok == Tok::Arrow {
@@ -305,18 +305,20 @@ impl<'s> Parser<'s> {
             self.trailing_loc()?;
             return Ok(None);
         }
-        let written = self.func.param_attrs.len();
-        let func = self.func_body(&args)?;
-        Ok(Some(if args.is_empty() { self.labelled_params(func, &unnamed, written) } else { func }))
+        let written = param_attrs.len();
+        let mut func = self.func_body(&args)?;
+        func.set_param_attrs(param_attrs);
+        if args.is_empty() && written > 0 {
+            self.labelled_params(&func, &unnamed);
+        }
+        Ok(Some(func))
     }
 
-    /// A function whose parameters have their names from the label of its body, `^bb0(%a: t):`. Without
-    /// types between the parentheses before, the label is all that says what the parameters are.
-    fn labelled_params(&mut self, mut func: Func, said: &[Type], written: usize) -> Func {
+    /// Compares the types between the parentheses of a function whose parameters have their names from the label of
+    /// its body, `^bb0(%a: t):`, with those of the label.
+    fn labelled_params(&mut self, func: &Func, said: &[Type]) {
         let found: Vec<&Type> = func.params().iter().map(|p| &func[*p]).collect();
-        if written == 0 {
-            func.param_attrs = vec![AttrDict::new(); found.len()];
-        } else if !found.iter().copied().eq(said) {
+        if !found.iter().copied().eq(said) {
             let list = |types: &mut dyn Iterator<Item = &Type>| {
                 types.map(ToString::to_string).collect::<Vec<_>>().join(", ")
             };
@@ -328,23 +330,20 @@ impl<'s> Parser<'s> {
             );
             self.report(Diagnostic::new("type-mismatch", func.span, message));
         }
-        func
     }
 
     /// `t`, `t {…}`, or `(t {…}, t)`
     fn func_results(&mut self) -> Parsed<()> {
         if !self.eat(b'(') {
             let ty = self.value_type()?;
-            self.func.results.push(ty);
-            self.func.result_attrs.push(AttrDict::new());
+            self.func.add_result(ty, AttrDict::new());
             return Ok(());
         }
         self.list_until(b')', |p| {
             let ty = p.value_type()?;
             let mut attrs = AttrDict::new();
             p.optional_dict(&mut attrs)?;
-            p.func.results.push(ty);
-            p.func.result_attrs.push(attrs);
+            p.func.add_result(ty, attrs);
             Ok(())
         })
     }
@@ -378,7 +377,7 @@ impl<'s> Parser<'s> {
         };
         let params = match attrs.remove("function_type") {
             Some(Attr::Type(Type::Function(ty))) => {
-                func.results = ty.results.clone();
+                func.set_result_types(ty.results.iter().cloned());
                 ty.params.clone()
             }
             _ => return self.fail("attribute", at, "func.func: attribute `function_type` is missing"),
@@ -388,8 +387,8 @@ impl<'s> Parser<'s> {
             let message = "the arguments of the body have types other than those in `function_type`";
             self.report(Diagnostic::new("type-mismatch", at, message));
         }
-        func.param_attrs = self.dicts(&mut attrs, "arg_attrs", params.len(), at);
-        func.result_attrs = self.dicts(&mut attrs, "res_attrs", func.results.len(), at);
+        func.set_param_attrs(self.dicts(&mut attrs, "arg_attrs", params.len(), at));
+        func.set_result_attrs(self.dicts(&mut attrs, "res_attrs", func.results().len(), at));
         func.attrs = attrs;
         Ok(func)
     }

@@ -84,7 +84,7 @@ fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], result
     let params: Vec<Type> = callee.params().iter().map(|v| callee.ty(*v).clone()).collect();
     let sides = [
         ("operand", cx.types(cx.inst.own_operands()), params, operands),
-        ("result", cx.types(cx.inst.results()), callee.results.clone(), results),
+        ("result", cx.types(cx.inst.results()), callee.results().to_vec(), results),
     ];
     for (what, found, expected, [count, types]) in sides {
         if !cx.check(found.len() == expected.len(), count, || {

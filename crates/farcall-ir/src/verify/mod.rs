@@ -17,7 +17,6 @@
 //!   consistent (`quantized_type_c…`).
 //! - Every region ends with a return and has none before the end (`missing-terminator`,
 //!   `early-terminator`). A function returns its result types (`return-arity`, `return-type`).
-//!   Parameters and results have one dictionary of attributes each (`attribute-count`).
 //! - Every instruction has the operands, results and regions of its operation (`operand-count`,
 //!   `operand-kind`, `result-count`, `result-kind`, `region-count`), and satisfies the constraints of
 //!   the specification. A custom call's layouts, aliases, computations and configuration fit its

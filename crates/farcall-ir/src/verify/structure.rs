@@ -39,28 +39,18 @@ impl Walk<'_> {
     fn function(&mut self) {
         let func = self.func;
         let name = &func.name;
-        let counts = [
-            ("parameters", func.param_attrs.len(), func.params().len()),
-            ("results", func.result_attrs.len(), func.results.len()),
-        ];
-        for (what, found, expected) in counts {
-            if found != expected {
-                let message = format!("@{name} has {expected} {what}, but attributes for {found}");
-                self.fail("attribute-count", func.span, message);
-            }
-        }
-        for ty in &func.results {
+        for ty in func.results() {
             self.ty(ty, func.span);
         }
         self.region(func.body(), func.span, true);
         let Some(last) = func.body().terminator() else { return };
         let found = last.operands();
-        if found.len() != func.results.len() {
-            let message = format!("@{name} returns {} values, found {}", func.results.len(), found.len());
+        if found.len() != func.results().len() {
+            let message = format!("@{name} returns {} values, found {}", func.results().len(), found.len());
             self.fail("return-arity", last.span(), message);
             return;
         }
-        for (i, (value, expected)) in found.iter().zip(&func.results).enumerate() {
+        for (i, (value, expected)) in found.iter().zip(func.results()).enumerate() {
             if value.index() < func.value_count() && func.ty(*value) != expected {
                 let message = format!("result {i} of @{name} is {expected}, found {}", func.ty(*value));
                 self.fail("return-type", last.span(), message);

@@ -174,15 +174,17 @@ impl<'f, 'a> Reader<'f, 'a> {
         self.func.public = attrs
             .remove("sym_visibility")
             .is_none_or(|v| v.as_str().is_none_or(|v| matches!(v, "" | "public")));
-        self.func.results.clone_from(&ty.results);
-        self.func.param_attrs = self.dicts(&mut attrs, "arg_attrs", ty.params.len(), head.at);
-        self.func.result_attrs = self.dicts(&mut attrs, "res_attrs", ty.results.len(), head.at);
+        self.func.set_result_types(ty.results.iter().cloned());
+        let param_attrs = self.dicts(&mut attrs, "arg_attrs", ty.params.len(), head.at);
+        let result_attrs = self.dicts(&mut attrs, "res_attrs", ty.results.len(), head.at);
+        self.func.set_result_attrs(result_attrs);
         self.func.attrs = attrs;
         if head.regions != 1 || !head.results.is_empty() {
             return Err(at.error("bytecode", "a function has one region and no results"));
         }
         self.regions_into(head, ir, &[Func::BODY], Reader::inst)?;
-        let func = std::mem::replace(&mut self.func, Func::new("", Span::default()));
+        let mut func = std::mem::replace(&mut self.func, Func::new("", Span::default()));
+        func.set_param_attrs(param_attrs);
         if func.params().is_empty() && func.body().insts().next().is_none() {
             self.report("no-body", head.at, format!("function @{} has no body", func.name));
         } else if !func.params().iter().map(|p| func.ty(*p)).eq(&ty.params) {

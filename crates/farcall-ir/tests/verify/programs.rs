@@ -27,7 +27,6 @@ fn push(f: &mut Func, op: Op, operands: &[ValueId], results: &[Type]) -> InstId 
 
 /// A parameter.
 fn param(f: &mut Func, ty: Type) -> ValueId {
-    f.param_attrs.push(Default::default());
     f.add_arg(Func::BODY, ty)
 }
 
@@ -57,20 +56,6 @@ fn values_must_be_defined_before_use() {
     expect![[r"
         [undefined-value] 1:1: operand 1 is used before it is defined
         [unknown-value] 1:1: operand 1 is not a value of @main
-    "]]
-    .assert_eq(&said(&module));
-}
-
-#[test]
-fn attributes_match_parameters_and_results() {
-    let module = module(|f| {
-        let a = f.add_arg(Func::BODY, tensor(&[2]));
-        f.results.push(tensor(&[2]));
-        push(f, Op::Return, &[a], &[]);
-    });
-    expect![[r"
-        [attribute-count] 1:1: @main has 1 parameters, but attributes for 0
-        [attribute-count] 1:1: @main has 1 results, but attributes for 0
     "]]
     .assert_eq(&said(&module));
 }

@@ -23,7 +23,7 @@ const MOST_WISHED: usize = 64;
 
 /// Notes on the parameters of a form what those of the entry that it was made from say.
 pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result<(), Diagnostics> {
-    func.param_attrs.iter_mut().for_each(|attrs| drop(attrs.remove(DONATED)));
+    func.param_attrs_mut().iter_mut().for_each(|attrs| drop(attrs.remove(DONATED)));
     let Wishes { named, free } = wishes(entry)?;
     let returned = func.body().returned();
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
         }
     }
     for (param, results) in found {
-        if let Some(attrs) = func.param_attrs.get_mut(param)
+        if let Some(attrs) = func.param_attrs_mut().get_mut(param)
             && !results.is_empty()
         {
             attrs.insert(DONATED.to_owned(), Attr::usize_array(&results));
@@ -69,7 +69,7 @@ pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
         let numbers = attr.as_i64_list().unwrap_or_default();
         numbers.into_iter().filter_map(|n| usize::try_from(n).ok()).collect()
     };
-    let params = func.param_attrs.iter().enumerate();
+    let params = func.param_attrs().iter().enumerate();
     params.filter_map(|(i, attrs)| Some((i, results(attrs.get(DONATED)?)))).collect()
 }
 
@@ -86,14 +86,14 @@ fn wishes(entry: &Func) -> Result<Wishes<'_>, Diagnostics> {
     // By result, so that each is promised once.
     let mut promised: BTreeMap<usize, usize> = BTreeMap::new();
     let mut wishes = Wishes { named: Vec::new(), free: Vec::new() };
-    let firsts = positions(&entry.results);
+    let firsts = positions(entry.results());
     let types: Vec<&Type> = entry.params().iter().map(|p| entry.ty(*p)).collect();
     for (i, (at, ty)) in positions(types.iter().copied()).into_iter().zip(types).enumerate() {
-        let attrs = entry.param_attrs.get(i);
+        let attrs = entry.param_attrs().get(i);
         let attr = |key: &str| attrs.and_then(|attrs| attrs.get(key));
         if let Some(wanted) = attr("tf.aliasing_output") {
             let result = wanted.as_i64().and_then(|k| usize::try_from(k).ok());
-            let Some((k, to)) = result.and_then(|k| Some((k, entry.results.get(k)?))) else {
+            let Some((k, to)) = result.and_then(|k| Some((k, entry.results().get(k)?))) else {
                 let wanted = wanted.as_i64().map_or_else(|| wanted.to_string(), |k| k.to_string());
                 let message =
                     format!("argument {i} is donated to result {wanted}, but there is no such result");

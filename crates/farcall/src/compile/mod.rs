@@ -117,7 +117,7 @@ fn body(form: &mut Module) -> &mut Func {
 /// The names that the program that wrote the text gave to the inputs. Tokens are not inputs; the parts of
 /// a tuple have the tuple's name.
 fn names(entry: &Func) -> Vec<Option<String>> {
-    let params = entry.params().iter().zip(&entry.param_attrs);
+    let params = entry.params().iter().zip(entry.param_attrs());
     let name = |attrs: &AttrDict| attrs.get("jax.arg_info").and_then(Attr::as_str).map(str::to_owned);
     params.flat_map(|(p, attrs)| std::iter::repeat_n(name(attrs), entry.ty(*p).tensors().count())).collect()
 }

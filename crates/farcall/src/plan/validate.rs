@@ -163,7 +163,7 @@ impl Plan {
                         && types.iter().flat_map(Type::tensors).eq(buffers.iter().map(|b| &b.ty))
                 };
                 need(fit(&params, inputs), "operands differ from the instruction's")?;
-                need(fit(&entry.results, outputs), "results differ from the instruction's")?;
+                need(fit(entry.results(), outputs), "results differ from the instruction's")?;
                 site.calls.iter().try_for_each(|call| nested(self, site, call))
             }
             _ => Err(format!("{} operands, {} results", inputs.len(), outputs.len())),

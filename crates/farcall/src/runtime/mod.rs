@@ -19,7 +19,7 @@ mod reference;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use farcall_ir::eval::EvalError;
+use farcall_ir::eval::{Cause, EvalError};
 use farcall_ir::iterations::TooMany;
 use farcall_ir::memory::OutOfMemory;
 use farcall_ir::{Diagnostic, Literal, TensorType};
@@ -36,7 +36,7 @@ use load::Loaded;
 pub(crate) use reference::values;
 
 /// Why a run failed. The executable can be run again.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// Too few or too many inputs.
@@ -103,7 +103,7 @@ pub enum RunError {
     CustomCall(#[from] CallError),
     /// An operation without a kernel failed.
     #[error(transparent)]
-    Reference(#[from] EvalError),
+    Reference(EvalError),
     /// The run's [`Interrupt`](crate::Interrupt) ended it.
     #[error("the run was interrupted")]
     Interrupted,
@@ -131,10 +131,22 @@ impl RunError {
             RunError::Buffer(error) => error.code(),
             RunError::Memory { .. } => ErrorCode::OutOfMemory,
             RunError::CustomCall(error) => error.code(),
-            RunError::Reference(error) if error.memory.is_some() => ErrorCode::OutOfMemory,
-            RunError::Reference(_) => ErrorCode::Operation,
+            RunError::Reference(error) => match &error.cause {
+                Cause::Memory(_) => ErrorCode::OutOfMemory,
+                Cause::Iterations(_) => ErrorCode::TooManyIterations,
+                _ => ErrorCode::Operation,
+            },
             RunError::Interrupted => ErrorCode::Interrupted,
             RunError::Iterations(_) => ErrorCode::TooManyIterations,
+        }
+    }
+
+    /// What the reference evaluator says. An error of a run that it made comes out as it went in.
+    pub(super) fn evaluating(error: EvalError) -> RunError {
+        match &error.cause {
+            Cause::Interrupted => RunError::Interrupted,
+            Cause::Host(own) => own.downcast_ref().cloned().unwrap_or(RunError::Reference(error)),
+            _ => RunError::Reference(error),
         }
     }
 
@@ -160,10 +172,11 @@ impl RunError {
 #[derive(Debug)]
 pub(crate) struct Program {
     loaded: Loaded,
+    #[expect(clippy::vec_box, reason = "taking one and giving it back moves a pointer, not all of it")]
     pool: Mutex<Vec<Box<Pooled>>>,
 }
 
-/// What a run takes from the pool. (It lies behind a pointer so that nothing of it is moved.)
+/// What a run takes from the pool.
 #[derive(Debug)]
 struct Pooled {
     context: Context,
@@ -219,7 +232,7 @@ mod tests {
 
     #[test]
     fn memory_that_an_operation_lacks_is_memory() {
-        let code = |error: EvalError| RunError::from(error).code();
+        let code = |error: EvalError| RunError::evaluating(error).code();
         assert_eq!(code(OutOfMemory::refused(8).into()), ErrorCode::OutOfMemory);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use farcall_ir::eval::{self, CallSite, Denormals, Host, Value, eval_normal, tensors};
+use farcall_ir::eval::{self, CallSite, Denormals, Host, HostError, Value, eval_normal, tensors};
 use farcall_ir::{Literal, TensorType, Type};
 
 use super::context::Context;
@@ -28,14 +28,13 @@ pub(super) fn run(
     inputs: Vec<Literal>,
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
-    let host = Nested { site, loaded, contexts: RefCell::new(contexts), run, failed: RefCell::default() };
+    let host = Nested { site, loaded, contexts: RefCell::new(contexts), run };
     // The evaluator itself flushes subnormal numbers where required; if the processor did so, too, subnormal numbers
     // that are only moved would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
     match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
-        // The original error rather than the evaluator's.
-        Err(error) => Err(host.failed.take().unwrap_or(RunError::Reference(error))),
+        Err(error) => Err(RunError::evaluating(error)),
     }
 }
 
@@ -45,7 +44,6 @@ struct Nested<'a> {
     loaded: &'a [Loaded],
     contexts: RefCell<&'a mut [Context]>,
     run: &'a RunContext,
-    failed: RefCell<Option<RunError>>,
 }
 
 impl Nested<'_> {
@@ -63,7 +61,7 @@ impl Nested<'_> {
 }
 
 impl Host for Nested<'_> {
-    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
+    fn custom_call(&self, site: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
         let is_this = |call: &NestedCall| {
             call.inst == site.inst.id() && site.module[call.func].name == site.inst.func().name
         };
@@ -72,39 +70,30 @@ impl Host for Nested<'_> {
         let (loaded, mut contexts) = (&self.loaded[number], self.contexts.borrow_mut());
         let mode = Mode::enter(loaded.plan.numerics.denormals);
         let inputs = Inputs::Owned(tensors(operands));
-        let outputs =
-            executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode).map_err(|e| {
-                let message = e.to_string();
-                *self.failed.borrow_mut() = Some(e);
-                message
-            })?;
-        values(site.results(), outputs)
+        let outputs = executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode)?;
+        Ok(values(site.results(), outputs)?)
     }
 
-    fn infeed(&self, _: &str, types: &[TensorType]) -> Result<Vec<Literal>, String> {
-        self.transfers()?.infeed(types, &|| self.is_interrupted_now())
+    fn infeed(&self, _: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        Ok(self.transfers()?.infeed(types, &|| self.is_interrupted_now())?)
     }
 
-    fn outfeed(&self, _: &str, values: Vec<Literal>) -> Result<(), String> {
+    fn outfeed(&self, _: &str, values: Vec<Literal>) -> Result<(), HostError> {
         self.transfers()?.outfeed(values);
         Ok(())
     }
 
-    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), String> {
+    fn send(&self, channel: i64, values: Vec<Literal>) -> Result<(), HostError> {
         self.transfers()?.sent(channel, values);
         Ok(())
     }
 
-    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, String> {
-        self.transfers()?.recv(channel, types, &|| self.is_interrupted_now())
+    fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
+        Ok(self.transfers()?.recv(channel, types, &|| self.is_interrupted_now())?)
     }
 
     fn is_interrupted(&self) -> bool {
-        let due = self.run.interrupt().is_some_and(Interrupt::is_due);
-        if due {
-            *self.failed.borrow_mut() = Some(RunError::Interrupted);
-        }
-        due
+        self.run.interrupt().is_some_and(Interrupt::is_due)
     }
 }
 

@@ -179,7 +179,7 @@ impl Gen {
         let returned = self.finish(2);
         let results = returned.iter().map(|v| self.meta_of(*v)).collect();
         let func = std::mem::replace(&mut self.func, Func::new("main", Span::default()));
-        let types = func.results.clone();
+        let types = func.results().to_vec();
         let id = module.add_func(func);
         self.callees.push(Callee { id, params, results, types });
     }
@@ -193,7 +193,7 @@ impl Gen {
             self.param(&ty, meta_of(&literal));
             if self.r.one_in(6) {
                 let donated = AttrDict::from_iter([("jax.buffer_donor".to_owned(), Attr::Bool(true))]);
-                *self.func.param_attrs.last_mut().unwrap() = donated;
+                *self.func.param_attrs_mut().last_mut().unwrap() = donated;
             }
             inputs.push(literal);
         }
@@ -205,7 +205,6 @@ impl Gen {
 
     fn param(&mut self, ty: &TensorType, meta: Meta) {
         let value = self.func.add_arg(Func::BODY, ty.clone().into());
-        self.func.param_attrs.push(AttrDict::new());
         self.know(value, meta);
     }
 
@@ -222,9 +221,8 @@ impl Gen {
             let from = if self.r.one_in(3) { 0 } else { tensors.len().saturating_sub(4) };
             returned.push(tensors[from + self.r.below(tensors.len() - from)]);
         }
-        self.func.results = returned.iter().map(|v| self.func.ty(*v).clone()).collect();
-        self.func.result_attrs = vec![AttrDict::new(); returned.len()];
         self.func.push(Func::BODY, NewInst::new(Op::Return, returned.clone()), []);
+        self.func.infer_result_types();
         returned
     }
 

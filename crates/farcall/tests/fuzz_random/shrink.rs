@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use farcall::ir::module::{Rewriter, ValueMap};
-use farcall::ir::{AttrDict, Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify};
+use farcall::ir::{Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId, text, verify};
 
 use super::check;
 use super::generate::Program;
@@ -47,11 +47,10 @@ fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Progr
     let mut new = Program { exact, ..p.clone() };
     let id = main_id(&new.module);
     let main = new.module.func_mut(id);
-    main.results = returned.iter().map(|v| main.ty(*v).clone()).collect();
-    main.result_attrs = vec![AttrDict::new(); returned.len()];
     if let Some(end) = main.body().terminator().map(|i| i.id()) {
         *main.operands_mut(end) = returned.into();
     }
+    main.infer_result_types();
     new
 }
 
@@ -180,7 +179,6 @@ fn as_input(p: &Program, inst: InstId) -> Option<Program> {
     let mut new = p.clone();
     let main = new.module.func_mut(id);
     let param = main.add_arg(Func::BODY, ty.into());
-    main.param_attrs.push(AttrDict::new());
     Rewriter::new(main).replace(inst, &[param]);
     new.inputs.push(known);
     Some(new)
@@ -223,11 +221,11 @@ fn cleaned(p: &Program) -> Program {
     let mut used = vec![false; old.value_count()];
     old.walk(&mut |inst| inst.operands().iter().for_each(|v| used[v.index()] = true));
     let mut new = Func::new("main", old.span);
-    let (mut map, mut inputs) = (ValueMap::default(), Vec::new());
+    let (mut map, mut inputs, mut attrs) = (ValueMap::default(), Vec::new(), Vec::new());
     for (i, param) in old.params().iter().enumerate() {
         if used[param.index()] {
             map.insert(*param, new.add_arg(Func::BODY, old.ty(*param).clone()));
-            new.param_attrs.push(old.param_attrs[i].clone());
+            attrs.push(old.param_attrs()[i].clone());
             inputs.push(p.inputs[i].clone());
         }
     }
@@ -235,8 +233,9 @@ fn cleaned(p: &Program) -> Program {
         let copy = new.import_inst(inst, &mut map);
         new.append(Func::BODY, copy);
     }
-    new.results = old.results.clone();
-    new.result_attrs = old.result_attrs.clone();
+    new.set_param_attrs(attrs);
+    new.set_result_types(old.results().iter().cloned());
+    new.set_result_attrs(old.result_attrs().iter().cloned());
     let mut called = false;
     new.walk(&mut |inst| called |= !inst.op().callees().is_empty());
     let mut module = if called { module } else { Module::new(module.source) };

@@ -630,9 +630,7 @@ fn calling(call: &CustomCall, operands: &[Type], results: &[Type]) -> Module {
     let inst = main.push(Func::BODY, NewInst::new(call, args), results.iter().cloned());
     let returned = main.inst(inst).results().to_vec();
     main.push(Func::BODY, NewInst::new(Op::Return, returned), []);
-    main.param_attrs = vec![Default::default(); operands.len()];
-    main.result_attrs = vec![Default::default(); results.len()];
-    main.results = results.to_vec();
+    main.infer_result_types();
     let mut module = Module::new(Source::none());
     module.add_func(main);
     module

@@ -1,0 +1,120 @@
+//! Why evaluating a program failed.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Span};
+use crate::iterations::TooMany;
+use crate::memory::OutOfMemory;
+use crate::module::{Inst, Module};
+
+/// Why a program could not be evaluated.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}{}{message}", .place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default(), .op.map(|op| format!("{op}: ")).unwrap_or_default())]
+pub struct EvalError {
+    /// What went wrong.
+    pub message: String,
+    /// The same, for a caller that decides by it.
+    pub cause: Cause,
+    /// Name of the operation, if one is at fault.
+    pub op: Option<&'static str>,
+    /// Where it stands in the source.
+    pub span: Option<Span>,
+    /// `file:line:column` of that place.
+    pub place: Option<String>,
+}
+
+/// The kinds of errors of the evaluator.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The program or its inputs: an operation is not defined for what it got.
+    Operation,
+    /// There is not that much memory.
+    Memory(OutOfMemory),
+    /// Loops went round too often.
+    Iterations(TooMany),
+    /// The host said that the evaluation has to end.
+    Interrupted,
+    /// The host failed: a custom call, or a transfer.
+    Host(HostError),
+}
+
+/// An error of a [`Host`](super::Host): whatever its own error type is, or a sentence.
+///
+/// ```
+/// use farcall_ir::eval::HostError;
+///
+/// let error: HostError = "nobody is there".into();
+/// assert_eq!(error.to_string(), "nobody is there");
+/// let error = HostError::from("x".parse::<i32>().unwrap_err());
+/// assert!(error.downcast_ref::<std::num::ParseIntError>().is_some());
+/// ```
+#[derive(Clone, Debug)]
+pub struct HostError(Arc<dyn Error + Send + Sync>);
+
+impl HostError {
+    /// The error, if it is of this type.
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// (So `HostError` is no `Error` itself.)
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HostError {
+    fn from(error: E) -> HostError {
+        HostError(error.into().into())
+    }
+}
+
+impl EvalError {
+    /// An error that does not know its operation yet.
+    pub(crate) fn new(message: impl Into<String>) -> EvalError {
+        EvalError { message: message.into(), cause: Cause::Operation, op: None, span: None, place: None }
+    }
+
+    /// That of a host that was asked for `what`.
+    pub(super) fn host(what: &str, error: HostError) -> EvalError {
+        EvalError { cause: Cause::Host(error.clone()), ..EvalError::new(format!("{what}{error}")) }
+    }
+
+    /// The host said that the evaluation has to end.
+    pub(super) fn interrupted() -> EvalError {
+        EvalError { cause: Cause::Interrupted, ..EvalError::new("the run was interrupted") }
+    }
+
+    /// The same as a diagnostic at a place of the program, if that is known.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        let nowhere = EvalError { place: None, ..self.clone() };
+        self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))
+    }
+
+    /// Names the operation, unless one inside of it was named already.
+    pub(super) fn at(mut self, module: &Module, inst: Inst<'_>) -> EvalError {
+        if self.op.is_none() {
+            self.op = Some(inst.op().name());
+            self.span = Some(inst.span());
+            self.place = Some(module.source.place(inst.span()));
+        }
+        self
+    }
+}
+
+impl From<OutOfMemory> for EvalError {
+    fn from(error: OutOfMemory) -> EvalError {
+        EvalError { cause: Cause::Memory(error), ..EvalError::new(error.to_string()) }
+    }
+}
+
+impl From<TooMany> for EvalError {
+    fn from(error: TooMany) -> EvalError {
+        EvalError { cause: Cause::Iterations(error), ..EvalError::new(error.to_string()) }
+    }
+}
