@@ -302,6 +302,130 @@ fn layouts_say_what_a_bitcast_is() {
     );
 }
 
+/// Elements may become several, or several one.
+#[test]
+fn a_bitcast_may_change_the_size_of_elements() {
+    check(
+        "HloModule sizes
+         ENTRY e {
+           x = f32[2,3]{0,1} parameter(0)
+           a = u8[24]{0} bitcast(x)
+           b = f64[3]{0} bitcast(a)
+           c = u16[2,6]{1,0} bitcast(x)
+           ROOT t = (u8[24]{0}, f64[3]{0}, u16[2,6]{1,0}) tuple(a, b, c)
+         }",
+        expect![[r#"
+            module @sizes {
+              func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<24xui8>, tensor<3xf64>, tensor<2x6xui16>) {
+                %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+                %1 = stablehlo.bitcast_convert %0 : (tensor<3x2xf32>) -> tensor<3x2x4xui8>
+                %2 = stablehlo.reshape %1 : (tensor<3x2x4xui8>) -> tensor<24xui8>
+                %3 = stablehlo.reshape %2 : (tensor<24xui8>) -> tensor<3x8xui8>
+                %4 = stablehlo.bitcast_convert %3 : (tensor<3x8xui8>) -> tensor<3xf64>
+                %5 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+                %6 = stablehlo.bitcast_convert %5 : (tensor<3x2xf32>) -> tensor<3x2x2xui16>
+                %7 = stablehlo.reshape %6 : (tensor<3x2x2xui16>) -> tensor<2x6xui16>
+                return %2, %4, %7 : tensor<24xui8>, tensor<3xf64>, tensor<2x6xui16>
+              }
+            }
+        "#]],
+        expect![[r#"
+            HloModule sizes, entry_computation_layout={(f32[2,3]{1,0})->(u8[24]{0}, f64[3]{0}, u16[2,6]{1,0})}
+
+            ENTRY main {
+              Arg.1 = f32[2,3]{1,0} parameter(0)
+              transpose.2 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
+              bitcast-convert.3 = u8[3,2,4]{2,1,0} bitcast-convert(transpose.2)
+              reshape.4 = u8[24]{0} reshape(bitcast-convert.3)
+              reshape.5 = u8[3,8]{1,0} reshape(reshape.4)
+              bitcast-convert.6 = f64[3]{0} bitcast-convert(reshape.5)
+              transpose.7 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
+              bitcast-convert.8 = u16[3,2,2]{2,1,0} bitcast-convert(transpose.7)
+              reshape.9 = u16[2,6]{1,0} reshape(bitcast-convert.8)
+              ROOT tuple.10 = (u8[24]{0}, f64[3]{0}, u16[2,6]{1,0}) tuple(reshape.4, bitcast-convert.6, reshape.9)
+            }
+
+        "#]],
+    );
+}
+
+/// Without groups, all replicas take part, or all partitions.
+#[test]
+fn everyone_takes_part_in_an_exchange_without_groups() {
+    check(
+        "HloModule all, replica_count=4, num_partitions=2
+         ENTRY e {
+           x = f32[8]{0} parameter(0)
+           a = f32[8]{0} all-to-all(x), replica_groups={}, dimensions={0}
+           ROOT b = f32[8]{0} all-to-all(a), channel_id=1, replica_groups={}, dimensions={0}
+         }",
+        expect![[r#"
+            module @all attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 4 : i32} {
+              func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+                %0 = "stablehlo.all_to_all"(%arg0) <{concat_dimension = 0 : i64, replica_groups = dense<> : tensor<0x0xi64>, split_count = 4 : i64, split_dimension = 0 : i64}> : (tensor<8xf32>) -> tensor<8xf32>
+                %1 = "stablehlo.all_to_all"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 0 : i64, replica_groups = dense<> : tensor<0x0xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<8xf32>) -> tensor<8xf32>
+                return %1 : tensor<8xf32>
+              }
+            }
+        "#]],
+        expect![[r#"
+            HloModule all, replica_count=4, num_partitions=2, entry_computation_layout={(f32[8]{0})->f32[8]{0}}
+
+            ENTRY main {
+              Arg.1 = f32[8]{0} parameter(0)
+              all-to-all.2 = f32[8]{0} all-to-all(Arg.1), replica_groups={}, dimensions={0}
+              ROOT all-to-all.3 = f32[8]{0} all-to-all(all-to-all.2), channel_id=1, replica_groups={}, dimensions={0}
+            }
+
+        "#]],
+    );
+}
+
+/// Shardings, attributes for the frontend and places of transfers are kept.
+#[test]
+fn transfers_keep_what_they_say_besides() {
+    check(
+        r#"HloModule transfers
+         ENTRY e {
+           t = token[] after-all()
+           i = ((f32[4]{0}, s32[]), token[]) infeed(t), infeed_config="c", sharding={{maximal device=0}, {maximal device=0}, {maximal device=0}}
+           d = (f32[4]{0}, s32[]) get-tuple-element(i), index=0
+           x = f32[4]{0} get-tuple-element(d), index=0
+           u = token[] get-tuple-element(i), index=1
+           s = (f32[4]{0}, u32[], token[]) send(x, u), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
+           v = token[] send-done(s), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
+           ROOT o = token[] outfeed(x, v), outfeed_shape=f32[4]{0}, outfeed_config="o", sharding={maximal device=0}
+         }"#,
+        expect![[r#"
+            module @transfers {
+              func.func public @main() -> !stablehlo.token {
+                %0 = stablehlo.after_all  : !stablehlo.token
+                %1:3 = "stablehlo.infeed"(%0) <{infeed_config = "c"}> {mhlo.sharding = "{{maximal device=0}, {maximal device=0}, {maximal device=0}}"} : (!stablehlo.token) -> (tensor<4xf32>, tensor<i32>, !stablehlo.token)
+                %2 = "stablehlo.send"(%1#0, %1#2) <{channel_handle = #stablehlo.channel_handle<handle = 3, type = 2>, is_host_transfer = true}> {mhlo.frontend_attributes = {_xla_host_transfer_rendezvous = "r"}} : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+                %3 = "stablehlo.outfeed"(%1#0, %2) <{outfeed_config = "o"}> {mhlo.sharding = "{maximal device=0}"} : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+                return %3 : !stablehlo.token
+              }
+            }
+        "#]],
+        expect![[r#"
+            HloModule transfers, entry_computation_layout={()->token[]}
+
+            ENTRY main {
+              after-all.1 = token[] after-all()
+              infeed.2 = ((f32[4]{0}, s32[]), token[]) infeed(after-all.1), infeed_config="c", sharding={{maximal device=0}, {maximal device=0}, {maximal device=0}}
+              get-tuple-element.3 = (f32[4]{0}, s32[]) get-tuple-element(infeed.2), index=0
+              get-tuple-element.4 = f32[4]{0} get-tuple-element(get-tuple-element.3), index=0
+              get-tuple-element.5 = s32[] get-tuple-element(get-tuple-element.3), index=1
+              get-tuple-element.6 = token[] get-tuple-element(infeed.2), index=1
+              send.7 = (f32[4]{0}, u32[], token[]) send(get-tuple-element.4, get-tuple-element.6), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
+              send-done.8 = token[] send-done(send.7), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
+              ROOT outfeed.9 = token[] outfeed(get-tuple-element.4, send-done.8), outfeed_config="o", sharding={maximal device=0}, outfeed_shape=f32[4]{0}
+            }
+
+        "#]],
+    );
+}
+
 /// What StableHLO says in another way, or with values from around a region.
 #[test]
 fn stablehlo_becomes_hlo() {
@@ -559,6 +683,15 @@ fn other_errors() {
         ),
         one("ROOT x = f64[] constant(0x1p-2147483648)"),
         one("t = token[] after-all()\nROOT b = f32[2]{0} bitcast(t)"),
+        one("x = f32[4] parameter(0)\nROOT b = s32[2]{0} bitcast(x)"),
+        one("ROOT x = f32[] constant(1e40)"),
+        one("ROOT x = f8e4m3fn[] constant(500)"),
+        one("ROOT x = c64[] constant((1, -1e300))"),
+        one("x = f32[4] parameter(0)\nROOT y = f32[4] broadcast(x), dimensions={0}, dimensions={0}"),
+        one(
+            "x = f32[4] parameter(0)\nt = token[] after-all()\ns = (f32[4], u32[], token[]) send(x, t), channel_id=2\n\
+             ROOT d = f32[4] send-done(s)",
+        ),
     ];
     let found: Vec<&str> = found.iter().map(|e| e.lines().next().unwrap()).collect();
     expect![[r#"
@@ -577,8 +710,14 @@ fn other_errors() {
         error: [recursion] computation e applies itself
         error: [attribute] the groups do not have each of the devices once
         error: [attribute] the groups do not have each of the devices once
-        error: [attribute] expected a number, found `0x1p-2147483648`
-        error: [operands] bitcast has one operand, a tensor"#]]
+        error: [attribute] expected a number that f64 holds, found `0x1p-2147483648`
+        error: [operands] bitcast has one operand, a tensor
+        error: [type-mismatch] bitcast gives the same bytes another shape: f32[4]{0} is not of the size of s32[2]{0}
+        error: [attribute] expected a number that f32 holds, found `1e40`
+        error: [attribute] expected a number that f8e4m3fn holds, found `500`
+        error: [attribute] expected a number that f32 holds, found `-1e300`
+        error: [parse] attribute `dimensions` is given twice
+        error: [type-mismatch] the shape is f32[4]{0}, but the value is token[]"#]]
     .assert_eq(&found.join("\n"));
 }
 

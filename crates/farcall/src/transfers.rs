@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use farcall_ir::{Literal, TensorType};
 
-use crate::device::Buffer;
+use crate::device::{Buffer, BufferError};
 
 /// Queues to and from a running program: what it gets by `infeed` and `recv`, and what it puts out by `outfeed` and
 /// `send`.
@@ -53,9 +53,9 @@ struct Queues {
     closed: bool,
 }
 
-/// Which queue.
+/// A queue, by what it is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Queue {
+pub(crate) enum Queue {
     Infeed,
     Outfeed,
     /// From the host to the program, on a channel.
@@ -104,7 +104,7 @@ impl Transfers {
         &self,
         types: &[TensorType],
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<Literal>, String> {
+    ) -> Result<Vec<Literal>, TransferError> {
         self.take(Queue::Infeed, types, interrupted)
     }
 
@@ -114,7 +114,7 @@ impl Transfers {
         channel: i64,
         types: &[TensorType],
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<Literal>, String> {
+    ) -> Result<Vec<Literal>, TransferError> {
         self.take(Queue::ToProgram(channel), types, interrupted)
     }
 
@@ -157,7 +157,7 @@ impl Transfers {
         queue: Queue,
         types: &[TensorType],
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<Literal>, String> {
+    ) -> Result<Vec<Literal>, TransferError> {
         let mut queues = self.lock();
         let values = loop {
             if let Some(waiting) = queues.all.get_mut(&queue)
@@ -168,12 +168,12 @@ impl Transfers {
                 break waiting.pop_front().unwrap_or_default();
             }
             if queues.closed {
-                return Err(format!("{queue} is closed and empty"));
+                return Err(TransferError::Closed(queue));
             }
             // An interrupt's question may feed the queue.
             drop(queues);
             if interrupted() {
-                return Err("the run was interrupted".to_owned());
+                return Err(TransferError::Interrupted);
             }
             queues = self.lock();
             if queues.all.get(&queue).is_none_or(VecDeque::is_empty) && !queues.closed {
@@ -182,18 +182,34 @@ impl Transfers {
             }
         };
         drop(queues);
-        values.into_iter().map(|value| value.into_literal().map_err(|e| e.to_string())).collect()
+        values.into_iter().map(|value| Ok(value.into_literal()?)).collect()
     }
 }
 
 /// An error if these are not the values that the program takes.
-fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), String> {
+fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), TransferError> {
     let found: Vec<TensorType> = values.iter().map(Buffer::ty).collect();
     if found == types {
         return Ok(());
     }
-    let list = |types: &[TensorType]| types.iter().map(TensorType::to_string).collect::<Vec<_>>().join(", ");
-    Err(format!("the program takes ({}) from {queue}, but ({}) was put there", list(types), list(&found)))
+    Err(TransferError::Types { queue, expected: types.into(), found: found.into() })
+}
+
+/// Why a program does not get the values that it waits for.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum TransferError {
+    #[error("the run was interrupted")]
+    Interrupted,
+    #[error("{0} is closed and empty")]
+    Closed(Queue),
+    #[error("the program takes ({}) from {queue}, but ({}) was put there", list(expected), list(found))]
+    Types { queue: Queue, expected: Box<[TensorType]>, found: Box<[TensorType]> },
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+}
+
+fn list(types: &[TensorType]) -> String {
+    types.iter().map(TensorType::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl std::fmt::Display for Queue {

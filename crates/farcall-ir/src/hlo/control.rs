@@ -47,7 +47,7 @@ impl<'s> Lowering<'_, 's> {
             );
             return wrong("operands", at.inst.op_span, message);
         }
-        operands.iter().zip(params).try_for_each(|(v, p)| self.check(v, &p.shape, at.inst.op_span))
+        operands.iter().zip(params.iter()).try_for_each(|(v, p)| self.check(v, &p.shape, at.inst.op_span))
     }
 
     pub(super) fn while_loop(

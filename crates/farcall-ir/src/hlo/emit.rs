@@ -5,7 +5,7 @@ use super::control::COMPOSITE;
 use super::given::Out;
 use super::header::FRONTEND;
 use super::hooks;
-use super::print::{Body, NoHlo, Printed, Printer, context, put_frontend};
+use super::print::{Body, NoHlo, Printed, Printer, context, put_all, put_frontend};
 use super::shape::{self, Shape};
 use super::table::{self, Form, Row};
 use crate::attr::{Attr, AttrDict, Dict};
@@ -329,6 +329,7 @@ impl<'m> Printer<'m> {
                 }
             }
         }
+        put_all(inst, &mut out);
         if is_in {
             let operands = self.operands(body, inst.operands(), at)?;
             let whole = Shape::Tuple([shape.clone(), Shape::Token].into());

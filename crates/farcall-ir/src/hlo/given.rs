@@ -33,6 +33,8 @@ pub(super) struct Given<'a, 's> {
     pub(super) shape: &'a Shape,
     /// Numbers of devices that groups may still be written out as.
     pub(super) devices: &'a Cell<usize>,
+    /// How many replicas and partitions there are.
+    pub(super) participants: [usize; 2],
 }
 
 impl<'s> Given<'_, 's> {

@@ -54,8 +54,10 @@ fn read_all_to_all(g: &mut Given<'_, '_>) -> Read<Op> {
     }
     let dim = dimension(g)?;
     let groups = read_groups(g)?;
-    // Without groups, everyone takes part: how many that are is in the header, and one here.
-    let split_count = groups.ids.dims().last().copied().filter(|_| !groups.ids.is_empty()).unwrap_or(1);
+    // Without groups, everyone takes part: all replicas, or all partitions if there is a channel.
+    let everyone = g.participants[usize::from(groups.channel.is_some())];
+    let split_count =
+        groups.ids.dims().last().copied().filter(|_| !groups.ids.is_empty()).unwrap_or(everyone);
     Ok(Op::AllToAll(AllToAll { split_dim: dim, concat_dim: dim, split_count, groups }))
 }
 

@@ -31,6 +31,11 @@ pub(super) const DONOR: &str = "jax.buffer_donor";
 pub(super) const COUNTS: [(&str, &str); 2] =
     [("replica_count", "mhlo.num_replicas"), ("num_partitions", "mhlo.num_partitions")];
 
+/// How many replicas and partitions there are.
+pub(super) fn participants(text: &Text<'_>) -> [usize; 2] {
+    COUNTS.map(|(key, _)| attribute(&text.attrs, key).and_then(|mut n| n.usize().ok()).unwrap_or(1))
+}
+
 /// Puts what the header says, and what the entry says about its parameters, into the module.
 pub(super) fn apply(module: &mut Module, text: &Text<'_>, entry: usize, diagnostics: &mut Diagnostics) {
     let mut report = |e: Expected| diagnostics.push(Diagnostic::new("attribute", e.span, e.message));

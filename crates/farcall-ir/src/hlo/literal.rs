@@ -112,7 +112,7 @@ fn number(c: &mut Cursor<'_>, dtype: DType, out: &mut Vec<u8>) -> Read<()> {
         c.jump(start);
         let what = match dtype.class() {
             DTypeClass::Bool => "`true` or `false`".to_owned(),
-            DTypeClass::Float => "a number".to_owned(),
+            DTypeClass::Float | DTypeClass::Complex => format!("a number that {dtype} holds"),
             _ => format!("an integer that {dtype} holds"),
         };
         if text.is_empty() {
@@ -161,7 +161,8 @@ fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> b
         },
     };
     value.write(dtype, out);
-    true
+    // A number that is too large for the type is none of it.
+    !matches!((value, value.round_to(dtype)), (Scalar::Float(v), Scalar::Float(kept)) if v.is_finite() && !kept.is_finite())
 }
 
 fn float(text: &str, dtype: DType) -> Option<f64> {
@@ -174,8 +175,8 @@ fn float(text: &str, dtype: DType) -> Option<f64> {
     match dtype {
         _ if !ok => None,
         // Rounded once.
-        DType::F32 => text.parse::<f32>().ok().map(f64::from),
-        _ => text.parse().ok(),
+        DType::F32 => text.parse::<f32>().ok().map(f64::from).filter(|v| v.is_finite() || digits == "inf"),
+        _ => text.parse::<f64>().ok().filter(|v| v.is_finite() || digits == "inf"),
     }
 }
 

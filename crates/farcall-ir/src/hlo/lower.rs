@@ -5,7 +5,7 @@
 //! reducer, the body of a loop, a branch). One that several instructions apply is copied if it is short, else the
 //! other regions call it: the module stays in proportion to the text.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -56,6 +56,8 @@ pub(super) struct Lowering<'t, 's> {
     funcs: FxHashMap<usize, FuncId>,
     /// Computations that become functions, in the order of their numbers.
     order: Vec<usize>,
+    /// The parameters of the computations that have been asked for them.
+    params: Vec<OnceCell<Rc<[&'t Instruction<'s>]>>>,
     /// Computations that have become a region.
     used: Vec<bool>,
     /// Computations that are being lowered, one within the other.
@@ -63,6 +65,8 @@ pub(super) struct Lowering<'t, 's> {
     /// The function that is being made.
     pub(super) func: Func,
     pub(super) devices: Cell<usize>,
+    /// How many replicas and partitions the header has.
+    participants: [usize; 2],
     /// Parts of tuples that may still be taken apart.
     parts: usize,
 }
@@ -121,10 +125,12 @@ pub(super) fn module(source: &Arc<Source>, text: &Text<'_>, diagnostics: &mut Di
         names,
         funcs: FxHashMap::default(),
         order: Vec::new(),
+        params: vec![OnceCell::new(); text.computations.len()],
         used: vec![false; text.computations.len()],
         active: Vec::new(),
         func: Func::new("", Span::default()),
         devices: Cell::new(MAX_DEVICES),
+        participants: super::header::participants(text),
         parts: (1 << 20) + 16 * source.text().len(),
     };
     lowering.callee(entry);
@@ -298,7 +304,10 @@ impl<'t, 's> Lowering<'t, 's> {
     }
 
     /// The parameters of a computation, by number.
-    pub(super) fn params(&self, i: usize) -> Lowered<Vec<&'t Instruction<'s>>> {
+    pub(super) fn params(&self, i: usize) -> Lowered<Rc<[&'t Instruction<'s>]>> {
+        if let Some(known) = self.params[i].get() {
+            return Ok(Rc::clone(known));
+        }
         let text = self.text;
         let computation = &text.computations[i];
         let mut found: Vec<Option<&Instruction<'s>>> = Vec::new();
@@ -323,13 +332,14 @@ impl<'t, 's> Lowering<'t, 's> {
                 format!("computation {} has no parameter {missing}, but a later one", computation.name);
             return wrong("parameter", computation.span, message);
         }
-        Ok(found.into_iter().flatten().collect())
+        let found: Rc<[&Instruction<'s>]> = found.into_iter().flatten().collect();
+        Ok(Rc::clone(self.params[i].get_or_init(|| found)))
     }
 
     /// New arguments of a region for the parameters of a computation.
     fn region_args(&mut self, i: usize, region: RegionId, at: Span) -> Lowered<Vec<Val>> {
         let mut args = Vec::new();
-        for param in self.params(i)? {
+        for param in self.params(i)?.iter() {
             let types = param.shape.leaves();
             self.spend(types.len(), at)?;
             let values: Vec<ValueId> = types.into_iter().map(|ty| self.func.add_arg(region, ty)).collect();
@@ -504,6 +514,7 @@ impl<'t, 's> Lowering<'t, 's> {
             operands: &types,
             shape: &inst.shape,
             devices: &devices,
+            participants: self.participants,
         };
         let (attrs, loc) = self.extras(&mut g)?;
         let first = inst.operands.first().and_then(|(name, _)| scope.get(name));

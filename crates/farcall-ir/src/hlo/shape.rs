@@ -65,15 +65,6 @@ impl Shape {
             Shape::Token | Shape::Tuple(_) => Vec::new(),
         }
     }
-
-    /// True if it has no layout, or that of rows after one another.
-    pub(super) fn is_row_major(&self) -> bool {
-        match self {
-            Shape::Tensor(ty, Some(layout)) => layout.iter().copied().eq((0..ty.rank()).rev()),
-            Shape::Tensor(_, None) | Shape::Token => true,
-            Shape::Tuple(parts) => parts.iter().all(Shape::is_row_major),
-        }
-    }
 }
 
 /// A shape at the cursor.

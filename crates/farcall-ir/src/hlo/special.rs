@@ -111,15 +111,16 @@ impl<'s> Lowering<'_, 's> {
         let (Some(Some(ty)), Some(shape)) = (g.operands.first(), &at.first) else {
             return wrong("operands", at.inst.op_span, "bitcast has one operand, a tensor");
         };
-        if shape.is_row_major() && at.inst.shape.is_row_major() {
-            if ty == to {
-                return Ok(Val::One(*from));
-            }
-            let op = if ty.dtype == to.dtype { Op::Reshape } else { Op::BitcastConvert };
-            return self.push(at.op(op, [*from]), &at.inst.shape, at.region);
+        if ty.bytes().is_none() || ty.bytes() != to.bytes() {
+            let message = format!(
+                "bitcast gives the same bytes another shape: {shape} is not of the size of {}",
+                at.inst.shape
+            );
+            return wrong("type-mismatch", at.inst.shape_span, message);
         }
-        if ty.dtype.bits() != to.dtype.bits() {
-            let message = "bitcast between types of different sizes is only supported for row-major layouts";
+        let bits = [ty.dtype.bits(), to.dtype.bits()].map(|bits| bits as usize);
+        if bits[0] != bits[1] && bits.iter().any(|bits| bits % 8 != 0) {
+            let message = "bitcast to or from several elements in a byte is not supported";
             return wrong("unsupported", at.inst.shape_span, message);
         }
         // From major to minor.
@@ -141,7 +142,17 @@ impl<'s> Lowering<'_, 's> {
         };
         let in_memory = permuted(g.operands[0].as_ref().unwrap_or(to), &before);
         step(self, Op::Transpose { permutation: before }, in_memory.clone());
-        step(self, Op::BitcastConvert, in_memory.with_dtype(to.dtype));
+        // An element becomes several, or several become one: the last dimension counts them.
+        let mut sizes = in_memory.sizes().to_vec();
+        if bits[0] > bits[1] {
+            sizes.push(bits[0] / bits[1]);
+        } else if bits[0] < bits[1] {
+            let ratio = bits[1] / bits[0];
+            sizes = vec![sizes.iter().product::<usize>() / ratio];
+            step(self, Op::Reshape, TensorType::new(in_memory.dtype, [sizes[0], ratio]));
+        }
+        let converted = TensorType::new(to.dtype, sizes);
+        step(self, Op::BitcastConvert, converted);
         step(self, Op::Reshape, permuted(to, &after));
         let mut permutation = vec![0; after.len()];
         after.iter().enumerate().for_each(|(i, d)| permutation[*d] = i);
@@ -262,6 +273,11 @@ impl<'s> Lowering<'_, 's> {
 
     // --- pairs of instructions: the first does all, the second gives what it gave
 
+    /// A value that is of the shape that the text says.
+    fn checked(&self, value: Val, at: &At<'_, 's>) -> Lowered<Val> {
+        self.check(&value, &at.inst.shape, at.inst.shape_span).map(|()| value)
+    }
+
     /// `send` and `recv`, which give a context besides.
     fn transfer(&mut self, g: &mut Given<'_, 's>, operands: &[Val], at: &mut At<'_, 's>) -> Lowered<Val> {
         let is_host = g.flag("is_host_transfer")?;
@@ -273,8 +289,10 @@ impl<'s> Lowering<'_, 's> {
             _ => None,
         };
         match (opcode, part(0), part(2)) {
-            ("send-done", _, Some(token)) => return Ok(token),
-            ("recv-done", Some(data), Some(token)) => return Ok(Val::Tuple(Rc::new([data, token]))),
+            ("send-done", _, Some(token)) => return self.checked(token, at),
+            ("recv-done", Some(data), Some(token)) => {
+                return self.checked(Val::Tuple(Rc::new([data, token])), at);
+            }
             ("send-done" | "recv-done", _, _) => {
                 return wrong(
                     "operands",

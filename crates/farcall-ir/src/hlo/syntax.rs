@@ -257,7 +257,16 @@ fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<Attribute<'s>>> {
         c.expect(b'=')?;
         out.push(Attribute { key, span, value: c.value()? });
         if !c.eat(b',') {
-            return Ok(out);
+            break;
         }
+    }
+    let mut places: Vec<usize> = (0..out.len()).collect();
+    places.sort_by_key(|i| out[*i].key);
+    match places.windows(2).find(|pair| out[pair[0]].key == out[pair[1]].key) {
+        Some(pair) => {
+            let again = &out[pair[1]];
+            Err(Expected::new(again.span, format!("attribute `{}` is given twice", again.key)))
+        }
+        None => Ok(out),
     }
 }

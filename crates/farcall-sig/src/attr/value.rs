@@ -1,5 +1,6 @@
 //! Values of attributes, and the attributes of a call.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use super::{AttrArray, AttrElement, ScalarType, write_quoted};
@@ -300,11 +301,18 @@ impl Attrs {
 
 impl<S: Into<String>> FromIterator<(S, AttrValue)> for Attrs {
     fn from_iter<I: IntoIterator<Item = (S, AttrValue)>>(entries: I) -> Attrs {
-        let mut attrs = Attrs::new();
+        let (mut attrs, mut places) = (Vec::new(), HashMap::new());
         for (name, value) in entries {
-            attrs.insert(name, value);
+            let name = name.into();
+            match places.get(&name) {
+                Some(at) => attrs[*at] = (name, value),
+                None => {
+                    places.insert(name.clone(), attrs.len());
+                    attrs.push((name, value));
+                }
+            }
         }
-        attrs
+        Attrs(attrs)
     }
 }
 

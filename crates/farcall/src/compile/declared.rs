@@ -29,13 +29,13 @@ pub(super) fn check<'c>(
         CallConfig::Dict(dict) => dict,
         CallConfig::Absent | CallConfig::Text(_) => &none,
     };
-    let mut attrs = Attrs::new();
-    for (name, attr) in given {
-        let value = value(attr).ok_or_else(|| {
-            format!("attribute {name} is neither a number, a string, an array of numbers nor a dictionary")
-        })?;
-        attrs.insert(name, value);
-    }
+    let attrs = given.iter().map(|(name, attr)| match value(attr) {
+        Some(value) => Ok((name.as_str(), value)),
+        None => Err(format!(
+            "attribute {name} is neither a number, a string, an array of numbers nor a dictionary"
+        )),
+    });
+    let attrs = attrs.collect::<Result<Attrs, String>>()?;
     let tensors = tensors(operands);
     let dims: Vec<Vec<i64>> = tensors.iter().map(|t| dims(t)).collect();
     let types: Vec<OperandType<'_>> =

@@ -16,7 +16,7 @@ use super::{RunError, executor};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
-use crate::transfers::Transfers;
+use crate::transfers::{TransferError, Transfers};
 
 /// Evaluates an instruction on the inputs of its thunk.
 pub(super) fn run(
@@ -75,7 +75,7 @@ impl Host for Nested<'_> {
     }
 
     fn infeed(&self, _: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
-        Ok(self.transfers()?.infeed(types, &|| self.is_interrupted_now())?)
+        self.transfers()?.infeed(types, &|| self.is_interrupted_now()).map_err(failed)
     }
 
     fn outfeed(&self, _: &str, values: Vec<Literal>) -> Result<(), HostError> {
@@ -89,11 +89,19 @@ impl Host for Nested<'_> {
     }
 
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
-        Ok(self.transfers()?.recv(channel, types, &|| self.is_interrupted_now())?)
+        self.transfers()?.recv(channel, types, &|| self.is_interrupted_now()).map_err(failed)
     }
 
     fn is_interrupted(&self) -> bool {
         self.run.interrupt().is_some_and(Interrupt::is_due)
+    }
+}
+
+/// An error of a transfer, or of the run that ended while it waited.
+fn failed(error: TransferError) -> HostError {
+    match error {
+        TransferError::Interrupted => RunError::Interrupted.into(),
+        other => other.into(),
     }
 }
 
