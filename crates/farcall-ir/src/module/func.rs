@@ -18,6 +18,9 @@ pub struct Func {
     pub public: bool,
     /// One dictionary per parameter.
     pub param_attrs: Vec<AttrDict>,
+    /// Names that locations give to parameters (`params['w']`), as far as they do. Names decide nothing: functions that
+    /// differ in them are equal.
+    pub param_names: Vec<Option<String>>,
     /// Types of the results.
     pub results: Vec<Type>,
     /// One dictionary per result.
@@ -127,6 +130,7 @@ impl Func {
             name: name.into(),
             public: true,
             param_attrs: Vec::new(),
+            param_names: Vec::new(),
             results: Vec::new(),
             result_attrs: Vec::new(),
             attrs: AttrDict::new(),
@@ -142,6 +146,7 @@ impl Func {
         Func {
             public: other.public,
             param_attrs: other.param_attrs.clone(),
+            param_names: other.param_names.clone(),
             results: other.results.clone(),
             result_attrs: other.result_attrs.clone(),
             attrs: other.attrs.clone(),
@@ -154,6 +159,12 @@ impl Func {
     /// The body. Its arguments are the parameters, its last instruction is [`Op::Return`].
     pub fn body(&self) -> Region<'_> {
         self.region(Func::BODY)
+    }
+
+    /// The name that whoever wrote the program gave to a parameter: `jax.arg_info`, or that of its location.
+    pub fn param_name(&self, i: usize) -> Option<&str> {
+        let info = self.param_attrs.get(i).and_then(|attrs| attrs.get("jax.arg_info")?.as_str());
+        info.or_else(|| self.param_names.get(i)?.as_deref())
     }
 
     /// The number of the body, in every function.
