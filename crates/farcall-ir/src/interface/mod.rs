@@ -86,6 +86,12 @@ impl Interface {
         }
     }
 
+    /// True if a size of an input is not fixed.
+    pub fn is_open(&self) -> bool {
+        let inputs = self.arguments.iter().filter(|argument| argument.input.is_some());
+        inputs.flat_map(|argument| &argument.ty.sizes).any(|size| !matches!(size, Size::Fixed(_)))
+    }
+
     /// The arguments that are inputs of the program, in the order of the inputs.
     pub fn inputs(&self) -> Vec<&Argument> {
         let mut inputs: Vec<&Argument> = self.arguments.iter().filter(|a| a.input.is_some()).collect();
