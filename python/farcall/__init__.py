@@ -22,7 +22,7 @@ interpreter's lock; several threads can run an executable at once.
 """
 
 from farcall._arrays import TensorType
-from farcall._engine import Executable, Registry, StaleLibraryWarning, compile, convert, register_type
+from farcall._engine import Executable, Polymorphic, Registry, StaleLibraryWarning, compile, convert, register_type
 from farcall._farcall import Target, __version__
 from farcall._ops import Library, Op, load
 
@@ -30,6 +30,7 @@ __all__ = [
     "Executable",
     "Library",
     "Op",
+    "Polymorphic",
     "Registry",
     "StaleLibraryWarning",
     "Target",

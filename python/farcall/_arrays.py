@@ -5,6 +5,7 @@ the package `ml_dtypes` most others. Without it, such tensors are arrays of raw 
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +29,8 @@ class TensorType(NamedTuple):
     """Short name of the element type: `f32`, `bf16`, `pred`."""
     dtype: np.dtype
     """The type of the NumPy arrays that hold it."""
-    shape: tuple[int, ...]
-    """Sizes of the dimensions."""
+    shape: tuple[int | str, ...]
+    """Sizes of the dimensions. Those of a `Polymorphic` may be expressions."""
 
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(map(str, self.shape))}]"
@@ -91,7 +92,7 @@ _BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
 _BY_DTYPE = {dtype: name for name, dtype in reversed(_BY_NAME.items())}
 
 
-def tensor_type(name: str, shape: list[int]) -> TensorType:
+def tensor_type(name: str, shape: Sequence[int | str]) -> TensorType:
     """The type of a tensor as the engine describes it."""
     return TensorType(name, _BY_NAME[name], tuple(shape))
 

@@ -2,16 +2,14 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from farcall import _farcall
 from farcall._arrays import TensorType, from_engine, tensor_type, to_engine
-
-if TYPE_CHECKING:
-    from farcall._lowered import Lowered
+from farcall._trees import Trees
 
 
 class StaleLibraryWarning(RuntimeWarning):
@@ -110,18 +108,43 @@ class Registry:
         return f"<farcall.Registry of {len(self.targets())} targets>"
 
 
+class _Trees(Protocol):
+    """How a function's arguments and results are flat lists: `Lowered`, which imports JAX, or `Trees`."""
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]: ...
+    def used(self, leaves: Sequence[Any]) -> Sequence[Any]: ...
+    def results(self, arrays: list[np.ndarray]) -> Any: ...
+
+
+def _called(
+    run: Callable[[Sequence[Any]], list[np.ndarray]], trees: _Trees | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`run(args)`, or with the trees of a function of JAX."""
+    if trees is not None:
+        return trees.results(run(trees.leaves(args, kwargs)))
+    if kwargs:
+        raise TypeError(f"the program's inputs have no names, but {next(iter(kwargs))} is given by name")
+    return run(args)
+
+
+def _given(inputs: Sequence[Any], wanted: list[TensorType]) -> list[Any]:
+    """The inputs as the engine takes them."""
+    types: Sequence[TensorType | None] = wanted if len(inputs) == len(wanted) else [None] * len(inputs)
+    return [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, types))]
+
+
 class Executable:
     """A compiled program. Call it with one array per input; it returns a list with one array per result.
 
-    A program that JAX has lowered is called like the JAX function: with the same trees of arguments, by position or by
-    name, except static ones. It returns the same tree of results, as NumPy arrays.
+    A program that JAX has lowered or exported is called like the JAX function: with the same trees of arguments, by position
+    or by name, except static ones. It returns the same tree of results, as NumPy arrays.
 
     Any number of threads may call it at once. It stays usable after a failed run.
     """
 
-    def __init__(self, native: _farcall.Executable, lowered: "Lowered | None" = None) -> None:
+    def __init__(self, native: _farcall.Executable, trees: _Trees | None = None) -> None:
         self._native = native
-        self._lowered = lowered
+        self._trees = trees
         self._inputs = [tensor_type(*ty) for ty in native.inputs]
         self._outputs = [tensor_type(*ty) for ty in native.outputs]
 
@@ -159,28 +182,82 @@ class Executable:
           RuntimeError: if a custom call fails; the message has its target, its place in the program and
             the handler's own words.
         """
-        wanted = self._inputs
-        if self._lowered is not None:
-            inputs = self._lowered.used(inputs)
-        if len(inputs) == len(wanted):
-            given = [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, wanted))]
-        else:
-            given = [to_engine(value, None, i) for i, value in enumerate(inputs)]
+        if self._trees is not None:
+            inputs = self._trees.used(inputs)
+        given = _given(inputs, self._inputs)
         return [from_engine(e, ty) for e, ty in zip(self._native.run(given), self._outputs)]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """`run(args)`, or the function that JAX has lowered."""
-        if self._lowered is not None:
-            return self._lowered.results(self.run(self._lowered.leaves(args, kwargs)))
-        if kwargs:
-            raise TypeError(f"the program's inputs have no names, but {next(iter(kwargs))} is given by name")
-        return self.run(args)
+        """`run(args)`, or the function that JAX has lowered or exported."""
+        return _called(self.run, self._trees, args, kwargs)
 
     def __repr__(self) -> str:
         def join(types: list[TensorType]) -> str:
             return ", ".join(map(str, types))
 
         return f"<farcall.Executable ({join(self._inputs)}) -> ({join(self._outputs)})>"
+
+
+class Polymorphic:
+    """A program whose sizes are open, such as one that JAX exported with symbolic shapes. Call it like an `Executable`, with
+    inputs of any sizes that it admits: it is compiled once for each list of types, and the executables are kept.
+
+    Any number of threads may call it at once.
+    """
+
+    def __init__(self, native: _farcall.Polymorphic, trees: _Trees | None = None) -> None:
+        self._native = native
+        self._trees = trees
+        self._names = [name for name, _ in native.inputs]
+        self._inputs = [_symbolic_type(*ty) for _, ty in native.inputs]
+
+    @property
+    def names(self) -> list[str]:
+        """Name of each input, as far as the program has some: `params['w']`, otherwise `arg0`."""
+        return list(self._names)
+
+    @property
+    def inputs(self) -> list[TensorType]:
+        """Element type and shape of each input. Sizes that are not fixed are expressions, such as `"2*b + 1"`, or `"?"`."""
+        return list(self._inputs)
+
+    @property
+    def outputs(self) -> list[TensorType]:
+        """The same of each result."""
+        return [_symbolic_type(*ty) for ty in self._native.outputs]
+
+    @property
+    def constraints(self) -> list[str]:
+        """What must hold of the symbols, beyond that they are positive: `"b >= 2"`."""
+        return self._native.constraints
+
+    def run(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """Runs the program on inputs as `Executable.run` takes them.
+
+        Returns:
+          One array per result, which owns its memory.
+
+        Raises:
+          TypeError: if the inputs are too few or too many, or of another element type.
+          ValueError: if the sizes of inputs fit no values of the symbols or violate a constraint; the message names them.
+          RuntimeError: if a custom call fails.
+        """
+        if self._trees is not None:
+            inputs = self._trees.used(inputs)
+        results = self._native.run(_given(inputs, self._inputs))
+        return [from_engine(elements, tensor_type(*ty)) for ty, elements in results]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """`run(args)`, or the function that JAX has exported."""
+        return _called(self.run, self._trees, args, kwargs)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}: {ty}" for name, ty in zip(self._names, self._inputs))
+        return f"<farcall.Polymorphic ({inputs}) -> ({', '.join(map(str, self.outputs))})>"
+
+
+def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
+    return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
 def compile(
@@ -191,38 +268,50 @@ def compile(
     semantics: Literal["xla", "stablehlo"] = "xla",
     *,
     name: str | None = None,
-) -> Executable:
+) -> Executable | Polymorphic:
     """Compiles a program.
 
     Args:
-      program: StableHLO text or HLO text; or the path of a file with it, as a string that ends in `.mlir` or `.hlo` or as
-        a `pathlib.Path`; or an object that provides it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
+      program: StableHLO text or HLO text; the bytes of a portable artifact, or of what `Exported.serialize()` of
+        `jax.export` returns; the path of a file with any of these, as a string that ends in `.mlir`, `.hlo`,
+        `.mlirbc` or `.jax_export`, or names a file, or as a `pathlib.Path`; or an object that provides it, such as
+        `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
       denormals: `"ieee"`, or `"flush"` to treat subnormal numbers as zero, like XLA:CPU.
       semantics: which to follow where XLA and the StableHLO specification differ: `"xla"` or `"stablehlo"`.
       name: the program's name in messages.
 
+    Returns:
+      An `Executable`; or a `Polymorphic`, if the program leaves sizes of its inputs open.
+
     Raises:
-      ValueError: if the program is invalid, or calls a target that is not registered:
+      ValueError: if the program is invalid, was exported for other platforms, or calls a target that is not registered:
         every error, with line, column and a caret.
     """
-    text, known_as = _text(program)
+    content, known_as = _content(program)
     if registry is None:
         registry = Registry.process()
     native = _farcall.compile(
-        text,
+        content,
         registry=registry._native,
         name=name or known_as,
         entry=entry,
         denormals=denormals,
         semantics=semantics,
     )
-    if not (hasattr(program, "in_tree") and hasattr(program, "out_tree")):
-        return Executable(native)
-    from farcall._lowered import Lowered
+    trees = _trees_of(program, content, entry)
+    return Executable(native, trees) if isinstance(native, _farcall.Executable) else Polymorphic(native, trees)
 
-    return Executable(native, Lowered(program))
+
+def _trees_of(program: Any, content: bytes, entry: str | None) -> _Trees | None:
+    """The trees of the function that a program was made of, if it or its file has them."""
+    if hasattr(program, "in_tree") and hasattr(program, "out_tree"):
+        from farcall._lowered import Lowered
+
+        return Lowered(program)
+    trees = _farcall.trees(content) if entry is None else None
+    return None if trees is None else Trees(*trees)
 
 
 def convert(
@@ -239,35 +328,42 @@ def convert(
       ValueError: if the program is invalid, or has instructions that the format lacks: every error, with line, column
         and a caret.
     """
-    text, known_as = _text(program)
-    return _farcall.convert(text, to=to, name=name or known_as)
+    content, known_as = _content(program)
+    return _farcall.convert(content, to=to, name=name or known_as)
 
 
-def _text(program: Any) -> tuple[str, str]:
-    """The text of a program, and its name in messages."""
+def _content(program: Any) -> tuple[bytes, str]:
+    """The text of a program, or an artifact, and its name in messages."""
     if isinstance(program, str) and not _is_path(program):
-        return program, "<program>"
+        return program.encode(), "<program>"
+    if isinstance(program, (bytes, bytearray, memoryview)) and _farcall.is_artifact(bytes(program)):
+        return bytes(program), "<program>"
     if isinstance(program, (str, bytes, os.PathLike)):
         path = os.fsencode(program)
         # A name need not be UTF-8, but a message has to be.
         name = path.decode("utf-8", "replace")
         with open(path, "rb") as file:
             content = file.read()
-        try:
-            return content.decode("utf-8"), name
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
+        if not _farcall.is_artifact(content):
+            try:
+                content.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
+        return content, name
     for method in ("as_text", "mlir_module"):
         if hasattr(program, method):
-            return str(getattr(program, method)()), "<program>"
-    raise TypeError(f"a program is StableHLO or HLO text, a path, or a lowered JAX function, not {type(program).__name__}")
+            return str(getattr(program, method)()).encode(), "<program>"
+    raise TypeError(
+        "a program is StableHLO or HLO text, the bytes of an artifact, a path, or a lowered JAX function,"
+        f" not {type(program).__name__}"
+    )
 
 
 def _is_path(text: str) -> bool:
     """True if it cannot be a program: a single line that ends like a file name, or that names a file."""
     if "\n" in text or "{" in text or not text.strip() or "\0" in text:
         return False
-    return text.endswith((".mlir", ".hlo")) or os.path.isfile(text)
+    return text.endswith((".mlir", ".hlo", ".mlirbc", ".jax_export")) or os.path.isfile(text)
 
 
 def register_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> int:

@@ -150,14 +150,19 @@ Examples:
   farcall run model.mlir --load libhandlers.so --target rms_norm=RmsNorm --fill iota
   farcall run model.mlir --dump plan
   farcall run model.mlir --dump form --passes needed
+  farcall run model.jax_export -i params.safetensors -i 'rand:f32[8,64]'
   farcall run model.plan -i x.npy -i rand";
 
 /// The inputs of a run.
 #[derive(Args, Debug)]
 pub(crate) struct InputArgs {
-    /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type
+    /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type; or a file of named arguments
     ///
     /// The type can also be given: rand:f32[4,8].
+    ///
+    /// A .npz or .safetensors file gives arguments by their names, which `inspect` shows: params['w'] is also
+    /// params.w, params/w or, if there is no other, w; arg0 is the first argument. The arguments that
+    /// no file names are given one by one.
     ///
     /// Types that NumPy lacks are stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
     /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Result, bail, ensure};
+use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -23,7 +24,7 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
         Program::Code(code) => code,
         Program::Plan(_) => bail!("{} is a compiled plan already", args.program.display()),
     };
-    let Some(front) = front(code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let Some(front) = front(&code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let Some(plan) = plan(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
     if let Some(path) = &args.output {
@@ -38,6 +39,8 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
 /// A verified program whose sizes are known.
 pub(crate) struct Front {
     pub(crate) module: Module,
+    /// What it takes.
+    pub(crate) interface: Interface,
     /// The function that runs.
     pub(crate) entry: String,
     /// The arguments, if they had to be made already.
@@ -54,12 +57,12 @@ impl Front {
 
 /// Parses, verifies and refines a program; `None` if it was dumped instead.
 pub(crate) fn front(
-    code: Code,
+    code: &Code,
     how: &HowArgs,
     given: &InputArgs,
     stats: &mut Stats,
 ) -> Result<Option<Front>> {
-    let module = stats.take("parse", || code.module())?;
+    let (module, interface) = stats.take("parse", || code.program())?;
     if how.dump == Some(Dump::Text) {
         return dump(&text::print(&module)).map(|()| None);
     }
@@ -69,7 +72,12 @@ pub(crate) fn front(
     }
     // The sizes that parameters leave open are those of the inputs; others may depend on their elements.
     let func = verify::entry(&module, how.entry.as_deref())?;
-    let made = |func| inputs::arguments(func, given);
+    let interface = interface.filter(|_| how.entry.is_none()).unwrap_or_else(|| Interface::of(func));
+    let made = |func| {
+        let arguments = inputs::arguments(func, &interface, given)?;
+        interface.solve(&arguments.iter().map(Literal::ty).collect::<Vec<_>>())?;
+        anyhow::Ok(arguments)
+    };
     let mut early = if program::is_open(func) { Some(stats.take("inputs", || made(func))?) } else { None };
     let (refined, known) = match program::refined(&module, func, early.as_deref()) {
         Err(e) if early.is_none() && program::needs_elements(&e) => {
@@ -83,7 +91,7 @@ pub(crate) fn front(
     if how.dump == Some(Dump::Refined) {
         return dump(&text::print(&module)).map(|()| None);
     }
-    Ok(Some(Front { module, entry, arguments: early, known }))
+    Ok(Some(Front { module, interface, entry, arguments: early, known }))
 }
 
 /// Compiles a program and makes it ready to run; `None` if what `--dump` asks for was shown instead.

@@ -1,5 +1,6 @@
 //! Arguments of a program: read from files, or generated from their types.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,6 +8,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory};
+use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::scalar::Scalar;
@@ -15,6 +17,7 @@ use farcall::sig::nearest::nearest;
 use farcall::sig::{DType, DTypeClass};
 use num_complex::Complex;
 
+use crate::archive::Archive;
 use crate::args::InputArgs;
 use crate::npy;
 use crate::show::{short, short_type};
@@ -45,7 +48,7 @@ pub(crate) fn word(fill: Fill) -> &'static str {
 /// What `--input` names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InputSpec {
-    /// A `.npy` file.
+    /// A `.npy` file, or one of several tensors with names.
     File(PathBuf),
     /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`.
     Fill(Fill, Option<TensorType>),
@@ -95,56 +98,117 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
 }
 
-/// One tensor per parameter of `func` that is not a token: those hold nothing that could be given.
+/// One tensor per parameter of `func` that is not a token: those hold nothing that could be given. `interface` has
+/// their names.
 ///
 /// # Errors
-/// If there are too many or too few inputs, or one does not fit its parameter.
-pub(crate) fn arguments(func: &Func, args: &InputArgs) -> Result<Vec<Literal>> {
+/// If there are too many or too few inputs, a name means no argument, or one does not fit its parameter.
+pub(crate) fn arguments(func: &Func, interface: &Interface, args: &InputArgs) -> Result<Vec<Literal>> {
     let params = func.params().iter().map(|p| func.ty(*p));
     let params: Vec<&Type> = params.filter(|ty| **ty != Type::Token).collect();
-    of(&format!("@{}", func.name), &params, args)
+    of(interface, &params, args)
 }
 
-/// The same for what takes values of these types; `what` is what messages call it.
+/// The same for what takes values of these types.
 ///
 /// # Errors
 /// As [`arguments`].
-pub(crate) fn of(what: &str, params: &[&Type], args: &InputArgs) -> Result<Vec<Literal>> {
+pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> Result<Vec<Literal>> {
     let InputArgs { inputs, fill, seed } = args;
-    let listed = || params.iter().map(|t| short(t)).collect::<Vec<_>>().join(", ");
-    if inputs.len() > params.len() || (inputs.len() < params.len() && fill.is_none()) {
-        let given = inputs.len();
-        let few = given < params.len();
-        let hint = if few {
-            "\nGive a .npy file for each with --input FILE, or make the missing ones with --fill rand"
-        } else {
-            ""
-        };
-        bail!(
-            "{what} takes {}{}, {given} given{hint}",
-            count(params.len(), "argument"),
-            if params.is_empty() { String::new() } else { format!(" ({})", listed()) },
-        );
+    let what = &interface.name;
+    let taken = interface.inputs();
+    let (mut archives, mut specs) = (Vec::new(), Vec::new());
+    for spec in inputs {
+        match spec {
+            InputSpec::File(path) => match Archive::open(path)? {
+                Some(archive) => archives.push(archive),
+                None => specs.push(spec.clone()),
+            },
+            InputSpec::Fill(..) => specs.push(spec.clone()),
+        }
+    }
+    let named = named(interface, &archives)?;
+    let open = params.len().saturating_sub(named.len());
+    if specs.len() > open || (specs.len() < open && fill.is_none()) {
+        let missing = (0..params.len()).filter(|i| !named.contains_key(i)).map(|i| {
+            let name = taken.get(i).map(|a| a.name.as_str()).filter(|n| *n != format!("arg{i}"));
+            name.map_or_else(|| short(params[i]), |name| format!("{name}: {}", short(params[i])))
+        });
+        let missing = missing.collect::<Vec<_>>().join(", ");
+        bail!("{}", wrong_count(what, &missing, (params.len(), named.len(), specs.len())));
     }
     let filled = fill.iter().flat_map(|f| std::iter::repeat(InputSpec::Fill(*f, None)));
-    let specs = inputs.iter().cloned().chain(filled);
+    let mut specs = specs.into_iter().chain(filled);
     let mut arguments = Vec::with_capacity(params.len());
-    for (i, (ty, spec)) in params.iter().zip(specs).enumerate() {
-        let ty = ty.tensor().with_context(|| {
-            format!("argument {i} of {what} is a {}; only tensors can be given", short(ty))
-        })?;
-        let argument = match spec {
-            InputSpec::File(path) => npy::read(&path, ty),
-            InputSpec::Fill(_, Some(given)) if !fits(&given, ty) => {
-                Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
-            }
-            InputSpec::Fill(fill, given) => {
-                make(fill, given.as_ref().unwrap_or(ty), seed.wrapping_add(i as u64))
-            }
+    for (i, ty) in params.iter().enumerate() {
+        let name = taken.get(i).map(|a| a.name.as_str()).filter(|name| *name != format!("arg{i}"));
+        let label = || match name {
+            Some(name) => format!("argument {i} of {what}, {name}"),
+            None => format!("argument {i} of {what}"),
         };
-        arguments.push(argument.with_context(|| format!("argument {i} of {what}"))?);
+        let ty = ty
+            .tensor()
+            .with_context(|| format!("{} is a {}; only tensors can be given", label(), short(ty)))?;
+        let argument = match named.get(&i) {
+            Some((archive, tensor)) => archives[*archive].read(*tensor, ty),
+            None => match specs.next() {
+                Some(spec) => one(spec, ty, seed.wrapping_add(i as u64)),
+                None => Err(anyhow!("it is not given")),
+            },
+        };
+        arguments.push(argument.with_context(label)?);
     }
     Ok(arguments)
+}
+
+/// An argument that is given by position.
+fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
+    match spec {
+        InputSpec::File(path) => npy::read(&path, ty),
+        InputSpec::Fill(_, Some(given)) if !fits(&given, ty) => {
+            Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
+        }
+        InputSpec::Fill(fill, given) => make(fill, given.as_ref().unwrap_or(ty), seed),
+    }
+}
+
+/// The inputs that archives give, by number: the archive, and the tensor in it.
+fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (usize, usize)>> {
+    let tensors = archives.iter().enumerate().flat_map(|(archive, file)| {
+        file.names().into_iter().enumerate().map(move |(tensor, name)| (archive, tensor, name))
+    });
+    let tensors: Vec<(usize, usize, &str)> = tensors.collect();
+    let names: Vec<&str> = tensors.iter().map(|(_, _, name)| *name).collect();
+    let bound = interface.bind(&names).map_err(|errors| {
+        let files: Vec<String> = archives.iter().map(|a| a.path().display().to_string()).collect();
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!("cannot use {} for {}: {}", files.join(" and "), interface.name, errors.join("\n"))
+    })?;
+    // An argument that the program does not use needs no value.
+    let inputs = bound.iter().zip(&tensors).filter_map(|(argument, (archive, tensor, _))| {
+        Some((interface.arguments[*argument].input?, (*archive, *tensor)))
+    });
+    Ok(inputs.collect())
+}
+
+/// What is wrong with the number of arguments: those that are taken, given by name, and given by position.
+fn wrong_count(what: &str, missing: &str, (taken, named, given): (usize, usize, usize)) -> String {
+    let few = named + given < taken;
+    let hint = match (few, named) {
+        (false, _) => "",
+        (true, 0) => {
+            "\nGive a .npy file for each with --input FILE, or make the missing ones with --fill rand"
+        }
+        (true, _) => "\nGive the others with --input FILE, or make them with --fill rand",
+    };
+    let listed = if missing.is_empty() { String::new() } else { format!(" ({missing})") };
+    match named {
+        0 => format!("{what} takes {}{listed}, {given} given{hint}", count(taken, "argument")),
+        _ => format!(
+            "{what} takes {}, of which {named} are given by name; of the others{listed}, {given} given{hint}",
+            count(taken, "argument")
+        ),
+    }
 }
 
 /// True if a tensor of type `given` can be passed for one of type `declared`, which may leave sizes open.

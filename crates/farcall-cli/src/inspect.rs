@@ -11,7 +11,7 @@ use farcall::ir::attr::AttrDict;
 use farcall::ir::module::{Func, Inst, Loc, Module};
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::types::{Dim, TensorType, Type};
-use farcall::ir::{Op, Span, normalize, verify};
+use farcall::ir::{Op, Span, normalize, refine, verify};
 use farcall::plan::CallSpec;
 use farcall::registry::Target;
 use farcall::{Plan, Registry};
@@ -22,14 +22,16 @@ use crate::inputs::count;
 use crate::program::{self, Program};
 use crate::show::short;
 use crate::terminal::{self, BOLD, DIM, color, styled};
-use crate::{load, plan, targets, why};
+use crate::{export, load, plan, targets, why};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
-    let mut module = match program::open(&args.program)? {
-        Program::Code(code) => program::verified(code)?,
+    let code = match program::open(&args.program)? {
+        Program::Code(code) => code,
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
+    let mut module = program::verified(&code)?;
+    let exported = if args.entry.is_none() { code.exported()? } else { None };
     // Calls that are operations in disguise need no target.
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
@@ -38,18 +40,28 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let calls = plan.as_ref().map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
     let mut out = terminal::stdout();
     if args.json {
-        let mut value = as_json(&module, func, &calls);
-        plan.iter().for_each(|plan| value["blocks"] = why::json(plan).into());
-        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
+        let mut json = as_json(code.name(), &module, func, &calls);
+        if let Some(exported) = &exported {
+            json["exported"] = export::as_json(exported, &module);
+        }
+        if let Some(plan) = &plan {
+            json["blocks"] = why::json(plan).into();
+        }
+        writeln!(out, "{}", serde_json::to_string_pretty(&json)?)?;
         return Ok(());
     }
 
-    writeln!(out, "{} in {}", styled(BOLD, format!("@{}", func.name)), module.source.name())?;
-    for (i, (ty, attrs)) in inputs(func).into_iter().enumerate() {
-        writeln!(out, "  in{i}   {}{}", short(ty), notes(attrs))?;
-    }
-    for (i, (ty, attrs)) in outputs(func).into_iter().enumerate() {
-        writeln!(out, "  out{i}  {}{}", short(ty), notes(attrs))?;
+    match &exported {
+        Some(exported) => export::write(&mut out, exported, code.name(), &module, func)?,
+        None => {
+            writeln!(out, "{} in {}", styled(BOLD, format!("@{}", func.name)), code.name())?;
+            for (i, (ty, attrs)) in inputs(func).into_iter().enumerate() {
+                writeln!(out, "  in{i}   {}{}", short(ty), notes(attrs))?;
+            }
+            for (i, (ty, attrs)) in outputs(func).into_iter().enumerate() {
+                writeln!(out, "  out{i}  {}{}", short(ty), notes(attrs))?;
+            }
+        }
     }
 
     let mut table = terminal::table(&["operation", "count"]);
@@ -104,7 +116,7 @@ fn call_table(calls: &[Call<'_>]) -> Table {
 }
 
 /// What a run is given: the parameters but for tokens, which hold nothing.
-fn inputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
+pub(crate) fn inputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
     let params = func.params().iter().enumerate().map(|(i, p)| (func.ty(*p), func.param_attrs().get(i)));
     params.filter(|(ty, _)| **ty != Type::Token).collect()
 }
@@ -178,6 +190,9 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
     for func in module.funcs() {
         func.walk(&mut |inst: Inst<'a>| {
             let Op::CustomCall(call) = inst.op() else { return };
+            if refine::is_assertion(inst) {
+                return;
+            }
             let types = |ids: &[_]| ids.iter().map(|id| short(func.ty(*id))).collect();
             let (line, column) = module.source.line_column(inst.span().start);
             calls.push(Call {
@@ -222,7 +237,7 @@ fn lines(items: &[String]) -> String {
 }
 
 /// Attributes of a parameter or result that are worth a word.
-fn notes(attrs: Option<&AttrDict>) -> String {
+pub(crate) fn notes(attrs: Option<&AttrDict>) -> String {
     let notes: Vec<String> = attrs
         .into_iter()
         .flatten()
@@ -259,7 +274,7 @@ fn op_counts(module: &Module) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
+fn as_json(name: &str, module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
     let value = |ty: &Type, attrs: Option<&AttrDict>| {
         let attrs: BTreeMap<&str, String> =
             attrs.into_iter().flatten().map(|(name, value)| (name.as_str(), value.to_string())).collect();
@@ -271,7 +286,7 @@ fn as_json(module: &Module, func: &Func, calls: &[Call<'_>]) -> Value {
         })
     };
     json!({
-        "program": module.source.name(),
+        "program": name,
         "entry": func.name,
         "inputs": inputs(func).into_iter().map(|(ty, attrs)| value(ty, attrs)).collect::<Vec<_>>(),
         "outputs": outputs(func).into_iter().map(|(ty, attrs)| value(ty, attrs)).collect::<Vec<_>>(),

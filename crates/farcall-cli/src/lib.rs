@@ -7,7 +7,8 @@
 //!
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: shared by all commands.
-//! - `npy`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `export`: what is shown of functions that JAX has exported.
 //! - `convert`: programs in other formats. `file`: files that appear whole or not at all.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
 //!   passes.
@@ -27,6 +28,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use farcall::ir::ProgramError;
 
+mod archive;
 mod args;
 mod check_targets;
 mod compare;
@@ -34,6 +36,7 @@ mod compile;
 mod convert;
 mod corpus;
 mod execute;
+mod export;
 mod file;
 mod inputs;
 mod inspect;

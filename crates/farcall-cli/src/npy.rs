@@ -89,7 +89,8 @@ fn open(path: &Path) -> Result<BufReader<File>> {
     Ok(BufReader::new(file))
 }
 
-fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
+/// The same from what a file holds.
+pub(crate) fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
     let header = header(&mut reader)?;
     let found = plain(&header)?;
     let bits = if is_native(expected.dtype) { "" } else { " (raw bits)" };
@@ -141,28 +142,48 @@ fn shape(header: &NpyHeader) -> Result<Vec<usize>> {
     header.shape().iter().map(|d| usize::try_from(*d)).collect::<Result<_, _>>().context("shape")
 }
 
+/// True if elements of a type that NumPy lacks are kept as those of another one.
+pub(crate) fn is_kept_as(dtype: DType, found: DType) -> bool {
+    !is_native(dtype) && is_native(found) && descr(dtype) == descr(found)
+}
+
 /// What follows the header, as a tensor of this type.
 fn elements(reader: impl Read, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
-    let dtype = ty.dtype;
-    let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
+    if header.order() == Order::Fortran && ty.rank() > 1 {
+        let data = bytes_of(reader, found.endianness() == Endianness::Big, &ty)?;
+        return literal(row_major(&data, &ty), &ty);
+    }
+    read_elements(reader, found.endianness() == Endianness::Big, &ty)
+}
+
+/// A tensor whose elements lie row by row.
+pub(crate) fn read_elements(reader: impl Read, big_endian: bool, ty: &TensorType) -> Result<Literal> {
+    literal(bytes_of(reader, big_endian, ty)?, ty)
+}
+
+/// The bytes of elements, as many as a type has, in the order of this machine.
+fn bytes_of(reader: impl Read, big_endian: bool, ty: &TensorType) -> Result<Vec<u8>> {
+    let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
 
     // As much as is there, which may be less than the header says.
     let mut data = Vec::new();
-    memory::admit_scratch(bytes).with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
+    memory::admit_scratch(bytes).with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
     reader.take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
     ensure!(data.len() == bytes, "it is cut off: {} of {bytes} bytes of elements are there", data.len());
-    if found.endianness() == Endianness::Big {
-        let part = dtype.real().size();
+    if big_endian {
+        let part = ty.dtype.real().size();
         data.chunks_exact_mut(part).for_each(<[u8]>::reverse);
     }
-    if header.order() == Order::Fortran && ty.rank() > 1 {
-        data = row_major(&data, &ty);
-    }
-    if dtype == DType::Pred {
+    Ok(data)
+}
+
+/// A tensor of these elements.
+fn literal(mut data: Vec<u8>, ty: &TensorType) -> Result<Literal> {
+    if ty.dtype == DType::Pred {
         data.iter_mut().for_each(|b| *b = u8::from(*b != 0));
     }
-    check_range(&data, dtype)?;
-    Ok(Literal::from_bytes(dtype, ty.sizes(), &data)?)
+    check_range(&data, ty.dtype)?;
+    Ok(Literal::from_bytes(ty.dtype, ty.sizes(), &data)?)
 }
 
 /// Reads the header. Its text is looked at before the crate sees it, which multiplies sizes without

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
+use farcall::ir::interface::Interface;
 use farcall::ir::types::Type;
 use farcall::{Executable, Plan, Registry};
 use serde_json::{Value, json};
@@ -33,8 +34,9 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
     let executable = stats.take("bind", || Executable::from_plan(plan, &registry).map_err(refused))?;
     let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
     let name = args.program.display().to_string();
-    let arguments =
-        stats.take("inputs", || inputs::of(&name, &params.iter().collect::<Vec<_>>(), &args.inputs))?;
+    let interface = Interface { name: name.clone(), ..executable.interface() };
+    let params: Vec<&Type> = params.iter().collect();
+    let arguments = stats.take("inputs", || inputs::of(&interface, &params, &args.inputs))?;
     let ready = Ready::Engine(executable);
     let results =
         results::of(&ready, &arguments, args.repeat, &mut stats).map_err(|e| Ready::explain(e, &source))?;

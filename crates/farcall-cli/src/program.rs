@@ -6,7 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use farcall::device::Device;
 use farcall::ir::diag::Source;
+use farcall::ir::exported::{Exported, is_exported};
+use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{ProgramError, hlo, read, text, verify};
@@ -25,24 +28,47 @@ pub(crate) enum Program {
 pub(crate) enum Code {
     /// Its text, not parsed yet.
     Text(Arc<Source>),
-    /// What an artifact holds.
-    Module(Box<Module>),
+    /// An artifact, not read yet.
+    Artifact {
+        /// The file's name.
+        name: String,
+        /// What it holds.
+        bytes: Vec<u8>,
+    },
 }
 
 impl Code {
-    /// The text that errors show; that of an artifact has only a name.
-    pub(crate) fn source(&self) -> &Arc<Source> {
+    /// The file's name.
+    pub(crate) fn name(&self) -> &str {
         match self {
-            Code::Text(source) => source,
-            Code::Module(module) => &module.source,
+            Code::Text(source) => source.name(),
+            Code::Artifact { name, .. } => name,
         }
     }
 
-    /// The program, parsed.
-    pub(crate) fn module(self) -> Result<Module> {
+    /// What the file says of the function, if `jax.export` wrote it.
+    pub(crate) fn exported(&self) -> Result<Option<Exported<'_>>> {
         match self {
-            Code::Text(source) => parse(&source),
-            Code::Module(module) => Ok(*module),
+            Code::Artifact { name, bytes } if is_exported(bytes) => Ok(Some(Exported::read(bytes, name)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The program as the file has it.
+    pub(crate) fn module(&self) -> Result<Module> {
+        match self {
+            Code::Text(source) => parse(source),
+            Code::Artifact { name, bytes } => Ok(read::module(bytes, name)?),
+        }
+    }
+
+    /// The program as it runs here, and what its entry takes, if the file says so.
+    pub(crate) fn program(&self) -> Result<(Module, Option<Interface>)> {
+        match self {
+            Code::Text(_) => Ok((self.module()?, None)),
+            Code::Artifact { name, bytes } => {
+                Ok(read::for_platform(bytes, name, Device::default().platform().jax_name())?)
+            }
         }
     }
 }
@@ -101,9 +127,10 @@ pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
 
 /// Text, a portable artifact, or what `jax.export` wrote.
 fn as_code(name: String, bytes: Vec<u8>) -> Result<Code> {
-    match read::artifact(&bytes, &name) {
-        Some(module) => Ok(Code::Module(Box::new(module?))),
-        None => as_source(name, bytes).map(Code::Text),
+    if read::is_artifact(&bytes) {
+        Ok(Code::Artifact { name, bytes })
+    } else {
+        as_source(name, bytes).map(Code::Text)
     }
 }
 
@@ -187,11 +214,11 @@ fn parse(source: &Arc<Source>) -> Result<Module> {
 
 /// Reads, parses and verifies a program.
 pub(crate) fn load(path: &Path) -> Result<Module> {
-    verified(Code::Text(source(path)?))
+    verified(&Code::Text(source(path)?))
 }
 
 /// Parses and verifies a program.
-pub(crate) fn verified(code: Code) -> Result<Module> {
+pub(crate) fn verified(code: &Code) -> Result<Module> {
     let module = code.module()?;
     verify::verify(&module)?;
     Ok(module)

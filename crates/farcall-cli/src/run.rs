@@ -23,8 +23,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::run(args, *plan, stats),
     };
-    let source = Arc::clone(code.source());
-    let Some(front) = compile::front(code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let Some(front) = compile::front(&code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    let source = Arc::clone(&front.module.source);
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let func = front.func()?;
     let ready = if args.evaluator && args.how.dump.is_none() {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let arguments = match &front.arguments {
         Some(arguments) => arguments,
         None => {
-            made = stats.take("inputs", || inputs::arguments(func, &args.inputs))?;
+            made = stats.take("inputs", || inputs::arguments(func, &front.interface, &args.inputs))?;
             &made
         }
     };

@@ -18,6 +18,7 @@
 //! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
 //! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
 //! - [`exported`]: functions that `jax.export` wrote.
+//! - [`interface`]: the arguments by name, with sizes that have symbols.
 //! - [`read`]: a program in any of these formats.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
@@ -44,6 +45,7 @@ pub mod exported;
 pub mod hlo;
 pub mod ids;
 pub mod infer;
+pub mod interface;
 pub mod iterations;
 pub mod literal;
 pub mod memory;

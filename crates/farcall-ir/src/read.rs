@@ -2,10 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::diag::{ProgramError, Source};
+use crate::diag::{Diagnostic, ProgramError, Source};
 use crate::exported::{self, Exported};
+use crate::interface::Interface;
 use crate::module::Module;
-use crate::{bytecode, hlo, text, vhlo};
+use crate::{bytecode, hlo, text, verify, vhlo};
+
+/// A program that can be called.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program.
+    pub module: Module,
+    /// What its entry takes and gives, in the terms of whoever wrote it.
+    pub interface: Interface,
+}
 
 /// Parses text: HLO text, which begins with `HloModule`, or StableHLO text.
 ///
@@ -15,14 +25,66 @@ pub fn text(source: &Arc<Source>) -> Result<Module, ProgramError> {
     if hlo::is_hlo(source.text()) { hlo::parse(source) } else { text::parse(source) }
 }
 
-/// Reads a portable artifact, or a function that `jax.export` wrote; `None` if the bytes are neither. `name` is that
-/// of the file, for messages.
+/// True for the bytes of a portable artifact, and of a function that `jax.export` wrote.
+pub fn is_artifact(bytes: &[u8]) -> bool {
+    bytecode::is_bytecode(bytes) || exported::is_exported(bytes)
+}
+
+/// Reads a program in any format, as the file has it. `name` is that of the file, for messages.
 ///
 /// # Errors
-/// Those of [`vhlo::read`] or [`Exported::read`].
-pub fn artifact(bytes: &[u8], name: &str) -> Option<Result<Module, ProgramError>> {
+/// Those of [`text`], [`vhlo::read`] and [`Exported::read`]; `encoding` for bytes that are neither an artifact nor
+/// UTF-8.
+pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     if exported::is_exported(bytes) {
-        return Some(Exported::read(bytes, name).and_then(|exported| exported.module(name)));
+        return Exported::read(bytes, name)?.module(name);
     }
-    bytecode::is_bytecode(bytes).then(|| vhlo::read(bytes, name))
+    if bytecode::is_bytecode(bytes) {
+        return vhlo::read(bytes, name);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(content) => text(&Source::new(name, content)),
+        Err(e) => {
+            let message = format!(
+                "{name} is neither text nor an artifact: byte {} is not valid UTF-8",
+                e.valid_up_to()
+            );
+            Err(ProgramError::new(&Source::none(), Diagnostic::global("encoding", message)))
+        }
+    }
+}
+
+/// Reads a program for one platform (`cpu`), with what it takes if the file says so: it does for an exported function.
+///
+/// # Errors
+/// Those of [`module`] and [`Exported::module_for`].
+pub fn for_platform(
+    bytes: &[u8],
+    name: &str,
+    platform: &str,
+) -> Result<(Module, Option<Interface>), ProgramError> {
+    if !exported::is_exported(bytes) {
+        return Ok((module(bytes, name)?, None));
+    }
+    let exported = Exported::read(bytes, name)?;
+    let module = exported.module_for(name, platform)?;
+    let interface = exported.interface(&module);
+    Ok((module, Some(interface)))
+}
+
+/// Reads a program that is to be called: `entry` of it, or the function that [`verify::entry`] takes.
+///
+/// # Errors
+/// Those of [`for_platform`] and [`verify::entry`].
+pub fn program(
+    bytes: &[u8],
+    name: &str,
+    platform: &str,
+    entry: Option<&str>,
+) -> Result<Program, ProgramError> {
+    let (module, interface) = for_platform(bytes, name, platform)?;
+    let called = verify::entry(&module, entry)?;
+    let is_main = module.entry().is_some_and(|main| std::ptr::eq(main, called));
+    let interface = interface.filter(|_| is_main).unwrap_or_else(|| Interface::of(called));
+    Ok(Program { module, interface })
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use farcall_ir::exported::{AvalDType, DisabledCheck, Exported, Tree, is_exported};
+use farcall_ir::interface::Argument;
 use farcall_ir::{DType, Module, Source, bytecode, text, verify, vhlo};
 
 /// `shared` in a folder above this crate.
@@ -202,4 +203,55 @@ fn exported_functions_are_described() {
     let vjp = derivative.vjp.expect("a derivative was asked for");
     assert_eq!((vjp.in_avals.len(), vjp.out_avals.len()), (2, 1));
     assert!(vjp.module("").is_ok());
+}
+
+#[test]
+fn exported_functions_have_an_interface() {
+    let read = |name: &str| {
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts").join(name))
+            .expect("a file of the repository")
+    };
+    let described = |exported: &Exported<'_>, module: &Module| {
+        let interface = exported.interface(module);
+        let argument = |a: &Argument| {
+            format!("{} = {}: {} at {:?}", a.name, a.path.as_deref().unwrap_or_default(), a.ty, a.input)
+        };
+        let results: Vec<String> = interface.results.iter().map(ToString::to_string).collect();
+        (interface.arguments.iter().map(argument).collect::<Vec<_>>(), results)
+    };
+    let bytes = read("symbolic.bin");
+    let symbolic = Exported::read(&bytes, "symbolic.bin").expect("it is read");
+    let [whole, cuda] =
+        [symbolic.module(""), symbolic.module_for("", "cuda")].map(|module| module.expect("it is read"));
+    verify::verify(&cuda).unwrap_or_else(|e| panic!("{e}"));
+    let params = |module: &Module| module.func("main").map(|main| main.params().len());
+    assert_eq!((params(&whole), params(&cuda)), (Some(4), Some(3)));
+    for module in [&whole, &cuda] {
+        let (arguments, results) = described(&symbolic, module);
+        assert_eq!(
+            arguments,
+            [
+                "params['b'] = args[0]['b']: f32[3] at Some(0)",
+                "params['w'] = args[0]['w']: f32[4,3] at Some(1)",
+                "x = args[1]: f32[b,4] at Some(2)",
+            ]
+        );
+        assert_eq!(results, ["s32[]", "f32[b,3]"]);
+    }
+    let error = symbolic.module_for("", "tpu").expect_err("it was not exported for it");
+    assert_eq!(error.diagnostics[0].message, "layer was exported for cpu, cuda, not for tpu");
+
+    let bytes = read("calls.bin");
+    let calls = Exported::read(&bytes, "calls.bin").expect("it is read");
+    let module = calls.module("").expect("it is read");
+    let (arguments, results) = described(&calls, &module);
+    assert_eq!(
+        arguments,
+        [
+            "x = args[0]: f32[3] at Some(0)",
+            "args[1][0] = args[1][0]: f32[] at None",
+            "n = args[2]: s32[] at Some(1)",
+        ]
+    );
+    assert_eq!(results, ["f32[3]"]);
 }

@@ -1,11 +1,16 @@
-//! Compiled programs.
+//! Compiled programs, and those that are compiled for the sizes they are called with.
 
-use farcall::CompileOptions;
+use farcall::device::Device;
 use farcall::sig::UnknownName;
+use farcall::{CompileOptions, PolymorphicError};
 use farcall_ir::eval::{Denormals, Semantics};
-use farcall_ir::{Module, ProgramError, Source, TensorType, hlo, read, text, verify};
+use farcall_ir::exported::{Exported, Tree, is_exported};
+use farcall_ir::interface::{Size, SymbolicType};
+use farcall_ir::{Literal, Module, ProgramError, TensorType, hlo, read, text, verify};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::elements::{Elements, literal};
 use crate::error::{self, guarded};
@@ -21,38 +26,55 @@ pub(crate) struct Executable {
     inner: farcall::Executable,
 }
 
-/// Compiles a program.
+/// Compiles a program: text or an artifact. It is an [`Executable`] if the sizes of its inputs are fixed, else a
+/// [`Polymorphic`].
 #[pyfunction]
-#[pyo3(signature = (text, *, registry, name, entry, denormals, semantics))]
-pub(crate) fn compile(
-    py: Python<'_>,
-    text: String,
+#[pyo3(signature = (program, *, registry, name, entry, denormals, semantics))]
+pub(crate) fn compile<'py>(
+    py: Python<'py>,
+    program: PyBackedBytes,
     registry: &Bound<'_, Registry>,
     name: String,
     entry: Option<String>,
     denormals: &str,
     semantics: &str,
-) -> PyResult<Executable> {
+) -> PyResult<Bound<'py, PyAny>> {
     let wrong = |e: UnknownName| PyValueError::new_err(e.to_string());
     let denormals: Denormals = denormals.parse().map_err(wrong)?;
     let semantics: Semantics = semantics.parse().map_err(wrong)?;
     let registry = registry.get().inner.clone();
-    let mut options = CompileOptions::new().denormals(denormals).semantics(semantics);
-    if let Some(entry) = entry {
-        options = options.entry(entry);
-    }
-    guarded(|| {
+    let compiled = guarded(|| {
         py.detach(move || {
-            let module = read::text(&Source::new(name, text)).map_err(|e| error::program(&e))?;
-            Executable::new(&module, &registry, &options)
+            let platform = Device::default().platform().clone();
+            let program = read::program(&program, &name, platform.jax_name(), entry.as_deref())
+                .map_err(|e| error::program(&e))?;
+            let mut options = CompileOptions::new().denormals(denormals).semantics(semantics);
+            if let Some(entry) = entry {
+                options = options.entry(entry);
+            }
+            if !program.interface.is_open() {
+                return Executable::new(&program.module, &registry, &options).map(Compiled::Fixed);
+            }
+            let inner =
+                farcall::Polymorphic::new(program, &registry, options).map_err(|e| error::program(&e))?;
+            Ok(Compiled::Open(Polymorphic { inner }))
         })
-    })
+    })?;
+    match compiled {
+        Compiled::Fixed(executable) => Ok(Bound::new(py, executable)?.into_any()),
+        Compiled::Open(polymorphic) => Ok(Bound::new(py, polymorphic)?.into_any()),
+    }
+}
+
+enum Compiled {
+    Fixed(Executable),
+    Open(Polymorphic),
 }
 
 /// The text of a program in another format.
 #[pyfunction]
-#[pyo3(signature = (text, *, to, name))]
-pub(crate) fn convert(py: Python<'_>, text: String, to: &str, name: String) -> PyResult<String> {
+#[pyo3(signature = (program, *, to, name))]
+pub(crate) fn convert(py: Python<'_>, program: PyBackedBytes, to: &str, name: String) -> PyResult<String> {
     let write: fn(&Module) -> Result<String, ProgramError> = match to {
         "stablehlo" => |module| Ok(text::print(module)),
         "stablehlo-generic" => |module| Ok(text::print_generic(module)),
@@ -66,13 +88,132 @@ pub(crate) fn convert(py: Python<'_>, text: String, to: &str, name: String) -> P
     guarded(|| {
         py.detach(move || {
             let converted = || {
-                let module = read::text(&Source::new(name, text))?;
+                let module = read::module(&program, &name)?;
                 verify::verify(&module)?;
                 write(&module)
             };
             converted().map_err(|e| error::program(&e))
         })
     })
+}
+
+/// True for the bytes of a portable artifact, and of a function that `jax.export` wrote.
+#[pyfunction]
+pub(crate) fn is_artifact(program: PyBackedBytes) -> bool {
+    read::is_artifact(&program)
+}
+
+/// The trees of arguments and results of a function that `jax.export` wrote, with numbers for arrays and a name for a type
+/// that only its author's code can take apart, and the numbers of the arguments that the program takes; `None` for
+/// other bytes.
+#[pyfunction]
+pub(crate) fn trees<'py>(py: Python<'py>, program: PyBackedBytes) -> PyResult<Option<Trees<'py>>> {
+    if !is_exported(&program) {
+        return Ok(None);
+    }
+    let exported = Exported::read(&program, "").map_err(|e| error::program(&e))?;
+    let arguments = tree(py, &exported.in_tree, &mut 0)?;
+    let results = tree(py, &exported.out_tree, &mut 0)?;
+    Ok(Some((arguments, results, exported.kept_vars)))
+}
+
+/// Arguments, results, and the arguments that are kept.
+type Trees<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>);
+
+/// A tree as values of Python; `next` is the number of its first array.
+fn tree<'py>(py: Python<'py>, of: &Tree, next: &mut usize) -> PyResult<Bound<'py, PyAny>> {
+    let list = |children: &[Tree], next: &mut usize| {
+        children.iter().map(|child| tree(py, child, next)).collect::<PyResult<Vec<_>>>()
+    };
+    Ok(match of {
+        Tree::Leaf => {
+            *next += 1;
+            (*next - 1).into_pyobject(py)?.into_any()
+        }
+        Tree::None => py.None().into_bound(py),
+        Tree::Tuple(children) => PyTuple::new(py, list(children, next)?)?.into_any(),
+        Tree::List(children) => PyList::new(py, list(children, next)?)?.into_any(),
+        Tree::Dict(entries) => {
+            let dict = PyDict::new(py);
+            for (key, child) in entries {
+                dict.set_item(key, tree(py, child, next)?)?;
+            }
+            dict.into_any()
+        }
+        Tree::Custom { name, children, .. } => {
+            list(children, next)?;
+            PyString::new(py, name).into_any()
+        }
+    })
+}
+
+/// A program with open sizes.
+#[pyclass(frozen, module = "farcall._farcall")]
+pub(crate) struct Polymorphic {
+    inner: farcall::Polymorphic,
+}
+
+/// An element type's short name, and sizes as text.
+type Symbolic = (&'static str, Vec<String>);
+
+fn symbolic(ty: &SymbolicType) -> Symbolic {
+    (ty.dtype.name(), ty.sizes.iter().map(Size::to_string).collect())
+}
+
+#[pymethods]
+impl Polymorphic {
+    /// Name, element type and sizes of each input.
+    #[getter]
+    fn inputs(&self) -> Vec<(String, Symbolic)> {
+        let inputs = self.inner.interface().inputs().into_iter();
+        inputs.map(|argument| (argument.name.clone(), symbolic(&argument.ty))).collect()
+    }
+
+    /// Element type and sizes of each result.
+    #[getter]
+    fn outputs(&self) -> Vec<Symbolic> {
+        self.inner.interface().results.iter().map(symbolic).collect()
+    }
+
+    /// What must hold of the symbols.
+    #[getter]
+    fn constraints(&self) -> Vec<String> {
+        self.inner.interface().constraints.iter().map(ToString::to_string).collect()
+    }
+
+    /// Runs the program on inputs given as element type, shape and bytes; compiles it first if such inputs are new.
+    fn run(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
+    ) -> PyResult<Vec<(Described, Elements)>> {
+        let inputs = literals(inputs)?;
+        guarded(|| {
+            let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
+            let executable = py.detach(|| self.inner.for_types(&types)).map_err(|e| match e {
+                PolymorphicError::Compile(e) => error::compile(&e),
+                other => error::exception(other.code(), other.to_string()),
+            })?;
+            let types = executable.outputs().iter().map(describe);
+            Ok(types.zip(outputs(py, &executable, inputs)?).collect())
+        })
+    }
+}
+
+fn literals(inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>) -> PyResult<Vec<Literal>> {
+    inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes)).collect()
+}
+
+/// Runs a program.
+fn outputs(
+    py: Python<'_>,
+    executable: &farcall::Executable,
+    inputs: Vec<Literal>,
+) -> PyResult<Vec<Elements>> {
+    match run::run(py, executable, inputs)? {
+        Ok(outputs) => outputs.into_iter().map(Elements::new).collect(),
+        Err(e) => Err(error::exception(e.code(), e.to_string())),
+    }
 }
 
 impl Executable {
@@ -113,12 +254,8 @@ impl Executable {
         py: Python<'_>,
         inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
     ) -> PyResult<Vec<Elements>> {
-        let inputs = inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes));
-        let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
-        guarded(|| match run::run(py, &self.inner, inputs)? {
-            Ok(outputs) => outputs.into_iter().map(Elements::new).collect(),
-            Err(e) => Err(error::exception(e.code(), e.to_string())),
-        })
+        let inputs = literals(inputs)?;
+        guarded(|| outputs(py, &self.inner, inputs))
     }
 }
 

@@ -42,7 +42,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
-    use crate::executable::{Executable, compile, convert};
+    use crate::executable::{Executable, Polymorphic, compile, convert, is_artifact, trees};
     #[pymodule_export]
     use crate::linear::Linear;
     #[pymodule_export]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
+use farcall_ir::interface::{Argument, Interface, SymbolicType};
 use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine;
@@ -99,6 +100,16 @@ impl CompileOptions {
     pub fn known(mut self, inputs: impl IntoIterator<Item = Option<Literal>>) -> CompileOptions {
         self.known = inputs.into_iter().collect();
         self
+    }
+
+    /// The function that a run starts with, if it was named.
+    pub(crate) fn entry_name(&self) -> Option<&str> {
+        self.entry.as_deref()
+    }
+
+    /// The platform that the program is for.
+    pub(crate) fn target_platform(&self) -> &Platform {
+        &self.platform
     }
 
     /// The passes that rewrite the program before kernels are chosen.
@@ -407,6 +418,23 @@ impl Executable {
     /// Types of the results.
     pub fn outputs(&self) -> &[TensorType] {
         &self.inner.outputs
+    }
+
+    /// What it takes and gives: the names of the inputs, as far as the program has some.
+    pub fn interface(&self) -> Interface {
+        let params = self.plan().params.iter().enumerate();
+        let arguments = params.map(|(i, param)| Argument {
+            name: param.name.clone().unwrap_or_else(|| format!("arg{i}")),
+            path: None,
+            ty: SymbolicType::of(&param.ty),
+            input: Some(i),
+        });
+        Interface {
+            name: "the program".to_owned(),
+            arguments: arguments.collect(),
+            results: self.outputs().iter().map(SymbolicType::of).collect(),
+            constraints: Vec::new(),
+        }
     }
 
     /// The plan.

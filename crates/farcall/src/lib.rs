@@ -7,6 +7,7 @@
 //! ```
 //!
 //! - [`Executable`]: a compiled program, what most users hold.
+//! - [`Polymorphic`]: a program whose sizes are open, compiled for each list of types that it is called with.
 //! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and returns.
 //! - [`op_program`]: the program of one call of an op, for running ops on arrays.
 //! - [`Linear`]: the derivative of such a call, and how derivative ops are called.
@@ -38,6 +39,7 @@ mod linear;
 mod op_program;
 pub mod plan;
 mod platform;
+mod polymorphic;
 pub mod registry;
 mod runtime;
 mod transfers;
@@ -54,6 +56,7 @@ pub use interrupt::Interrupt;
 pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch, OpCall, Saved};
 pub use op_program::{OpError, op_program};
 pub use plan::Plan;
+pub use polymorphic::{Polymorphic, PolymorphicError};
 pub use registry::Registry;
 pub use runtime::RunError;
 pub use transfers::Transfers;

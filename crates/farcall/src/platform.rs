@@ -31,6 +31,17 @@ impl Platform {
             Platform::Other(name) => name,
         }
     }
+
+    /// The name by which JAX lowers programs for it: `cpu`, `cuda`, `rocm`.
+    pub fn jax_name(&self) -> &str {
+        match self {
+            Platform::Host => "cpu",
+            Platform::Cuda => "cuda",
+            Platform::Rocm => "rocm",
+            Platform::Sycl => "oneapi",
+            Platform::Other(name) => name,
+        }
+    }
 }
 
 /// The platform of this name; known names in any case and spelling.

@@ -4,6 +4,7 @@ mod cli;
 mod convert;
 mod ending;
 mod folder;
+mod named;
 mod new;
 mod op;
 mod plan;

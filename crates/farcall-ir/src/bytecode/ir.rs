@@ -31,6 +31,13 @@ pub(crate) struct Head {
     pub(crate) isolated: bool,
 }
 
+/// An argument of a block: numbers of its type and its location.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arg {
+    pub(crate) ty: usize,
+    pub(crate) location: Option<usize>,
+}
+
 // What an operation has.
 const ATTRS: u8 = 1;
 const RESULTS: u8 = 2;
@@ -56,8 +63,8 @@ impl<'a> Ir<'a> {
         Ok((blocks, self.at.count()?))
     }
 
-    /// The number of operations of a block, and the types of its arguments.
-    pub(crate) fn block(&mut self, file: &File<'a>) -> Reading<(usize, SmallVec<[usize; 4]>)> {
+    /// The number of operations of a block, and its arguments.
+    pub(crate) fn block(&mut self, file: &File<'a>) -> Reading<(usize, SmallVec<[Arg; 4]>)> {
         let before = self.at;
         let (ops, has_args) = self.at.flagged()?;
         if ops > self.at.left() {
@@ -70,10 +77,10 @@ impl<'a> Ir<'a> {
                 let before = self.at;
                 let (ty, located) =
                     if file.version >= 4 { self.at.flagged()? } else { (self.at.size()?, true) };
-                args.push(before.check_index(ty, file.types.len(), "type")?);
-                if located {
-                    self.at.index(file.attrs.len(), "attribute")?;
-                }
+                let ty = before.check_index(ty, file.types.len(), "type")?;
+                let location =
+                    if located { Some(self.at.index(file.attrs.len(), "attribute")?) } else { None };
+                args.push(Arg { ty, location });
             }
             if file.version >= 3 && self.at.byte()? != 0 {
                 self.use_lists(args.len())?;

@@ -23,7 +23,7 @@ use crate::memory::OutOfMemory;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use file::{File, Resource};
-pub(crate) use ir::{Head, Ir};
+pub(crate) use ir::{Arg, Head, Ir};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 4] = *b"ML\xefR";

@@ -20,6 +20,7 @@
 //! that time and memory stay in proportion to it; trees and derivatives nest at most [`MAX_DEPTH`] deep.
 
 mod flat;
+mod program;
 mod read;
 
 use crate::diag::{Diagnostic, ProgramError, Source};

@@ -16,6 +16,9 @@ pub struct Func {
     pub name: String,
     /// True unless `private`.
     pub public: bool,
+    /// Names that locations give to parameters (`params['w']`), as far as they do. Names decide nothing: functions that
+    /// differ in them are equal.
+    pub param_names: Vec<Option<String>>,
     /// Attributes of the function.
     pub attrs: AttrDict,
     /// Where its name stands.
@@ -128,6 +131,7 @@ impl Func {
             attrs: AttrDict::new(),
             span,
             param_attrs: Vec::new(),
+            param_names: Vec::new(),
             results: Vec::new(),
             result_attrs: Vec::new(),
             values: Vec::new(),
@@ -140,6 +144,7 @@ impl Func {
     pub fn with_header_of(other: &Func) -> Func {
         Func {
             public: other.public,
+            param_names: other.param_names.clone(),
             results: other.results.clone(),
             result_attrs: other.result_attrs.clone(),
             attrs: other.attrs.clone(),
@@ -167,6 +172,12 @@ impl Func {
     /// The body. Its arguments are the parameters, its last instruction is [`Op::Return`].
     pub fn body(&self) -> Region<'_> {
         self.region(Func::BODY)
+    }
+
+    /// The name that whoever wrote the program gave to a parameter: `jax.arg_info`, or that of its location.
+    pub fn param_name(&self, i: usize) -> Option<&str> {
+        let info = self.param_attrs.get(i).and_then(|attrs| attrs.get("jax.arg_info")?.as_str());
+        info.or_else(|| self.param_names.get(i)?.as_deref())
     }
 
     /// The number of the body, in every function.

@@ -23,3 +23,13 @@ pub enum Loc {
     /// `loc(fused[…])`
     Fused(Vec<Arc<Loc>>),
 }
+
+impl Loc {
+    /// The name, if it is one.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Loc::Name(name, _) => Some(name),
+            _ => None,
+        }
+    }
+}

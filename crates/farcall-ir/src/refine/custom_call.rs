@@ -13,8 +13,9 @@ const ASSERTION: &str = "shape_assertion";
 /// Which operands are the shapes of the results.
 const SHAPES: &str = "indices_of_shape_operands";
 
-/// True for an assertion about sizes.
-pub(super) fn is_assertion(inst: Inst<'_>) -> bool {
+/// True for a call that asserts something about sizes (JAX's `@shape_assertion`): [`refine`](super::refine) decides it,
+/// and no target is needed.
+pub fn is_assertion(inst: Inst<'_>) -> bool {
     inst.results().is_empty() && matches!(inst.op(), Op::CustomCall(call) if call.target == ASSERTION)
 }
 

@@ -21,6 +21,8 @@ mod disguised;
 mod dynamic;
 mod func;
 
+pub use custom_call::is_assertion;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

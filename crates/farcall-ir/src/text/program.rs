@@ -288,7 +288,8 @@ impl<'s> Parser<'s> {
             }
             let mut attrs = AttrDict::new();
             p.optional_dict(&mut attrs)?;
-            p.trailing_loc()?;
+            let loc = p.trailing_loc()?;
+            p.func.param_names.push(loc.and_then(|loc| loc.name().map(str::to_owned)));
             param_attrs.push(attrs);
             Ok(())
         })?;

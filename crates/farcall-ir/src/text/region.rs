@@ -3,7 +3,7 @@
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
 use crate::diag::{Diagnostic, Span};
-use crate::module::RegionId;
+use crate::module::{Func, RegionId};
 use crate::types::Type;
 
 /// An argument of a region: its name, type and place.
@@ -58,17 +58,21 @@ impl<'s> Parser<'s> {
     /// `^bb0(%a: t loc(…), %b: t):`
     fn block_label(&mut self, region: RegionId) -> Parsed<()> {
         self.bump();
-        let mut args = Vec::new();
+        let (mut args, mut names) = (Vec::new(), Vec::new());
         if self.eat(b'(') {
             self.list_until(b')', |p| {
                 let arg = p.arg()?;
-                p.trailing_loc()?;
+                let loc = p.trailing_loc()?;
+                names.push(loc.and_then(|loc| loc.name().map(str::to_owned)));
                 args.push(arg);
                 Ok(())
             })?;
         }
         self.expect(b':')?;
         self.define_args(region, &args);
+        if region == Func::BODY {
+            self.func.param_names = names;
+        }
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::upgrade::upgrade;
 use super::{NEWEST, ops};
 use crate::attr::{Attr, AttrDict};
 use crate::attributes::{self, Fields};
-use crate::bytecode::{Cursor, Error, File, Head, Ir, Reading};
+use crate::bytecode::{Arg, Cursor, Error, File, Head, Ir, Reading};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source, Span, shortened};
 use crate::module::{Func, Loc, Module, NamedMesh, NewInst, RegionId, ValueId, ValueIds};
 use crate::op::{CustomCall, Op};
@@ -295,7 +295,11 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
         self.scope().open(values);
         let (ops, args) = ir.block(self.file)?;
-        for ty in args {
+        for Arg { ty, location } in args {
+            if into == Func::BODY {
+                let loc = location.map(|loc| self.table.location(loc, &before)).transpose()?.flatten();
+                self.func.param_names.push(loc.and_then(|loc| loc.name().map(str::to_owned)));
+            }
             let ty = self.value_type(ty, &before)?;
             let value = self.func.add_arg(into, ty);
             let i = self.scope().reserve(1, &before)?;

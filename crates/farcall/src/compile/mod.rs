@@ -42,7 +42,7 @@ use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
 use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
-use farcall_ir::{Attr, AttrDict, Func, FuncId, Module};
+use farcall_ir::{Func, FuncId, Module};
 
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
@@ -123,7 +123,7 @@ fn body(form: &mut Module) -> &mut Func {
 /// The names that the program that wrote the text gave to the inputs. Tokens are not inputs; the parts of
 /// a tuple have the tuple's name.
 fn names(entry: &Func) -> Vec<Option<String>> {
-    let params = entry.params().iter().zip(entry.param_attrs());
-    let name = |attrs: &AttrDict| attrs.get("jax.arg_info").and_then(Attr::as_str).map(str::to_owned);
-    params.flat_map(|(p, attrs)| std::iter::repeat_n(name(attrs), entry.ty(*p).tensors().count())).collect()
+    let params = entry.params().iter().enumerate();
+    let name = |i| entry.param_name(i).map(str::to_owned);
+    params.flat_map(|(i, p)| std::iter::repeat_n(name(i), entry.ty(*p).tensors().count())).collect()
 }

@@ -10,7 +10,7 @@ use farcall_ffi::lowering::Lowered;
 use farcall_ir::middle::{CompositeCall, Lower};
 use farcall_ir::module::InstId;
 use farcall_ir::op::Composite;
-use farcall_ir::{Diagnostic, Func, Inst, Source, Type};
+use farcall_ir::{Diagnostic, Inst, Source, Type};
 
 use super::Options;
 use crate::plan::{BlockChoice, BlockDecision, Skipped};
@@ -26,8 +26,9 @@ pub(super) struct Blocks<'a> {
     source: &'a Source,
     registry: &'a Registry,
     options: &'a Options<'a>,
-    /// A block in a function that is called often is decided about once.
-    known: HashMap<(*const Func, InstId), Option<CompositeCall>>,
+    /// By name of the function and number of the instruction: a block in a function that is called often is decided
+    /// about once.
+    known: HashMap<(String, InstId), Option<CompositeCall>>,
     /// One for each block, in the order of the program.
     pub(super) decisions: Vec<BlockDecision>,
 }
@@ -40,7 +41,7 @@ impl<'a> Blocks<'a> {
 
 impl Lower for Blocks<'_> {
     fn lower(&mut self, inst: Inst<'_>, block: &Composite) -> Result<Option<CompositeCall>, Diagnostic> {
-        let key = (std::ptr::from_ref(inst.func()), inst.id());
+        let key = (inst.func().name.clone(), inst.id());
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }

@@ -1,0 +1,181 @@
+//! The program of an exported function, as its callers see it: for one platform, with the function's own arguments.
+
+use farcall_sig::DType;
+
+use super::{Aval, AvalDType, DisabledCheck, Exported, Tree};
+use crate::diag::{Diagnostic, ProgramError, Source};
+use crate::interface::{self, Argument, Interface, Size, SymbolicType};
+use crate::literal::Literal;
+use crate::module::{Func, Module, NewInst, ValueId, ValueMap};
+use crate::op::Op;
+use crate::scalar::Scalar;
+use crate::types::Type;
+
+impl Exported<'_> {
+    /// The program as it is for a platform (`cpu`, `cuda`): a program for several takes the number of the platform as its
+    /// first argument, which this one does not.
+    ///
+    /// # Errors
+    /// As [`Exported::module`]; `platform` if the function was exported for others, and that check was not waived.
+    pub fn module_for(&self, name: &str, platform: &str) -> Result<Module, ProgramError> {
+        let mut module = self.module(name)?;
+        let waived = self.disabled_checks.contains(&DisabledCheck::Platform);
+        let index = self.platforms.iter().position(|p| p == platform).or(waived.then_some(0));
+        let Some(index) = index else {
+            let (function, platforms) = (&self.function_name, self.platforms.join(", "));
+            let message = format!("{function} was exported for {platforms}, not for {platform}");
+            return Err(ProgramError::new(&Source::none(), Diagnostic::global("platform", message)));
+        };
+        if self.platforms.len() > 1 {
+            fix_first_param(&mut module, index)?;
+        }
+        Ok(module)
+    }
+
+    /// What the function takes and gives. `module` is the function's, which has the names of arguments.
+    pub fn interface(&self, module: &Module) -> Interface {
+        let main = module.entry();
+        let params = main.map_or(&[][..], Func::params);
+        // Arguments are the last parameters, behind the platform and tokens.
+        let first = params.len().saturating_sub(self.kept_vars.len());
+        let paths = self.in_tree.paths();
+        let arguments = self.in_avals.iter().enumerate().map(|(i, aval)| {
+            let input = self.kept_vars.iter().position(|kept| *kept == i);
+            let param = input.and_then(|input| params.get(first + input).copied());
+            let path = paths.get(i).cloned().unwrap_or_else(|| format!("arg{i}"));
+            let name = main.zip(param).and_then(|(main, param)| name_of(module, main, param));
+            let ty = main.zip(param).map(|(main, param)| main.ty(param));
+            Argument {
+                name: name.unwrap_or_else(|| path.clone()),
+                path: Some(path),
+                ty: symbolic(aval, ty),
+                input,
+            }
+        });
+        let results = main.map_or(&[][..], |main| main.results());
+        let first = results.len().saturating_sub(self.out_avals.len());
+        let out = self.out_avals.iter().enumerate();
+        Interface {
+            name: self.function_name.clone(),
+            arguments: arguments.collect(),
+            results: out.map(|(i, aval)| symbolic(aval, results.get(first + i))).collect(),
+            constraints: interface::stated_constraints(module),
+        }
+    }
+}
+
+/// The type of an array, which is `ty` in the program.
+fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
+    let tensor = ty.and_then(Type::tensor).map(SymbolicType::of);
+    // Some element types of JAX are others in programs, with further dimensions.
+    let dtype = match (&tensor, aval.dtype) {
+        (Some(tensor), _) => tensor.dtype,
+        (None, AvalDType::Plain(dtype)) => dtype,
+        (None, AvalDType::Float0) => DType::Pred,
+        (None, AvalDType::Key(_)) => DType::U32,
+    };
+    let written = tensor.map_or_else(Vec::new, |tensor| tensor.sizes);
+    let rest = written.get(aval.shape.len()..).unwrap_or_default();
+    let size = |(i, text): (usize, &String)| match (written.get(i), text.parse()) {
+        (Some(Size::Fixed(size)), _) => Size::Fixed(*size),
+        (_, Ok(size)) => size,
+        (written, Err(_)) => written.cloned().unwrap_or(Size::Any(None)),
+    };
+    let sizes = aval.shape.iter().enumerate().map(size).chain(rest.iter().cloned());
+    SymbolicType { dtype, sizes: sizes.collect() }
+}
+
+/// The name of a parameter: its own, or that of the parameter of a function that it is passed on to. JAX wraps programs
+/// with symbolic shapes into a function whose parameters have no names.
+fn name_of(module: &Module, main: &Func, param: ValueId) -> Option<String> {
+    let place = main.params().iter().position(|p| *p == param)?;
+    if let Some(name) = main.param_name(place) {
+        return Some(name.to_owned());
+    }
+    let mut same = vec![param];
+    for inst in main.body().insts() {
+        let passed = inst.operands().iter().position(|operand| same.contains(operand));
+        match (inst.op(), passed) {
+            (Op::Convert, Some(_)) => same.extend(inst.results()),
+            (Op::Call { callee }, Some(place)) => {
+                return module.get(*callee)?.param_name(place).map(str::to_owned);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Makes the first parameter of the entry, an integer, a constant.
+fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError> {
+    let wrong = |message: &str| {
+        Err(ProgramError::new(&module.source, Diagnostic::global("exported", message.to_owned())))
+    };
+    let Some((id, main)) = module.entry().and_then(|main| Some((module.func_id(&main.name)?, main))) else {
+        return wrong("the program of an exported function has no entry");
+    };
+    let Some((first, rest)) = main.params().split_first() else {
+        return wrong("a program for several platforms takes none as an argument");
+    };
+    let ty = match main.ty(*first) {
+        Type::Tensor(ty) if ty.rank() == 0 && ty.dtype.is_integer() => ty.clone(),
+        _ => {
+            return wrong(
+                "the first argument of a program for several platforms is the number of one, a scalar integer",
+            );
+        }
+    };
+    let mut fixed = Func::with_header_of(main);
+    fixed.param_names.drain(..1.min(fixed.param_names.len()));
+    let mut map = ValueMap::default();
+    for param in rest {
+        map.insert(*param, fixed.add_arg(Func::BODY, main.ty(*param).clone()));
+    }
+    fixed.set_param_attrs(main.param_attrs().iter().skip(1).cloned());
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    let constant = Op::Constant(Literal::scalar(ty.dtype, Scalar::Signed(value)));
+    let constant = fixed.push(Func::BODY, NewInst::new(constant, []), [Type::Tensor(ty)]);
+    map.insert(*first, fixed.inst(constant).results()[0]);
+    for inst in main.body().insts() {
+        let copy = fixed.import_inst(inst, &mut map);
+        fixed.append(Func::BODY, copy);
+    }
+    *module.func_mut(id) = fixed;
+    Ok(())
+}
+
+impl Tree {
+    /// Where each array is, as an expression of Python: `args[0]['w']`, `kwargs['x']` in a tree of arguments, which is a
+    /// pair of a tuple and a dictionary, and `[0]['w']` in another one.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        match self {
+            Tree::Tuple(pair) => match pair.as_slice() {
+                [args @ Tree::Tuple(_), kwargs @ Tree::Dict(_)] => {
+                    args.collect_paths("args", &mut paths);
+                    kwargs.collect_paths("kwargs", &mut paths);
+                }
+                _ => self.collect_paths("", &mut paths),
+            },
+            _ => self.collect_paths("", &mut paths),
+        }
+        paths
+    }
+
+    fn collect_paths(&self, at: &str, paths: &mut Vec<String>) {
+        match self {
+            Tree::Leaf => paths.push(at.to_owned()),
+            Tree::None => {}
+            Tree::Tuple(children) | Tree::List(children) | Tree::Custom { children, .. } => {
+                for (i, child) in children.iter().enumerate() {
+                    child.collect_paths(&format!("{at}[{i}]"), paths);
+                }
+            }
+            Tree::Dict(entries) => {
+                for (key, child) in entries {
+                    child.collect_paths(&format!("{at}['{key}']"), paths);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Which argument a name means, in the spellings that files of arrays have.
+
+use std::collections::HashMap;
+
+use farcall_sig::nearest::nearest;
+
+use super::{Argument, Interface};
+
+/// A name that does not say which argument it means.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// No argument has the name.
+    #[error("no argument is called `{name}`{}", suggestion(near, all))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Names of arguments that are close to it.
+        near: Vec<String>,
+        /// The names of all arguments.
+        all: Vec<String>,
+    },
+    /// Several arguments may be meant.
+    #[error("`{name}` may be any of {}", meant.join(", "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The names of those.
+        meant: Vec<String>,
+    },
+    /// Two names mean one argument.
+    #[error("`{first}` and `{second}` are both {argument}")]
+    Twice {
+        /// The argument's name.
+        argument: String,
+        /// One name.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
+
+/// How many names a message lists.
+const LISTED: usize = 8;
+
+fn suggestion(near: &[String], all: &[String]) -> String {
+    match (near, all) {
+        ([], []) => "; there are none".to_owned(),
+        ([], all) if all.len() > LISTED => format!("; there are {}, …", all[..LISTED].join(", ")),
+        ([], all) => format!("; there are {}", all.join(", ")),
+        (near, _) => format!("; did you mean {}?", near.join(" or ")),
+    }
+}
+
+/// What a name is made of: `params['dense'].kernel` and `params/dense/kernel` are `params`, `dense`, `kernel`.
+fn parts(name: &str) -> Vec<&str> {
+    name.split(['.', '/', '[', ']', '\'', '"']).filter(|part| !part.is_empty()).collect()
+}
+
+impl Argument {
+    /// The names that it has: its own, its place in the trees, that place without `kwargs`.
+    fn spellings(&self) -> impl Iterator<Item = &str> {
+        let path = self.path.as_deref();
+        [Some(self.name.as_str()), path, path.and_then(|p| p.strip_prefix("kwargs"))].into_iter().flatten()
+    }
+
+    /// How well a name fits: 0 is best.
+    fn fit(&self, name: &str, place: usize) -> Option<u32> {
+        if self.spellings().any(|s| s == name) {
+            return Some(0);
+        }
+        let given = parts(name);
+        if self.spellings().any(|s| parts(s) == given) {
+            return Some(1);
+        }
+        // `arr_0` is how NumPy's `savez` calls arrays without names.
+        let number = name.strip_prefix("arg").or_else(|| name.strip_prefix("arr_"));
+        if number.is_some_and(|n| n.parse() == Ok(place)) {
+            return Some(2);
+        }
+        let ends = |s: &str| !given.is_empty() && parts(s).ends_with(&given);
+        self.spellings().any(ends).then_some(3)
+    }
+}
+
+impl Interface {
+    /// The arguments that names mean, by number: one for each name.
+    ///
+    /// A name is the argument's own (`params['dense']['kernel']`), its place in the trees of an exported function
+    /// (`args[0]['dense']['kernel']`), either spelled with dots or slashes (`params.dense.kernel`), the end of one
+    /// (`dense/kernel`), or its number (`arg0`). A better match counts for more than a worse one, in this order.
+    ///
+    /// # Errors
+    /// A [`NameError`] for each name that no argument or more than one has, and for two that mean the same one.
+    pub fn bind(&self, names: &[&str]) -> Result<Vec<usize>, Vec<NameError>> {
+        let (mut bound, mut errors) = (Vec::with_capacity(names.len()), Vec::new());
+        let mut named: HashMap<usize, &str> = HashMap::new();
+        for name in names {
+            match self.find(name) {
+                Err(e) => errors.push(e),
+                Ok(argument) => match named.insert(argument, name) {
+                    None => bound.push(argument),
+                    Some(first) => errors.push(NameError::Twice {
+                        argument: self.arguments[argument].name.clone(),
+                        first: first.to_owned(),
+                        second: (*name).to_owned(),
+                    }),
+                },
+            }
+        }
+        if errors.is_empty() { Ok(bound) } else { Err(errors) }
+    }
+
+    fn find(&self, name: &str) -> Result<usize, NameError> {
+        let fits = self.arguments.iter().enumerate();
+        let fits: Vec<(u32, usize)> = fits.filter_map(|(i, a)| Some((a.fit(name, i)?, i))).collect();
+        let best = fits.iter().map(|(fit, _)| *fit).min();
+        let best: Vec<usize> =
+            fits.iter().filter(|(fit, _)| Some(*fit) == best).map(|(_, argument)| *argument).collect();
+        match best.as_slice() {
+            [argument] => Ok(*argument),
+            [] => Err(self.unknown(name)),
+            several => Err(NameError::Ambiguous {
+                name: name.to_owned(),
+                meant: several.iter().map(|i| self.arguments[*i].name.clone()).collect(),
+            }),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> NameError {
+        // Compared in one spelling, since quotes and brackets are no slips: whole names, and ends of as many parts.
+        let given = parts(name);
+        let spelled = |s: &str| {
+            let parts = parts(s);
+            let end = parts.len().saturating_sub(given.len());
+            [parts.join("."), parts[end..].join(".")]
+        };
+        let known: Vec<(String, &Argument)> = self
+            .arguments
+            .iter()
+            .flat_map(|a| a.spellings().flat_map(spelled).map(move |spelling| (spelling, a)))
+            .collect();
+        let near = nearest(&given.join("."), known.iter().map(|(spelling, _)| spelling.as_str()));
+        let mut names: Vec<String> = Vec::new();
+        for (_, argument) in known.iter().filter(|(spelling, _)| near.contains(&spelling.as_str())) {
+            if !names.contains(&argument.name) {
+                names.push(argument.name.clone());
+            }
+        }
+        let all = self.arguments.iter().map(|a| a.name.clone()).collect();
+        NameError::Unknown { name: name.to_owned(), near: names, all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_sig::DType;
+
+    use super::super::SymbolicType;
+    use super::*;
+
+    fn interface(names: &[(&str, Option<&str>)]) -> Interface {
+        let argument = |(i, (name, path)): (usize, &(&str, Option<&str>))| Argument {
+            name: (*name).to_owned(),
+            path: path.map(str::to_owned),
+            ty: SymbolicType { dtype: DType::F32, sizes: Vec::new() },
+            input: Some(i),
+        };
+        Interface {
+            name: "f".to_owned(),
+            arguments: names.iter().enumerate().map(argument).collect(),
+            results: Vec::new(),
+            constraints: Vec::new(),
+        }
+    }
+
+    fn layer() -> Interface {
+        interface(&[
+            ("params['dense']['bias']", Some("args[0]['dense']['bias']")),
+            ("params['dense']['kernel']", Some("args[0]['dense']['kernel']")),
+            ("params['out']['kernel']", Some("args[0]['out']['kernel']")),
+            ("x", Some("kwargs['x']")),
+        ])
+    }
+
+    #[test]
+    fn spellings_of_one_argument() {
+        for name in [
+            "params['dense']['kernel']",
+            "args[0]['dense']['kernel']",
+            "params.dense.kernel",
+            "params/dense/kernel",
+            "params[\"dense\"].kernel",
+            "dense/kernel",
+            "dense.kernel",
+            "arg1",
+            "arr_1",
+        ] {
+            assert_eq!(layer().bind(&[name]), Ok(vec![1]), "{name}");
+        }
+        assert_eq!(layer().bind(&["x", "bias"]), Ok(vec![3, 0]));
+        assert_eq!(layer().bind(&["kwargs['x']"]), Ok(vec![3]));
+    }
+
+    #[test]
+    fn names_that_mean_nothing_or_too_much() {
+        let message = |names: &[&str]| {
+            let errors = layer().bind(names).unwrap_err();
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(
+            message(&["kernel", "dense.kernal", "x", "arg3"]),
+            "`kernel` may be any of params['dense']['kernel'], params['out']['kernel']\n\
+             no argument is called `dense.kernal`; did you mean params['dense']['kernel']?\n\
+             `x` and `arg3` are both x"
+        );
+        assert_eq!(
+            message(&["weights"]),
+            "no argument is called `weights`; there are params['dense']['bias'], params['dense']['kernel'], params['out']['kernel'], x"
+        );
+    }
+
+    #[test]
+    fn a_better_match_counts_for_more() {
+        let f = interface(&[("a.b", None), ("a/b", None), ("c.a.b", None)]);
+        assert_eq!(f.bind(&["a.b", "a/b", "c/a/b"]), Ok(vec![0, 1, 2]));
+        assert!(f.bind(&["a[b]"]).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+//! Values of symbols, from the types of inputs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::size::{Expr, Factor};
+use super::{Argument, Interface, Size, SymbolicType};
+use crate::types::TensorType;
+
+/// Values of symbols.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Symbols(BTreeMap<String, i64>);
+
+impl Symbols {
+    /// The value of a symbol.
+    pub fn get(&self, name: &str) -> Option<i64> {
+        self.0.get(name).copied()
+    }
+
+    /// The symbols with their values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+impl FromIterator<(String, i64)> for Symbols {
+    fn from_iter<I: IntoIterator<Item = (String, i64)>>(symbols: I) -> Symbols {
+        Symbols(symbols.into_iter().collect())
+    }
+}
+
+/// Inputs that a program does not take: every reason, in the program's own terms.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct Mismatch {
+    /// The function.
+    name: String,
+    kind: MismatchKind,
+    /// What does not fit.
+    reasons: Vec<String>,
+}
+
+/// What of inputs does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MismatchKind {
+    /// How many there are.
+    Count,
+    /// The element type of one.
+    ElementType,
+    /// Sizes.
+    Shape,
+}
+
+impl Mismatch {
+    /// The first thing that does not fit.
+    pub fn kind(&self) -> MismatchKind {
+        self.kind
+    }
+
+    /// Each thing that does not fit.
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} does not take these inputs: {}", self.name, self.reasons.join("\n"))
+    }
+}
+
+/// The size of a dimension that has symbols.
+struct Equation<'i> {
+    argument: &'i Argument,
+    dim: usize,
+    expr: &'i Expr,
+    found: usize,
+}
+
+impl Equation<'_> {
+    /// `x.shape[0]`
+    fn place(&self) -> String {
+        format!("{}.shape[{}]", self.argument.name, self.dim)
+    }
+}
+
+impl Interface {
+    /// Values of the symbols with which the program takes inputs of these types: one for each input of the program, in
+    /// order ([`Interface::inputs`]). Symbols that do not follow from linear equations have none: JAX does not export
+    /// such programs.
+    ///
+    /// ```
+    /// use farcall_ir::interface::Interface;
+    /// use farcall_ir::{DType, Source, TensorType, text};
+    ///
+    /// let source = Source::new("f.mlir", "func.func @f(%x: tensor<?x4xf32> loc(\"x\")) -> tensor<?x4xf32> {
+    ///   return %x : tensor<?x4xf32>
+    /// }");
+    /// let interface = Interface::of(text::parse(&source)?.func("f").unwrap());
+    /// assert!(interface.solve(&[TensorType::new(DType::F32, [8, 4])]).is_ok());
+    /// let wrong = interface.solve(&[TensorType::new(DType::F32, [8, 3])]).unwrap_err();
+    /// assert_eq!(wrong.to_string(), "@f does not take these inputs: x is f32[8,3], but it takes f32[?,4]");
+    /// # Ok::<(), farcall_ir::ProgramError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Mismatch`] if there are too few or too many types, if one has another element type, number of dimensions or fixed size, or
+    /// if no values of the symbols give these sizes or those that do violate a constraint.
+    pub fn solve(&self, types: &[TensorType]) -> Result<Symbols, Mismatch> {
+        let wrong = |kind, reasons| Err(Mismatch { name: self.name.clone(), kind, reasons });
+        let inputs = self.inputs();
+        if types.len() != inputs.len() {
+            let taken: Vec<String> = inputs.iter().map(|a| format!("{}: {}", a.name, a.ty)).collect();
+            let (n, given) = (inputs.len(), types.len());
+            return wrong(
+                MismatchKind::Count,
+                vec![format!("it takes {n} ({}), but {given} were given", taken.join(", "))],
+            );
+        }
+        let pairs = || inputs.iter().copied().zip(types);
+        let unlike = pairs().filter(|(argument, ty)| !argument.ty.may_be(ty));
+        let unlike: Vec<String> = unlike
+            .map(|(argument, ty)| {
+                format!("{} is {}, but it takes {}", argument.name, SymbolicType::of(ty), argument.ty)
+            })
+            .collect();
+        if !unlike.is_empty() {
+            let like = pairs().all(|(argument, ty)| argument.ty.dtype == ty.dtype);
+            return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, unlike);
+        }
+        let equations = pairs().flat_map(|(argument, ty)| {
+            let sizes = argument.ty.sizes.iter().zip(ty.dims()).enumerate();
+            sizes.filter_map(move |(dim, (size, found))| match (size, found.size()) {
+                (Size::Symbolic(expr), Some(found)) => Some(Equation { argument, dim, expr, found }),
+                _ => None,
+            })
+        });
+        let mut system = System::default();
+        system.solve(equations.collect());
+        for constraint in &self.constraints {
+            if constraint.holds(&system.symbols) == Some(false) {
+                system
+                    .reasons
+                    .push(format!("{constraint} does not hold{}", system.origins(&constraint.symbols())));
+            }
+        }
+        if system.reasons.is_empty() {
+            Ok(system.symbols)
+        } else {
+            wrong(MismatchKind::Shape, system.reasons)
+        }
+    }
+}
+
+impl SymbolicType {
+    /// True if a type fits for some values of the symbols, whatever other arguments are.
+    fn may_be(&self, ty: &TensorType) -> bool {
+        let fits = |(size, found): (&Size, Option<usize>)| match (size, found) {
+            (Size::Fixed(size), Some(found)) => *size == found,
+            (Size::Any(Some(bound)), Some(found)) => found <= *bound,
+            (Size::Any(None) | Size::Symbolic(_), _) | (_, None) => true,
+        };
+        self.dtype == ty.dtype
+            && self.sizes.len() == ty.rank()
+            && self.sizes.iter().zip(ty.dims().map(|dim| dim.size())).all(fits)
+    }
+}
+
+/// Equations that are solved one after the other: each for the one symbol that is not known yet.
+#[derive(Default)]
+struct System {
+    symbols: Symbols,
+    /// Where the value of a symbol is from.
+    from: BTreeMap<String, String>,
+    reasons: Vec<String>,
+}
+
+impl System {
+    fn solve(&mut self, mut equations: Vec<Equation<'_>>) {
+        loop {
+            let before = equations.len();
+            equations.retain(|equation| !self.step(equation));
+            if equations.is_empty() || equations.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Solves or checks an equation; false if that has to wait for other symbols.
+    fn step(&mut self, equation: &Equation<'_>) -> bool {
+        let mut rest = i128::try_from(equation.found).unwrap_or(i128::MAX);
+        let mut unknown: Option<(&str, i64)> = None;
+        for term in equation.expr.terms() {
+            match (term.value(&self.symbols), term.factors.as_slice()) {
+                (Some(value), _) => rest -= i128::from(value),
+                (None, [Factor::Symbol(name)]) if unknown.is_none() && self.symbols.get(name).is_none() => {
+                    unknown = Some((name, term.coefficient));
+                }
+                (None, _) => return false,
+            }
+        }
+        let (place, found, expr) = (equation.place(), equation.found, equation.expr);
+        let Some((name, coefficient)) = unknown else {
+            if rest != 0 {
+                let expected = i128::try_from(found).unwrap_or(i128::MAX) - rest;
+                let reason = match self.from.get(&expr.to_string()) {
+                    Some(from) => format!("{place} is {found}, but {expr} = {expected} from {from}"),
+                    None => {
+                        let origins = self.origins(&expr.symbols());
+                        format!("{place} is {found}, but {expr} = {expected}{origins}")
+                    }
+                };
+                self.reasons.push(reason);
+            }
+            return true;
+        };
+        let divisible = coefficient != 0 && rest % i128::from(coefficient) == 0;
+        let value = if divisible { i64::try_from(rest / i128::from(coefficient)).ok() } else { None };
+        match value {
+            Some(value) if value >= 1 => {
+                self.symbols.0.insert(name.to_owned(), value);
+                self.from.insert(name.to_owned(), place);
+            }
+            Some(value) => {
+                let so = if expr.to_string() == name {
+                    String::new()
+                } else {
+                    format!(" = {expr}, so {name} = {value}")
+                };
+                self.reasons.push(format!("{place} is {found}{so}, but {name} is at least 1"));
+                // What else follows from it is not worth telling.
+                self.symbols.0.insert(name.to_owned(), value);
+                self.from.insert(name.to_owned(), place);
+            }
+            None => {
+                self.reasons
+                    .push(format!("{place} is {found}, but there is no {name} for which {expr} = {found}"));
+            }
+        }
+        true
+    }
+
+    /// `, with b = 3 from x.shape[0]`
+    fn origins(&self, names: &std::collections::BTreeSet<&str>) -> String {
+        let known = names.iter().filter_map(|name| {
+            let (value, from) = (self.symbols.get(name)?, self.from.get(*name)?);
+            Some(format!("{name} = {value} from {from}"))
+        });
+        let known: Vec<String> = known.collect();
+        if known.is_empty() { String::new() } else { format!(", with {}", known.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_sig::DType;
+
+    use super::*;
+
+    /// The function `f(x, y)` with these sizes.
+    fn interface(x: &str, y: &str, constraints: &[&str]) -> Interface {
+        let argument = |(i, (name, sizes)): (usize, (&str, &str))| Argument {
+            name: name.to_owned(),
+            path: None,
+            ty: SymbolicType {
+                dtype: DType::F32,
+                sizes: sizes.split(';').map(|s| s.parse().unwrap()).collect(),
+            },
+            input: Some(i),
+        };
+        Interface {
+            name: "f".to_owned(),
+            arguments: [("x", x), ("y", y)].into_iter().enumerate().map(argument).collect(),
+            results: Vec::new(),
+            constraints: constraints.iter().map(|c| c.parse().unwrap()).collect(),
+        }
+    }
+
+    fn solve(interface: &Interface, x: &[usize], y: &[usize]) -> String {
+        let types = [x, y].map(|sizes| TensorType::new(DType::F32, sizes));
+        match interface.solve(&types) {
+            Ok(symbols) => symbols.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "),
+            Err(e) => e.reasons().join("\n"),
+        }
+    }
+
+    #[test]
+    fn symbols_follow_from_sizes() {
+        let f = interface("2*b + 1;4", "a*b;a", &[]);
+        assert_eq!(solve(&f, &[7, 4], &[15, 5]), "a = 5, b = 3");
+        assert_eq!(
+            solve(&f, &[7, 4], &[14, 5]),
+            "y.shape[0] is 14, but a*b = 15, with a = 5 from y.shape[1], b = 3 from x.shape[0]"
+        );
+        assert_eq!(solve(&f, &[6, 4], &[15, 5]), "x.shape[0] is 6, but there is no b for which 2*b + 1 = 6");
+        assert_eq!(solve(&f, &[1, 4], &[0, 5]), "x.shape[0] is 1 = 2*b + 1, so b = 0, but b is at least 1");
+        assert_eq!(
+            solve(&f, &[7, 3], &[15]),
+            "x is f32[7,3], but it takes f32[2*b + 1,4]\ny is f32[15], but it takes f32[a*b,a]"
+        );
+    }
+
+    #[test]
+    fn constraints_are_told_with_the_values() {
+        let f = interface("b", "b", &[]);
+        assert_eq!(solve(&f, &[8], &[4]), "y.shape[0] is 4, but b = 8 from x.shape[0]");
+        let f = interface("b", "c", &["b >= 2", "mod(b, 4) == 0", "2*c <= b"]);
+        assert_eq!(solve(&f, &[8], &[4]), "b = 8, c = 4");
+        assert_eq!(
+            solve(&f, &[1], &[1]),
+            "b >= 2 does not hold, with b = 1 from x.shape[0]\n\
+             mod(b, 4) == 0 does not hold, with b = 1 from x.shape[0]\n\
+             2*c <= b does not hold, with b = 1 from x.shape[0], c = 1 from y.shape[0]"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+"""Artifacts as programs: what `jax.export` serializes, at any size, and portable artifacts."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
+
+import farcall
+
+
+def layer(params, x, *, scale):
+    return {"y": jnp.tanh(x @ params["w"] + params["b"]) * scale, "rows": (x.shape[0], None)}
+
+
+def arguments(rows):
+    rng = np.random.default_rng(rows)
+    params = {"w": rng.normal(size=(4, 3)).astype("f"), "b": rng.normal(size=3).astype("f")}
+    return params, rng.normal(size=(rows, 4)).astype("f")
+
+
+def exported(constraints=(), platforms=("cpu",)):
+    (b,) = export.symbolic_shape("b", constraints=constraints)
+    params, _ = arguments(1)
+    x = jax.ShapeDtypeStruct((2 * b + 1, 4), np.float32)
+    return export.export(jax.jit(layer), platforms=platforms)(params, x, scale=np.float32(1))
+
+
+@pytest.mark.parametrize("platforms", [("cpu",), ("tpu", "cpu")])
+def test_an_exported_function_runs_at_any_size(platforms):
+    serialized = exported(platforms=platforms).serialize()
+    f = farcall.compile(serialized)
+    assert isinstance(f, farcall.Polymorphic)
+    assert f.names == ["params['b']", "params['w']", "x", "scale"]
+    assert repr(f).startswith("<farcall.Polymorphic (params['b']: f32[3], params['w']: f32[4, 3], x: f32[2*b + 1, 4], scale: f32[])")
+    for rows in 3, 7, 3, 101:
+        params, x = arguments(rows)
+        result = f(params, x, scale=np.float32(2))
+        assert result["rows"][0] == rows and result["rows"][1] is None
+        np.testing.assert_allclose(result["y"], layer(params, x, scale=2)["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_threads_share_it():
+    f = farcall.compile(bytes(exported().serialize()))
+    results = {}
+
+    def call(rows):
+        params, x = arguments(rows)
+        results[rows] = f(params, x, scale=np.float32(1))["y"].shape
+
+    threads = [threading.Thread(target=call, args=[rows]) for rows in range(3, 21, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {rows: (rows, 3) for rows in range(3, 21, 2)}
+
+
+def test_what_does_not_fit_is_told_in_the_function_s_terms():
+    f = farcall.compile(exported(["b >= 2", "mod(b, 2) == 0"]).serialize())
+    assert f.constraints == ["b >= 2", "mod(b, 2) == 0"]
+
+    def call(rows, **other):
+        params, x = arguments(rows)
+        return f({**params, **other}, x, scale=np.float32(1))
+
+    assert call(9)["y"].shape == (9, 3)
+    with pytest.raises(ValueError, match=r"x.shape\[0\] is 8, but there is no b for which 2\*b \+ 1 = 8"):
+        call(8)
+    with pytest.raises(ValueError, match=r"mod\(b, 2\) == 0 does not hold, with b = 3 from x.shape\[0\]"):
+        call(7)
+    with pytest.raises(ValueError, match=r"params\['b'\] is f32\[2\], but it takes f32\[3\]"):
+        call(9, b=np.zeros(2, "f"))
+    with pytest.raises(TypeError, match=r"args\[0\] must be a dictionary with the keys \['b', 'w'\], but has the keys \['b', 'v', 'w'\]"):
+        call(9, v=1)
+    with pytest.raises(TypeError, match="the function takes .*, but 1 were given by position"):
+        f(1)
+    with pytest.raises(TypeError, match="kwargs must be a dictionary with the keys"):
+        f(*arguments(9))
+
+
+def test_unused_arguments_and_other_containers():
+    def swap(pair, unused, items):
+        return [pair[1], (items[0], None, pair[0])]
+
+    arrays = np.arange(3, dtype="f"), np.arange(2, dtype="i4")
+    serialized = export.export(jax.jit(swap))(arrays, {"u": np.ones(5, "f")}, [np.zeros((), bool)]).serialize()
+    f = farcall.compile(serialized)
+    assert isinstance(f, farcall.Executable)
+    result = f(arrays, {"u": np.ones(5, "f")}, [np.True_])
+    assert isinstance(result, list) and isinstance(result[1], tuple) and result[1][1] is None
+    np.testing.assert_array_equal(result[0], arrays[1])
+    np.testing.assert_array_equal(result[1][2], arrays[0])
+    assert result[1][0]
+    with pytest.raises(TypeError, match=r"args\[0\] must be a tuple of 2, but is a list"):
+        f(list(arrays), {"u": 1}, [True])
+
+
+def test_files_and_portable_artifacts(tmp_path):
+    function = exported()
+    (tmp_path / "f.jax_export").write_bytes(function.serialize())
+    params, x = arguments(5)
+    expected = layer(params, x, scale=1)["y"]
+    for path in tmp_path / "f.jax_export", str(tmp_path / "f.jax_export"):
+        np.testing.assert_allclose(farcall.compile(path)(params, x, scale=1.0)["y"], expected, rtol=1e-5, atol=1e-6)
+    # The program in it, without the trees.
+    portable = farcall.compile(function.mlir_module_serialized)
+    _, y = portable(params["b"], params["w"], x, np.float32(1))
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
+    assert farcall.convert(function.serialize(), "stablehlo").startswith("module @jit_layer")
+
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}"
+    with mlir.make_ir_context():
+        artifact = stablehlo.serialize_portable_artifact(ir.Module.parse(text), "1.0.0")
+    (tmp_path / "f.mlirbc").write_bytes(artifact)
+    for program in artifact, bytearray(artifact), tmp_path / "f.mlirbc":
+        [y] = farcall.compile(program)(np.ones(2, "f"))
+        np.testing.assert_array_equal(y, [1, 1])
+
+
+def test_an_exported_object_is_polymorphic_too():
+    f = farcall.compile(exported())
+    params, x = arguments(11)
+    np.testing.assert_allclose(f(params, x, scale=1.0)["y"], layer(params, x, scale=1)["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_what_cannot_be_read():
+    serialized = bytes(exported(platforms=("tpu",)).serialize())
+    with pytest.raises(ValueError, match="layer was exported for tpu, not for cpu"):
+        farcall.compile(serialized)
+    with pytest.raises(ValueError, match="in an exported function|bytecode|artifact"):
+        farcall.compile(serialized[: len(serialized) // 2] if farcall._farcall.is_artifact(serialized[: len(serialized) // 2]) else b"ML\xefR\x00")
