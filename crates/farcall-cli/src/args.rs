@@ -535,8 +535,8 @@ pub(crate) struct TestArgs {
 }
 
 const TEST_HELP: &str = "\
-A program is a .mlir file; `// -----` separates several in one file. Each must read, verify, print, and \
-read again as the same module; one that checks its results (check.expect_eq, check.expect_close, …) must \
+A program is StableHLO text (.mlir), where `// -----` separates several in one file, HLO text (.hlo) or a portable \
+artifact (.mlirbc). Each must read, verify, print as StableHLO text, and read again as the same module; one that checks its results (check.expect_eq, check.expect_close, …) must \
 also run, from `main` or the only public function, and its checks must hold.
 
 A corpus is a manifest.json (or a folder that holds one) that lists cases: a program, inputs, expected \

@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use super::{Task, Test};
 use crate::corpus::{MANIFEST, Manifest};
 
+/// How names of programs end, in a folder.
+const EXTENSIONS: [&str; 3] = ["mlir", "hlo", "mlirbc"];
+
 /// Every test under the paths whose name contains one of `filters` (all, if there is none).
 pub(super) fn tests(paths: &[PathBuf], filters: &[String]) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
@@ -41,7 +44,7 @@ fn add(path: &Path, tests: &mut Vec<Test>) -> Result<()> {
     let before = tests.len();
     add_folder(path, tests)?;
     if tests.len() == before {
-        bail!("{shown} holds no programs (*.mlir) and no corpus ({MANIFEST})");
+        bail!("{shown} holds no programs (*.{}) and no corpus ({MANIFEST})", EXTENSIONS.join(", *."));
     }
     Ok(())
 }
@@ -85,7 +88,7 @@ fn add_folder(folder: &Path, tests: &mut Vec<Test>) -> Result<()> {
             } else {
                 add_folder(&path, tests)?;
             }
-        } else if path.extension() == Some(OsStr::new("mlir")) {
+        } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|e| extension == *e)) {
             tests.push(programs(&path));
         }
     }

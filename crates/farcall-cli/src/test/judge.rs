@@ -7,14 +7,13 @@ use std::io::{BufRead, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use farcall::Registry;
 use farcall::ir::diag::Source;
 use farcall::ir::eval::{Numerics, Semantics};
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{Op, ProgramError, Type, normalize, text, verify};
+use farcall::ir::{Op, ProgramError, Type, hlo, normalize, text, verify};
 
 use super::pool::MARK;
 use super::{Outcome, Reply, Task};
@@ -22,6 +21,7 @@ use crate::args::{LoadArgs, TestArgs};
 use crate::compare::difference;
 use crate::corpus::{Case, Manifest};
 use crate::execute::Ready;
+use crate::program::{Code, Program};
 use crate::{check_targets, load, program};
 
 /// Answers tasks from the standard input until it ends.
@@ -112,8 +112,17 @@ fn panic_message(payload: &(dyn Any + Send)) -> &str {
 
 /// Every program of a file.
 fn programs(path: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
-    let source = match program::source(path) {
-        Ok(source) => source,
+    let source = match program::open(path) {
+        Ok(Program::Code(Code::Text(source))) if !hlo::is_hlo(source.text()) => source,
+        // HLO text and an artifact are one program.
+        Ok(Program::Code(code)) => {
+            return match code.module().and_then(|module| one_program(module, registry, args)) {
+                Ok(None) => Outcome::passed(),
+                Ok(Some(reason)) => Outcome::skipped(reason),
+                Err(e) => failure("", &e),
+            };
+        }
+        Ok(Program::Plan(_)) => return Outcome::skipped("it is compiled, so there is nothing to check"),
         Err(e) => return failure("", &e),
     };
     let mut programs = text::split_programs(source.text());
@@ -123,7 +132,8 @@ fn programs(path: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
     for (i, (lines_before, text)) in programs.iter().enumerate() {
         let which = if many { format!("program {}: ", i + 1) } else { String::new() };
         let part = Source::part(source.name(), *text, *lines_before);
-        match one_program(&part, registry, args) {
+        let outcome = text::parse(&part).map_err(anyhow::Error::from);
+        match outcome.and_then(|module| one_program(module, registry, args)) {
             Ok(None) => {}
             Ok(Some(reason)) => skipped = skipped.or(Some(reason)),
             Err(e) => return failure(&which, &e),
@@ -183,9 +193,8 @@ fn is_place(text: &str) -> bool {
     number() && number()
 }
 
-/// Reads, verifies, prints and reads again; runs if it checks anything. Gives the reason if it cannot.
-fn one_program(source: &Arc<Source>, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
-    let mut module = text::parse(source)?;
+/// Verifies a program, prints and reads it again; runs it if it checks anything. Gives the reason if it cannot.
+fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
     verify::verify(&module)?;
     round_trip(&module)?;
     // Checks are then calls of the targets that check.

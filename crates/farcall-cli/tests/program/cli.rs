@@ -563,6 +563,7 @@ fn self_checking_programs_are_counted_by_file() {
     let both = format!("{}\n// -----\n{}", checking(2), checking(3));
     let folder = Folder::new()
         .with("t/good.mlir", checking(2))
+        .with("t/good.hlo", "HloModule m\nENTRY e { ROOT x = f32[2]{0} parameter(0) }")
         .with("t/sub/bad.mlir", both)
         .with("t/sub/nothing_to_check.mlir", DOUBLE)
         .with("t/unknown.mlir", "func.func @main() { stablehlo.frobnicate : () -> ()\n return }")
@@ -583,16 +584,17 @@ fn self_checking_programs_are_counted_by_file() {
               |
               = note: did you mean `stablehlo.broadcast` or `stablehlo.negate`?
 
-        2 passed, 2 failed, 1 skipped
+        3 passed, 2 failed, 1 skipped
     "#]].assert_eq(&text);
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path("results.json")).unwrap()).unwrap();
-    assert_eq!((&json["passed"], &json["failed"], &json["skipped"]), (&2.into(), &2.into(), &1.into()));
+    assert_eq!((&json["passed"], &json["failed"], &json["skipped"]), (&3.into(), &2.into(), &1.into()));
     let ended = folder.farcall(["test", "t", "--filter", "good", "--verbose"]);
     assert_eq!(ended.code, 0);
     expect![[r#"
+        PASS t/good.hlo
         PASS t/good.mlir
-        1 passed, 0 failed, 0 skipped
+        2 passed, 0 failed, 0 skipped
     "#]]
     .assert_eq(&without_time(&ended.stdout));
 }
