@@ -271,11 +271,14 @@ fn artifacts_are_written() {
     assert!(bytes.starts_with(b"ML\xefR\x03StableHLO_v1.0.0\0"), "{bytes:x?}");
     let text = |file: &str| folder.farcall(["convert", file, "--to", "stablehlo"]).stdout;
     assert_eq!(text("double.mlirbc"), text("double.hlo"));
-    folder.fails(&["convert", "erf.mlir", "--to", "artifact"], expect![[r#"
+    folder.fails(
+        &["convert", "erf.mlir", "--to", "artifact"],
+        expect![[r#"
         error: [unsupported] chlo.erf: artifacts have operations of StableHLO only
          --> erf.mlir:2:8
           |
         2 |   %0 = chlo.erf %x : tensor<f32> -> tensor<f32>
           |        ^^^^^^^^
-    "#]]);
+    "#]],
+    );
 }
