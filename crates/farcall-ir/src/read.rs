@@ -33,7 +33,7 @@ pub fn is_artifact(bytes: &[u8]) -> bool {
 /// Reads a program in any format, as the file has it. `name` is that of the file, for messages.
 ///
 /// # Errors
-/// Those of [`text`], [`vhlo::read`] and [`Exported::read`]; `encoding` for bytes that are neither an artifact nor
+/// Those of [`text()`], [`vhlo::read`] and [`Exported::read`]; `encoding` for bytes that are neither an artifact nor
 /// UTF-8.
 pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     if exported::is_exported(bytes) {

@@ -1,5 +1,7 @@
 //! VHLO's operations.
 
+use super::Version;
+
 /// The names of an operation's properties, in the order in which they are encoded, if the operation is known.
 pub(super) fn properties(name: &str) -> Option<&'static [&'static str]> {
     OPS.binary_search_by_key(&name, |(name, _)| name).ok().map(|i| OPS[i].1)
@@ -13,13 +15,13 @@ pub(super) fn versions(base_name: &str) -> impl Iterator<Item = (&'static str, &
 }
 
 /// The version of StableHLO that has a version of an operation first.
-pub(super) fn since(name: &str) -> (u32, u32, u32) {
+pub(super) fn since(name: &str) -> Version {
     SINCE.iter().find(|(_, names)| names.contains(&name)).map_or((0, 9, 0), |(since, _)| *since)
 }
 
 /// Operations that the first version of VHLO, 0.9.0, did not have.
 #[rustfmt::skip]
-static SINCE: &[((u32, u32, u32), &[&str])] = &[
+static SINCE: &[(Version, &[&str])] = &[
     ((0, 16, 0), &["collective_broadcast_v1"]),
     ((0, 19, 0), &["composite_v1"]),
     ((0, 20, 0), &["dynamic_conv_v2"]),

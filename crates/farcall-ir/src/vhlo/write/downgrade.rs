@@ -2,9 +2,9 @@
 
 use farcall_sig::DType;
 
+use super::super::Version;
 use super::super::ops;
 use super::super::upgrade::{ALGORITHM, CONVOLUTION, DOT, GATHER, SCATTER};
-use super::Version;
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::literal::Literal;
 use crate::module::Inst;

@@ -2,6 +2,7 @@
 
 use farcall_sig::DType;
 
+use super::super::Version;
 use super::super::attr::{
     ALIAS, API_VERSION, ARRAY, BOOLEAN, DICTIONARY, ENUMS, FLOAT, INTEGER, RESULT_ACCURACY, STRING, TENSOR,
     TYPE, TYPE_EXTENSIONS,
@@ -11,7 +12,6 @@ use super::super::types::{
     self, COMPLEX, DYNAMIC, FUNCTION, FUTURE, QUANTIZED, QUANTIZED_PER_AXIS, SIGNED, TENSOR as TENSOR_TYPE,
     TENSOR_WITH_ENCODING, TUPLE, Ty,
 };
-use super::Version;
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::bytecode::{Bytes, Tables};
 use crate::literal::Literal;

@@ -12,6 +12,7 @@ mod encode;
 
 use std::collections::HashMap;
 
+use super::Version;
 use crate::attr::{Attr, AttrDict};
 use crate::attributes;
 use crate::bytecode::{Bytes, OpHead};
@@ -24,9 +25,6 @@ use encode::Encoder;
 
 /// The oldest version that artifacts are written for. (1.0.0 is the first one that StableHLO promises to read.)
 const OLDEST: Version = (1, 0, 0);
-
-/// Major, minor and patch version of StableHLO.
-pub type Version = (u32, u32, u32);
 
 /// A portable artifact.
 #[derive(Clone, PartialEq, Eq, Debug)]
