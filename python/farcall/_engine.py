@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -359,14 +359,19 @@ def lowers(tag: str, lowering: Lowering | None = None, *, replace: bool = False)
     return Registry.process().lowers(tag, lowering, replace=replace)
 
 
+@overload
 def convert(
     program: Any, to: Literal["stablehlo", "stablehlo-generic", "hlo"], *, name: str | None = None
-) -> str:
-    """The text of a program in another format.
+) -> str: ...
+@overload
+def convert(program: Any, to: Literal["artifact"], *, name: str | None = None) -> bytes: ...
+def convert(program: Any, to: str, *, name: str | None = None) -> str | bytes:
+    """A program in another format: text, or the bytes of a portable artifact.
 
     Args:
       program: a program, as `compile` takes it.
-      to: the format: `"stablehlo"`, `"stablehlo-generic"` (MLIR's generic form), or `"hlo"`.
+      to: the format: `"stablehlo"`, `"stablehlo-generic"` (MLIR's generic form), `"hlo"`, or `"artifact"`
+        (bytecode that every StableHLO since the oldest version that has all of the program reads).
       name: the program's name in messages.
 
     Raises:
@@ -374,7 +379,8 @@ def convert(
         and a caret.
     """
     content, known_as = _content(program)
-    return _farcall.convert(content, to=to, name=name or known_as)
+    converted = _farcall.convert(content, to=to, name=name or known_as)
+    return converted if to == "artifact" else converted.decode()
 
 
 def _content(program: Any) -> tuple[bytes, str]:

@@ -1,5 +1,6 @@
 """Artifacts as programs: what `jax.export` serializes, at any size, and portable artifacts."""
 
+import pathlib
 import threading
 
 import jax
@@ -127,6 +128,63 @@ def test_an_exported_object_is_polymorphic_too():
     f = farcall.compile(exported())
     params, x = arguments(11)
     np.testing.assert_allclose(f(params, x, scale=1.0)["y"], layer(params, x, scale=1)["y"], rtol=1e-5, atol=1e-6)
+
+
+def jaxlib_reads(artifact):
+    """The text of what jaxlib makes of an artifact."""
+    with mlir.make_ir_context() as context:
+        module = stablehlo.deserialize_portable_artifact(context, artifact)
+        return str(module).replace(" public ", " ")
+
+
+def jaxlib_round_trip(text):
+    """The same of the artifact that jaxlib itself writes."""
+    with mlir.make_ir_context():
+        artifact = stablehlo.serialize_portable_artifact(ir.Module.parse(text), stablehlo.get_current_version(), True)
+    return jaxlib_reads(artifact)
+
+
+def programs():
+    """Programs of JAX, small ones of every family, and the shared corpus where it is."""
+    f32, i32 = jax.ShapeDtypeStruct((4, 6), "float32"), jax.ShapeDtypeStruct((4,), "int32")
+    functions = [
+        (lambda x, i: x[i], f32, i32),
+        (lambda x, i: x.at[i].add(1.0), f32, i32),
+        (lambda x, i: (x @ x.T).astype(jnp.bfloat16) + i[0], f32, i32),
+        (lambda x, i: jax.lax.conv(x[None, None], x[None, None, :2, :2], (1, 2), "SAME"), f32, i32),
+        (lambda x, i: (jnp.sort(x), jnp.argmax(x, 1), jnp.fft.rfft(x), jnp.cumsum(x, 0)), f32, i32),
+        (lambda x, i: jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + i[0], c[1] * 2), (0, x)), f32, i32),
+        (lambda x, i: jax.lax.cond(i[0] > 0, jnp.sin, jnp.cos, x) > jax.random.uniform(jax.random.key(i[1]), x.shape), f32, i32),
+        (lambda x, i: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (2, 2), (1, 2), "VALID"), f32, i32),
+        (lambda x, i: (x > jnp.array([True, False, True, True, False, True]), x.astype(jnp.float8_e4m3fn)), f32, i32),
+    ]
+    for function, *arguments in functions:
+        yield jax.jit(function).lower(*arguments).as_text()
+    corpus = pathlib.Path(__file__).parents[2].parent / "shared/corpus/cases"
+    if not corpus.is_dir():
+        print("without the corpus, which is not beside this checkout")
+    yield from (path.read_text() for path in sorted(corpus.glob("*/exported.mlir")))
+
+
+def test_jaxlib_reads_what_is_written():
+    compared = 0
+    for text in programs():
+        try:
+            artifact = farcall.convert(text, "artifact")
+        except ValueError as error:
+            assert "artifacts have operations of StableHLO only" in str(error), error
+            continue
+        assert jaxlib_reads(artifact) == jaxlib_round_trip(text)
+        compared += 1
+    assert compared >= 9
+
+
+def test_written_artifacts_are_as_old_as_they_can_be():
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n  %0 = stablehlo.{} %x : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}}"
+    for op, version in [("tanh", b"StableHLO_v1.0.0"), ("tan", b"StableHLO_v1.4.0")]:
+        assert farcall.convert(text.format(op), "artifact")[5:].startswith(version)
+    with pytest.raises(ValueError, match="chlo.erf: artifacts have operations of StableHLO only"):
+        farcall.convert("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = chlo.erf %x : tensor<2xf32> -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}", "artifact")
 
 
 def test_what_cannot_be_read():

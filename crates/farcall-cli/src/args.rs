@@ -263,6 +263,8 @@ pub(crate) enum Format {
     StablehloGeneric,
     /// HLO text, as XLA prints it
     Hlo,
+    /// A portable artifact, for the oldest version of StableHLO that has all of the program
+    Artifact,
     /// Functions, instructions, types and attributes, for other programs to read
     Json,
 }
@@ -271,7 +273,8 @@ const CONVERT_HELP: &str = "\
 The program is verified first. HLO text has one value where StableHLO has several (a tuple), and computations where it \
 has regions; a program that goes from one to the other and back computes the same. What HLO lacks (dynamic shapes, \
 quantized tensors) is an error; functions of CHLO that it lacks become custom calls named like them, which only \
-farcall takes for what they are.
+farcall takes for what they are. Portable artifacts hold operations of StableHLO only, and no locations but the names \
+of arguments.
 
 JSON, version 1: an object with `version`, `name`, `attributes`, `meshes` and `functions`. A function has `name`, \
 `public`, `attributes`, `parameter_attributes`, `results` (`type` and `attributes`) and `body`, a region. A region has \
@@ -282,6 +285,7 @@ a tensor `dtype` and `shape` (null: not known). An attribute has its text, `mlir
 Examples:
   farcall convert model.hlo --to stablehlo -o model.mlir
   farcall convert model.mlir --to hlo | head
+  farcall convert model.mlir --to artifact -o model.mlirbc
   farcall convert model.mlir --to json | jq '.functions[0].body.instructions[].op'";
 
 /// What `--dump` can show.

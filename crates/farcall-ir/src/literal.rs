@@ -460,7 +460,7 @@ impl Literal {
     }
 
     /// The bytes of the element that all are equal to.
-    fn one_element(&self) -> Option<&[u8]> {
+    pub(crate) fn one_element(&self) -> Option<&[u8]> {
         if let Some(element) = self.splat_element() {
             return Some(element);
         }

@@ -255,3 +255,77 @@ fn exported_functions_have_an_interface() {
     );
     assert_eq!(results, ["f32[3]"]);
 }
+
+/// Texts of programs: those beside the artifacts, those of the engine's tests, and the shared suite and corpus.
+fn texts() -> Vec<PathBuf> {
+    let filetests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall/filetests");
+    let mut out = folders();
+    out.extend(files(&filetests));
+    if let Some(shared) = shared() {
+        out.extend(files(&shared.join("stablehlo-suite/testdata")));
+        let cases = files(&shared.join("corpus/cases")).into_iter();
+        out.extend(cases.flat_map(|case| ["program.mlir", "exported.mlir"].map(|name| case.join(name))));
+    }
+    out.retain(|path| path.extension().is_some_and(|e| e == "mlir"));
+    out.sort();
+    out
+}
+
+/// The text of a module without attributes that say what their absence says, too, which artifacts always have, and without
+/// the kinds of channels of collective operations, which artifacts lack.
+fn without_defaults(module: &Module) -> String {
+    let precision = "precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]";
+    let collective = |line: &str| !line.contains("stablehlo.send") && !line.contains("stablehlo.recv");
+    let text = text::print_generic(module);
+    let lines = text.lines().map(|line| match collective(line) {
+        true => line.replace("handle = 1, type = 1>", "handle = 1, type = 0>"),
+        false => line.to_owned(),
+    });
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    for default in [precision, "api_version = 1 : i32"] {
+        text = text.replace(&format!("{default}, "), "").replace(&format!(", {default}"), "");
+    }
+    text
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for path in texts() {
+        let Ok(content) = std::fs::read_to_string(&path) else { continue };
+        for (i, program) in text::split_programs(&content) {
+            let name = format!("{} {i}", path.display());
+            let Ok(module) = text::parse(&Source::new(name.clone(), program)) else { continue };
+            if verify::verify(&module).is_err() {
+                continue;
+            }
+            let artifact = match vhlo::write(&module) {
+                Ok(artifact) => artifact,
+                Err(e) => {
+                    let message = &e.diagnostics[0].message;
+                    *counts.entry(format!("not written: {message}")).or_default() += 1;
+                    continue;
+                }
+            };
+            let (major, minor, _) = artifact.version;
+            *counts.entry(format!("written for {major}.{minor}")).or_default() += 1;
+            match vhlo::read(&artifact.bytes, "written") {
+                Err(e) => failures.push(format!("{name}: {e}")),
+                Ok(read) => {
+                    let (read, written) = (without_defaults(&read), without_defaults(&module));
+                    if read != written {
+                        failures.push(format!("{name}\n{}", difference(&read, &written)));
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{counts:#?}");
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures[..failures.len().min(20)].join("\n\n")
+    );
+}

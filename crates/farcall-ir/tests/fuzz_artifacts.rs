@@ -70,10 +70,16 @@ fn judge(read: Result<Module, ProgramError>) -> bool {
         Ok(module) => {
             let printed = text::print(&module);
             match verify::verify(&module) {
-                Ok(()) => match text::parse(&Source::new("printed", printed.as_str())) {
-                    Ok(again) => assert_eq!(again, module, "printed:\n{printed}"),
-                    Err(e) => panic!("{e}\nprinted:\n{printed}"),
-                },
+                Ok(()) => {
+                    if let Ok(artifact) = vhlo::write(&module) {
+                        let again = vhlo::read(&artifact.bytes, "written");
+                        assert!(again.is_ok(), "{again:?}\nprinted:\n{printed}");
+                    }
+                    match text::parse(&Source::new("printed", printed.as_str())) {
+                        Ok(again) => assert_eq!(again, module, "printed:\n{printed}"),
+                        Err(e) => panic!("{e}\nprinted:\n{printed}"),
+                    }
+                }
                 Err(e) => assert!(e.to_string().len() < 3_000_000),
             }
             true
@@ -94,6 +100,13 @@ fn target(bytes: &[u8]) -> bool {
     match Exported::read(bytes, "fuzz") {
         Ok(exported) => {
             drop(format!("{exported:?}"));
+            // Whatever it says of its arguments, that can be asked.
+            let platform = exported.platforms.last().map_or("cpu", String::as_str);
+            if let Ok(module) = exported.module_for("fuzz", platform) {
+                let interface = exported.interface(&module);
+                let names: Vec<&str> = interface.arguments.iter().map(|a| a.name.as_str()).collect();
+                let _ = (interface.bind(&names), interface.solve(&[]));
+            }
             judge(exported.module("fuzz"))
         }
         Err(e) => {

@@ -7,11 +7,11 @@ use farcall::{CompileOptions, PolymorphicError};
 use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::exported::{Exported, Tree, is_exported};
 use farcall_ir::interface::{Size, SymbolicType};
-use farcall_ir::{Literal, Module, ProgramError, TensorType, hlo, read, text, verify};
+use farcall_ir::{Literal, Module, ProgramError, TensorType, hlo, read, text, verify, vhlo};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::elements::{Elements, literal};
 use crate::error::{self, guarded};
@@ -75,21 +75,28 @@ enum Compiled {
     Open(Polymorphic),
 }
 
-/// The text of a program in another format.
+/// A program in another format: bytes, which are text unless it is an artifact.
 #[pyfunction]
 #[pyo3(signature = (program, *, to, name))]
-pub(crate) fn convert(py: Python<'_>, program: PyBackedBytes, to: &str, name: String) -> PyResult<String> {
-    let write: fn(&Module) -> Result<String, ProgramError> = match to {
-        "stablehlo" => |module| Ok(text::print(module)),
-        "stablehlo-generic" => |module| Ok(text::print_generic(module)),
-        "hlo" => hlo::print,
+pub(crate) fn convert<'py>(
+    py: Python<'py>,
+    program: PyBackedBytes,
+    to: &str,
+    name: String,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let write: fn(&Module) -> Result<Vec<u8>, ProgramError> = match to {
+        "stablehlo" => |module| Ok(text::print(module).into_bytes()),
+        "stablehlo-generic" => |module| Ok(text::print_generic(module).into_bytes()),
+        "hlo" => |module| hlo::print(module).map(String::into_bytes),
+        "artifact" => |module| vhlo::write(module).map(|artifact| artifact.bytes),
         other => {
-            let message =
-                format!("a format is \"stablehlo\", \"stablehlo-generic\" or \"hlo\", not {other:?}");
+            let message = format!(
+                "a format is \"stablehlo\", \"stablehlo-generic\", \"hlo\" or \"artifact\", not {other:?}"
+            );
             return Err(PyValueError::new_err(message));
         }
     };
-    guarded(|| {
+    let converted = guarded(|| {
         py.detach(move || {
             let converted = || {
                 let module = read::module(&program, &name)?;
@@ -98,7 +105,8 @@ pub(crate) fn convert(py: Python<'_>, program: PyBackedBytes, to: &str, name: St
             };
             converted().map_err(|e| error::program(&e))
         })
-    })
+    })?;
+    Ok(PyBytes::new(py, &converted))
 }
 
 /// True for the bytes of a portable artifact, and of a function that `jax.export` wrote.

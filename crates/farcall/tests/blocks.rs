@@ -578,11 +578,11 @@ fn composites_of_hlo_text_are_blocks() {
     assert_eq!(targets(&plan), ["scale_f32"]);
 }
 
-/// `jax.lax.composite(f, "my.scale", version=3)(x, factor=3.0)` for an `f32[2]`, as JAX exports it.
 #[test]
 fn composites_of_artifacts_are_blocks() {
-    let module = farcall::ir::read::artifact(include_bytes!("blocks/scale.mlirbc"), "scale.mlirbc");
-    let module = module.unwrap().unwrap();
+    let program = one("my.scale", "factor = 3.0 : f32", "2xf32");
+    let artifact = farcall::ir::vhlo::write(&parse(&program)).unwrap();
+    let module = farcall::ir::read::module(&artifact.bytes, "scale.mlirbc").unwrap();
     let plan = Plan::compile(&module, &with_ops(), &CompileOptions::new()).unwrap();
     assert_eq!((targets(&plan), plan.blocks[0].version), (vec!["scale_f32"], 3));
     let x = Literal::from_slice(DType::F32, [2], &[1.0f32, 2.0]);

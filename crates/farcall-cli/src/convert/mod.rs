@@ -2,11 +2,11 @@
 
 mod json;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result, bail};
 use farcall::ir::module::Module;
-use farcall::ir::{hlo, text, verify};
+use farcall::ir::{hlo, text, verify, vhlo};
 
 use crate::args::{ConvertArgs, Format};
 use crate::program::{self, Program};
@@ -22,20 +22,23 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
     };
     let module = code.module()?;
     verify::verify(&module)?;
-    let text = written(&module, args.to)?;
+    let content = written(&module, args.to)?;
     match &args.output {
-        Some(path) => {
-            file::write(path, |out| out.write_all(text.as_bytes()).context("the text of the program"))
+        Some(path) => file::write(path, |out| out.write_all(&content).context("the program")),
+        None if args.to == Format::Artifact && std::io::stdout().is_terminal() => {
+            bail!("an artifact is not text: write it to a file with --output FILE")
         }
-        None => Ok(terminal::stdout().write_all(text.as_bytes())?),
+        None if args.to == Format::Artifact => Ok(std::io::stdout().lock().write_all(&content)?),
+        None => Ok(terminal::stdout().write_all(&content)?),
     }
 }
 
-fn written(module: &Module, format: Format) -> Result<String> {
+fn written(module: &Module, format: Format) -> Result<Vec<u8>> {
     Ok(match format {
-        Format::Stablehlo => text::print(module),
-        Format::StablehloGeneric => text::print_generic(module),
-        Format::Hlo => hlo::print(module)?,
-        Format::Json => serde_json::to_string_pretty(&json::module(module))? + "\n",
+        Format::Stablehlo => text::print(module).into_bytes(),
+        Format::StablehloGeneric => text::print_generic(module).into_bytes(),
+        Format::Hlo => hlo::print(module)?.into_bytes(),
+        Format::Artifact => vhlo::write(module)?.bytes,
+        Format::Json => (serde_json::to_string_pretty(&json::module(module))? + "\n").into_bytes(),
     })
 }

@@ -256,3 +256,29 @@ fn artifacts_are_programs() {
     "#]],
     );
 }
+
+#[test]
+fn artifacts_are_written() {
+    let folder = Folder::new().with("double.hlo", DOUBLE).with(
+        "erf.mlir",
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %0 = chlo.erf %x : tensor<f32> -> tensor<f32>
+  return %0 : tensor<f32>
+}",
+    );
+    folder.prints(&["convert", "double.hlo", "--to", "artifact", "-o", "double.mlirbc"], expect![[""]]);
+    let bytes = std::fs::read(folder.path("double.mlirbc")).unwrap();
+    assert!(bytes.starts_with(b"ML\xefR\x03StableHLO_v1.0.0\0"), "{bytes:x?}");
+    let text = |file: &str| folder.farcall(["convert", file, "--to", "stablehlo"]).stdout;
+    assert_eq!(text("double.mlirbc"), text("double.hlo"));
+    folder.fails(
+        &["convert", "erf.mlir", "--to", "artifact"],
+        expect![[r#"
+        error: [unsupported] chlo.erf: artifacts have operations of StableHLO only
+         --> erf.mlir:2:8
+          |
+        2 |   %0 = chlo.erf %x : tensor<f32> -> tensor<f32>
+          |        ^^^^^^^^
+    "#]],
+    );
+}

@@ -52,10 +52,10 @@ pub(crate) struct Resource<'a> {
     pub(crate) blob: Option<&'a [u8]>,
 }
 
-const STRINGS: usize = 0;
-const DIALECTS: usize = 1;
-const ATTRS: usize = 2;
-const OFFSETS: usize = 3;
+pub(super) const STRINGS: usize = 0;
+pub(super) const DIALECTS: usize = 1;
+pub(super) const ATTRS: usize = 2;
+pub(super) const OFFSETS: usize = 3;
 pub(super) const IR: usize = 4;
 const RESOURCES: usize = 5;
 const RESOURCE_OFFSETS: usize = 6;

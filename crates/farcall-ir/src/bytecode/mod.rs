@@ -17,6 +17,7 @@
 mod cursor;
 mod file;
 mod ir;
+mod write;
 
 use crate::diag::{Diagnostic, ProgramError, Source};
 use crate::memory::OutOfMemory;
@@ -24,6 +25,7 @@ use crate::memory::OutOfMemory;
 pub(crate) use cursor::Cursor;
 pub(crate) use file::{File, Resource};
 pub(crate) use ir::{Arg, Head, Ir};
+pub(crate) use write::{Bytes, OpHead, Tables};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 4] = *b"ML\xefR";

@@ -1,5 +1,7 @@
 //! The program of an exported function, as its callers see it: for one platform, with the function's own arguments.
 
+use std::collections::HashMap;
+
 use farcall_sig::DType;
 
 use super::{Aval, AvalDType, DisabledCheck, Exported, Tree};
@@ -39,11 +41,14 @@ impl Exported<'_> {
         // Arguments are the last parameters, behind the platform and tokens.
         let first = params.len().saturating_sub(self.kept_vars.len());
         let paths = self.in_tree.paths();
+        let inputs: HashMap<usize, usize> =
+            self.kept_vars.iter().enumerate().map(|(i, kept)| (*kept, i)).collect();
+        let mut names = main.map_or_else(HashMap::new, |main| names_of(module, main));
         let arguments = self.in_avals.iter().enumerate().map(|(i, aval)| {
-            let input = self.kept_vars.iter().position(|kept| *kept == i);
+            let input = inputs.get(&i).copied();
             let param = input.and_then(|input| params.get(first + input).copied());
             let path = paths.get(i).cloned().unwrap_or_else(|| format!("arg{i}"));
-            let name = main.zip(param).and_then(|(main, param)| name_of(module, main, param));
+            let name = param.and_then(|param| names.remove(&param));
             let ty = main.zip(param).map(|(main, param)| main.ty(param));
             Argument {
                 name: name.unwrap_or_else(|| path.clone()),
@@ -85,25 +90,35 @@ fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
     SymbolicType { dtype, sizes: sizes.collect() }
 }
 
-/// The name of a parameter: its own, or that of the parameter of a function that it is passed on to. JAX wraps programs
-/// with symbolic shapes into a function whose parameters have no names.
-fn name_of(module: &Module, main: &Func, param: ValueId) -> Option<String> {
-    let place = main.params().iter().position(|p| *p == param)?;
-    if let Some(name) = main.param_name(place) {
-        return Some(name.to_owned());
-    }
-    let mut same = vec![param];
+/// The names of parameters: their own, or those of the parameters of a function that they are passed on to. JAX wraps
+/// programs with symbolic shapes into a function whose parameters have no names.
+fn names_of(module: &Module, main: &Func) -> HashMap<ValueId, String> {
+    let params = main.params().iter().enumerate();
+    let own = params.filter_map(|(i, param)| Some((*param, main.param_name(i)?.to_owned())));
+    let mut names: HashMap<ValueId, String> = own.collect();
+    // Parameters, and what they are converted to.
+    let mut origins: HashMap<ValueId, ValueId> = main.params().iter().map(|p| (*p, *p)).collect();
     for inst in main.body().insts() {
-        let passed = inst.operands().iter().position(|operand| same.contains(operand));
-        match (inst.op(), passed) {
-            (Op::Convert, Some(_)) => same.extend(inst.results()),
-            (Op::Call { callee }, Some(place)) => {
-                return module.get(*callee)?.param_name(place).map(str::to_owned);
+        match inst.op() {
+            Op::Convert => {
+                if let Some(origin) =
+                    inst.operands().first().and_then(|operand| origins.get(operand).copied())
+                {
+                    origins.extend(inst.results().iter().map(|result| (*result, origin)));
+                }
+            }
+            Op::Call { callee } => {
+                let Some(callee) = module.get(*callee) else { continue };
+                for (i, operand) in inst.operands().iter().enumerate() {
+                    if let (Some(origin), Some(name)) = (origins.get(operand), callee.param_name(i)) {
+                        names.entry(*origin).or_insert_with(|| name.to_owned());
+                    }
+                }
             }
             _ => {}
         }
     }
-    None
+    names
 }
 
 /// Makes the first parameter of the entry, an integer, a constant.
@@ -144,38 +159,62 @@ fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError
     Ok(())
 }
 
+/// Bytes of all paths of a tree. Those beyond are numbers: keys are as long as whoever wrote them likes.
+const PATHS: usize = 16 << 20;
+
 impl Tree {
     /// Where each array is, as an expression of Python: `args[0]['w']`, `kwargs['x']` in a tree of arguments, which is a
     /// pair of a tuple and a dictionary, and `[0]['w']` in another one.
     pub fn paths(&self) -> Vec<String> {
-        let mut paths = Vec::new();
+        let mut paths = Paths { at: String::new(), found: Vec::new(), left: PATHS };
         match self {
             Tree::Tuple(pair) => match pair.as_slice() {
                 [args @ Tree::Tuple(_), kwargs @ Tree::Dict(_)] => {
-                    args.collect_paths("args", &mut paths);
-                    kwargs.collect_paths("kwargs", &mut paths);
+                    paths.below("args", args);
+                    paths.below("kwargs", kwargs);
                 }
-                _ => self.collect_paths("", &mut paths),
+                _ => paths.collect(self),
             },
-            _ => self.collect_paths("", &mut paths),
+            _ => paths.collect(self),
         }
-        paths
+        paths.found
     }
+}
 
-    fn collect_paths(&self, at: &str, paths: &mut Vec<String>) {
-        match self {
-            Tree::Leaf => paths.push(at.to_owned()),
+struct Paths {
+    /// Where the walk is.
+    at: String,
+    found: Vec<String>,
+    left: usize,
+}
+
+impl Paths {
+    fn collect(&mut self, tree: &Tree) {
+        match tree {
+            Tree::Leaf => {
+                let named = self.left.checked_sub(self.at.len());
+                self.left = named.unwrap_or(0);
+                let path = named.map_or_else(|| format!("arg{}", self.found.len()), |_| self.at.clone());
+                self.found.push(path);
+            }
             Tree::None => {}
             Tree::Tuple(children) | Tree::List(children) | Tree::Custom { children, .. } => {
                 for (i, child) in children.iter().enumerate() {
-                    child.collect_paths(&format!("{at}[{i}]"), paths);
+                    self.below(&format!("[{i}]"), child);
                 }
             }
             Tree::Dict(entries) => {
                 for (key, child) in entries {
-                    child.collect_paths(&format!("{at}['{key}']"), paths);
+                    self.below(&format!("['{key}']"), child);
                 }
             }
         }
+    }
+
+    fn below(&mut self, part: &str, tree: &Tree) {
+        let len = self.at.len();
+        self.at.push_str(part);
+        self.collect(tree);
+        self.at.truncate(len);
     }
 }

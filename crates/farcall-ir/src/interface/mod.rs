@@ -18,6 +18,7 @@ mod names;
 mod size;
 mod solve;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use farcall_sig::DType;
@@ -121,18 +122,18 @@ const STATED: (&str, &str) = ("Input shapes do not match the symbolic shape cons
 /// The constraints on symbols that the author of an exported program has stated. JAX writes them into the messages of
 /// the program's assertions, and nowhere else.
 pub(crate) fn stated_constraints(module: &Module) -> Vec<Constraint> {
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for func in module.funcs() {
         func.walk(&mut |inst| {
             let message = inst.attrs().get("error_message").and_then(Attr::as_str);
             let message = message.filter(|_| refine::is_assertion(inst));
             let stated = message.and_then(|m| m.strip_prefix(STATED.0));
             let constraint = stated.and_then(|m| m.split_once(STATED.1)?.0.parse::<Constraint>().ok());
-            found.extend(constraint.filter(|c| !found.contains(c)));
+            found.extend(constraint.filter(|c| seen.insert(c.to_string())));
         });
     }
     // JAX adds one to each that says what something is a multiple of.
-    let implied: Vec<String> = found.iter().filter_map(Constraint::implied).collect();
+    let implied: HashSet<String> = found.iter().filter_map(Constraint::implied).collect();
     found.retain(|constraint| !implied.contains(&constraint.to_string()));
     found
 }

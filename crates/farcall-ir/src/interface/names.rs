@@ -40,8 +40,11 @@ pub enum NameError {
     },
 }
 
-/// How many names a message lists.
+/// How many names a message lists, and how many names are reported.
 const LISTED: usize = 8;
+
+/// Parts of the longest end of a name that stands for it.
+const MAX_PARTS: usize = 16;
 
 fn suggestion(near: &[String], all: &[String]) -> String {
     match (near, all) {
@@ -63,23 +66,51 @@ impl Argument {
         let path = self.path.as_deref();
         [Some(self.name.as_str()), path, path.and_then(|p| p.strip_prefix("kwargs"))].into_iter().flatten()
     }
+}
 
-    /// How well a name fits: 0 is best.
-    fn fit(&self, name: &str, place: usize) -> Option<u32> {
-        if self.spellings().any(|s| s == name) {
-            return Some(0);
+/// Numbers of arguments by what they may be called. Better matches come first.
+struct Index<'i> {
+    /// By the names that they have.
+    spelled: HashMap<&'i str, Vec<usize>>,
+    /// By the parts of these, in any spelling.
+    parts: HashMap<String, Vec<usize>>,
+    /// By the last parts of these.
+    ends: HashMap<String, Vec<usize>>,
+}
+
+fn note<K: Eq + std::hash::Hash>(map: &mut HashMap<K, Vec<usize>>, key: K, argument: usize) {
+    let arguments = map.entry(key).or_default();
+    if arguments.last() != Some(&argument) {
+        arguments.push(argument);
+    }
+}
+
+impl<'i> Index<'i> {
+    fn of(arguments: &'i [Argument]) -> Index<'i> {
+        let mut index = Index { spelled: HashMap::new(), parts: HashMap::new(), ends: HashMap::new() };
+        for (i, argument) in arguments.iter().enumerate() {
+            for spelling in argument.spellings() {
+                note(&mut index.spelled, spelling, i);
+                let parts = parts(spelling);
+                note(&mut index.parts, parts.join("."), i);
+                let ends = (1..parts.len()).rev().take(MAX_PARTS).map(|from| parts[from..].join("."));
+                ends.for_each(|end| note(&mut index.ends, end, i));
+            }
         }
-        let given = parts(name);
-        if self.spellings().any(|s| parts(s) == given) {
-            return Some(1);
-        }
+        index
+    }
+
+    /// The arguments that a name fits best.
+    fn find(&self, name: &str, arguments: usize) -> Vec<usize> {
+        let joined = parts(name).join(".");
         // `arr_0` is how NumPy's `savez` calls arrays without names.
         let number = name.strip_prefix("arg").or_else(|| name.strip_prefix("arr_"));
-        if number.is_some_and(|n| n.parse() == Ok(place)) {
-            return Some(2);
-        }
-        let ends = |s: &str| !given.is_empty() && parts(s).ends_with(&given);
-        self.spellings().any(ends).then_some(3)
+        let number = number.and_then(|n| n.parse().ok()).filter(|n| *n < arguments);
+        let found = self.spelled.get(name).or_else(|| self.parts.get(&joined)).cloned();
+        found
+            .or_else(|| number.map(|n| vec![n]))
+            .or_else(|| self.ends.get(&joined).cloned())
+            .unwrap_or_default()
     }
 }
 
@@ -91,12 +122,17 @@ impl Interface {
     /// (`dense/kernel`), or its number (`arg0`). A better match counts for more than a worse one, in this order.
     ///
     /// # Errors
-    /// A [`NameError`] for each name that no argument or more than one has, and for two that mean the same one.
+    /// A [`NameError`] for each name that no argument or more than one has, and for two that mean the same one; for the
+    /// first few of them.
     pub fn bind(&self, names: &[&str]) -> Result<Vec<usize>, Vec<NameError>> {
         let (mut bound, mut errors) = (Vec::with_capacity(names.len()), Vec::new());
         let mut named: HashMap<usize, &str> = HashMap::new();
+        let index = Index::of(&self.arguments);
         for name in names {
-            match self.find(name) {
+            if errors.len() >= LISTED {
+                break;
+            }
+            match self.find(name, &index) {
                 Err(e) => errors.push(e),
                 Ok(argument) => match named.insert(argument, name) {
                     None => bound.push(argument),
@@ -111,12 +147,8 @@ impl Interface {
         if errors.is_empty() { Ok(bound) } else { Err(errors) }
     }
 
-    fn find(&self, name: &str) -> Result<usize, NameError> {
-        let fits = self.arguments.iter().enumerate();
-        let fits: Vec<(u32, usize)> = fits.filter_map(|(i, a)| Some((a.fit(name, i)?, i))).collect();
-        let best = fits.iter().map(|(fit, _)| *fit).min();
-        let best: Vec<usize> =
-            fits.iter().filter(|(fit, _)| Some(*fit) == best).map(|(_, argument)| *argument).collect();
+    fn find(&self, name: &str, index: &Index<'_>) -> Result<usize, NameError> {
+        let best = index.find(name, self.arguments.len());
         match best.as_slice() {
             [argument] => Ok(*argument),
             [] => Err(self.unknown(name)),

@@ -13,17 +13,17 @@ use crate::bytecode::{Cursor, Reading};
 use crate::scalar::Scalar;
 
 /// An enumeration: the kind of attribute that it is in StableHLO, and its words by number.
-struct Words {
-    code: u64,
-    kind: &'static str,
-    words: &'static [&'static str],
+pub(super) struct Words {
+    pub(super) code: u64,
+    pub(super) kind: &'static str,
+    pub(super) words: &'static [&'static str],
 }
 
 const fn words(code: u64, kind: &'static str, words: &'static [&'static str]) -> Words {
     Words { code, kind, words }
 }
 
-static ENUMS: &[Words] = &[
+pub(super) static ENUMS: &[Words] = &[
     words(3, "comparison_direction", &["EQ", "NE", "GE", "GT", "LE", "LT"]),
     words(4, "comparison_type", &["NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]),
     words(7, "fft_type", &["FFT", "IFFT", "RFFT", "IRFFT"]),
@@ -34,18 +34,18 @@ static ENUMS: &[Words] = &[
     words(19, "result_accuracy_mode", &["DEFAULT", "HIGHEST", "TOLERANCE"]),
 ];
 
-const ARRAY: u64 = 1;
-const BOOLEAN: u64 = 2;
-const API_VERSION: u64 = 5;
-const DICTIONARY: u64 = 6;
-const FLOAT: u64 = 8;
-const INTEGER: u64 = 9;
-const ALIAS: u64 = 10;
-const STRING: u64 = 14;
-const TENSOR: u64 = 15;
-const TYPE: u64 = 17;
-const TYPE_EXTENSIONS: u64 = 18;
-const RESULT_ACCURACY: u64 = 20;
+pub(super) const ARRAY: u64 = 1;
+pub(super) const BOOLEAN: u64 = 2;
+pub(super) const API_VERSION: u64 = 5;
+pub(super) const DICTIONARY: u64 = 6;
+pub(super) const FLOAT: u64 = 8;
+pub(super) const INTEGER: u64 = 9;
+pub(super) const ALIAS: u64 = 10;
+pub(super) const STRING: u64 = 14;
+pub(super) const TENSOR: u64 = 15;
+pub(super) const TYPE: u64 = 17;
+pub(super) const TYPE_EXTENSIONS: u64 = 18;
+pub(super) const RESULT_ACCURACY: u64 = 20;
 const SUB_AXIS: u64 = 21;
 const AXIS_REF: u64 = 22;
 const MESH_GROUPS: u64 = 23;

@@ -14,21 +14,21 @@ use crate::types::Type;
 
 // Attributes.
 const ARRAY: u64 = 0;
-const DICTIONARY: u64 = 1;
-const STRING: u64 = 2;
+pub(super) const DICTIONARY: u64 = 1;
+pub(super) const STRING: u64 = 2;
 const STRING_WITH_TYPE: u64 = 3;
-const SYMBOL: u64 = 4;
+pub(super) const SYMBOL: u64 = 4;
 const NESTED_SYMBOL: u64 = 5;
 const TYPE: u64 = 6;
-const UNIT: u64 = 7;
+pub(super) const UNIT: u64 = 7;
 const INTEGER: u64 = 8;
 const FLOAT: u64 = 9;
 const CALL_SITE: u64 = 10;
 const FILE_LINE_COLUMN: u64 = 11;
 const FUSED: u64 = 12;
 const FUSED_WITH_METADATA: u64 = 13;
-const NAMED: u64 = 14;
-const UNKNOWN: u64 = 15;
+pub(super) const NAMED: u64 = 14;
+pub(super) const UNKNOWN: u64 = 15;
 const DENSE_RESOURCE: u64 = 16;
 const DENSE_ARRAY: u64 = 17;
 const DENSE: u64 = 18;

@@ -8,6 +8,8 @@
 //!                             └─ ops: the operations of all versions
 //! ```
 //!
+//! [`write()`] goes the other way.
+//!
 //! An artifact names the version of every operation (`vhlo.gather_v1`), and what a version means never changes. Old
 //! versions are upgraded; versions and operations that are not known are errors that name them.
 //! StableHLO's `docs/vhlo.md` describes the dialect. Attributes and operations of other dialects among those of VHLO
@@ -30,13 +32,19 @@ mod table;
 mod tests;
 mod types;
 mod upgrade;
+mod write;
 
 use crate::bytecode::File;
 use crate::diag::ProgramError;
 use crate::module::Module;
 
+pub use write::{Artifact, write};
+
+/// Major, minor and patch version of StableHLO.
+pub type Version = (u32, u32, u32);
+
 /// The newest version of StableHLO whose operations, attributes and types are known.
-pub const NEWEST: (u32, u32, u32) = (1, 20, 0);
+pub const NEWEST: Version = (1, 20, 0);
 
 /// How deeply attributes and types may nest.
 pub const MAX_NESTING: u32 = 32;

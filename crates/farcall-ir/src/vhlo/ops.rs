@@ -1,9 +1,43 @@
 //! VHLO's operations.
 
+use super::Version;
+
 /// The names of an operation's properties, in the order in which they are encoded, if the operation is known.
 pub(super) fn properties(name: &str) -> Option<&'static [&'static str]> {
     OPS.binary_search_by_key(&name, |(name, _)| name).ok().map(|i| OPS[i].1)
 }
+
+/// The versions of an operation, oldest first, with the names of their attributes.
+pub(super) fn versions(base_name: &str) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let first = OPS.partition_point(|(name, _)| *name < base_name);
+    let near = OPS[first..].iter().take_while(move |(name, _)| name.starts_with(base_name));
+    near.filter(move |(name, _)| base(name) == base_name).copied()
+}
+
+/// The version of StableHLO that has a version of an operation first.
+pub(super) fn since(name: &str) -> Version {
+    SINCE.iter().find(|(_, names)| names.contains(&name)).map_or((0, 9, 0), |(since, _)| *since)
+}
+
+/// Operations that the first version of VHLO, 0.9.0, did not have.
+#[rustfmt::skip]
+static SINCE: &[(Version, &[&str])] = &[
+    ((0, 16, 0), &["collective_broadcast_v1"]),
+    ((0, 19, 0), &["composite_v1"]),
+    ((0, 20, 0), &["dynamic_conv_v2"]),
+    ((1, 1, 0), &["dynamic_gather_v2", "gather_v2", "scatter_v2"]),
+    ((1, 4, 0), &["tan_v1"]),
+    ((1, 5, 0), &["all_gather_v2", "all_reduce_v2", "all_to_all_v2"]),
+    ((1, 6, 0), &["dot_general_v2"]),
+    ((1, 9, 0), &["exponential_v2"]),
+    ((1, 10, 0), &["cbrt_v2", "cosine_v2", "exponential_minus_one_v2", "log_plus_one_v2", "log_v2", "logistic_v2", "rsqrt_v2", "sine_v2", "sqrt_v2", "tan_v2", "tanh_v2"]),
+    ((1, 12, 0), &["recv_v2", "send_v2"]),
+    ((1, 14, 0), &["composite_v2"]),
+    ((1, 15, 0), &["async_done_v1", "async_start_v1"]),
+    ((1, 18, 0), &["custom_call_v2"]),
+    ((1, 19, 0), &["collective_reduce_v1"]),
+    ((1, 20, 0), &["collective_broadcast_v2"]),
+];
 
 /// An operation's name without its version, if it has one.
 pub(super) fn base(name: &str) -> &str {

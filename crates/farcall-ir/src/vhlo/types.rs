@@ -28,7 +28,7 @@ pub(super) enum Ty {
 }
 
 /// What a size is that is not known.
-const DYNAMIC: i64 = i64::MIN;
+pub(super) const DYNAMIC: i64 = i64::MIN;
 
 impl Ty {
     /// The type of a value, or what it is instead.
@@ -137,16 +137,24 @@ fn plain(code: u64) -> Option<Ty> {
     })
 }
 
-const COMPLEX: u64 = 1;
-const FUNCTION: u64 = 8;
-const TENSOR: u64 = 20;
-const TENSOR_WITH_ENCODING: u64 = 21;
-const TUPLE: u64 = 23;
-const QUANTIZED: u64 = 24;
+/// The code of the type without parameters that this is true for.
+pub(super) fn code(is: impl Fn(&Ty) -> bool) -> Option<u64> {
+    (0..=NEWEST_PLAIN).find(|code| plain(*code).is_some_and(|ty| is(&ty)))
+}
+
+/// The largest code of a type without parameters.
+const NEWEST_PLAIN: u64 = 40;
+
+pub(super) const COMPLEX: u64 = 1;
+pub(super) const FUNCTION: u64 = 8;
+pub(super) const TENSOR: u64 = 20;
+pub(super) const TENSOR_WITH_ENCODING: u64 = 21;
+pub(super) const TUPLE: u64 = 23;
+pub(super) const QUANTIZED: u64 = 24;
 const UNRANKED: u64 = 25;
-const QUANTIZED_PER_AXIS: u64 = 30;
+pub(super) const QUANTIZED_PER_AXIS: u64 = 30;
 const BUFFER: u64 = 41;
-const FUTURE: u64 = 42;
+pub(super) const FUTURE: u64 = 42;
 
 /// A type of VHLO, as it is encoded.
 pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Ty> {
@@ -267,7 +275,7 @@ pub(super) fn bounds_text(bounds: &[i64]) -> String {
 }
 
 /// The flag of a quantized type whose stored integers have a sign.
-const SIGNED: u64 = 1;
+pub(super) const SIGNED: u64 = 1;
 
 /// Flags, stored and expressed type.
 fn quantized_start<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<(DType, DType)> {

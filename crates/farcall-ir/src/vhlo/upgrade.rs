@@ -77,7 +77,6 @@ enum Default {
 static DEFAULTS: &[(&str, &str, Default)] = &[
     ("", "channel_id", Default::Int(0)),
     ("", "precision_config", Default::All("DEFAULT")),
-    ("", "source_target_pairs", Default::Empty),
     ("compare", "compare_type", Default::Word("NOTYPE")),
     ("custom_call", "api_version", Default::Int(1)),
     ("custom_call", "backend_config", Default::Empty),
@@ -87,6 +86,8 @@ static DEFAULTS: &[(&str, &str, Default)] = &[
     ("dynamic_broadcast_in_dim", "known_expanding_dimensions", Default::Empty),
     ("dynamic_broadcast_in_dim", "known_nonexpanding_dimensions", Default::Empty),
     ("infeed", "layout", Default::Empty),
+    ("recv", "source_target_pairs", Default::Empty),
+    ("send", "source_target_pairs", Default::Empty),
     ("sort", "dimension", Default::Int(-1)),
 ];
 
@@ -180,14 +181,14 @@ fn channel(attrs: &mut AttrDict, handle: i64, kind: i64) {
     attrs.insert("channel_handle".to_owned(), Attr::Dialect(Arc::new(attr)));
 }
 
-const DOT: &[&str] = &[
+pub(super) const DOT: &[&str] = &[
     "lhs_batching_dimensions",
     "rhs_batching_dimensions",
     "lhs_contracting_dimensions",
     "rhs_contracting_dimensions",
 ];
 
-const GATHER: &[&str] = &[
+pub(super) const GATHER: &[&str] = &[
     "offset_dims",
     "collapsed_slice_dims",
     "operand_batching_dims",
@@ -196,7 +197,7 @@ const GATHER: &[&str] = &[
     "index_vector_dim",
 ];
 
-const SCATTER: &[&str] = &[
+pub(super) const SCATTER: &[&str] = &[
     "update_window_dims",
     "inserted_window_dims",
     "input_batching_dims",
@@ -205,7 +206,7 @@ const SCATTER: &[&str] = &[
     "index_vector_dim",
 ];
 
-const CONVOLUTION: &[&str] = &[
+pub(super) const CONVOLUTION: &[&str] = &[
     "input_batch_dimension",
     "input_feature_dimension",
     "input_spatial_dimensions",
@@ -261,7 +262,7 @@ fn convolution_text(params: &mut AttrDict) -> Result<String, String> {
 }
 
 /// The parameters of `#stablehlo.dot_algorithm`, in the order of its text.
-const ALGORITHM: &[&str] = &[
+pub(super) const ALGORITHM: &[&str] = &[
     "lhs_precision_type",
     "rhs_precision_type",
     "accumulation_type",

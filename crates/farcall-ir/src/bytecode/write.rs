@@ -1,0 +1,279 @@
+//! Writing files: tables that grow while operations are written, and the file that they become.
+//!
+//! Files have version 1 of the container, which every reader knows: attributes of operations are dictionaries, and
+//! regions stand where their operation does.
+
+use std::collections::HashMap;
+
+use super::{MAGIC, file};
+
+/// The version that is written.
+const VERSION: u64 = 1;
+
+/// Bytes of the largest attribute that is compared with others: two large constants are rarely the same.
+const COMPARED: usize = 1 << 10;
+
+/// Bytes of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl Bytes {
+    /// One byte.
+    pub(crate) fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    /// A number, in as few bytes as hold it: zeros at the low end of the first one say how many follow.
+    pub(crate) fn number(&mut self, n: u64) {
+        let bits = (64 - n.leading_zeros() as usize).max(1);
+        let len = bits.div_ceil(7);
+        if len > 8 {
+            self.byte(0);
+            self.0.extend(n.to_le_bytes());
+        } else {
+            let coded = n << len | 1 << (len - 1);
+            self.0.extend(&coded.to_le_bytes()[..len]);
+        }
+    }
+
+    /// A number of memory.
+    pub(crate) fn size(&mut self, n: usize) {
+        self.number(n as u64);
+    }
+
+    /// A number with a sign, which becomes its lowest bit.
+    pub(crate) fn signed(&mut self, n: i64) {
+        self.number((n << 1 ^ n >> 63).cast_unsigned());
+    }
+
+    /// A number with a flag as its lowest bit.
+    pub(crate) fn flagged(&mut self, n: usize, flag: bool) {
+        self.number((n as u64) << 1 | u64::from(flag));
+    }
+
+    /// How many things there are, and these.
+    pub(crate) fn list<T>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = T>,
+        mut one: impl FnMut(&mut Self, T),
+    ) {
+        self.size(items.len());
+        items.for_each(|item| one(self, item));
+    }
+
+    fn section(&mut self, id: usize, content: &Bytes) {
+        self.byte(id as u8);
+        self.size(content.0.len());
+        self.0.extend(&content.0);
+    }
+}
+
+/// Attributes, or types: numbered by their bytes.
+#[derive(Debug, Default)]
+struct Entries {
+    /// Dialect, whether the encoding is its own (or text), and the bytes.
+    list: Vec<(usize, bool, Vec<u8>)>,
+    known: HashMap<(usize, bool, Vec<u8>), usize>,
+}
+
+impl Entries {
+    fn add(&mut self, dialect: usize, custom: bool, bytes: Vec<u8>) -> usize {
+        let compared = bytes.len() <= COMPARED;
+        let entry = (dialect, custom, bytes);
+        if let Some(known) = self.known.get(&entry).filter(|_| compared) {
+            return *known;
+        }
+        let number = self.list.len();
+        if compared {
+            self.known.insert(entry.clone(), number);
+        }
+        self.list.push(entry);
+        number
+    }
+
+    /// The bytes one after the other, and their lengths, in groups of one dialect.
+    fn write(&self, data: &mut Bytes, offsets: &mut Bytes) {
+        for group in self.list.chunk_by(|a, b| a.0 == b.0) {
+            offsets.size(group[0].0);
+            offsets.list(group.iter(), |offsets, (_, custom, bytes)| {
+                offsets.flagged(bytes.len(), *custom);
+                data.0.extend(bytes);
+            });
+        }
+    }
+}
+
+/// The tables of a file that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    strings: Vec<Vec<u8>>,
+    numbers: HashMap<Vec<u8>, usize>,
+    /// Numbers of their names.
+    dialects: Vec<usize>,
+    /// Dialect, and number of the name.
+    ops: Vec<(usize, usize)>,
+    op_numbers: HashMap<(usize, usize), usize>,
+    attrs: Entries,
+    types: Entries,
+}
+
+impl Tables {
+    /// The number of a string.
+    pub(crate) fn string(&mut self, text: &[u8]) -> usize {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = self.strings.len();
+        self.strings.push(text.to_vec());
+        self.numbers.insert(text.to_vec(), number);
+        number
+    }
+
+    fn dialect(&mut self, name: &str) -> usize {
+        let name = self.string(name.as_bytes());
+        self.dialects.iter().position(|d| *d == name).unwrap_or_else(|| {
+            self.dialects.push(name);
+            self.dialects.len() - 1
+        })
+    }
+
+    /// The number of an operation's name.
+    pub(crate) fn op(&mut self, dialect: &str, name: &str) -> usize {
+        let op = (self.dialect(dialect), self.string(name.as_bytes()));
+        let next = self.ops.len();
+        *self.op_numbers.entry(op).or_insert_with(|| {
+            self.ops.push(op);
+            next
+        })
+    }
+
+    /// The number of an attribute in a dialect's encoding.
+    pub(crate) fn attr(&mut self, dialect: &str, bytes: Bytes) -> usize {
+        let dialect = self.dialect(dialect);
+        self.attrs.add(dialect, true, bytes.0)
+    }
+
+    /// The number of an attribute that is text.
+    pub(crate) fn attr_text(&mut self, dialect: &str, text: &str) -> usize {
+        let dialect = self.dialect(dialect);
+        self.attrs.add(dialect, false, [text.as_bytes(), &[0]].concat())
+    }
+
+    /// The number of a type in a dialect's encoding.
+    pub(crate) fn ty(&mut self, dialect: &str, bytes: Bytes) -> usize {
+        let dialect = self.dialect(dialect);
+        self.types.add(dialect, true, bytes.0)
+    }
+
+    /// The file, with these operations.
+    pub(crate) fn finish(&self, producer: &str, ir: &Bytes) -> Vec<u8> {
+        let mut strings = Bytes::default();
+        strings.size(self.strings.len());
+        self.strings.iter().rev().for_each(|s| strings.size(s.len() + 1));
+        self.strings.iter().for_each(|s| strings.0.extend(s.iter().chain(&[0])));
+
+        let mut dialects = Bytes::default();
+        dialects.list(self.dialects.iter(), |out, name| out.flagged(*name, false));
+        for group in self.ops.chunk_by(|a, b| a.0 == b.0) {
+            dialects.size(group[0].0);
+            dialects.list(group.iter(), |out, (_, name)| out.size(*name));
+        }
+
+        let (mut data, mut offsets) = (Bytes::default(), Bytes::default());
+        offsets.size(self.attrs.list.len());
+        offsets.size(self.types.list.len());
+        self.attrs.write(&mut data, &mut offsets);
+        self.types.write(&mut data, &mut offsets);
+
+        let mut out = Bytes(MAGIC.to_vec());
+        out.number(VERSION);
+        out.0.extend(producer.bytes().chain([0]));
+        out.section(file::STRINGS, &strings);
+        out.section(file::DIALECTS, &dialects);
+        out.section(file::ATTRS, &data);
+        out.section(file::OFFSETS, &offsets);
+        out.section(file::IR, ir);
+        out.0
+    }
+}
+
+// What an operation has.
+const ATTRS: u8 = 1;
+const RESULTS: u8 = 2;
+const OPERANDS: u8 = 4;
+const REGIONS: u8 = 16;
+
+/// An operation up to its regions: numbers in the tables, and of values.
+#[derive(Debug)]
+pub(crate) struct OpHead<'a> {
+    pub(crate) name: usize,
+    pub(crate) location: usize,
+    pub(crate) attrs: usize,
+    /// Types of the results.
+    pub(crate) results: &'a [usize],
+    /// Numbers of values.
+    pub(crate) operands: &'a [usize],
+    pub(crate) regions: usize,
+    /// True if its regions see no values of those around them.
+    pub(crate) isolated: bool,
+}
+
+impl Bytes {
+    /// An operation; its regions follow.
+    pub(crate) fn op(&mut self, op: &OpHead<'_>) {
+        let has = |part: u8, there: bool| if there { part } else { 0 };
+        self.size(op.name);
+        let parts = has(RESULTS, !op.results.is_empty()) | has(OPERANDS, !op.operands.is_empty());
+        self.byte(ATTRS | parts | has(REGIONS, op.regions > 0));
+        self.size(op.location);
+        self.size(op.attrs);
+        for list in [op.results, op.operands] {
+            if !list.is_empty() {
+                self.list(list.iter(), |out, i| out.size(*i));
+            }
+        }
+        if op.regions > 0 {
+            self.flagged(op.regions, op.isolated);
+        }
+    }
+
+    /// A region of one block, up to its operations: how many these are, how many values the region defines, and types and
+    /// locations of its arguments.
+    pub(crate) fn region(&mut self, ops: usize, values: usize, args: &[(usize, usize)]) {
+        self.size(1);
+        self.size(values);
+        self.block(ops, args);
+    }
+
+    /// A block up to its operations.
+    pub(crate) fn block(&mut self, ops: usize, args: &[(usize, usize)]) {
+        self.flagged(ops, !args.is_empty());
+        if !args.is_empty() {
+            self.list(args.iter(), |out, (ty, location)| {
+                out.size(*ty);
+                out.size(*location);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cursor;
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_back() {
+        for shift in 0..64 {
+            for n in [1u64 << shift, (1u64 << shift) - 1, u64::MAX >> shift] {
+                let mut bytes = Bytes::default();
+                bytes.number(n);
+                bytes.signed(n.cast_signed());
+                let mut from = Cursor::new(&bytes.0, 0, bytes.0.len(), "test");
+                assert_eq!(from.number(), Ok(n));
+                assert_eq!(from.signed(), Ok(n.cast_signed()));
+                assert!(from.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! StableHLO's attributes as VHLO's: the reverse of [`super::super::upgrade`].
+
+use farcall_sig::DType;
+
+use super::super::Version;
+use super::super::ops;
+use super::super::upgrade::{ALGORITHM, CONVOLUTION, DOT, GATHER, SCATTER};
+use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::literal::Literal;
+use crate::module::Inst;
+
+/// A version of the operation `base`, the oldest version of StableHLO that has it, and all its attributes.
+///
+/// # Errors
+/// A sentence that says what artifacts lack.
+pub(super) fn downgraded(
+    base: &str,
+    mut attrs: AttrDict,
+    inst: Inst<'_>,
+) -> Result<(&'static str, Version, AttrDict), String> {
+    // Only here: says nothing that the results do not.
+    attrs.remove("farcall.types");
+    match base {
+        "dot_general" => {
+            split(&mut attrs, "dot_dimension_numbers", DOT)?;
+            split(&mut attrs, "algorithm", ALGORITHM)?;
+        }
+        "gather" | "dynamic_gather" => split(&mut attrs, "dimension_numbers", GATHER)?,
+        "scatter" => split(&mut attrs, "scatter_dimension_numbers", SCATTER)?,
+        "convolution" | "dynamic_conv" => convolution(&mut attrs)?,
+        _ => {}
+    }
+    channel(&mut attrs, base)?;
+    for (key, attr) in &mut attrs {
+        spell(key, attr);
+    }
+    // What is as good as absent in a version that has it does not keep an older one from being taken.
+    for key in [
+        "operand_batching_dims",
+        "start_indices_batching_dims",
+        "input_batching_dims",
+        "scatter_indices_batching_dims",
+        "result_tilings",
+        "source_target_pairs",
+    ] {
+        if base != "collective_permute" && attrs.get(key).is_some_and(is_empty) {
+            attrs.remove(key);
+        }
+    }
+    if attrs.get("has_dynamic_root") == Some(&Attr::Bool(false)) {
+        attrs.remove("has_dynamic_root");
+    }
+    let mut refused = String::new();
+    for (name, keys) in ops::versions(base) {
+        match complete(base, name, keys, &attrs, inst) {
+            Ok(complete) => return Ok((name, ops::since(name), complete)),
+            Err(message) => refused = message,
+        }
+    }
+    Err(if refused.is_empty() { "artifacts have no such operation".to_owned() } else { refused })
+}
+
+/// The attributes with those that a version has by default.
+fn complete(
+    base: &str,
+    name: &str,
+    keys: &[&str],
+    attrs: &AttrDict,
+    inst: Inst<'_>,
+) -> Result<AttrDict, String> {
+    let fits = match name {
+        "all_gather_v1" | "all_reduce_v1" | "all_to_all_v1" => inst.operands().len() == 1,
+        "async_done_v1" => inst.results().len() == 1,
+        "composite_v1" => inst.region_ids().is_empty(),
+        _ => true,
+    };
+    if !fits {
+        return Err(format!("artifacts have {base} with fewer operands, results or regions only"));
+    }
+    if let Some(key) = attrs.keys().find(|key| !keys.contains(&key.as_str()) && !key.contains('.')) {
+        return Err(format!("artifacts have no attribute `{key}`"));
+    }
+    let mut out = attrs.clone();
+    for key in keys {
+        if !out.contains_key(*key) {
+            let default = default(base, key, attrs);
+            let default =
+                default.ok_or_else(|| format!("artifacts have an attribute `{key}`, which is missing"))?;
+            out.insert((*key).to_owned(), default);
+        }
+    }
+    Ok(out)
+}
+
+fn is_empty(attr: &Attr) -> bool {
+    match attr {
+        Attr::Array(items) => items.is_empty(),
+        Attr::Dense(literal) => literal.is_empty(),
+        _ => false,
+    }
+}
+
+/// A list of `i64`.
+fn list(values: &[i64]) -> Attr {
+    Attr::Dense(Literal::from_slice(DType::S64, [values.len()], values))
+}
+
+/// The kind of attribute that VHLO has.
+fn spell(key: &str, attr: &mut Attr) {
+    match attr {
+        Attr::Unit => *attr = Attr::Bool(true),
+        Attr::DenseArray(literal) => *attr = Attr::Dense(literal.clone()),
+        Attr::Symbol(name) => *attr = Attr::string(name.as_ref()),
+        Attr::Array(items) if key == "called_computations" => {
+            items.iter_mut().for_each(|item| spell("", item));
+        }
+        Attr::Int(version, _) if key == "api_version" => {
+            *attr = Attr::dialect("vhlo.api_version", version.to_string());
+        }
+        _ => {}
+    }
+}
+
+/// The parameters of an attribute, whether or not its text has been taken apart.
+pub(super) fn params(d: &DialectAttr) -> Result<AttrDict, String> {
+    if !d.params.is_empty() || d.text.is_empty() {
+        return Ok(d.params.clone());
+    }
+    let text = format!("#{}<{}>", d.name, d.text);
+    match text.parse::<Attr>() {
+        Ok(Attr::Dialect(d)) => Ok(d.params.clone()),
+        _ => Err(format!("{text} is not understood")),
+    }
+}
+
+/// An attribute that VHLO has as several.
+fn split(attrs: &mut AttrDict, key: &str, parts: &[&str]) -> Result<(), String> {
+    let Some(attr) = attrs.remove(key) else { return Ok(()) };
+    let Attr::Dialect(d) = &attr else { return Err(format!("attribute `{key}` is {attr}")) };
+    let mut params = params(d)?;
+    for part in parts {
+        let value = match params.remove(*part) {
+            Some(Attr::Int(value, _)) => Attr::Int(value, IntKind::Typed(DType::S64)),
+            Some(value) => value.as_i64_list().map_or(value, |values| list(&values)),
+            None if *part == "index_vector_dim" => Attr::i64(0),
+            None => list(&[]),
+        };
+        attrs.insert((*part).to_owned(), value);
+    }
+    match params.keys().next() {
+        Some(key) => Err(format!("artifacts have no attribute `{key}`")),
+        None => Ok(()),
+    }
+}
+
+/// The numbers of the dimensions in `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
+    let Some(attr) = attrs.remove("dimension_numbers") else { return Ok(()) };
+    let Attr::Dialect(d) = &attr else { return Err(format!("attribute `dimension_numbers` is {attr}")) };
+    let wrong = || format!("the dimension numbers {} are not understood", d.text);
+    let (inputs, output) = d.text.split_once("->").ok_or_else(wrong)?;
+    let (lhs, rhs) = inputs.split_once("]x[").ok_or_else(wrong)?;
+    let sides = [(lhs, ["b", "f"]), (rhs, ["i", "o"]), (output, ["b", "f"])];
+    // Three names for each side: those of the letters, and that of the numbers.
+    for ((side, letters), keys) in sides.into_iter().zip(CONVOLUTION.chunks(3)) {
+        let marks: Vec<&str> = side.trim_matches(['[', ']', ' ']).split(',').map(str::trim).collect();
+        let place = |mark: &str| marks.iter().position(|m| *m == mark).map(|at| at as i64).ok_or_else(wrong);
+        for (letter, key) in letters.iter().zip(keys) {
+            attrs.insert((*key).to_owned(), Attr::i64(place(letter)?));
+        }
+        let numbers = (0..marks.len().saturating_sub(2)).map(|i| place(&i.to_string()));
+        attrs.insert(keys[2].to_owned(), list(&numbers.collect::<Result<Vec<i64>, String>>()?));
+    }
+    Ok(())
+}
+
+/// The number of a channel, and for `send` and `recv` its kind.
+fn channel(attrs: &mut AttrDict, base: &str) -> Result<(), String> {
+    let Some(Attr::Dialect(d)) = attrs.remove("channel_handle") else { return Ok(()) };
+    let params = params(&d)?;
+    let number = |key: &str| params.get(key).and_then(Attr::as_i64).unwrap_or(0);
+    attrs.insert("channel_id".to_owned(), Attr::i64(number("handle")));
+    if matches!(base, "send" | "recv") {
+        attrs.insert("channel_type".to_owned(), Attr::i64(number("type")));
+    }
+    Ok(())
+}
+
+/// What an attribute is in VHLO where StableHLO leaves it out.
+fn default(base: &str, key: &str, attrs: &AttrDict) -> Option<Attr> {
+    let rank = |key: &str| attrs.get(key).and_then(Attr::as_i64_list).map(|l| l.len());
+    let window = || match base {
+        "convolution" | "dynamic_conv" => rank("input_spatial_dimensions"),
+        _ => rank("window_dimensions"),
+    };
+    Some(match key {
+        "channel_id" | "channel_type" => Attr::i64(0),
+        "version" => Attr::Int(0, IntKind::Typed(DType::S32)),
+        "dimension" if base == "sort" => Attr::i64(-1),
+        "has_dynamic_root"
+        | "has_side_effect"
+        | "indices_are_sorted"
+        | "is_host_transfer"
+        | "is_stable"
+        | "lower"
+        | "unique_indices"
+        | "use_global_device_ids" => Attr::Bool(false),
+        "compare_type" => Attr::dialect("stablehlo.comparison_type", "NOTYPE"),
+        "composite_attributes" => Attr::Dict(AttrDict::new()),
+        "backend_config" | "infeed_config" | "outfeed_config" => Attr::string(""),
+        "api_version" => Attr::dialect("vhlo.api_version", "1"),
+        "called_computations"
+        | "operand_layouts"
+        | "result_layouts"
+        | "output_operand_aliases"
+        | "result_tilings"
+        | "layout" => Attr::Array(Vec::new()),
+        "precision_config" => Attr::Array(vec![Attr::dialect("stablehlo.precision", "DEFAULT"); 2]),
+        "known_expanding_dimensions"
+        | "known_nonexpanding_dimensions"
+        | "operand_batching_dims"
+        | "start_indices_batching_dims"
+        | "input_batching_dims"
+        | "scatter_indices_batching_dims" => list(&[]),
+        "source_target_pairs" => Attr::Dense(Literal::zeros(DType::S64, [0, 2])),
+        "window_strides" | "lhs_dilation" | "rhs_dilation" | "base_dilations" | "window_dilations" => {
+            list(&vec![1; window()?])
+        }
+        "padding" if base != "dynamic_conv" => Attr::Dense(Literal::zeros(DType::S64, [window()?, 2])),
+        "window_reversal" => Attr::Dense(Literal::zeros(DType::Pred, [window()?])),
+        _ => return None,
+    })
+}
