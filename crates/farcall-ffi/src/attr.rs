@@ -439,6 +439,13 @@ impl Attrs {
     }
 }
 
+impl Attrs {
+    /// The dictionary in the form of the C interface, for hosts.
+    pub fn as_abi(&self) -> *const abi::Attrs {
+        &raw const self.0.0
+    }
+}
+
 impl Deref for Attrs {
     type Target = Dict;
 

@@ -3,7 +3,8 @@
 //! A library that is built with [`library!`](crate::library) exports the C function [`SYMBOL`], which
 //! returns a [`LibraryDescriptor`]: a table of ops, each with its name, platform, functions by stage,
 //! parameters, documentation and place in the source, and what its author declared about it: its
-//! signature, the targets that are its derivatives, and its [`rules`](crate::rules) that are functions. A host calls the function and reads the result
+//! signature, the targets that are its derivatives, its [`rules`](crate::rules) that are functions, and the blocks that it
+//! is called for ([`lowering`](crate::lowering)). A host calls the function and reads the result
 //! through [`Library`].
 //!
 //! # Compatibility
@@ -21,6 +22,7 @@ use std::marker::PhantomData;
 
 use crate::abi::{self, ByteSpan, HandlerBundle};
 use crate::decode::{Role, Spec};
+use crate::lowering::abi::LowerFn;
 use crate::rules::abi::RuleFn;
 
 /// Name of the exported function, of type [`LibraryFn`].
@@ -123,6 +125,10 @@ pub struct OpDescriptor {
     pub shape: Option<RuleFn>,
     /// Batching function, or null.
     pub batch: Option<RuleFn>,
+    /// Tag of the blocks that the op is called for, or empty.
+    pub lowers: ByteSpan,
+    /// Says how; null if the op's signature does. See [`lowering`](crate::lowering).
+    pub lower: Option<LowerFn>,
 }
 
 /// A parameter of an op.
@@ -206,6 +212,8 @@ pub struct Declaration {
     pub non_differentiable: &'static str,
     pub shape: Option<RuleFn>,
     pub batch: Option<RuleFn>,
+    pub lowers: &'static str,
+    pub lower: Option<LowerFn>,
 }
 
 impl Declaration {
@@ -217,6 +225,8 @@ impl Declaration {
         non_differentiable: "",
         shape: None,
         batch: None,
+        lowers: "",
+        lower: None,
     };
 }
 
@@ -243,6 +253,8 @@ impl OpDescriptor {
             non_differentiable: ByteSpan::new(parts.declaration.non_differentiable.as_bytes()),
             shape: parts.declaration.shape,
             batch: parts.declaration.batch,
+            lowers: ByteSpan::new(parts.declaration.lowers.as_bytes()),
+            lower: parts.declaration.lower,
         }
     }
 }
@@ -517,6 +529,16 @@ impl<'a> Op<'a> {
     /// Says how calls are vmapped.
     pub fn batch(&self) -> Option<RuleFn> {
         self.descriptor.batch
+    }
+
+    /// Tag of the blocks that it is called for.
+    pub fn lowers(&self) -> Option<&'a str> {
+        given(self.descriptor.lowers)
+    }
+
+    /// Says what becomes of these blocks, if its signature does not.
+    pub fn lower(&self) -> Option<LowerFn> {
+        self.descriptor.lower
     }
 
     /// Its parameters, in the order of the function's.

@@ -19,6 +19,7 @@ use farcall_sig::{AttrArray, AttrValue, DType};
 
 use crate::abi::{Array, AttrType, Attrs, ByteSpan, DataType, Scalar};
 use crate::arena::Arena;
+use crate::attr::Dict;
 use crate::error::Error;
 
 /// Dictionaries in dictionaries at most.
@@ -78,6 +79,15 @@ impl Encoded {
     /// Those of [`Entries::value`].
     pub fn of(attrs: &farcall_sig::Attrs) -> Result<Encoded, AttrError> {
         Encoded::new(|entries| entries.values(attrs))
+    }
+
+    /// The dictionary as a handler sees it.
+    pub fn attrs(&self) -> &crate::Attrs {
+        // SAFETY: written by `encode`: its size, its tables and all that they lead to are there as long as `self`.
+        match unsafe { Dict::check(&raw const self.root) } {
+            Ok(dict) => crate::Attrs::from_dict(dict),
+            Err(what) => unreachable!("encoded attributes are well-formed: {what}"),
+        }
     }
 
     /// The dictionary in place.

@@ -78,8 +78,10 @@
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
-//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`], [`macro@shape`], [`macro@batch`]: what is declared of an op below its `#[handler]`.
+//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`], [`macro@shape`], [`macro@batch`],
+//!   [`macro@lowers`]: what is declared of an op below its `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
+//! - [`lowering`]: which parts of programs become calls of a library's handlers.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`AttrValue`]: the values of attributes, as tests and batching functions write them.
@@ -105,6 +107,7 @@ mod element;
 pub mod encode;
 mod error;
 mod kept;
+pub mod lowering;
 mod panics;
 mod pointer;
 mod pool;
@@ -124,11 +127,12 @@ pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{FromAttr, batch, handler, jvp, nondiff, shape, signature, stage, vjp};
+pub use farcall_macros::{FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, vjp};
 pub use farcall_sig::{AttrArray, AttrValue, DType};
 #[cfg(feature = "half")]
 pub use half;
 pub use kept::{Kept, KeptMut};
+pub use lowering::{Block, Lowered, TargetCall};
 #[cfg(feature = "num-complex")]
 pub use num_complex;
 pub use rules::{Batch, BatchCall, ShapeCall};
@@ -167,9 +171,10 @@ macro_rules! ops {
 pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
-        AnyBuffer, Attrs, Batch, BatchCall, Buffer, Complex, Context, DType, Dict, Element, Error, ErrorCode,
-        Float, FromAttr, InOut, Kept, KeptMut, Pred, RestOperands, RestResults, Result, Scratch, ShapeCall,
-        State, batch, dispatch, ensure, handler, jvp, nondiff, ops, shape, signature, stage, vjp,
+        AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
+        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, Pred, RestOperands, RestResults, Result,
+        Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure, handler, jvp, lowers, nondiff, ops,
+        shape, signature, stage, vjp,
     };
 }
 
@@ -188,6 +193,7 @@ pub mod __private {
     };
     pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
     pub use crate::error::Boxed;
+    pub use crate::lowering::{LowerRule, lower_rule};
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::trampoline::{Entry, enter};
     pub use farcall_macros::{library, ops};

@@ -1,4 +1,4 @@
-//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[nondiff]`, `#[shape]` and `#[batch]` below a `#[handler]`: what an op's
+//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[nondiff]`, `#[shape]`, `#[batch]` and `#[lowers]` below a `#[handler]`: what an op's
 //! author declares about it besides the function.
 //!
 //! A signature is Rust tokens (or one string). Its text is reassembled, with a table from bytes to tokens, so that an
@@ -14,6 +14,7 @@ use farcall_sig::signature::{
 use farcall_sig::{AttrType, DType, ScalarType, Signature};
 use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
@@ -31,6 +32,48 @@ pub(crate) struct Declaration {
     non_differentiable: Vec<String>,
     shape: Option<Path>,
     batch: Option<Path>,
+    lowers: Option<Lowers>,
+}
+
+/// `#[lowers("tag", with = function)]`
+struct Lowers {
+    tag: LitStr,
+    function: Option<Path>,
+}
+
+impl Parse for Lowers {
+    fn parse(input: ParseStream<'_>) -> Result<Lowers> {
+        let tag: LitStr = input.parse().map_err(|e| {
+            Error::new(
+                e.span(),
+                "say which blocks: #[lowers(\"my.tag\")], or #[lowers(\"my.tag\", with = f)]",
+            )
+        })?;
+        if !is_tag(&tag.value()) {
+            let message = "a tag is a namespace and a name, as in \"my.tag\"";
+            return Err(Error::new(tag.span(), message));
+        }
+        let mut function = None;
+        if input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
+            let key: Ident = input.parse()?;
+            if key != "with" {
+                return Err(Error::new(key.span(), "expected `with = …`"));
+            }
+            input.parse::<Token![=]>()?;
+            function = Some(input.parse()?);
+            input.parse::<Option<Token![,]>>()?;
+        }
+        Ok(Lowers { tag, function })
+    }
+}
+
+/// The names that composites can have: parts of letters, digits, `_` and, but for the first one, `$`, joined by dots.
+fn is_tag(tag: &str) -> bool {
+    let (first, rest) = tag.split_once('.').unwrap_or((tag, ""));
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let first_ok = first.starts_with(|c: char| c.is_ascii_alphabetic()) && first.chars().all(word);
+    let part = |part: &str| !part.is_empty() && part.chars().all(|c| word(c) || c == '$');
+    first_ok && rest.split('.').all(part)
 }
 
 impl Declaration {
@@ -62,17 +105,22 @@ impl Declaration {
                 declaration.shape = Some(attr.parse_args()?);
             } else if attr.path().is_ident("batch") {
                 declaration.batch = Some(attr.parse_args()?);
+            } else if attr.path().is_ident("lowers") {
+                declaration.lowers = Some(attr.parse_args()?);
             } else {
                 let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
                 names = attr.parse_args_with(parser)?.into_iter().collect();
             }
         }
         let Some((signature, _)) = &declaration.signature else {
-            return match ours.first() {
+            let by_function = declaration.lowers.as_ref().is_some_and(|lowers| lowers.function.is_some());
+            let needs = |attr: &&Attribute| !(by_function && attr.path().is_ident("lowers"));
+            return match ours.iter().find(needs) {
                 Some(attr) => {
                     let of = match attr.path() {
                         path if path.is_ident("shape") => "a shape function is",
                         path if path.is_ident("batch") => "a batching function is",
+                        path if path.is_ident("lowers") => "a lowering without a function is",
                         _ => "derivatives are",
                     };
                     let message =
@@ -132,6 +180,7 @@ impl Declaration {
         let non_differentiable = self.non_differentiable.join(",");
         let shape = self.rule(self.shape.as_ref(), &SHAPE);
         let batch = self.rule(self.batch.as_ref(), &BATCH);
+        let (lowers, lower) = self.lowering();
         quote! {
             __ffi::__private::Declaration {
                 signature: #signature,
@@ -141,8 +190,33 @@ impl Declaration {
                 non_differentiable: #non_differentiable,
                 shape: #shape,
                 batch: #batch,
+                lowers: #lowers,
+                lower: #lower,
             }
         }
+    }
+
+    /// The tag of the blocks that the op lowers, and the address of the function that says how.
+    fn lowering(&self) -> (TokenStream, TokenStream) {
+        let Some(Lowers { tag, function }) = &self.lowers else { return (quote!(""), option(None)) };
+        let address = function.as_ref().map(|path| {
+            let call = quote_spanned! { path.span()=>
+                let __function: fn(&__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> = #path;
+                __function(__block)
+            };
+            quote! {{
+                enum __Lower {}
+
+                impl __ffi::__private::LowerRule for __Lower {
+                    fn lower(__block: &__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> {
+                        #call
+                    }
+                }
+
+                __ffi::__private::lower_rule::<__Lower>
+            }}
+        });
+        (quote!(#tag), option(address))
     }
 
     /// The address of a rule, or none.
@@ -232,7 +306,7 @@ pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
 }
 
 /// The attributes that belong to a handler.
-const NAMES: [&str; 6] = ["signature", "vjp", "jvp", "nondiff", "shape", "batch"];
+const NAMES: [&str; 7] = ["signature", "vjp", "jvp", "nondiff", "shape", "batch", "lowers"];
 
 /// `(key = path, …)`
 fn paths<const N: usize>(attr: &Attribute, keys: [&str; N]) -> Result<[Option<Path>; N]> {

@@ -60,6 +60,7 @@ mod options;
 /// | `#[nondiff(labels)]` | operands that have no derivative |
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
+/// | `#[lowers("my.tag")]`, `#[lowers("my.tag", with = f)]` | the blocks that the op is called for, and the function that says how |
 ///
 /// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
@@ -106,6 +107,13 @@ pub fn shape(_: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn batch(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("batch", item.into()).into()
+}
+
+/// The blocks (composites of a tag) in whose place an op is called, and the function that says how; see
+/// [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn lowers(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("lowers", item.into()).into()
 }
 
 /// The handlers that are an op's reverse derivative; see [`macro@handler`], below which it stands.

@@ -259,7 +259,7 @@ pub unsafe extern "C" fn shape_rule<R: ShapeRule>(call: *mut c_void) {
     // SAFETY: the caller's promise.
     let Some(question) = (unsafe { question(call) }) else { return };
     let Some(say) = question.shape else { return };
-    answer(&question, "the shape function", || {
+    answer(question.host, question.fail, "the shape function", || {
         // SAFETY: the caller's promise.
         let call = unsafe { ShapeCall::read::<R>(&question) }?;
         for dims in R::shapes(&call)? {
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
     // SAFETY: the caller's promise.
     let Some(question) = (unsafe { question(call) }) else { return };
     let (Some(each), Some(once)) = (question.each, question.once) else { return };
-    answer(&question, "the batching function", || {
+    answer(question.host, question.fail, "the batching function", || {
         // SAFETY: the caller's promise.
         let call = unsafe { ShapeCall::read::<R>(&question) }?;
         // SAFETY: `read` has checked the operands.
@@ -326,16 +326,20 @@ unsafe fn question(call: *mut c_void) -> Option<RuleCall> {
     Some(unsafe { call.read() })
 }
 
-fn answer(question: &RuleCall, name: &'static str, rule: impl FnOnce() -> Result<()>) {
+/// How a rule tells its host why it has no answer.
+pub(crate) type Fail = Option<unsafe extern "C" fn(host: *mut c_void, message: c::ByteSpan)>;
+
+/// Runs a rule; its error or panic is told to the host.
+pub(crate) fn answer(host: *mut c_void, fail: Fail, name: &'static str, rule: impl FnOnce() -> Result<()>) {
     panics::note();
     let error = match catch_unwind(AssertUnwindSafe(rule)) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
         Err(panic) => Panic::caught(panic).into_error().context(name),
     };
-    if let Some(fail) = question.fail {
+    if let Some(fail) = fail {
         // SAFETY: a function of the host, for its own argument.
-        unsafe { fail(question.host, span(error.message())) };
+        unsafe { fail(host, span(error.message())) };
     }
 }
 

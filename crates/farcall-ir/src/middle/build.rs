@@ -1,7 +1,7 @@
 //! From a module to the middle form.
 //!
-//! One walk over everything that the entry reaches. It inlines calls and composites, flattens tuples, drops tokens
-//! and barriers, replaces an `if` or `case` whose predicate is a constant by its branch, and turns values that a
+//! One walk over everything that the entry reaches. It inlines calls, inlines composites or replaces them by custom
+//! calls ([`Lower`](super::Lower)), flattens tuples, drops tokens and barriers, replaces an `if` or `case` whose predicate is a constant by its branch, and turns values that a
 //! region uses from outside into arguments of the region. The walk keeps its frames on the heap, so deep chains of
 //! calls cannot overflow the stack.
 
@@ -15,9 +15,11 @@ use crate::module::{
     Func, FuncId, Inst, InstId, Module, NewInst, Region, RegionId, ValueDef, ValueId, ValueIds,
 };
 use crate::normalize;
-use crate::op::{CustomCall, Op};
+use crate::op::{Composite, CustomCall, Op};
 use crate::scalar::Scalar;
-use crate::types::{FuncType, Type};
+use crate::types::{FuncType, TensorType, Type};
+
+use super::lower::{CompositeCall, Inline, Lower};
 
 /// Most instructions that a program may become when its calls are inlined.
 pub const MAX_INSTRUCTIONS: usize = 4_000_000;
@@ -33,17 +35,26 @@ const SMALL: usize = 64;
 const MAX_CALL_DEPTH: usize = 1_100;
 
 /// Makes the middle form of the function `entry` of a verified, static module: a module whose only function
-/// is called like it.
+/// is called like it. Composites are inlined.
 ///
 /// # Errors
 /// `compile`: a parameter that cannot be passed. `compile-size`, `compile-depth`: the program is too large,
 /// or nested too deep, once its calls are inlined.
 pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
+    build_lowered(module, entry, &mut Inline)
+}
+
+/// The same, where `lower` decides for each composite whether it is inlined or a custom call takes its place.
+///
+/// # Errors
+/// As [`build`], and those of `lower`.
+pub fn build_lowered(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module, Diagnostic> {
     let normal = normalize::normalized(module);
     let entry = normalize::counterpart(entry, &normal);
     let module = &*normal;
     let mut b = Build {
         module,
+        lower,
         func: Func::with_header_of(entry),
         activations: Vec::new(),
         frames: Vec::new(),
@@ -151,8 +162,9 @@ impl Open {
     }
 }
 
-struct Build<'m> {
+struct Build<'m, 'l> {
     module: &'m Module,
+    lower: &'l mut dyn Lower,
     func: Func,
     activations: Vec<Activation<'m>>,
     frames: Vec<Frame<'m>>,
@@ -160,7 +172,7 @@ struct Build<'m> {
     made: usize,
 }
 
-impl<'m> Build<'m> {
+impl<'m> Build<'m, '_> {
     /// Walks regions until the entry function returns.
     fn drive(&mut self) -> Result<(), Diagnostic> {
         while let Some(frame) = self.frames.last_mut() {
@@ -183,7 +195,7 @@ impl<'m> Build<'m> {
         let operands = || self.get_all(inst.operands(), inst.span());
         let results = match inst.op() {
             Op::Call { callee } => return self.call(inst, *callee, operands()?),
-            Op::Composite(c) => return self.call(inst, c.decomposition, operands()?),
+            Op::Composite(composite) => return self.composite(inst, composite),
             Op::OptimizationBarrier => operands()?,
             Op::CreateToken | Op::AfterAll => vec![Part::Token],
             Op::Tuple => vec![Part::Tuple(operands()?)],
@@ -244,6 +256,45 @@ impl<'m> Build<'m> {
         self.bind(func.params(), operands, inst.span())?;
         self.frames.push(Frame { next: func.body().first(), exit: Exit::Call(inst) });
         Ok(())
+    }
+
+    /// A custom call in the place of the composite, or what its decomposition computes.
+    fn composite(&mut self, inst: Inst<'m>, composite: &Composite) -> Result<(), Diagnostic> {
+        let Some(CompositeCall { call, operands, results }) = self.lower.lower(inst, composite)? else {
+            let operands = self.get_all(inst.operands(), inst.span())?;
+            return self.call(inst, composite.decomposition, operands);
+        };
+        let mut values = ValueIds::new();
+        self.leaves(inst, &mut values)?;
+        let given: Vec<TensorType> =
+            inst.results().iter().flat_map(|r| self.program().ty(*r).tensors()).cloned().collect();
+        if values.len() != operands.len() || given.len() != results.len() {
+            let message = "a composite is replaced by a call with another number of operands or results";
+            return Err(Diagnostic::new("internal", inst.span(), message));
+        }
+        for (value, ty) in values.iter_mut().zip(operands) {
+            let here = self.here(*value);
+            *value = self.converted(here, ty, inst)?;
+        }
+        let new = NewInst::new(Op::CustomCall(Box::new(call)), values).at(inst.span(), inst.loc().cloned());
+        let made = self.push(new, results.into_iter().map(Type::Tensor))?;
+        let made = ValueIds::from(self.func.inst(made).results());
+        let parts: Result<Vec<Part>, Diagnostic> = made
+            .into_iter()
+            .zip(given)
+            .map(|(value, ty)| Ok(Part::Tensor(self.converted(value, ty, inst)?)))
+            .collect();
+        self.bind(inst.results(), parts?, inst.span())
+    }
+
+    /// A value of the innermost region with its elements converted, unless it is of this type already.
+    fn converted(&mut self, value: ValueId, ty: TensorType, at: Inst<'_>) -> Result<ValueId, Diagnostic> {
+        if self.func.tensor(value) == Some(&ty) {
+            return Ok(value);
+        }
+        let new = NewInst::new(Op::Convert, [value]).at(at.span(), at.loc().cloned());
+        let inst = self.push(new, [Type::Tensor(ty)])?;
+        Ok(self.func.inst(inst).results()[0])
     }
 
     /// The operation in the region, at once: a future is what it will be.

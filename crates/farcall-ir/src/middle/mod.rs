@@ -8,7 +8,7 @@
 //! structure a program ([`Traits::STRUCTURE`](crate::op::Traits::STRUCTURE)), in which
 //!
 //! - calls that are operations in disguise have been replaced by these ([`normalize`](crate::normalize));
-//! - calls and composites are inlined, and every shape is static;
+//! - calls are inlined, and so are composites, unless a custom call takes their place ([`Lower`]); every shape is static;
 //! - values are tensors: tuples are flattened, tokens are gone (side effects happen in program order), and a custom
 //!   call that had either remembers the types of its operands and results
 //!   ([`CustomCall::types`](crate::op::CustomCall::types));
@@ -27,9 +27,11 @@
 //! ([`passes::layouts`]), and the compiler's own passes add attributes for donated inputs and places.
 
 mod build;
+mod lower;
 pub mod passes;
 pub mod pipeline;
 mod verify;
 
-pub use build::{MAX_INSTRUCTIONS, MAX_NESTING, build};
+pub use build::{MAX_INSTRUCTIONS, MAX_NESTING, build, build_lowered};
+pub use lower::{CompositeCall, Inline, Lower};
 pub use verify::verify;

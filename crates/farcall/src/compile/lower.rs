@@ -46,6 +46,7 @@ pub(super) fn lower(
         thunks,
         calls,
         references,
+        blocks: Vec::new(),
         platform: options.platform.clone(),
         numerics: options.numerics,
         source: Arc::clone(&form.source),

@@ -1,24 +1,25 @@
 //! From a module to a [`Plan`].
 //!
 //! ```text
-//! Module ──middle::build──▶ middle form ──resolve, passes, layouts──▶ middle form ──choose──▶ choices
+//! Module ──blocks, middle::build──▶ middle form ──resolve, passes, layouts──▶ middle form ──choose──▶ choices
 //!                                                                          │                    │
 //!          Plan ◀──lower── middle form, places ◀──copies, coalesce, donate, assign──────────────┘
 //! ```
 //!
-//! `resolve` finds the targets of custom calls and completes the calls with what these declare; the passes are
+//! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls and completes the calls with what these declare; the passes are
 //! `farcall_ir`'s ([`middle`]). `choose` picks kernels. The passes that follow decide about memory, and rewrite the form
 //! like any other: `copies` makes copies where values must share memory, `coalesce` removes those that loops and
 //! branches end with, `donate` notes which inputs the program may write to, and `assign` finds places in the arena and
 //! in these inputs. What is left is to write thunks: `lower`.
 //!
-//! **Invariants.** No stage of a target runs; the only foreign code that is entered is an op's shape function. The
+//! **Invariants.** No stage of a target runs; the only foreign code that is entered are lowerings and shape functions. The
 //! compiler does not know the runtime. The module has been verified and is static. What follows `choose` walks lists
 //! ([`order`]) and not regions, so that deep nesting cannot overflow the stack.
 
 mod aliases;
 mod arena;
 mod assign;
+mod blocks;
 mod body;
 #[cfg(debug_assertions)]
 mod check;
@@ -48,6 +49,7 @@ pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 use crate::ErrorCode;
 use crate::plan::Plan;
 use crate::registry::{Platform, Registry};
+use blocks::Blocks;
 use storage::{State, Storage};
 
 /// Why there is no plan.
@@ -82,7 +84,10 @@ pub(crate) fn compile(
     options: &Options<'_>,
     after: &mut dyn FnMut(&Stage<'_>),
 ) -> Result<Plan, Refused> {
-    let mut form = middle::build(module, entry).map_err(|d| Diagnostics::from_iter([d]))?;
+    let mut blocks = Blocks::new(&module.source, registry, options);
+    let form = middle::build_lowered(module, entry, &mut blocks);
+    let mut form = form.map_err(|d| Diagnostics::from_iter([d]))?;
+    let blocks = blocks.decisions;
     after(&Stage::new("build", &form));
     resolve::resolve(&mut form, registry, options.platform)?;
     let cx = passes::Context::new(options.numerics);
@@ -106,7 +111,8 @@ pub(crate) fn compile(
         panic!("assign left a wrong place: {error}");
     }
     after(&Stage::placed(&form, &places));
-    Ok(lower::lower(&form, &events, choices, &places, &names(entry), options))
+    let plan = lower::lower(&form, &events, choices, &places, &names(entry), options);
+    Ok(Plan { blocks, ..plan })
 }
 
 /// The only function of a form.

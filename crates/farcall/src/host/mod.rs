@@ -5,6 +5,7 @@
 //!            exit       whose code a thread is in, should it end the process
 //!            metadata   asks a handler what it is
 //!            rule       asks an op's rules by hand
+//!            lowering   asks a library's lowerings
 //! offers     api        the functions of the C interface, in a table
 //!            context    the run behind a handler's context pointer, with state and scratch memory
 //!            pool, future   threads for tasks; calls that complete later
@@ -25,6 +26,7 @@ mod float_mode;
 pub(crate) mod future;
 pub(crate) mod guard;
 mod handles;
+pub(crate) mod lowering;
 pub(crate) mod metadata;
 pub(crate) mod pool;
 pub(crate) mod rule;

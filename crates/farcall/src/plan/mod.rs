@@ -9,6 +9,7 @@
 //! its base; only the arena, the results and donated inputs are written to; kernels serve the operations and types
 //! that they are named for; buffers overlap only where they may.
 
+mod blocks;
 mod display;
 pub mod file;
 mod validate;
@@ -22,6 +23,7 @@ use farcall_ir::{Func, FuncId, Inst, InstId, Literal, Module, Op, Source, Span, 
 use smallvec::SmallVec;
 
 pub use crate::kernels::{Body, BodyInst, KernelId};
+pub use blocks::{BlockChoice, BlockDecision, Skipped};
 pub use validate::InvalidPlan;
 
 use crate::kernels::Request;
@@ -48,6 +50,8 @@ pub struct Plan {
     pub calls: Vec<CallSpec>,
     /// The instructions that have no kernel and are evaluated.
     pub references: Vec<ReferenceSite>,
+    /// What became of each block (composite) of the program, and why. Runs do not look at it.
+    pub blocks: Vec<BlockDecision>,
     /// The platform of the device that it is for: whose handlers it calls.
     pub platform: Platform,
     /// How a run computes.

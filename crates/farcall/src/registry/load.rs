@@ -1,10 +1,10 @@
-//! Loading libraries: by descriptor, by self-registration, by symbols.
+//! Loading libraries: by descriptor, by self-registration, by symbols; and the lowerings that they list.
 //!
 //! A library registers itself in static initializers, which run once per process. What it registered is recorded, so
 //! that it can be loaded into further registries.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,17 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeInfo};
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
+use farcall_ffi::lowering::abi::{self as lowering, LoweringsFn};
 
 use super::declaration;
 use super::elf::Facts;
 use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
 use super::link::LinkError;
+use super::lowering::{Listed, ListedHow};
 use super::spec::{STAGES, Symbols};
 use super::{
-    Declaration, How, Origin, Platform, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
+    Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
 };
 use crate::ErrorCode;
 use crate::host::api;
@@ -32,6 +34,8 @@ pub struct LoadReport {
     pub path: PathBuf,
     /// Its targets, as the registry has them now.
     pub targets: Vec<Arc<Target>>,
+    /// The tags of the blocks that it has lowerings for, each once.
+    pub tags: Vec<String>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The warning for the user: the file has changed since it was loaded.
@@ -227,7 +231,8 @@ impl Registry {
             )
         };
         let warnings = changed.then(warning).into_iter().collect();
-        let mut report = LoadReport { path: path.clone(), targets: Vec::new(), notes, warnings };
+        let (targets, tags) = (Vec::new(), loaded.tags());
+        let mut report = LoadReport { path: path.clone(), targets, tags, notes, warnings };
         let mut errors = loaded.errors.clone();
         let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
         let named = named.collect::<Result<Vec<_>, _>>()?;
@@ -237,10 +242,11 @@ impl Registry {
                 Err(e) => errors.push(e),
             }
         }
+        errors.extend(self.register_listed(loaded.lowerings.clone(), Rank::Library));
         if !errors.is_empty() {
             return Err(LoadError::Refused { path, errors });
         }
-        if report.targets.is_empty() {
+        if report.targets.is_empty() && report.tags.is_empty() {
             return Err(LoadError::Nothing {
                 path,
                 notes: report.notes,
@@ -252,13 +258,41 @@ impl Registry {
 }
 
 impl Registry {
-    /// Registers ops that are linked into this program, as `farcall_ffi::ops!` lists them.
+    /// Registers ops that are linked into this program, as `farcall_ffi::ops!` lists them. What they lower has the rank
+    /// of a library's lowerings.
     ///
     /// # Errors
-    /// If a target of the same name, platform and API is there already, or a handler is refused.
+    /// If a target of the same name, platform and API is there already, a handler is refused, or a library's lowering
+    /// has the tag of one of these.
     pub fn register_ops(&self, ops: &[&'static OpDescriptor]) -> Result<Vec<Arc<Target>>, RegisterError> {
+        self.register_linked(ops, Rank::Library)
+    }
+
+    /// The same for ops that come with the engine: any other lowering for a tag is asked before theirs.
+    ///
+    /// # Errors
+    /// As [`register_ops`](Registry::register_ops).
+    pub fn register_built_ins(
+        &self,
+        ops: &[&'static OpDescriptor],
+    ) -> Result<Vec<Arc<Target>>, RegisterError> {
+        self.register_linked(ops, Rank::BuiltIn)
+    }
+
+    fn register_linked(
+        &self,
+        ops: &[&'static OpDescriptor],
+        rank: Rank,
+    ) -> Result<Vec<Arc<Target>>, RegisterError> {
         let ops: Vec<Op<'_>> = ops.iter().map(|op| Op::of(op)).collect();
-        from_ops(&ops, &Origin::program()).into_iter().map(|target| self.register(target?)).collect()
+        let described = from_ops(&ops, &Origin::program()).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let lowerings = described.iter().filter_map(|(_, lowering)| lowering.clone()).collect();
+        let targets: Vec<Arc<Target>> =
+            described.into_iter().map(|(target, _)| self.register(target)).collect::<Result<_, _>>()?;
+        match self.register_listed(lowerings, rank).into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(targets),
+        }
     }
 }
 
@@ -276,8 +310,18 @@ struct Loaded {
     library: Library,
     /// Targets that it registered or describes.
     targets: Vec<Target>,
+    /// Lowerings that it lists.
+    lowerings: Vec<Listed>,
     /// Why it has less of them than it should.
     errors: Vec<RegisterError>,
+}
+
+impl Loaded {
+    /// The tags that it lowers, each once.
+    fn tags(&self) -> Vec<String> {
+        let tags: BTreeSet<&str> = self.lowerings.iter().map(|lowering| &*lowering.tag).collect();
+        tags.into_iter().map(str::to_owned).collect()
+    }
 }
 
 /// Registrations of the library that this thread is opening.
@@ -359,24 +403,53 @@ fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<(Arc<Loaded>,
         let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
         targets.extend(of_it.map(|t| Target::clone(t)));
     }
-    // Only its own descriptor: a look-up would also find that of a library that it depends on.
-    if facts.exports.iter().any(|symbol| symbol == descriptor::SYMBOL)
-        && let Some(symbol) = library.symbol(descriptor::SYMBOL)
-    {
-        for target in described(path, symbol) {
-            match target {
-                Ok(target) => targets.push(target),
-                Err(e) => errors.push(e),
+    let mut lowerings = Vec::new();
+    // Only its own symbols: a look-up would also find those of a library that it depends on.
+    let own = |name: &str| {
+        let exports = facts.exports.iter().any(|symbol| symbol == name);
+        exports.then(|| library.symbol(name)).flatten()
+    };
+    for op in own(descriptor::SYMBOL).map(|symbol| described(path, symbol)).unwrap_or_default() {
+        match op {
+            Ok((target, lowering)) => {
+                targets.push(target);
+                lowerings.extend(lowering);
             }
+            Err(e) => errors.push(e),
         }
     }
-    let loaded = Arc::new(Loaded { path: path.to_owned(), version, library, targets, errors });
+    if let Some(symbol) = own(lowering::SYMBOL) {
+        match listed(path, symbol) {
+            Ok(listed) => lowerings.extend(listed),
+            Err(e) => errors.push(e),
+        }
+    }
+    let loaded = Arc::new(Loaded { path: path.to_owned(), version, library, targets, lowerings, errors });
     open.insert(id, Arc::clone(&loaded));
     Ok((loaded, false))
 }
 
-/// The targets that a farcall library describes.
-fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, RegisterError>> {
+/// The lowerings that a library without a descriptor lists.
+fn listed(path: &Path, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
+    // SAFETY: the name of the symbol implies its type.
+    let list = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LoweringsFn>(symbol) };
+    // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
+    let entries = unsafe { lowering::entries(list()) }.map_err(RegisterError::Lowerings)?;
+    let origin = Origin::library(path, How::LoweringTable);
+    let listed = |entry: lowering::Entry<'_>| Listed {
+        tag: entry.tag.into(),
+        platform: (!entry.platform.is_empty()).then(|| Platform::from(entry.platform)),
+        origin: origin.clone(),
+        how: ListedHow::Function(entry.lower),
+    };
+    Ok(entries.into_iter().map(listed).collect())
+}
+
+/// An op as its library describes it: its target, and the lowering of the blocks that it is called for.
+type Described = Result<(Target, Option<Listed>), RegisterError>;
+
+/// The ops that a farcall library describes.
+fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Described> {
     // SAFETY: the name of the symbol implies its type.
     let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
@@ -390,18 +463,35 @@ fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Result<Target, R
     }
 }
 
-/// The targets of ops that belong together.
-fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Result<Target, RegisterError>> {
+/// The targets of ops that belong together, and what these lower.
+fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
     let declarations = declaration::declarations(ops);
     let target = |(op, declaration): (&Op<'_>, Result<Option<Declaration>, String>)| {
         let declaration = declaration.map_err(RegisterError::Declaration)?;
         let target = from_op(op, origin.clone())?;
-        Ok(match declaration {
+        let target = match declaration {
             Some(declaration) => target.with_declaration(declaration),
             None => target,
-        })
+        };
+        let lowering = op.lowers().map(|tag| lowering_of(op, tag, &target)).transpose()?;
+        Ok((target, lowering))
     };
     ops.iter().zip(declarations).map(target).collect()
+}
+
+/// The lowering that an op lists.
+fn lowering_of(op: &Op<'_>, tag: &str, target: &Target) -> Result<Listed, RegisterError> {
+    let how = match op.lower() {
+        Some(function) => ListedHow::Function(function),
+        None if target.declaration().is_some() => ListedHow::Signature(Box::new(target.clone())),
+        None => {
+            let message =
+                format!("`{}` lowers `{tag}`, but has neither a signature nor a function for it", op.name());
+            return Err(RegisterError::Declaration(message));
+        }
+    };
+    let platform = Some(target.platform().clone());
+    Ok(Listed { tag: tag.into(), platform, origin: target.origin().clone(), how })
 }
 
 fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {

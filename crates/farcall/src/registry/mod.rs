@@ -1,8 +1,10 @@
-//! The registry: which function a custom call means.
+//! The registry: which function a custom call means, and which blocks become custom calls.
 //!
 //! Targets are added by [`Registry::register`], by [`Registry::load`] (a library that describes or registers itself)
 //! and by [`Registry::load_symbols`] (plain handler symbols). [`Registry::resolve`] is called for each call site when
 //! a program is compiled, and again when its plan is loaded; a run never looks anything up.
+//! Lowerings ([`Lowering`]) come with libraries, or by [`Registry::register_lowering`]; they are asked when a program is
+//! compiled.
 //!
 //! **Invariants.** The engine contains no target's name. A target is (name, platform, typed or untyped). Registering
 //! the same functions under the same name again is fine; registering different ones is an error, except with
@@ -26,6 +28,7 @@ pub(crate) mod exports;
 mod library;
 mod link;
 mod load;
+mod lowering;
 mod spec;
 mod target;
 
@@ -33,15 +36,19 @@ pub use crate::platform::Platform;
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
 pub use link::LinkError;
 pub use load::{LoadError, LoadReport};
+pub(crate) use lowering::Registered;
+pub use lowering::{Lowering, Rank};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
 pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
 
 pub use crate::host::types::{Deleter, TypeError, register_type, type_name};
 
-/// A set of targets; clones share it.
+/// A set of targets, and of lowerings to them; clones share it.
 #[derive(Clone, Default)]
 pub struct Registry {
     targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
+    /// By tag, in the order in which they are asked.
+    lowerings: Arc<RwLock<BTreeMap<Arc<str>, Vec<Registered>>>>,
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
@@ -243,6 +250,21 @@ pub enum RegisterError {
         /// Who came second.
         new: Box<Origin>,
     },
+    /// A tag has a lowering of the same rank.
+    #[error(
+        "the blocks `{tag}` are lowered by {existing} already, a lowering of the same rank ({rank}) as that of {new}: \
+         which one to ask would be left open (replace it on purpose, or leave one out)"
+    )]
+    Lowering {
+        /// Tag of the blocks.
+        tag: String,
+        /// Rank of both.
+        rank: Rank,
+        /// Who was first.
+        existing: Box<Origin>,
+        /// Who came second.
+        new: Box<Origin>,
+    },
     /// No name.
     #[error("a target needs a name")]
     EmptyName,
@@ -288,6 +310,9 @@ pub enum RegisterError {
     /// What an op declares about itself does not fit together.
     #[error("{0}")]
     Declaration(String),
+    /// The library's table of lowerings cannot be read.
+    #[error("its table of lowerings cannot be read: {0}")]
+    Lowerings(&'static str),
     /// The library's description of itself cannot be read.
     #[error("{0}")]
     Descriptor(ReadError),
@@ -297,7 +322,7 @@ impl RegisterError {
     /// What kind of error it is.
     pub fn code(&self) -> ErrorCode {
         match self {
-            RegisterError::Conflict { .. } => ErrorCode::AlreadyRegistered,
+            RegisterError::Conflict { .. } | RegisterError::Lowering { .. } => ErrorCode::AlreadyRegistered,
             RegisterError::EmptyName
             | RegisterError::NoExecute { .. }
             | RegisterError::Version { .. }
@@ -305,6 +330,7 @@ impl RegisterError {
             | RegisterError::StateTypeUnnamed(_)
             | RegisterError::StateType(_)
             | RegisterError::Declaration(_)
+            | RegisterError::Lowerings(_)
             | RegisterError::Descriptor(_) => ErrorCode::InvalidTarget,
         }
     }

@@ -91,6 +91,8 @@ pub struct Origin {
 pub enum How {
     /// Listed by the library's descriptor.
     Descriptor,
+    /// Listed by the library's table of lowerings.
+    LoweringTable,
     /// The library registered it while it was loaded.
     SelfRegistered,
     /// Its symbols were named by the user: `execute:RmsNorm`.
@@ -119,6 +121,7 @@ impl fmt::Display for Origin {
         }
         match &self.how {
             How::Descriptor => f.write_str(" (farcall library)"),
+            How::LoweringTable => f.write_str(" (table of lowerings)"),
             How::SelfRegistered => f.write_str(" (registered itself)"),
             How::Symbols(symbols) => write!(f, " ({symbols})"),
             How::Program => Ok(()),

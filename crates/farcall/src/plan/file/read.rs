@@ -17,10 +17,11 @@ use super::{
     DATA, FORMAT, FileError, LITERALS, MAGIC, MAX_PLANS, MAX_WRITER, OPERATIONS, PLAN, SOURCES, TYPES,
 };
 use crate::plan::{
-    Base, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId, KernelId, NestedCall, Param,
-    ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Slice, Thunk, ThunkOp,
+    Base, BlockChoice, BlockDecision, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId,
+    KernelId, NestedCall, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped, Slice, Thunk,
+    ThunkOp,
 };
-use crate::registry::Platform;
+use crate::registry::{Platform, Rank};
 
 type Reading<T> = Result<T, FileError>;
 
@@ -211,6 +212,14 @@ impl<'a> Bytes<'a> {
 
     fn u32(&mut self) -> Reading<u32> {
         Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn i64(&mut self) -> Reading<i64> {
+        Ok(i64::from_le_bytes(self.array()?))
+    }
+
+    fn i32(&mut self) -> Reading<i32> {
+        Ok(i32::from_le_bytes(self.array()?))
     }
 
     fn number(&mut self) -> Reading<usize> {
@@ -441,6 +450,7 @@ impl Reader<'_> {
         let constants = self.list(4, Self::literal)?;
         let calls = self.list(17, Self::call)?;
         let references = self.list(12, |r| r.reference(depth))?;
+        let blocks = self.list(31, Self::block)?;
         let counts = Counts {
             params: params.len(),
             constants: constants.len(),
@@ -457,6 +467,7 @@ impl Reader<'_> {
             thunks,
             calls,
             references,
+            blocks,
             platform,
             numerics,
             source,
@@ -490,6 +501,39 @@ impl Reader<'_> {
             return self.bytes.damaged("a custom call of two types");
         }
         Ok(CallSpec { call: *call, operands, results, place, span })
+    }
+
+    fn block(&mut self) -> Reading<BlockDecision> {
+        let (tag, version) = (self.string()?, self.bytes.i64()?);
+        let operands = self.list(4, Self::ty)?;
+        let results = self.list(4, Self::ty)?;
+        let place = self.bytes.text()?.into();
+        let span = self.optional(|r| r.bytes.span())?;
+        let skipped =
+            self.list(9, |r| Ok(Skipped { rank: r.rank()?, origin: r.string()?, reason: r.string()? }))?;
+        let choice = match self.bytes.flag()? {
+            false => BlockChoice::DefaultBody { reason: self.string()? },
+            true => BlockChoice::Call {
+                rank: self.rank()?,
+                origin: self.string()?,
+                target: self.string()?,
+                library: self.string()?,
+                api_version: self.optional(|r| Ok((r.bytes.i32()?, r.bytes.i32()?)))?,
+            },
+        };
+        Ok(BlockDecision { tag, version, operands, results, place, span, skipped, choice })
+    }
+
+    fn rank(&mut self) -> Reading<Rank> {
+        let i = usize::from(self.bytes.u8()?);
+        match Rank::ALL.get(i) {
+            Some(rank) => Ok(*rank),
+            None => self.bytes.damaged(format!("there is no rank {i}")),
+        }
+    }
+
+    fn string(&mut self) -> Reading<String> {
+        self.bytes.text().map(str::to_owned)
     }
 
     fn reference(&mut self, depth: usize) -> Reading<ReferenceSite> {

@@ -8,7 +8,11 @@ use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::{Literal, Module, Op, Source, Span, TensorType, Type, text};
 
 use super::{DATA, FORMAT, LITERALS, MAGIC, OPERATIONS, PLAN, SOURCES, TYPES};
-use crate::plan::{Base, Body, Buffer, CallSpec, Compute, Param, Plan, ReferenceSite, Thunk, ThunkOp};
+use crate::plan::{
+    Base, BlockChoice, BlockDecision, Body, Buffer, CallSpec, Compute, Param, Plan, ReferenceSite, Skipped,
+    Thunk, ThunkOp,
+};
+use crate::registry::Rank;
 
 pub(super) fn plan(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let mut w = Writer::default();
@@ -60,6 +64,14 @@ impl Bytes {
 
     fn u64(&mut self, x: usize) {
         self.0.extend_from_slice(&(x as u64).to_le_bytes());
+    }
+
+    fn i32(&mut self, x: i32) {
+        self.0.extend_from_slice(&x.to_le_bytes());
+    }
+
+    fn i64(&mut self, x: i64) {
+        self.0.extend_from_slice(&x.to_le_bytes());
     }
 
     /// A number of things, or of one of them.
@@ -231,6 +243,8 @@ impl<'p> Writer<'p> {
         plan.calls.iter().try_for_each(|c| self.call(c))?;
         self.out.number(plan.references.len())?;
         plan.references.iter().try_for_each(|r| self.reference(r))?;
+        self.out.number(plan.blocks.len())?;
+        plan.blocks.iter().try_for_each(|b| self.block(b))?;
         self.buffers(&plan.results)?;
         self.sequence(&plan.thunks)
     }
@@ -252,6 +266,44 @@ impl<'p> Writer<'p> {
         self.out.flag(spec.span.is_some());
         spec.span.iter().for_each(|span| self.out.span(*span));
         Ok(())
+    }
+
+    fn block(&mut self, block: &BlockDecision) -> io::Result<()> {
+        self.out.text(&block.tag)?;
+        self.out.i64(block.version);
+        self.type_list(&block.operands)?;
+        self.type_list(&block.results)?;
+        self.out.text(&block.place)?;
+        self.out.flag(block.span.is_some());
+        block.span.iter().for_each(|span| self.out.span(*span));
+        self.out.number(block.skipped.len())?;
+        for Skipped { rank, origin, reason } in &block.skipped {
+            self.rank(*rank);
+            self.out.text(origin)?;
+            self.out.text(reason)?;
+        }
+        match &block.choice {
+            BlockChoice::DefaultBody { reason } => {
+                self.out.flag(false);
+                self.out.text(reason)
+            }
+            BlockChoice::Call { rank, origin, target, library, api_version } => {
+                self.out.flag(true);
+                self.rank(*rank);
+                [origin, target, library].into_iter().try_for_each(|text| self.out.text(text))?;
+                self.out.flag(api_version.is_some());
+                api_version.iter().for_each(|(major, minor)| {
+                    self.out.i32(*major);
+                    self.out.i32(*minor);
+                });
+                Ok(())
+            }
+        }
+    }
+
+    fn rank(&mut self, rank: Rank) {
+        // The position in `Rank::ALL`.
+        self.out.u8(rank as u8);
     }
 
     fn reference(&mut self, site: &'p ReferenceSite) -> io::Result<()> {

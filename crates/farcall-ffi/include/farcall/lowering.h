@@ -1,0 +1,204 @@
+/* Lowerings of libraries that are not written with farcall-ffi.
+ *
+ * A block is a part of a program that has a tag, options, inputs, outputs and a default body: a stablehlo.composite, as
+ * jax.lax.composite makes it. While a program is compiled, farcall asks the lowerings for the tag of each block what
+ * becomes of it: a custom call takes its place, or the lowering skips it for a reason.
+ *
+ * A library exports its lowerings as a table, which farcall reads when it loads the library:
+ *
+ *   static void lower(farcall_lower_question *question) {
+ *     if (question->operand_count != 1 || farcall_operand(question, 0)->dtype != FARCALL_F32) {
+ *       question->skip(question->host, farcall_text("it takes one operand, of f32"));
+ *       return;
+ *     }
+ *     farcall_lower_call call = {sizeof call};
+ *     call.target = farcall_text("my_target");
+ *     question->call(question->host, &call);
+ *   }
+ *
+ *   const farcall_lowering_table *farcall_lowerings_v1(void) {
+ *     static farcall_lowering entry;
+ *     static farcall_lowering_table table = {sizeof table, &entry, 1, sizeof entry};
+ *     entry.tag = farcall_text("my.tag");
+ *     entry.lower = lower;
+ *     return &table;
+ *   }
+ *
+ * The targets that they call are registered as always: through XLA_FFI_GetApi, or by the names of their symbols.
+ *
+ * Rules. A lowering calls one of skip, call and fail before it returns. Neither side uses what it was passed after the
+ * function that it was passed to has returned. The answer must depend on the question alone. Any thread may ask, several
+ * at once. All texts are UTF-8, without a null character at the end. struct_size is the size of the struct as its writer
+ * knows it; members are only added at the end, so a library works with every later farcall. Members that are zero mean
+ * "not given".
+ */
+#ifndef FARCALL_LOWERING_H_
+#define FARCALL_LOWERING_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A text, or other bytes; also XLA_FFI_ByteSpan. */
+typedef struct {
+  const char *ptr;
+  size_t len;
+} farcall_span;
+
+/* Element types; the numbers are those of XLA_FFI_DataType, which has more. */
+enum {
+  FARCALL_PRED = 1,
+  FARCALL_S8 = 2,
+  FARCALL_S16 = 3,
+  FARCALL_S32 = 4,
+  FARCALL_S64 = 5,
+  FARCALL_U8 = 6,
+  FARCALL_U16 = 7,
+  FARCALL_U32 = 8,
+  FARCALL_U64 = 9,
+  FARCALL_F16 = 10,
+  FARCALL_F32 = 11,
+  FARCALL_F64 = 12,
+  FARCALL_C64 = 15,
+  FARCALL_BF16 = 16,
+  FARCALL_C128 = 18
+};
+
+/* The type of an operand or a result. */
+typedef struct {
+  int32_t dtype;
+  uint32_t reserved;
+  size_t rank;
+  const int64_t *dims; /* rank sizes */
+} farcall_template;
+
+/* A name and a text, such as "eps" and "1.000000e-05 : f32". */
+typedef struct {
+  farcall_span name;
+  farcall_span text;
+} farcall_named_text;
+
+/* The operand or result of this number has another element type. */
+typedef struct {
+  size_t index;
+  int32_t dtype;
+  uint32_t reserved;
+} farcall_numbered_type;
+
+/* How the operand or result of this number lies in memory: its dimensions from the fastest to the slowest. */
+typedef struct {
+  size_t index;
+  const int64_t *minor_to_major;
+  size_t rank;
+} farcall_numbered_layout;
+
+/* A result in the memory of an operand. */
+typedef struct {
+  size_t result;
+  size_t operand;
+} farcall_alias;
+
+/* A custom call in the place of a block. Operands and results that are not mentioned have the block's types, and lie
+ * row-major. A call of a target that is not registered for the platform counts as skipping the block. */
+typedef struct {
+  size_t struct_size;
+  farcall_span target;
+  const void *values; /* attributes as XLA_FFI_Attrs *, or null */
+  const farcall_named_text *attributes; /* further ones, as text in MLIR's syntax: "42 : i64" */
+  size_t attribute_count;
+  const farcall_numbered_type *operand_types; /* operands that are converted */
+  size_t operand_type_count;
+  const farcall_numbered_type *result_types; /* results that are converted back */
+  size_t result_type_count;
+  const farcall_numbered_layout *operand_layouts;
+  size_t operand_layout_count;
+  const farcall_numbered_layout *result_layouts;
+  size_t result_layout_count;
+  const farcall_alias *aliases;
+  size_t alias_count;
+} farcall_lower_call;
+
+/* A block, and how to say what becomes of it. */
+typedef struct {
+  size_t struct_size;
+  farcall_span tag;
+  int64_t version;            /* of the tag's meaning */
+  const void *values;         /* the options that the C interface has a form for, as XLA_FFI_Attrs * */
+  const farcall_named_text *options; /* all options, as text in MLIR's syntax, text_stride bytes apart */
+  size_t option_count;
+  const farcall_named_text *client_options; /* the engine's own, as "denormals" and "ieee" */
+  size_t client_option_count;
+  size_t text_stride;
+  const farcall_template *operands; /* tensor_stride bytes apart */
+  size_t operand_count;
+  const farcall_template *results;
+  size_t result_count;
+  size_t tensor_stride;
+  farcall_span platform; /* that the program is compiled for: "Host", "CUDA" */
+  farcall_span engine;   /* "farcall" */
+  farcall_span engine_version;
+  void *host; /* first argument of the functions below */
+  void (*fail)(void *host, farcall_span message); /* the program cannot be compiled */
+  void (*skip)(void *host, farcall_span reason);
+  void (*call)(void *host, const farcall_lower_call *call);
+} farcall_lower_question;
+
+/* A lowering of a library. */
+typedef struct {
+  farcall_span tag;
+  farcall_span platform; /* empty: it is asked for programs for any platform */
+  void (*lower)(farcall_lower_question *question);
+} farcall_lowering;
+
+/* The lowerings of a library. */
+typedef struct {
+  size_t struct_size;
+  const farcall_lowering *lowerings; /* lowering_stride bytes apart */
+  size_t lowering_count;
+  size_t lowering_stride;
+} farcall_lowering_table;
+
+/* What the library exports. The table stays as long as the library is loaded. */
+const farcall_lowering_table *farcall_lowerings_v1(void);
+
+/* A text that ends with a null character. */
+static inline farcall_span farcall_text(const char *text) {
+  farcall_span span;
+  span.ptr = text;
+  span.len = strlen(text);
+  return span;
+}
+
+static inline int farcall_equal(farcall_span span, const char *text) {
+  return span.len == strlen(text) && memcmp(span.ptr, text, span.len) == 0;
+}
+
+static inline const farcall_template *farcall_operand(const farcall_lower_question *question, size_t i) {
+  return (const farcall_template *)((const char *)question->operands + i * question->tensor_stride);
+}
+
+static inline const farcall_template *farcall_result(const farcall_lower_question *question, size_t i) {
+  return (const farcall_template *)((const char *)question->results + i * question->tensor_stride);
+}
+
+/* The text of an option of the block; its ptr is null if there is none. */
+static inline farcall_span farcall_option(const farcall_lower_question *question, const char *name) {
+  farcall_span none = {0, 0};
+  size_t i;
+  for (i = 0; i < question->option_count; i++) {
+    const farcall_named_text *option =
+        (const farcall_named_text *)((const char *)question->options + i * question->text_stride);
+    if (farcall_equal(option->name, name)) return option->text;
+  }
+  return none;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FARCALL_LOWERING_H_ */

@@ -1,0 +1,183 @@
+//! The custom call that a lowering answers with: checks that it can take the place of its block.
+
+use std::sync::Arc;
+
+use farcall_ffi::lowering::{CallAttr, TargetCall};
+use farcall_ir::middle::CompositeCall;
+use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
+use farcall_ir::{Attr, AttrDict, TensorType, Type};
+use farcall_sig::{AttrValue, DType};
+
+use super::question::{Question, Tensor};
+use crate::compile::declared;
+use crate::registry::{Declaration, Platform, Registry, Target};
+
+/// Why a call does not take the place of a block.
+pub(super) enum Refused {
+    /// Others are asked.
+    Skip(String),
+    /// The answer can never be right.
+    Wrong(String),
+}
+
+/// The call that a lowering answered with, and its target.
+///
+/// # Errors
+/// What is wrong with the answer; that its target is missing, or does not take such a call.
+pub(super) fn checked(
+    made: TargetCall,
+    question: &Question<'_>,
+    registry: &Registry,
+    platform: &Platform,
+) -> Result<(CompositeCall, Arc<Target>), Refused> {
+    let operands = converted("operand", &question.operands, &made.operand_types, Direction::In)?;
+    let results = converted("result", &question.results, &made.result_types, Direction::Out)?;
+    let mut call = CustomCall {
+        operand_layouts: layouts("operand", &operands, &made.operand_layouts)?,
+        result_layouts: layouts("result", &results, &made.result_layouts)?,
+        aliases: aliases(&made.aliases, &operands, &results)?,
+        config: config(&made.attrs)?,
+        ..CustomCall::new(made.target)
+    };
+    let target = registry.resolve(&call, platform).map_err(|e| Refused::Skip(e.message))?;
+    if let Some(declaration) = target.declaration() {
+        exact(&mut call, &made.attrs, declaration);
+        let types = |types: &[TensorType]| types.iter().cloned().map(Type::Tensor).collect::<Vec<_>>();
+        declared::check(declaration, &call, &types(&operands), &types(&results))
+            .map_err(|message| Refused::Skip(format!("{}: {message}", call.target)))?;
+    }
+    Ok((CompositeCall { call, operands, results }, target))
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    /// From the block to the call.
+    In,
+    /// From the call to the block.
+    Out,
+}
+
+/// The types of the call's operands or results.
+fn converted(
+    what: &str,
+    block: &[Tensor<'_>],
+    asked: &[(usize, DType)],
+    direction: Direction,
+) -> Result<Vec<TensorType>, Refused> {
+    let mut types: Vec<TensorType> = block.iter().map(|tensor| tensor.ty.clone()).collect();
+    for (index, dtype) in asked {
+        let own = get(what, &mut types, *index)?;
+        let (from, to) = match direction {
+            Direction::In => (own.dtype, *dtype),
+            Direction::Out => (*dtype, own.dtype),
+        };
+        if from.is_complex() && !to.is_complex() {
+            return Err(Refused::Wrong(format!(
+                "{what} {index} cannot be converted from {from} to {to}, which loses the imaginary part"
+            )));
+        }
+        *own = own.with_dtype(*dtype);
+    }
+    Ok(types)
+}
+
+/// The layouts of all operands or results: none if nothing is said, row-major where nothing else is.
+fn layouts(
+    what: &str,
+    types: &[TensorType],
+    asked: &[(usize, Vec<usize>)],
+) -> Result<Option<Vec<Vec<usize>>>, Refused> {
+    if asked.is_empty() {
+        return Ok(None);
+    }
+    let mut layouts: Vec<Vec<usize>> = types.iter().map(|ty| (0..ty.rank()).rev().collect()).collect();
+    for (index, order) in asked {
+        let own = get(what, &mut layouts, *index)?;
+        let mut dims = order.clone();
+        dims.sort_unstable();
+        if !dims.into_iter().eq(0..own.len()) {
+            let rank = own.len();
+            return Err(Refused::Wrong(format!(
+                "{order:?} is not a layout of {what} {index}, which has {rank} dimensions"
+            )));
+        }
+        own.clone_from(order);
+    }
+    Ok(Some(layouts))
+}
+
+/// Results that share memory with operands.
+fn aliases(
+    asked: &[(usize, usize)],
+    operands: &[TensorType],
+    results: &[TensorType],
+) -> Result<Vec<OutputAlias>, Refused> {
+    let mut aliases: Vec<OutputAlias> = Vec::new();
+    for (i, (result, operand)) in asked.iter().enumerate() {
+        let (to, from) = (at("result", results, *result)?, at("operand", operands, *operand)?);
+        if to.bytes() != from.bytes() {
+            return Err(Refused::Wrong(format!(
+                "result {result} cannot share memory with operand {operand}: {to} is not of the size of {from}"
+            )));
+        }
+        if asked[..i].iter().any(|(r, o)| r == result || o == operand) {
+            return Err(Refused::Wrong("an operand can share memory with one result only".to_owned()));
+        }
+        aliases.push(OutputAlias {
+            output_tuple_indices: if results.len() == 1 { Vec::new() } else { vec![*result] },
+            operand_index: *operand,
+            operand_tuple_indices: Vec::new(),
+        });
+    }
+    Ok(aliases)
+}
+
+/// The attributes, none of them as no dictionary: such a call is for targets of either API.
+fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
+    let mut dict = AttrDict::new();
+    for (name, attr) in attrs {
+        let wrong = |why: String| Refused::Wrong(format!("attribute {name}: {why}"));
+        let attr = match attr {
+            CallAttr::Value(value) => Attr::try_from(value).map_err(|e| wrong(e.to_string()))?,
+            CallAttr::Text(text) => text.parse::<Attr>().map_err(|e| {
+                let first = e.diagnostics.first().map_or("it is invalid", |d| d.message.as_str());
+                wrong(format!("{text:?} is not an attribute in MLIR's syntax: {first}"))
+            })?,
+        };
+        if dict.insert(name.clone(), attr).is_some() {
+            return Err(wrong("it is given twice".to_owned()));
+        }
+    }
+    Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(dict) })
+}
+
+/// Brings attributes that were given as values to the types that the target declares, where nothing is lost.
+fn exact(call: &mut CustomCall, given: &[(String, CallAttr)], declaration: &Declaration) {
+    let CallConfig::Dict(dict) = &mut call.config else { return };
+    let declared = declaration.signature.attrs();
+    let exact = |name: &str, value: &AttrValue| {
+        let ty = &declared.iter().find(|attr| attr.name.text == name)?.ty;
+        Attr::try_from(&ty.convert(value).ok()?).ok()
+    };
+    for (name, attr) in given {
+        if let CallAttr::Value(value) = attr
+            && let Some(attr) = exact(name, value)
+        {
+            dict.insert(name.clone(), attr);
+        }
+    }
+}
+
+fn get<'t, T>(what: &str, all: &'t mut [T], index: usize) -> Result<&'t mut T, Refused> {
+    let count = all.len();
+    all.get_mut(index).ok_or_else(|| missing(what, index, count))
+}
+
+fn at<'t, T>(what: &str, all: &'t [T], index: usize) -> Result<&'t T, Refused> {
+    all.get(index).ok_or_else(|| missing(what, index, all.len()))
+}
+
+fn missing(what: &str, index: usize, count: usize) -> Refused {
+    let has = if count == 1 { "has one".to_owned() } else { format!("has {count}") };
+    Refused::Wrong(format!("there is no {what} {index}: the block {has}"))
+}

@@ -1,0 +1,133 @@
+//! Asks the registry's lowerings what becomes of the blocks (composites) of a program, and checks their answers.
+//!
+//! A call is taken if its target is registered for the platform and, where the target declares a signature, fits it.
+//! Otherwise the lowering counts as one that skipped the block. An answer that can never be right is an error at the
+//! block's place.
+
+use std::collections::HashMap;
+
+use farcall_ffi::lowering::Lowered;
+use farcall_ir::middle::{CompositeCall, Lower};
+use farcall_ir::module::InstId;
+use farcall_ir::op::Composite;
+use farcall_ir::{Diagnostic, Func, Inst, Source, Type};
+
+use super::Options;
+use crate::plan::{BlockChoice, BlockDecision, Skipped};
+use crate::registry::{Registered, Registry};
+use call::Refused;
+use question::Question;
+
+mod call;
+mod question;
+
+/// What became of the blocks so far.
+pub(super) struct Blocks<'a> {
+    source: &'a Source,
+    registry: &'a Registry,
+    options: &'a Options<'a>,
+    /// A block in a function that is called often is decided about once.
+    known: HashMap<(*const Func, InstId), Option<CompositeCall>>,
+    /// One for each block, in the order of the program.
+    pub(super) decisions: Vec<BlockDecision>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(source: &'a Source, registry: &'a Registry, options: &'a Options<'a>) -> Blocks<'a> {
+        Blocks { source, registry, options, known: HashMap::new(), decisions: Vec::new() }
+    }
+}
+
+impl Lower for Blocks<'_> {
+    fn lower(&mut self, inst: Inst<'_>, block: &Composite) -> Result<Option<CompositeCall>, Diagnostic> {
+        let key = (std::ptr::from_ref(inst.func()), inst.id());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let types = |ids: &[_]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect::<Vec<Type>>();
+        let (operands, results) = (types(inst.operands()), types(inst.results()));
+        let Decided { skipped, choice, call } = self
+            .decide(block, &operands, &results)
+            .map_err(|message| Diagnostic::new("lowering", inst.span(), message))?;
+        self.decisions.push(BlockDecision {
+            tag: block.name.clone(),
+            version: block.version,
+            place: self.source.place(inst.span()).into(),
+            span: Some(inst.span()),
+            operands,
+            results,
+            skipped,
+            choice,
+        });
+        self.known.insert(key, call.clone());
+        Ok(call)
+    }
+}
+
+/// What was decided about a block.
+struct Decided {
+    skipped: Vec<Skipped>,
+    choice: BlockChoice,
+    call: Option<CompositeCall>,
+}
+
+impl Decided {
+    fn default_body(skipped: Vec<Skipped>, reason: &str) -> Decided {
+        let reason = reason.to_owned();
+        Decided { skipped, choice: BlockChoice::DefaultBody { reason }, call: None }
+    }
+}
+
+impl Blocks<'_> {
+    /// Asks the lowerings for the block's tag until one of them takes it.
+    fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decided, String> {
+        let lowerings = self.registry.lowerings(&block.name);
+        if lowerings.is_empty() {
+            return Ok(Decided::default_body(Vec::new(), "no lowering is registered for the tag"));
+        }
+        let Some(question) = Question::new(block, operands, results, self.options)? else {
+            let reason = "it has a token, a tuple or a quantized tensor among its operands or results";
+            return Ok(Decided::default_body(Vec::new(), reason));
+        };
+        let mut skipped = Vec::new();
+        for lowering in &lowerings {
+            let (rank, origin) = (lowering.rank, lowering.origin.to_string());
+            match self.answer(lowering, &question) {
+                Ok((call, choice)) => {
+                    return Ok(Decided { skipped, choice, call: Some(call) });
+                }
+                Err(Refused::Skip(reason)) => skipped.push(Skipped { rank, origin, reason }),
+                Err(Refused::Wrong(what)) => {
+                    return Err(format!("the {rank} lowering of block {} by {origin}: {what}", block.name));
+                }
+            }
+        }
+        Ok(Decided::default_body(skipped, "every lowering for the tag skips it"))
+    }
+
+    /// What one lowering makes of a block.
+    fn answer(
+        &self,
+        lowering: &Registered,
+        question: &Question<'_>,
+    ) -> Result<(CompositeCall, BlockChoice), Refused> {
+        let platform = self.options.platform;
+        if let Some(own) = lowering.platform.as_ref().filter(|own| *own != platform) {
+            return Err(Refused::Skip(format!("it is for {own}, the program is compiled for {platform}")));
+        }
+        let lowered = lowering.lowering.lower(&question.block());
+        let made = match lowered.map_err(|e| Refused::Wrong(e.message().to_owned()))? {
+            Lowered::Skip(reason) => return Err(Refused::Skip(reason)),
+            Lowered::Call(made) => made,
+        };
+        let (call, target) = call::checked(made, question, self.registry, platform)?;
+        let choice = BlockChoice::Call {
+            rank: lowering.rank,
+            origin: lowering.origin.to_string(),
+            target: call.call.target.clone(),
+            library: target.origin().to_string(),
+            api_version: target.api_version(),
+        };
+        Ok((call, choice))
+    }
+}

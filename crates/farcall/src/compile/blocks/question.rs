@@ -1,0 +1,84 @@
+//! What lowerings are told about a block.
+
+use farcall_ffi::encode::Encoded;
+use farcall_ffi::lowering::{Block, Client, Options as BlockOptions};
+use farcall_ir::op::Composite;
+use farcall_ir::{TensorType, Type};
+use farcall_sig::Attrs;
+use farcall_sig::signature::OperandType;
+
+use crate::attributes::value;
+use crate::compile::Options;
+
+/// A block in the form in which lowerings see it.
+pub(super) struct Question<'a> {
+    block: &'a Composite,
+    /// The options that the C interface has a form for.
+    values: Encoded,
+    /// All options as text.
+    texts: Vec<(&'a str, String)>,
+    pub(super) operands: Vec<Tensor<'a>>,
+    pub(super) results: Vec<Tensor<'a>>,
+    options: &'a Options<'a>,
+}
+
+/// The type of an operand or a result.
+pub(super) struct Tensor<'a> {
+    pub(super) ty: &'a TensorType,
+    dims: Vec<i64>,
+}
+
+impl<'a> Question<'a> {
+    /// The question about a block; none if there are others than plain tensors among its operands and results.
+    ///
+    /// # Errors
+    /// An option that has no form in the C interface because of its size.
+    pub(super) fn new(
+        block: &'a Composite,
+        operands: &'a [Type],
+        results: &'a [Type],
+        options: &'a Options<'a>,
+    ) -> Result<Option<Question<'a>>, String> {
+        let (Some(operands), Some(results)) = (tensors(operands), tensors(results)) else { return Ok(None) };
+        let values: Attrs =
+            block.attrs.iter().filter_map(|(name, attr)| Some((name.as_str(), value(attr)?))).collect();
+        let values = Encoded::of(&values).map_err(|e| format!("block {}: {e}", block.name))?;
+        let texts = block.attrs.iter().map(|(name, attr)| (name.as_str(), attr.to_string())).collect();
+        Ok(Some(Question { block, values, texts, operands, results, options }))
+    }
+
+    pub(super) fn block(&self) -> Block<'_> {
+        let texts = self.texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let numerics = self.options.numerics;
+        let client = Client::new(
+            self.options.platform.name(),
+            ("farcall", env!("CARGO_PKG_VERSION")),
+            vec![("denormals", numerics.denormals.name()), ("semantics", numerics.semantics.name())],
+        );
+        Block::new(
+            (&self.block.name, self.block.version),
+            BlockOptions::new(&self.values, texts),
+            self.operands.iter().map(Tensor::template).collect(),
+            self.results.iter().map(Tensor::template).collect(),
+            client,
+        )
+    }
+}
+
+impl Tensor<'_> {
+    /// The type, if it is that of a plain tensor.
+    fn of(ty: &Type) -> Option<Tensor<'_>> {
+        let ty = ty.tensor().filter(|ty| ty.quant.is_none())?;
+        let dims = ty.static_sizes()?.iter().map(|d| i64::try_from(*d).ok()).collect::<Option<_>>()?;
+        Some(Tensor { ty, dims })
+    }
+
+    fn template(&self) -> OperandType<'_> {
+        OperandType { dtype: self.ty.dtype, dims: &self.dims }
+    }
+}
+
+/// The types, if all are those of plain tensors.
+fn tensors(types: &[Type]) -> Option<Vec<Tensor<'_>>> {
+    types.iter().map(Tensor::of).collect()
+}

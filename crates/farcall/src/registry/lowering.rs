@@ -1,0 +1,306 @@
+//! Lowerings: who is asked what becomes of the blocks of a program.
+//!
+//! A lowering belongs to a tag and has a [`Rank`]. For a block, those of its tag are asked one after the other, an
+//! application's first, until one answers with a call; what each of them says is recorded in the plan
+//! ([`BlockDecision`](crate::plan::BlockDecision)). If all of them skip the block, its default body is compiled.
+//!
+//! **Invariants.** For a tag, platform and rank, all lowerings are of one origin: the several handlers of one library
+//! may lower one tag, and are asked in the order in which it lists them.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use farcall_ffi::lowering::abi::LowerFn;
+use farcall_ffi::lowering::{Block, Lowered, TargetCall};
+use farcall_ffi::{Error, Result};
+use farcall_sig::Attrs;
+
+use super::{Origin, Platform, RegisterError, Registry, Target};
+use crate::attributes::value;
+use crate::host;
+
+/// Decides what becomes of the blocks of a tag. Functions of a [`Block`] are lowerings.
+///
+/// A lowering is called while a program is compiled, by any thread. Its answer must depend on the block alone.
+pub trait Lowering: Send + Sync {
+    /// What becomes of a block: a custom call takes its place, or the lowering skips it for a reason.
+    ///
+    /// # Errors
+    /// Why the program cannot be compiled.
+    fn lower(&self, block: &Block<'_>) -> Result<Lowered>;
+}
+
+impl<F: Fn(&Block<'_>) -> Result<Lowered> + Send + Sync> Lowering for F {
+    fn lower(&self, block: &Block<'_>) -> Result<Lowered> {
+        self(block)
+    }
+}
+
+/// Whose lowering for a tag is asked first. Two of the same rank are an error, unless they are of one library.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rank {
+    /// The application's: asked before all others.
+    Application,
+    /// A library's, which was loaded or linked.
+    Library,
+    /// One that the engine's own libraries bring.
+    BuiltIn,
+}
+
+impl Rank {
+    /// All of them, in the order in which they are asked.
+    pub const ALL: [Rank; 3] = [Rank::Application, Rank::Library, Rank::BuiltIn];
+
+    /// `application`, `library`, `built-in`
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rank::Application => "application",
+            Rank::Library => "library",
+            Rank::BuiltIn => "built-in",
+        }
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A lowering of a registry.
+#[derive(Clone)]
+pub(crate) struct Registered {
+    pub(crate) rank: Rank,
+    pub(crate) origin: Origin,
+    /// The platform of the handler that it belongs to; `None`: it is asked for all.
+    pub(crate) platform: Option<Platform>,
+    pub(crate) lowering: Arc<dyn Lowering>,
+    identity: Identity,
+}
+
+/// What makes two lowerings of a library the same one, loaded twice.
+#[derive(Clone, PartialEq, Debug)]
+enum Identity {
+    /// Equal to none.
+    Unique,
+    /// The address of a library's function.
+    Function(usize),
+    /// The handler with this name.
+    Signature(Arc<str>),
+}
+
+impl Identity {
+    fn is(&self, other: &Identity) -> bool {
+        *self != Identity::Unique && self == other
+    }
+}
+
+impl fmt::Debug for Registered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} lowering of {}", self.rank, self.origin)
+    }
+}
+
+/// A lowering that a library lists.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub(super) tag: Arc<str>,
+    pub(super) platform: Option<Platform>,
+    pub(super) origin: Origin,
+    pub(super) how: ListedHow,
+}
+
+/// How a library's lowering answers.
+#[derive(Clone, Debug)]
+pub(super) enum ListedHow {
+    /// By a function of the library, which stays loaded.
+    Function(LowerFn),
+    /// By the signature of a handler.
+    Signature(Box<Target>),
+}
+
+impl Listed {
+    fn registered(self, rank: Rank) -> Registered {
+        let Listed { platform, origin, how, .. } = self;
+        let (lowering, identity): (Arc<dyn Lowering>, Identity) = match how {
+            ListedHow::Function(function) => {
+                (Arc::new(Foreign(function)), Identity::Function(function as usize))
+            }
+            ListedHow::Signature(target) => {
+                let name = target.shared_name();
+                (Arc::new(BySignature(target)), Identity::Signature(name))
+            }
+        };
+        Registered { rank, origin, platform, lowering, identity }
+    }
+}
+
+impl Registry {
+    /// Adds a lowering for the blocks of a tag.
+    ///
+    /// ```
+    /// use farcall::ffi::{Block, DType, Lowered, TargetCall};
+    /// use farcall::registry::{Rank, Registry};
+    ///
+    /// let registry = Registry::new();
+    /// registry.register_lowering("my.norm", Rank::Application, |block: &Block<'_>| {
+    ///     let [x] = block.operands() else { return Ok(Lowered::skip("it takes one operand")) };
+    ///     Ok(match x.dtype {
+    ///         DType::F32 => TargetCall::new("norm_f32").attr("eps", block.option::<f32>("eps")?).into(),
+    ///         other => Lowered::skip(format!("there is no handler for {other}")),
+    ///     })
+    /// })?;
+    /// # Ok::<(), farcall::registry::RegisterError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the tag has a lowering of this rank.
+    pub fn register_lowering(
+        &self,
+        tag: &str,
+        rank: Rank,
+        lowering: impl Lowering + 'static,
+    ) -> std::result::Result<(), RegisterError> {
+        let new = Registered::by_program(rank, lowering);
+        let mut lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
+        let known = lowerings.entry(tag.into()).or_default();
+        if let Some(existing) = known.iter().find(|existing| existing.contends(&new)) {
+            return Err(new.conflict(tag, existing));
+        }
+        known.push(new);
+        known.sort_by_key(|lowering| lowering.rank);
+        Ok(())
+    }
+
+    /// Adds a lowering in the place of those that the tag has of this rank; true if there were any.
+    pub fn replace_lowering(&self, tag: &str, rank: Rank, lowering: impl Lowering + 'static) -> bool {
+        let mut lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
+        let known = lowerings.entry(tag.into()).or_default();
+        let before = known.len();
+        known.retain(|existing| existing.rank != rank);
+        let replaced = known.len() < before;
+        known.push(Registered::by_program(rank, lowering));
+        known.sort_by_key(|lowering| lowering.rank);
+        replaced
+    }
+
+    /// The tags that have lowerings, in order.
+    pub fn tags(&self) -> Vec<String> {
+        let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
+        lowerings.keys().map(|tag| tag.to_string()).collect()
+    }
+
+    /// The lowerings for a tag, in the order in which they are asked.
+    pub(crate) fn lowerings(&self, tag: &str) -> Vec<Registered> {
+        let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
+        lowerings.get(tag).cloned().unwrap_or_default()
+    }
+
+    /// Adds the lowerings of one library; those that are there already are left as they are.
+    pub(super) fn register_listed(&self, listed: Vec<Listed>, rank: Rank) -> Vec<RegisterError> {
+        let mut lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
+        let mut errors = Vec::new();
+        let mut added: Vec<(Arc<str>, Registered)> = Vec::new();
+        for one in listed {
+            let tag = Arc::clone(&one.tag);
+            let new = one.registered(rank);
+            let known = lowerings.get(&tag).map(Vec::as_slice).unwrap_or_default();
+            if known.iter().any(|existing| existing.is_again(&new)) {
+                continue;
+            }
+            match known.iter().find(|existing| existing.contends(&new)) {
+                Some(existing) => errors.push(new.conflict(&tag, existing)),
+                None => added.push((tag, new)),
+            }
+        }
+        for (tag, new) in added {
+            let known = lowerings.entry(tag).or_default();
+            known.push(new);
+            known.sort_by_key(|lowering| lowering.rank);
+        }
+        errors
+    }
+}
+
+impl Registered {
+    fn by_program(rank: Rank, lowering: impl Lowering + 'static) -> Registered {
+        let (lowering, origin) = (Arc::new(lowering), Origin::program());
+        Registered { rank, origin, platform: None, lowering, identity: Identity::Unique }
+    }
+
+    /// True if both would be asked for the same programs, and neither before the other.
+    fn contends(&self, new: &Registered) -> bool {
+        let platforms = self.platform.is_none() || new.platform.is_none() || self.platform == new.platform;
+        self.rank == new.rank && platforms
+    }
+
+    /// True if it is the same one of the same library.
+    fn is_again(&self, new: &Registered) -> bool {
+        (self.rank, &self.platform, &self.origin) == (new.rank, &new.platform, &new.origin)
+            && self.identity.is(&new.identity)
+    }
+
+    fn conflict(&self, tag: &str, existing: &Registered) -> RegisterError {
+        RegisterError::Lowering {
+            tag: tag.to_owned(),
+            rank: self.rank,
+            existing: Box::new(existing.origin.clone()),
+            new: Box::new(self.origin.clone()),
+        }
+    }
+}
+
+/// A function of a library.
+struct Foreign(LowerFn);
+
+impl Lowering for Foreign {
+    fn lower(&self, block: &Block<'_>) -> Result<Lowered> {
+        // SAFETY: a lowering of a library that stays loaded.
+        unsafe { host::lowering::ask(self.0, block) }.map_err(Error::internal)
+    }
+}
+
+/// Calls a handler if the block fits its signature: operands by position, options as attributes of their names.
+struct BySignature(Box<Target>);
+
+impl Lowering for BySignature {
+    fn lower(&self, block: &Block<'_>) -> Result<Lowered> {
+        Ok(match self.call(block) {
+            Ok(call) => call.into(),
+            Err(why) => Lowered::Skip(format!("{}: {why}", self.0.name())),
+        })
+    }
+}
+
+impl BySignature {
+    fn call(&self, block: &Block<'_>) -> std::result::Result<TargetCall, String> {
+        let declaration = self.0.declaration().ok_or("it has no signature")?;
+        let mut given = Attrs::new();
+        for (name, text) in block.options().texts() {
+            let value = text.parse().ok().as_ref().and_then(value).ok_or_else(|| {
+                format!("option {name} is neither a number, a string, an array of numbers nor a dictionary")
+            })?;
+            given.insert(*name, value);
+        }
+        let attrs = declaration.signature.convert_attrs(&given).map_err(|e| e.message)?;
+        let inference = declaration.infer(block.operands(), &attrs).map_err(|e| e.message)?;
+        let mut call = TargetCall::new(self.0.name());
+        for (name, value) in inference.attrs.iter() {
+            call = call.attr(name, value.clone());
+        }
+        let row_major = |order: &[usize]| order.iter().rev().copied().eq(0..order.len());
+        for (i, order) in inference.operand_layouts.iter().enumerate().filter(|(_, order)| !row_major(order))
+        {
+            call = call.operand_layout(i, order.iter().copied());
+        }
+        for (i, result) in inference.results.iter().enumerate() {
+            if !row_major(&result.minor_to_major) {
+                call = call.result_layout(i, result.minor_to_major.iter().copied());
+            }
+            if let Some(operand) = result.aliases {
+                call = call.alias(i, operand);
+            }
+        }
+        Ok(call)
+    }
+}
