@@ -7,17 +7,18 @@ use faer::{ColRef, Mat, Par};
 use farcall_ffi::prelude::*;
 
 use crate::batch::{self, Entries, EntriesMut};
+use crate::blocks::lowering::lower_eigh;
 use crate::dense;
 use crate::gradient::eigh::{eigh_jvp, eigh_vjp};
 use crate::number::{Number, Real, scale};
 
 /// The part of an eigenvector's largest entry that an entry needs to decide the vector's sign. Entries of eigenvectors are
 /// often as large as the largest up to rounding, or half of it, and seldom this part.
-const DECISIVE: f64 = 0.6;
+pub(crate) const DECISIVE: f64 = 0.6;
 
 /// Declares the op for an element type.
 macro_rules! eigh {
-    ($($name:ident, $target:literal, $ty:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident, $target:literal, $ty:ident;)*) => {$(
         /// The eigenvalues `w` of symmetric matrices, in ascending order, and eigenvectors, the columns of `v`: `x·v =
         /// v·diag(w)`.
         ///
@@ -30,12 +31,14 @@ macro_rules! eigh {
         #[signature((x: $ty[*, n, n]) -> (w: $ty[*, n], v: $ty[*, n, n]))]
         #[vjp(backward = eigh_vjp)]
         #[jvp(tangent = eigh_jvp)]
+        $(#[$meta])*
         pub(crate) fn $name(context: &Context, x: &Buffer<$ty>, w: &mut Buffer<$ty>, v: &mut Buffer<$ty>) -> Result<()> {
             decompose(context, x, w, v)
         }
     )*};
 }
 eigh! {
+    #[lowers("farcall.eigh", with = lower_eigh)]
     eigh_f32, "eigh_cpu_custom_call_f32", f32;
     eigh_f64, "eigh_cpu_custom_call_f64", f64;
 }

@@ -24,6 +24,7 @@ use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::ops;
 
 mod batch;
+pub mod blocks;
 mod dense;
 mod eigh;
 mod gradient;

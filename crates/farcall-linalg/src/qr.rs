@@ -13,6 +13,7 @@ use farcall_ffi::prelude::*;
 use half::{bf16, f16};
 
 use crate::batch::{self, Entries, EntriesMut};
+use crate::blocks::lowering::lower_qr;
 use crate::dense;
 use crate::gradient::qr::{qr_jvp, qr_vjp};
 use crate::number::{Number, Real, is_finite, scale};
@@ -25,7 +26,7 @@ const SMALL: usize = 64 * 64;
 
 /// Declares the op for an element type.
 macro_rules! qr {
-    ($($name:ident, $target:literal, $ty:ty, $dtype:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident, $target:literal, $ty:ty, $dtype:ident;)*) => {$(
         /// The QR decomposition `x = q·r` of matrices: the columns of `q` are orthonormal, `r` is upper triangular.
         ///
         /// `q` has `min(m, n)` columns, or `columns` if that is more: with `columns = m`, `q` is square (the *complete*
@@ -42,6 +43,7 @@ macro_rules! qr {
         )]
         #[vjp(backward = qr_vjp)]
         #[jvp(tangent = qr_jvp)]
+        $(#[$meta])*
         pub(crate) fn $name(
             context: &Context,
             x: &Buffer<$ty>,
@@ -58,6 +60,7 @@ macro_rules! qr {
 qr! {
     qr_f16, "qr_cpu_custom_call_f16", f16, f16;
     qr_bf16, "qr_cpu_custom_call_bf16", bf16, bf16;
+    #[lowers("farcall.qr", with = lower_qr)]
     qr_f32, "qr_cpu_custom_call_f32", f32, f32;
     qr_f64, "qr_cpu_custom_call_f64", f64, f64;
 }

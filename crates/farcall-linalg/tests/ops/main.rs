@@ -1,6 +1,7 @@
 //! The ops in the engine: values, signs, order, batches, derivatives. What NumPy's LAPACK and JAX make of the same matrices
 //! is tested from Python (`python/tests/test_linalg.py`).
 
+mod blocks;
 mod derivatives;
 mod eigh;
 mod qr;
