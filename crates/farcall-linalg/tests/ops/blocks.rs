@@ -78,7 +78,8 @@ fn the_default_body_of_qr_computes_what_the_handler_does() {
 #[test]
 fn dependent_columns_and_extreme_numbers_are_decomposed_alike() {
     let entries = numbers(&random(DType::F64, &[5, 4], 8));
-    let dependent = |i: usize| if i % 4 == 0 || i % 4 == 2 { 0.0 } else { entries[i] };
+    // The first and the third column.
+    let dependent = |i: usize| if i.is_multiple_of(2) { 0.0 } else { entries[i] };
     let matrices = [
         tensor(DType::F64, &[5, 4], dependent),
         tensor(DType::F64, &[5, 4], |_| 0.0),
