@@ -22,15 +22,31 @@ interpreter's lock; several threads can run an executable at once.
 """
 
 from farcall._arrays import TensorType
-from farcall._engine import Executable, Registry, StaleLibraryWarning, compile, convert, register_type
+from farcall._blocks import Attr, Block, BlockDecision, Call, Client, Skip, Skipped
+from farcall._engine import (
+    Executable,
+    Registry,
+    StaleLibraryWarning,
+    compile,
+    convert,
+    lowers,
+    register_type,
+)
 from farcall._farcall import Target, __version__
 from farcall._ops import Library, Op, load
 
 __all__ = [
+    "Attr",
+    "Block",
+    "BlockDecision",
+    "Call",
+    "Client",
     "Executable",
     "Library",
     "Op",
     "Registry",
+    "Skip",
+    "Skipped",
     "StaleLibraryWarning",
     "Target",
     "TensorType",
@@ -38,5 +54,6 @@ __all__ = [
     "compile",
     "convert",
     "load",
+    "lowers",
     "register_type",
 ]

@@ -137,6 +137,11 @@ def dtype_name(dtype: np.dtype) -> str | None:
     return _BY_DTYPE.get(dtype)
 
 
+def is_element_type(name: str) -> bool:
+    """True if the engine has an element type of this name."""
+    return name in _BY_NAME
+
+
 def dtype_of(name: str) -> np.dtype:
     """The element type with this name in the engine."""
     return _BY_NAME[name]

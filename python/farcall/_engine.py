@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from farcall import _farcall
+from farcall import _blocks
 from farcall._arrays import TensorType, from_engine, tensor_type, to_engine
+from farcall._blocks import BlockDecision, Lowering, Skipped
 
 if TYPE_CHECKING:
     from farcall._lowered import Lowered
@@ -102,6 +104,36 @@ class Registry:
             warnings.warn(warning, StaleLibraryWarning, stacklevel=stacklevel)
         return loaded
 
+    def lowers(self, tag: str, lowering: Lowering | None = None, *, replace: bool = False) -> Any:
+        """Adds a lowering: a function that says what becomes of the blocks of a tag when a program is compiled.
+
+        A block is a composite, as `jax.lax.composite` makes it. The function is asked before the lowerings of libraries,
+        and answers with a custom call or a reason to skip the block:
+
+        >>> import farcall
+        >>> registry = farcall.Registry()
+        >>> @registry.lowers("my.qr")
+        ... def lower(block):
+        ...     if block.operands[0].name == "f32":
+        ...         return farcall.Call("my_qr_f32")
+        ...     return farcall.Skip("there is no handler for other types than f32")
+
+        Args:
+          tag: the name of the composites.
+          lowering: the function. Without it, the method is a decorator.
+          replace: replace the lowering that was added for the tag before.
+
+        Returns:
+          The function.
+
+        Raises:
+          ValueError: if a lowering was added for the tag before.
+        """
+        if lowering is None:
+            return lambda lowering: self.lowers(tag, lowering, replace=replace)
+        self._native.lower(tag, _blocks.native(lowering), _blocks.explain, replace=replace)
+        return lowering
+
     def targets(self) -> list[_farcall.Target]:
         """All targets, by name."""
         return self._native.targets()
@@ -139,6 +171,14 @@ class Executable:
     def plan(self) -> str:
         """What a run does, as text."""
         return self._native.plan
+
+    @property
+    def blocks(self) -> list[BlockDecision]:
+        """What became of each block (composite) that the compiler met, and why."""
+        return [
+            BlockDecision(tag, place, [Skipped(*s) for s in skipped], target, reason)
+            for tag, place, skipped, target, reason in self._native.blocks
+        ]
 
     def run(self, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Runs the program.
@@ -223,6 +263,11 @@ def compile(
     from farcall._lowered import Lowered
 
     return Executable(native, Lowered(program))
+
+
+def lowers(tag: str, lowering: Lowering | None = None, *, replace: bool = False) -> Any:
+    """Adds a lowering to the registry of the process; see `Registry.lowers`."""
+    return Registry.process().lowers(tag, lowering, replace=replace)
 
 
 def convert(

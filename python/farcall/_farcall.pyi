@@ -1,7 +1,7 @@
 """The native module. Use the package `farcall`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -24,6 +24,8 @@ class Executable:
     def outputs(self) -> list[tuple[str, list[int]]]: ...
     @property
     def plan(self) -> str: ...
+    @property
+    def blocks(self) -> list[tuple[str, str, list[tuple[str, str, str]], str | None, str]]: ...
     def run(self, inputs: Sequence[tuple[str, Sequence[int], Buffer | np.ndarray[Any, Any]]]) -> list[Elements]: ...
 
 @final
@@ -147,6 +149,9 @@ class Registry:
         self, name: str, fn: Any, /, *, platform: str, api_version: int, traits: int, replace: bool
     ) -> Target: ...
     def load(self, path: str | os.PathLike[str], *, targets: list[str]) -> tuple[list[Target], list[str]]: ...
+    def lower(
+        self, tag: str, function: Callable[..., Any], explain: Callable[..., str], /, *, replace: bool
+    ) -> None: ...
     def targets(self) -> list[Target]: ...
 
 def compile(

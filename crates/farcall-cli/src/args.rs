@@ -383,7 +383,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
     /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
@@ -393,6 +393,12 @@ pub(crate) struct InspectArgs {
     /// Function to inspect instead of `main` or the only public one
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
+    /// Compile the program, and show what became of each block (composite) and why
+    ///
+    /// A block becomes a custom call if a lowering says so, that of a library say (`#[lowers]`); otherwise its default
+    /// body is compiled. The custom calls that are shown are then those that are made.
+    #[arg(long)]
+    pub why: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

@@ -1,4 +1,5 @@
-//! `farcall inspect`: a program's inputs, results and custom calls.
+//! `farcall inspect`: a program's inputs, results and custom calls. With `--why`, the program is compiled, and its custom
+//! calls are those that were made.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,7 +22,7 @@ use crate::inputs::count;
 use crate::program::{self, Program};
 use crate::show::short;
 use crate::terminal::{self, BOLD, DIM, color, styled};
-use crate::{load, plan, targets};
+use crate::{load, plan, targets, why};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
@@ -33,10 +34,13 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
-    let calls = calls(&module, &registry);
+    let plan = if args.why { Some(why::compiled(&module, func, &registry)?) } else { None };
+    let calls = plan.as_ref().map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
     let mut out = terminal::stdout();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&as_json(&module, func, &calls))?)?;
+        let mut value = as_json(&module, func, &calls);
+        plan.iter().for_each(|plan| value["blocks"] = why::json(plan).into());
+        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
     }
 
@@ -57,6 +61,9 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     writeln!(out, "\n{}", count(module.funcs().len(), "function"))?;
     writeln!(out, "{}", table.trim_fmt())?;
 
+    if let Some(plan) = &plan {
+        why::write(&mut out, plan)?;
+    }
     write_calls(&mut out, &calls)
 }
 

@@ -50,6 +50,7 @@ mod stats;
 mod targets;
 mod terminal;
 mod test;
+mod why;
 
 use args::{Cli, Command};
 

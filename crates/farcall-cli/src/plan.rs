@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
 use farcall::ir::types::Type;
-use farcall::{Executable, Plan};
+use farcall::{Executable, Plan, Registry};
 use serde_json::{Value, json};
 
 use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
@@ -20,7 +20,7 @@ use crate::inspect::{Call, call_json, shape, write_calls};
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
-use crate::{load, results, run};
+use crate::{load, results, run, why};
 
 /// Runs a plan, as `run` does a program.
 pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
@@ -94,11 +94,14 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
         bail!("{} is a compiled plan of one function: --entry has no effect", args.program.display());
     }
     let registry = load::registry(&args.load, &[])?;
-    let mut calls = Vec::new();
-    calls_of(plan, &mut |plan, spec| calls.push(Call::of_spec(plan, spec, &registry)));
+    let calls = calls(plan, &registry);
     let mut out = terminal::stdout();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&as_json(&args.program, plan, &calls))?)?;
+        let mut value = as_json(&args.program, plan, &calls);
+        if args.why {
+            value["blocks"] = why::json(plan).into();
+        }
+        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
     }
     let of = if plan.source.is_none() { String::new() } else { format!(", of {}", plan.source.name()) };
@@ -129,7 +132,17 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
         table.add_row([Cell::new(format!("{kind} thunks")), number]);
     }
     writeln!(out, "\n{}", table.trim_fmt())?;
+    if args.why {
+        why::write(&mut out, plan)?;
+    }
     write_calls(&mut out, &calls)
+}
+
+/// The custom calls of a plan, those in regions included.
+pub(crate) fn calls<'p>(plan: &'p Plan, registry: &Registry) -> Vec<Call<'p>> {
+    let mut calls = Vec::new();
+    calls_of(plan, &mut |plan, spec| calls.push(Call::of_spec(plan, spec, registry)));
+    calls
 }
 
 /// Calls `visit` for every custom call, those in regions included.

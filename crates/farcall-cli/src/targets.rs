@@ -135,8 +135,12 @@ fn or_dash(text: &str) -> &str {
 
 /// Where a target came from; a file below the current folder by its path from there.
 pub(crate) fn origin(target: &Target) -> String {
-    let text = target.origin().to_string();
+    below(&target.origin().to_string())
+}
+
+/// Where something came from; a file below the current folder by its path from there.
+pub(crate) fn below(text: &str) -> String {
     let folder = std::env::current_dir().map(|d| format!("{}/", d.display()));
     let below = folder.ok().and_then(|folder| text.strip_prefix(&folder).map(str::to_owned));
-    below.unwrap_or(text)
+    below.unwrap_or_else(|| text.to_owned())
 }

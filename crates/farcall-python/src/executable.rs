@@ -1,6 +1,7 @@
 //! Compiled programs.
 
 use farcall::CompileOptions;
+use farcall::plan::{BlockChoice, BlockDecision};
 use farcall::sig::UnknownName;
 use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::{Module, ProgramError, Source, TensorType, hlo, read, text, verify};
@@ -14,6 +15,9 @@ use crate::run;
 
 /// An element type's short name, and a shape.
 type Described = (&'static str, Vec<usize>);
+
+/// What became of a block.
+type Decided = (String, String, Vec<(&'static str, String, String)>, Option<String>, String);
 
 /// A compiled program.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -105,6 +109,24 @@ impl Executable {
     #[getter]
     fn plan(&self) -> String {
         self.inner.plan().to_string()
+    }
+
+    /// What became of each block: tag, place, the lowerings that skipped it (rank, origin, reason), the target that is
+    /// called instead, and why.
+    #[getter]
+    fn blocks(&self) -> Vec<Decided> {
+        let one = |block: &BlockDecision| {
+            let skipped = block.skipped.iter();
+            let skipped = skipped.map(|s| (s.rank.name(), s.origin.clone(), s.reason.clone())).collect();
+            let (target, reason) = match &block.choice {
+                BlockChoice::DefaultBody { reason } => (None, reason.clone()),
+                BlockChoice::Call { rank, origin, target, .. } => {
+                    (Some(target.clone()), format!("{rank} lowering of {origin}"))
+                }
+            };
+            (block.tag.clone(), block.place.to_string(), skipped, target, reason)
+        };
+        self.inner.plan().blocks.iter().map(one).collect()
     }
 
     /// Runs the program on inputs given as element type, shape and bytes.

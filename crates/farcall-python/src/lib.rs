@@ -12,19 +12,21 @@
 //! - `executable`: compiled programs; programs in other formats.
 //! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
 //! - `linear`: the derivative of a call, for JAX.
+//! - `lowering`: Python functions that decide what becomes of blocks.
 //! - `attributes`: attributes from Python and to it.
 //! - `elements`: the elements of a tensor as a Python buffer.
 //! - `run`: runs that Ctrl-C can end.
 //! - `error`: the exception that an error, or a panic, becomes.
 //!
 //! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
-//! engine compiles, runs or opens a library; it is held while elements are copied in.
+//! engine compiles, runs or opens a library; it is held while elements are copied in, and taken for lowerings.
 
 mod attributes;
 mod elements;
 mod error;
 mod executable;
 mod linear;
+mod lowering;
 mod op;
 mod registry;
 mod run;

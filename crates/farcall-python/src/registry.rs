@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use farcall::registry::{self, ApiKind, LoadError, LoadReport, Origin, Platform, TargetSpec};
+use farcall::registry::{self, ApiKind, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec};
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
 
 use crate::error::{self, guarded};
+use crate::lowering::PythonLowering;
 use crate::op::Op;
 
 /// A set of targets that custom calls can name.
@@ -97,6 +98,18 @@ impl Registry {
             let targets = report.targets.into_iter().map(|inner| Target { inner }).collect();
             Ok((targets, report.warnings))
         })
+    }
+
+    /// Adds an application's lowering for the blocks of a tag. `function` and `explain` are those of `_blocks.py`.
+    #[pyo3(signature = (tag, function, explain, /, *, replace))]
+    fn lower(&self, tag: &str, function: Py<PyAny>, explain: Py<PyAny>, replace: bool) -> PyResult<()> {
+        let lowering = PythonLowering { function, explain };
+        if replace {
+            self.inner.replace_lowering(tag, Rank::Application, lowering);
+            return Ok(());
+        }
+        let added = self.inner.register_lowering(tag, Rank::Application, lowering);
+        added.map_err(|e| error::exception(e.code(), e.to_string()))
     }
 
     /// All targets, by name.

@@ -7,7 +7,7 @@ use farcall_sig::{AttrArray, AttrValue, ScalarType};
 
 /// A program's attribute as a signature sees it: none if it is neither a number, a string, an array of numbers of one
 /// type nor a dictionary of these, or there is no memory for it.
-pub(crate) fn value(attr: &Attr) -> Option<AttrValue> {
+pub fn value(attr: &Attr) -> Option<AttrValue> {
     match attr {
         Attr::Bool(b) => Some((*b).into()),
         Attr::Int(value, IntKind::Typed(DType::Pred)) => Some((*value != 0).into()),

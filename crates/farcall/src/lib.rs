@@ -43,6 +43,7 @@ mod runtime;
 mod transfers;
 
 pub use arguments::{ArgumentError, Arguments, bind};
+pub use attributes::value as attribute_value;
 pub use compile::{MEMORY_PASSES, MemoryPass, Stage};
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};

@@ -32,6 +32,15 @@ fn built_in_qr(_x: &Buffer<f32>, q: &mut Buffer<f32>, r: &mut Buffer<f32>) -> Re
     Ok(())
 }
 
+/// x + 1, in its place.
+#[handler(name = "one_more")]
+#[signature((x: f32[*]) -> (y: f32[*] aliases x))]
+#[lowers("my.one_more")]
+fn one_more(x: &mut InOut<Buffer<f32>>) -> Result<()> {
+    x.iter_mut().for_each(|x| *x += 1.0);
+    Ok(())
+}
+
 fn lower_qr(_: &Block<'_>) -> Result<Lowered> {
     Ok(TargetCall::new("qr_cpu_custom_call_f32").into())
 }
@@ -395,7 +404,7 @@ fn an_answer_that_can_never_be_right_is_an_error() {
         there is no result 1: the block has one
         there is no operand 1: the block has one
         an operand can share memory with one result only
-        result 0 cannot share memory with operand 0: tensor<4xf32> is not of the size of tensor<4xf16>
+        result 0 cannot share memory with operand 0: tensor<4xf32> is another type than tensor<4xf16>
         attribute k: "42 : i" is not an attribute in MLIR's syntax: unknown element type `i`
         attribute k: it is given twice
         result 0 cannot be converted from c64 to f32, which loses the imaginary part"#]]
@@ -481,6 +490,75 @@ func.func private @body(%x: tensor<4xf32>, %t: !stablehlo.token) -> (tensor<4xf3
     );
 }
 
+/// Operands and results lie as the lowering says; a result may be in an operand's place.
+#[test]
+fn calls_have_layouts_and_aliases() {
+    let registry = with_ops();
+    registry.register_ops(farcall_ffi::ops![one_more]).unwrap();
+    let program = one("my.twice", "", "2x3xf32");
+    let doubled = |call: fn(TargetCall) -> TargetCall| {
+        registry.replace_lowering("my.twice", Rank::Application, move |_: &Block<'_>| {
+            Ok(call(TargetCall::new("twice_f32")).into())
+        });
+        let executable = Executable::compile(&parse(&program), &registry, &CompileOptions::new()).unwrap();
+        let x = Literal::from_slice(DType::F32, [2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        executable.run(&[x]).unwrap()[0].as_slice::<f32>().to_vec()
+    };
+    let rows = [2.0, 4.0, 6.0, 8.0, 10.0, 12.0];
+    assert_eq!(doubled(|call| call), rows);
+    assert_eq!(doubled(|call| call.operand_layout(0, [0, 1]).result_layout(0, [0, 1])), rows);
+    assert_eq!(doubled(|call| call.operand_layout(0, [0, 1])), [2.0, 8.0, 4.0, 10.0, 6.0, 12.0]);
+    let one_more = one("my.one_more", "", "2xf32");
+    assert_eq!(run(&one_more, &registry, DType::F32, &[1.0f32, 2.0]), [2.0, 3.0]);
+    assert_eq!(compile(&one_more, &registry).unwrap().calls[0].call.aliases.len(), 1);
+}
+
+/// A name that stands for an operation is not a target's.
+#[test]
+fn a_target_that_is_an_operation_is_an_error() {
+    let registry = with_ops();
+    let target = registry.lookup("twice_f32", &Platform::Host).unwrap();
+    let farcall::registry::Handler::Typed(bundle) = *target.handler() else { unreachable!() };
+    let name = "check.expect_eq_const";
+    let origin = farcall::registry::Origin::program();
+    // SAFETY: the handlers of another target.
+    let target = unsafe { farcall::registry::Target::typed(name, Platform::Host, bundle, 0, origin) };
+    registry.register(target.unwrap()).unwrap();
+    app(&registry, "my.tag", |_: &Block<'_>| Ok(TargetCall::new("check.expect_eq_const").into()));
+    check(
+        &compile(&one("my.tag", "", "2xf32"), &registry),
+        expect![[r#"
+        error: [check-value] attribute `value` of check.expect_eq_const must be dense<…> of a tensor
+         --> p.mlir:2:8
+          |
+        2 |   %0 = stablehlo.composite "my.tag" %x {decomposition = @body, version = 3 : i32} : (tensor<2xf32>) -> tens
+          |        ^^^^^^^^^^^^^^^^^^^"#]],
+    );
+}
+
+/// A block of single elements in a region that is applied to each of them.
+#[test]
+fn blocks_in_regions_that_are_applied_to_elements() {
+    let program = r#"
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%e: tensor<f32>):
+      %1 = stablehlo.composite "my.scale" %e {composite_attributes = {factor = 2.0 : f32}, decomposition = @body} : (tensor<f32>) -> tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+  }) : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+func.func private @body(%x: tensor<f32>) -> tensor<f32> {
+  %0 = stablehlo.add %x, %x : tensor<f32>
+  return %0 : tensor<f32>
+}"#;
+    for (registry, lowered) in [(with_ops(), true), (Registry::new(), false)] {
+        let plan = compile(program, &registry).unwrap();
+        assert_eq!(matches!(plan.blocks[0].choice, BlockChoice::Call { .. }), lowered);
+        assert_eq!(run(program, &registry, DType::F32, &[1.0f32, 2.0, 3.0]), [2.0, 4.0, 6.0]);
+    }
+}
+
 /// A size that the program leaves open is known when the block is asked about.
 #[test]
 fn shapes_are_static_when_lowerings_are_asked() {
@@ -498,6 +576,20 @@ fn composites_of_hlo_text_are_blocks() {
     let module = hlo::parse(&Source::new("p.hlo", written)).unwrap();
     let plan = Plan::compile(&module, &with_ops(), &CompileOptions::new()).unwrap();
     assert_eq!(targets(&plan), ["scale_f32"]);
+}
+
+/// `jax.lax.composite(f, "my.scale", version=3)(x, factor=3.0)` for an `f32[2]`, as JAX exports it.
+#[test]
+fn composites_of_artifacts_are_blocks() {
+    let module = farcall::ir::read::artifact(include_bytes!("blocks/scale.mlirbc"), "scale.mlirbc");
+    let module = module.unwrap().unwrap();
+    let plan = Plan::compile(&module, &with_ops(), &CompileOptions::new()).unwrap();
+    assert_eq!((targets(&plan), plan.blocks[0].version), (vec!["scale_f32"], 3));
+    let x = Literal::from_slice(DType::F32, [2], &[1.0f32, 2.0]);
+    for registry in [with_ops(), Registry::new()] {
+        let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
+        assert_eq!(executable.run(std::slice::from_ref(&x)).unwrap()[0].as_slice::<f32>(), [3.0, 6.0]);
+    }
 }
 
 #[test]

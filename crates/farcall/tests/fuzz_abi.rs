@@ -11,12 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+#[path = "plugin/blocks.rs"]
+mod blocks;
 #[path = "plugin/by_hand.rs"]
 mod by_hand;
 #[path = "fuzz/guest.rs"]
 mod guest;
 #[path = "fuzz/host.rs"]
 mod host;
+#[path = "fuzz/lowerings.rs"]
+mod lowerings;
 #[path = "fuzz/ops.rs"]
 mod ops;
 #[path = "fuzz/random.rs"]
@@ -42,6 +46,12 @@ fn handlers_take_anything() {
 #[test]
 fn rules_take_anything() {
     fuzz("rules", rules::run);
+}
+
+/// Lowerings of libraries, asked by any host; and the engine, answered by any of them.
+#[test]
+fn lowerings_take_anything() {
+    fuzz("lowerings", lowerings::run);
 }
 
 fn fuzz(what: &str, run: fn(&mut Random, usize) -> String) {

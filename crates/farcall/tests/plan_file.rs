@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use farcall::custom_call::RunContext;
 use farcall::ir::{DType, Literal, Source, text};
 use farcall::plan::file::{FORMAT, FileError, MAGIC};
+use farcall::registry::Rank;
 use farcall::{CompileOptions, Executable, Interrupt, Plan, Registry, iterations, memory};
 use farcall_ffi::descriptor::OpDescriptor;
+use farcall_ffi::{Block, TargetCall};
 
 #[path = "plugin/declared.rs"]
 mod declared;
@@ -47,10 +49,28 @@ fn plans() -> Vec<(String, Plan)> {
         let executable = Executable::compile(&module, &registry, &CompileOptions::new()).ok()?;
         Some((name, executable.plan().clone()))
     };
-    let plans: Vec<_> = paths.iter().filter_map(plan).collect();
+    let mut plans: Vec<_> = paths.iter().filter_map(plan).collect();
+    let lowers = |block: &Block<'_>| Ok(TargetCall::new(block.option::<&str>("to")?).into());
+    registry.register_lowering("test.block", Rank::Application, lowers).unwrap();
+    let module = text::parse(&Source::new("blocks.mlir", BLOCKS)).unwrap();
+    let blocks = Plan::compile(&module, &registry, &CompileOptions::new()).unwrap();
+    assert_eq!(blocks.blocks.iter().map(|b| b.skipped.len()).collect::<Vec<_>>(), [0, 1]);
+    plans.push(("blocks.mlir".to_owned(), blocks));
     assert!(plans.len() > 30, "{}", plans.len());
     plans
 }
+
+/// A block that becomes a call, and one whose target is missing.
+const BLOCKS: &str = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.composite \"test.block\" %x {composite_attributes = {to = \"panics\"}, decomposition = @body} : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = stablehlo.composite \"test.block\" %0 {composite_attributes = {to = \"no\"}, decomposition = @body} : (tensor<3xf32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+func.func private @body(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %x, %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+";
 
 const LOOP: &str = "func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>

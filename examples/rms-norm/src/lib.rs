@@ -1,7 +1,8 @@
 //! Root mean square normalization as a custom call.
 //!
 //! `cargo build -p rms-norm-ops --release` builds `librms_norm_ops.so`, which farcall loads by its path,
-//! and whose symbol `rms_norm` any host of XLA's FFI can register.
+//! and whose symbol `rms_norm` any host of XLA's FFI can register. A program that has `my.rms_norm` as a composite
+//! (`jax.lax.composite`) gets the handler in its place, in farcall.
 
 use farcall_ffi::prelude::*;
 
@@ -13,6 +14,7 @@ type Row = Buffer<f32, 1>;
 #[handler(name = "rms_norm")]
 #[signature((x: f32[*, n], scale: f32[n], eps: f32 = 1e-6) -> (y: f32[*, n]))]
 #[vjp(forward = rms_norm_fwd, backward = rms_norm_bwd)]
+#[lowers("my.rms_norm")]
 fn rms_norm(x: &Rows, scale: &Row, eps: f32, y: &mut Rows) -> Result<()> {
     let n = scale.len();
     ensure!(x.dims().last() == Some(&n), "scale is {scale:?}, which does not fit the rows of x, {x:?}");

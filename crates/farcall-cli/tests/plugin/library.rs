@@ -7,6 +7,7 @@ use half::bf16;
 #[handler(name = "test.triple")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[jvp(tangent = triple_jvp)]
+#[lowers("test.thrice")]
 fn triple(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     for (y, x) in y.iter_mut().zip(x.iter()) {
         *y = 3.0 * x;

@@ -445,6 +445,80 @@ fn a_program_can_be_inspected() {
     assert_eq!(json["custom_calls"][0]["resolved"]["platform"], "Host");
 }
 
+/// A program of one block, which the library's handler fits if its elements are f32.
+fn thrice(dtype: &str) -> String {
+    format!(
+        "func.func @main(%x: tensor<3x{dtype}>) -> tensor<3x{dtype}> {{
+  %0 = stablehlo.composite \"test.thrice\" %x {{decomposition = @body}} : (tensor<3x{dtype}>) -> tensor<3x{dtype}>
+  return %0 : tensor<3x{dtype}>
+}}
+func.func private @body(%x: tensor<3x{dtype}>) -> tensor<3x{dtype}> {{
+  %0 = stablehlo.add %x, %x : tensor<3x{dtype}>
+  %1 = stablehlo.add %0, %x : tensor<3x{dtype}>
+  return %1 : tensor<3x{dtype}>
+}}
+"
+    )
+}
+
+#[test]
+fn what_became_of_blocks_is_told() {
+    let library = LIBRARY.to_str().unwrap();
+    let folder = Folder::new().with("f32.mlir", thrice("f32")).with("i32.mlir", thrice("i32"));
+    // Columns are as wide as paths.
+    let why = |args: &[&str]| {
+        let ended = folder.farcall([&["inspect", "--why"], args].concat());
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+        let at = ended.stdout.find("\n1 block").unwrap_or_else(|| panic!("{}", ended.stdout));
+        let lines = ended.stdout[at + 1..].lines().filter(|line| !line.contains(['═', '─']));
+        lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect::<String>()
+    };
+    expect![[r#"
+        1 block
+        │ block ┆ operands ┆ results ┆ at ┆ becomes ┆ why │
+        │ test.thrice ┆ f32[3] ┆ f32[3] ┆ 2:8 ┆ call of test.triple ┆ library lowering of LIBRARY (farcall library) │
+        │ ┆ ┆ ┆ ┆ ┆ test.triple: typed 0.1, LIBRARY (farcall library) │
+
+        1 custom call
+        │ target ┆ API ┆ attributes ┆ operands ┆ results ┆ at ┆ resolved by │
+        │ test.triple ┆ – ┆ ┆ f32[3] ┆ f32[3] ┆ 2:8 ┆ typed 0.1, LIBRARY (farcall library) │
+    "#]].assert_eq(&why(&["f32.mlir", "--load", library]));
+    expect![[r#"
+        1 block
+        │ block ┆ operands ┆ results ┆ at ┆ becomes ┆ why │
+        │ test.thrice ┆ s32[3] ┆ s32[3] ┆ 2:8 ┆ default body ┆ library lowering of LIBRARY (farcall library): skipped, test.triple: x must be f32, but is s32 │
+        │ ┆ ┆ ┆ ┆ ┆ every lowering for the tag skips it │
+
+        no custom calls
+    "#]].assert_eq(&why(&["i32.mlir", "--load", library]));
+    expect![[r#"
+        1 block
+        │ block ┆ operands ┆ results ┆ at ┆ becomes ┆ why │
+        │ test.thrice ┆ f32[3] ┆ f32[3] ┆ 2:8 ┆ default body ┆ no lowering is registered for the tag │
+
+        no custom calls
+    "#]]
+    .assert_eq(&why(&["f32.mlir"]));
+    // A plan knows what was decided when it was compiled.
+    let ended = folder.farcall(["compile", "f32.mlir", "--load", library, "-o", "p.plan"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(why(&["p.plan", "--load", library]), why(&["f32.mlir", "--load", library]));
+    let ended = folder.farcall(["inspect", "i32.mlir", "--load", library, "--why", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(json["blocks"][0]["tag"], "test.thrice");
+    assert_eq!(json["blocks"][0]["skipped"][0]["rank"], "library");
+    assert_eq!(json["blocks"][0]["call"], serde_json::Value::Null);
+    // The same results in either way, on the engine and on the evaluator.
+    for more in [&[][..], &["--load", library], &["--evaluator"]] {
+        let ended = folder.farcall([&["run", "f32.mlir", "-i", "iota"], more].concat());
+        assert!(ended.stdout.contains("[0.0, 3.0, 6.0]"), "{}{}", ended.stdout, ended.stderr);
+    }
+    let folder = folder.with("open.mlir", thrice("f32").replace("<3x", "<?x"));
+    folder.fails(&["inspect", "--why", "open.mlir"], expect![[r#"
+        error: the program leaves sizes open, on which its blocks depend: compile it for inputs (`farcall compile open.mlir -i … -o PLAN`), then inspect the plan
+    "#]]);
+}
+
 #[test]
 fn targets_are_listed() {
     let library = LIBRARY.to_str().unwrap();

@@ -100,7 +100,8 @@ impl<'a> Block<'a> {
         &self.client
     }
 
-    /// The option of this name.
+    /// The option of this name, of exactly this type. JAX passes Python's numbers as `f64` and `i64`; as attributes of a
+    /// call, they become what the target's signature declares.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT`, naming the option, if there is none or it is of another type.

@@ -25,7 +25,7 @@ pub(super) fn lower(
     options: &Options<'_>,
 ) -> Plan {
     let func = &form.funcs()[0];
-    let mut l = Lowering { form, choices, places, calls: Vec::new(), open: vec![Open::default()] };
+    let mut l = Writing { form, choices, places, calls: Vec::new(), open: vec![Open::default()] };
     events.iter().for_each(|event| l.event(*event));
     let results = l.buffers(func.body().returned());
     let thunks = l.open.pop().map(|body| body.thunks).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn lower(
         known: None,
     });
     let params = params.collect();
-    let Lowering { choices: Choices { constants, references, .. }, calls, .. } = l;
+    let Writing { choices: Choices { constants, references, .. }, calls, .. } = l;
     Plan {
         arena_size: places.arena_size,
         params,
@@ -60,7 +60,7 @@ struct Open {
     before: Vec<Vec<Thunk>>,
 }
 
-struct Lowering<'a> {
+struct Writing<'a> {
     form: &'a Module,
     choices: Choices,
     places: &'a Places<'a>,
@@ -68,7 +68,7 @@ struct Lowering<'a> {
     open: Vec<Open>,
 }
 
-impl Lowering<'_> {
+impl Writing<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Do(inst) => {

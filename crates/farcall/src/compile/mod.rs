@@ -47,7 +47,7 @@ use farcall_ir::{Attr, AttrDict, Func, FuncId, Module};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
 use crate::ErrorCode;
-use crate::plan::Plan;
+use crate::plan::{BlockChoice, Plan};
 use crate::registry::{Platform, Registry};
 use blocks::Blocks;
 use storage::{State, Storage};
@@ -88,6 +88,10 @@ pub(crate) fn compile(
     let form = middle::build_lowered(module, entry, &mut blocks);
     let mut form = form.map_err(|d| Diagnostics::from_iter([d]))?;
     let blocks = blocks.decisions;
+    // A lowering may name a target that a call cannot have (`sdy.reshard` stands for an operation, say).
+    if blocks.iter().any(|block| matches!(block.choice, BlockChoice::Call { .. })) {
+        middle::verify(&form).map_err(|e| e.diagnostics.into_iter().collect::<Diagnostics>())?;
+    }
     after(&Stage::new("build", &form));
     resolve::resolve(&mut form, registry, options.platform)?;
     let cx = passes::Context::new(options.numerics);

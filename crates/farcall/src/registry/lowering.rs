@@ -21,7 +21,8 @@ use crate::host;
 
 /// Decides what becomes of the blocks of a tag. Functions of a [`Block`] are lowerings.
 ///
-/// A lowering is called while a program is compiled, by any thread. Its answer must depend on the block alone.
+/// A lowering is called while a program is compiled, by any thread. Its answer must depend on the block alone. What it
+/// returns as an error ends the compilation; a panic in an application's own lowering is passed on to who compiles.
 pub trait Lowering: Send + Sync {
     /// What becomes of a block: a custom call takes its place, or the lowering skips it for a reason.
     ///
@@ -146,7 +147,7 @@ impl Registry {
     /// registry.register_lowering("my.norm", Rank::Application, |block: &Block<'_>| {
     ///     let [x] = block.operands() else { return Ok(Lowered::skip("it takes one operand")) };
     ///     Ok(match x.dtype {
-    ///         DType::F32 => TargetCall::new("norm_f32").attr("eps", block.option::<f32>("eps")?).into(),
+    ///         DType::F32 => TargetCall::new("norm_f32").attr("eps", block.option::<f64>("eps")?).into(),
     ///         other => Lowered::skip(format!("there is no handler for {other}")),
     ///     })
     /// })?;

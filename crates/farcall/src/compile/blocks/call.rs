@@ -32,9 +32,13 @@ pub(super) fn checked(
 ) -> Result<(CompositeCall, Arc<Target>), Refused> {
     let operands = converted("operand", &question.operands, &made.operand_types, Direction::In)?;
     let results = converted("result", &question.results, &made.result_types, Direction::Out)?;
+    let operand_layouts = layouts("operand", &operands, &made.operand_layouts)?;
+    let result_layouts = layouts("result", &results, &made.result_layouts)?;
+    // A call has both or neither.
+    let laid_out = !(made.operand_layouts.is_empty() && made.result_layouts.is_empty());
     let mut call = CustomCall {
-        operand_layouts: layouts("operand", &operands, &made.operand_layouts)?,
-        result_layouts: layouts("result", &results, &made.result_layouts)?,
+        operand_layouts: laid_out.then_some(operand_layouts),
+        result_layouts: laid_out.then_some(result_layouts),
         aliases: aliases(&made.aliases, &operands, &results)?,
         config: config(&made.attrs)?,
         ..CustomCall::new(made.target)
@@ -81,15 +85,12 @@ fn converted(
     Ok(types)
 }
 
-/// The layouts of all operands or results: none if nothing is said, row-major where nothing else is.
+/// The layouts of all operands or results: row-major where nothing else is said.
 fn layouts(
     what: &str,
     types: &[TensorType],
     asked: &[(usize, Vec<usize>)],
-) -> Result<Option<Vec<Vec<usize>>>, Refused> {
-    if asked.is_empty() {
-        return Ok(None);
-    }
+) -> Result<Vec<Vec<usize>>, Refused> {
     let mut layouts: Vec<Vec<usize>> = types.iter().map(|ty| (0..ty.rank()).rev().collect()).collect();
     for (index, order) in asked {
         let own = get(what, &mut layouts, *index)?;
@@ -103,7 +104,7 @@ fn layouts(
         }
         own.clone_from(order);
     }
-    Ok(Some(layouts))
+    Ok(layouts)
 }
 
 /// Results that share memory with operands.
@@ -115,9 +116,9 @@ fn aliases(
     let mut aliases: Vec<OutputAlias> = Vec::new();
     for (i, (result, operand)) in asked.iter().enumerate() {
         let (to, from) = (at("result", results, *result)?, at("operand", operands, *operand)?);
-        if to.bytes() != from.bytes() {
+        if to != from {
             return Err(Refused::Wrong(format!(
-                "result {result} cannot share memory with operand {operand}: {to} is not of the size of {from}"
+                "result {result} cannot share memory with operand {operand}: {to} is another type than {from}"
             )));
         }
         if asked[..i].iter().any(|(r, o)| r == result || o == operand) {

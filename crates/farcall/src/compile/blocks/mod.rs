@@ -46,9 +46,8 @@ impl Lower for Blocks<'_> {
         }
         let types = |ids: &[_]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect::<Vec<Type>>();
         let (operands, results) = (types(inst.operands()), types(inst.results()));
-        let Decided { skipped, choice, call } = self
-            .decide(block, &operands, &results)
-            .map_err(|message| Diagnostic::new("lowering", inst.span(), message))?;
+        let Decided { skipped, choice, call } =
+            self.decide(block, &operands, &results).map_err(|message| diagnostic(&message, inst))?;
         self.decisions.push(BlockDecision {
             tag: block.name.clone(),
             version: block.version,
@@ -62,6 +61,13 @@ impl Lower for Blocks<'_> {
         self.known.insert(key, call.clone());
         Ok(call)
     }
+}
+
+/// The error for a block; further lines of the message (of a traceback, say) are notes.
+fn diagnostic(message: &str, inst: Inst<'_>) -> Diagnostic {
+    let mut lines = message.lines();
+    let diagnostic = Diagnostic::new("lowering", inst.span(), lines.next().unwrap_or_default());
+    lines.fold(diagnostic, Diagnostic::note)
 }
 
 /// What was decided about a block.
