@@ -200,15 +200,17 @@ impl Declaration {
     fn lowering(&self) -> (TokenStream, TokenStream) {
         let Some(Lowers { tag, function }) = &self.lowers else { return (quote!(""), option(None)) };
         let address = function.as_ref().map(|path| {
+            // Of one place, also where a macro has made one of the two.
+            let block = Ident::new("__block", Span::call_site());
             let call = quote_spanned! { path.span()=>
                 let __function: fn(&__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> = #path;
-                __function(__block)
+                __function(#block)
             };
             quote! {{
                 enum __Lower {}
 
                 impl __ffi::__private::LowerRule for __Lower {
-                    fn lower(__block: &__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> {
+                    fn lower(#block: &__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> {
                         #call
                     }
                 }

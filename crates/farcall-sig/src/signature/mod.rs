@@ -65,6 +65,9 @@
 //! | `side: "left" \| "right" = "left"` | one of these texts |
 //! | `options: dict?` | a dictionary of anything |
 //!
+//! A call in a program may omit an attribute that the size of a result tells, one written `k` or `max(k, …)`, even if
+//! the default is another.
+//!
 //! Names of operands, attributes and results must be distinct: they are the parameters of one function.
 //!
 //! `mask: pred[*, n]?` is optional. Optional operands come after the others, and are filled from the left: the second

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use farcall_ir::op::{CallConfig, CustomCall};
 use farcall_ir::{Attr, AttrDict, TensorType, Type};
-use farcall_sig::signature::{Inference, OperandType};
-use farcall_sig::{AttrValue, Attrs, DType, Signature};
+use farcall_sig::signature::{Dim, Expr, Function, Inference, OperandType};
+use farcall_sig::{AttrType, AttrValue, Attrs, DType, Signature};
 
 use crate::attributes::value;
 
@@ -41,8 +41,7 @@ pub(super) fn check<'c>(
     let types: Vec<OperandType<'_>> =
         tensors.iter().zip(&dims).map(|(t, dims)| OperandType { dtype: t.dtype, dims }).collect();
     let signature = &declaration.signature;
-    let inference = declaration.infer(&types, &attrs).map_err(|mismatch| mismatch.message)?;
-    check_results(signature, &inference, results)?;
+    let inference = infer(declaration, &types, attrs, results)?;
     check_layouts(signature, &inference, call, &tensors)?;
 
     let defaults: Vec<(&str, &AttrValue)> =
@@ -61,6 +60,58 @@ pub(super) fn check<'c>(
         call.config = CallConfig::Dict(all);
     }
     Ok(Cow::Owned(call))
+}
+
+/// What follows from the call's operands and attributes. It must fit the call's results.
+fn infer(
+    declaration: &Declaration,
+    operands: &[OperandType<'_>],
+    mut attrs: Attrs,
+    results: &[Type],
+) -> Result<Inference, String> {
+    let signature = &declaration.signature;
+    let inference = declaration.infer(operands, &attrs).map_err(|mismatch| mismatch.message)?;
+    let Err(misfit) = check_results(signature, &inference, results) else { return Ok(inference) };
+    let sizes = sizes_that_are_attributes(signature, &attrs, &tensors(results));
+    if sizes.is_empty() {
+        return Err(misfit);
+    }
+    for (name, value) in sizes {
+        attrs.insert(name, value);
+    }
+    let inference = declaration.infer(operands, &attrs).map_err(|_| misfit.clone())?;
+    check_results(signature, &inference, results).map_err(|_| misfit)?;
+    Ok(inference)
+}
+
+/// Attributes that the call omits, and that sizes of its results tell: a call of another front end may say how many
+/// columns it wants by its result types alone. A size tells an attribute that it is (`k`), or that is the least size
+/// (`max(k, n)`).
+fn sizes_that_are_attributes(
+    signature: &Signature,
+    given: &Attrs,
+    results: &[&TensorType],
+) -> Vec<(String, AttrValue)> {
+    let mut found = Vec::new();
+    for (declared, result) in signature.results().iter().zip(results) {
+        let sizes = dims(result);
+        for (dim, size) in declared.shape.dims.iter().rev().zip(sizes.into_iter().rev()) {
+            let name = match dim {
+                Dim::Size(Expr::Name(name)) => name,
+                Dim::Size(Expr::Call(Function::Max, arguments, _)) => match arguments.as_slice() {
+                    [Expr::Name(name), ..] => name,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let attr = signature.attrs().iter().find(|attr| attr.name.text == name.text);
+            let Some(AttrType::Scalar(ty)) = attr.map(|attr| &attr.ty) else { continue };
+            if given.get(&name.text).is_none() {
+                found.push((name.text.clone(), AttrValue::Int(size.into(), *ty)));
+            }
+        }
+    }
+    found
 }
 
 fn check_results(signature: &Signature, inference: &Inference, results: &[Type]) -> Result<(), String> {

@@ -93,7 +93,7 @@ impl<'m> Writer<'m> {
 
     fn func(&mut self, func: &'m Func) {
         let params = func.params().iter().map(|p| func.ty(*p).clone()).collect();
-        let ty = Type::Function(FuncType { params, results: func.results.clone() }.into());
+        let ty = Type::Function(FuncType { params, results: func.results().to_vec() }.into());
         let dicts = |dicts: &[AttrDict]| {
             let none = dicts.iter().all(AttrDict::is_empty);
             let dicts = if none { &[] } else { dicts };
@@ -104,8 +104,8 @@ impl<'m> Writer<'m> {
             ("sym_name".to_owned(), Attr::string(&func.name)),
             ("sym_visibility".to_owned(), Attr::string(if func.public { "public" } else { "private" })),
             ("function_type".to_owned(), Attr::Type(ty)),
-            ("arg_attrs".to_owned(), dicts(&func.param_attrs)),
-            ("res_attrs".to_owned(), dicts(&func.result_attrs)),
+            ("arg_attrs".to_owned(), dicts(func.param_attrs())),
+            ("res_attrs".to_owned(), dicts(func.result_attrs())),
         ]);
         let attrs = match self.encoder.dictionary(&attrs) {
             Ok(attrs) => attrs,

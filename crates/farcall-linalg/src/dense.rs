@@ -1,0 +1,17 @@
+//! Single matrices: row-major in buffers, `faer`'s for arithmetic.
+
+use faer::Mat;
+
+use crate::number::Number;
+
+/// A row-major matrix of `columns` columns, as numbers to compute with.
+pub(crate) fn read<T: Number>(matrix: &[T], rows: usize, columns: usize) -> Mat<T::Real> {
+    Mat::from_fn(rows, columns, |i, j| matrix[i * columns + j].widen())
+}
+
+/// Writes a row-major matrix of `columns` columns.
+pub(crate) fn write<T>(matrix: &mut [T], columns: usize, entry: impl Fn(usize, usize) -> T) {
+    for (i, row) in matrix.chunks_exact_mut(columns.max(1)).enumerate() {
+        row.iter_mut().enumerate().for_each(|(j, out)| *out = entry(i, j));
+    }
+}

@@ -1,0 +1,336 @@
+"""Decompositions of matrices as blocks of JAX programs.
+
+>>> import farcall.linalg, jax.numpy as jnp
+>>> q, r = farcall.linalg.qr(jnp.eye(3), mode="reduced")
+
+Each is a composite (`jax.lax.composite`) with a default body of ordinary operations, which XLA runs. In farcall's engine
+it is a custom call of `libfarcall_linalg.so` where that library is loaded and has a target for the type, otherwise the
+default body as well. Signs and order are the same everywhere: those of LAPACK, as far as LAPACK defines them.
+
+The default bodies are those of the crate `farcall-linalg` (`blocks::Qr`, `blocks::Eigh`), which has the same for programs
+made without JAX.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+__all__ = ["eigh", "qr"]
+
+#: The part of an eigenvector's largest entry that an entry needs to decide the vector's sign.
+_DECISIVE = 0.6
+
+
+def qr(x: Any, *, mode: str = "reduced", eps: float = 0.0) -> tuple[jax.Array, jax.Array]:
+    """The QR decomposition `x = q @ r` of matrices: the columns of `q` are orthonormal, `r` is upper triangular.
+
+    Derivatives exist where the first columns of `x`, as many as `q` has, are linearly independent.
+
+    Args:
+      x: matrices `[..., m, n]` of real or complex numbers, or of integers, whose results are `float32`.
+      mode: `"reduced"`, for `q` of `min(m, n)` columns, or `"complete"`, for `m` columns.
+      eps: the default body does not reflect a column whose part below the diagonal is at most this long.
+
+    Returns:
+      `q`, `[..., m, k]`, and `r`, `[..., k, n]`. The diagonal of `r` is real, and may be negative, as in NumPy.
+
+    Raises:
+      ValueError: for another mode, or fewer than two dimensions.
+      TypeError: for elements that are not numbers.
+      NotImplementedError: if a complete decomposition is differentiated that has more columns than `x`.
+    """
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f'mode must be "reduced" or "complete", but is {mode!r}')
+    return _qr(mode, float(eps), _matrices("qr", x))
+
+
+def eigh(x: Any, *, max_iter: int = 100, eps: float | None = None) -> tuple[jax.Array, jax.Array]:
+    """The eigenvalues `w`, in ascending order, and eigenvectors `v` of Hermitian matrices: `x @ v = v * w`.
+
+    Of each eigenvector, `v` has the multiple whose first large entry is positive, where large means at least 0.6 times as
+    large as the largest. Derivatives are those for Hermitian changes of `x`, and exist where all eigenvalues differ.
+
+    Args:
+      x: matrices `[..., n, n]` of real or complex numbers, or of integers, whose results are `float32`. Only the lower
+        triangle is read.
+      max_iter: how many sweeps of rotations the default body makes at most.
+      eps: the default body stops once the entries off the diagonal are at most this part of the matrix, in the Frobenius
+        norm; the type's machine epsilon if not given.
+
+    Returns:
+      `w`, `[..., n]`, real, and `v`, `[..., n, n]`.
+
+    Raises:
+      ValueError: for matrices that are not square, or fewer than two dimensions.
+      TypeError: for elements that are not numbers.
+    """
+    x = _matrices("eigh", x)
+    if x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"eigh: x has the shape {x.shape}: its matrices are not square")
+    if eps is None:
+        eps = float(jnp.finfo(_computed_in(x.dtype)).eps)
+    return _eigh(int(max_iter), float(eps), x)
+
+
+def _matrices(name: str, x: Any) -> jax.Array:
+    x = jnp.asarray(x)
+    if x.ndim < 2:
+        raise ValueError(f"{name}: x has the shape {x.shape}: a matrix has two dimensions")
+    if not jnp.issubdtype(x.dtype, jnp.number):
+        raise TypeError(f"{name}: x has elements of {x.dtype}, which are not numbers")
+    return x
+
+
+def _result_dtype(dtype: Any) -> Any:
+    return jnp.dtype(jnp.float32) if jnp.issubdtype(dtype, jnp.integer) else dtype
+
+
+def _computed_in(dtype: Any) -> Any:
+    """The element type in which a default body computes."""
+    return jnp.promote_types(_result_dtype(dtype), jnp.float32)
+
+
+def _block(body: Any, tag: str, x: jax.Array, **options: Any) -> Any:
+    """The composite of this tag. `vmap` adds a batch dimension."""
+
+    @jax.custom_batching.custom_vmap
+    def call(x: jax.Array) -> Any:
+        return lax.composite(body, tag)(x, **options)
+
+    @call.def_vmap
+    def batched(axis_size: int, in_batched: list[bool], x: jax.Array) -> Any:
+        return call(x), (True, True)
+
+    return call(x)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _qr(mode: str, eps: float, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return _block(_qr_body, "farcall.qr", x, mode=mode, eps=eps)
+
+
+@_qr.defjvp
+def _qr_jvp(mode: str, eps: float, primals: Any, tangents: Any) -> Any:
+    """With `r = [u, v]`, `u` square: `dx·u⁻¹ = dq + q·(dr·u⁻¹)` for the first columns, where `qᴴ·dq` is anti-Hermitian and
+    `dr·u⁻¹` is upper triangular with a real diagonal."""
+    q, r = _qr(mode, eps, *primals)
+    k = q.shape[-1]
+    if k > r.shape[-1]:
+        raise NotImplementedError(
+            f"qr: q has {k} columns and x has {r.shape[-1]}: the columns that complete q are not unique, and have no "
+            'derivative; use mode="reduced"'
+        )
+    exact = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
+    dtype = _computed_in(q.dtype)
+    wide_q, wide_r, dx = (value.astype(dtype) for value in (q, r, tangents[0]))
+    u, v = wide_r[..., :k], wide_r[..., k:]
+    along = _divided(dx[..., :k], u)
+    adjoint = jnp.conj(jnp.swapaxes(wide_q, -1, -2))
+    inside = exact(adjoint, along)
+    lower = jnp.tril(inside, -1)
+    turn = lower - jnp.conj(jnp.swapaxes(lower, -1, -2))
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        turn = turn + jnp.eye(k, dtype=dtype) * (inside - jnp.real(inside))
+    dq = exact(wide_q, turn - inside) + along
+    du = jnp.triu(exact(inside - turn, u))
+    dv = exact(adjoint, dx[..., k:]) - exact(turn, v)
+    dr = jnp.concatenate([du, dv], -1)
+    return (q, r), (dq.astype(q.dtype), dr.astype(r.dtype))
+
+
+def _divided(x: jax.Array, u: jax.Array) -> jax.Array:
+    """`x·u⁻¹` for upper triangular `u`, without LAPACK, which not every compiler has."""
+
+    def column(j: Any, divided: Any) -> Any:
+        u_j = lax.dynamic_index_in_dim(u, j, -1, keepdims=False)
+        before = jnp.einsum("...mk,...k->...m", divided, u_j, precision=lax.Precision.HIGHEST)
+        rest = lax.dynamic_index_in_dim(x, j, -1, keepdims=False) - before
+        return lax.dynamic_update_index_in_dim(divided, rest / lax.dynamic_slice_in_dim(u_j, j, 1, -1), j, -1)
+
+    return lax.fori_loop(0, u.shape[-1], column, jnp.zeros_like(x))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _eigh(max_iter: int, eps: float, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return _block(_eigh_body, "farcall.eigh", x, max_iter=max_iter, eps=eps)
+
+
+@_eigh.defjvp
+def _eigh_jvp(max_iter: int, eps: float, primals: Any, tangents: Any) -> Any:
+    """With `d = vᴴ·dx·v`, `dw` is the diagonal of `d`, and `dv = v·(d / (w[j] − w[i]))` off the diagonal."""
+    w, v = _eigh(max_iter, eps, *primals)
+    exact = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
+    dtype = _computed_in(v.dtype)
+    wide_w, wide_v, dx = w.astype(jnp.finfo(dtype).dtype), v.astype(dtype), tangents[0].astype(dtype)
+    adjoint = lambda x: jnp.conj(jnp.swapaxes(x, -1, -2))
+    inner = exact(adjoint(wide_v), exact((dx + adjoint(dx)) / 2, wide_v))
+    eye = jnp.eye(w.shape[-1], dtype=bool)
+    gaps = jnp.where(eye, 1, wide_w[..., None, :] - wide_w[..., :, None])
+    dv = exact(wide_v, jnp.where(eye, 0, inner / gaps))
+    dw = jnp.real(jnp.diagonal(inner, axis1=-2, axis2=-1))
+    return (w, v), (dw.astype(w.dtype), dv.astype(v.dtype))
+
+
+def _qr_body(x: jax.Array, *, mode: str, eps: float) -> tuple[jax.Array, jax.Array]:
+    """Householder reflections as LAPACK makes them, first forward for `r`, then backward for `q`."""
+    *batch, m, n = x.shape
+    dtype = _computed_in(x.dtype)
+    reflections = min(m, n)
+    k = m if mode == "complete" else reflections
+    r = x.reshape(-1 if x.size else _count(batch), m, n).astype(dtype)
+    count = r.shape[0]
+    q = jnp.broadcast_to(jnp.eye(m, k, dtype=dtype), (count, m, k))
+    if count and reflections:
+
+        def forward(j: Any, state: Any) -> Any:
+            r, v, tau = state
+            v_j, tau_j = _reflector(lax.dynamic_index_in_dim(r, j, 2, keepdims=False), j, eps)
+            r = _reflect(r, v_j, jnp.conj(tau_j))
+            return r, lax.dynamic_update_index_in_dim(v, v_j, j, 2), lax.dynamic_update_index_in_dim(tau, tau_j, j, 1)
+
+        def backward(i: Any, q: Any) -> Any:
+            j = reflections - 1 - i
+            v_j = lax.dynamic_index_in_dim(v, j, 2, keepdims=False)
+            return _reflect(q, v_j, lax.dynamic_slice_in_dim(tau, j, 1, 1))
+
+        v, tau = jnp.zeros((count, m, reflections), dtype), jnp.zeros((count, reflections), dtype)
+        r, v, tau = lax.fori_loop(0, reflections, forward, (r, v, tau))
+        q = lax.fori_loop(0, reflections, backward, q)
+    result = _result_dtype(x.dtype)
+    r = jnp.triu(r[:, :k])
+    return q.reshape(*batch, m, k).astype(result), r.reshape(*batch, k, n).astype(result)
+
+
+def _count(batch: list[int]) -> int:
+    return functools.reduce(lambda product, size: product * size, batch, 1)
+
+
+def _reflector(column: jax.Array, j: Any, eps: float) -> tuple[jax.Array, jax.Array]:
+    """The vector `v` (`[b, m]`) and the factor `τ` (`[b, 1]`) of the reflection for column `j`, as LAPACK's `larfg`."""
+    rows = lax.broadcasted_iota(jnp.int32, column.shape, 1)
+    tail = jnp.where(rows > j, column, 0)
+    alpha = lax.dynamic_slice_in_dim(column, j, 1, 1)
+    tail_norm = _norm(tail)
+    length = _norm(jnp.concatenate([tail_norm, jnp.abs(alpha)], 1))
+    beta = jnp.where(jnp.real(alpha) < 0, length, -length)
+    done = tail_norm <= eps
+    if jnp.iscomplexobj(alpha):
+        done = done & (jnp.abs(jnp.imag(alpha)) <= eps)
+    v = tail / jnp.where(done, 1, alpha - beta)
+    tau = jnp.where(done, 0, (beta - alpha) / jnp.where(done, 1, beta))
+    return jnp.where(rows == j, 1, v), tau.astype(column.dtype)
+
+
+def _norm(x: jax.Array) -> jax.Array:
+    """The length of vectors `[b, n]`, as `[b, 1]`, without overflow."""
+    size = jnp.abs(x)
+    largest = jnp.max(size, 1, keepdims=True, initial=0)
+    scale = jnp.where(largest == 0, 1, largest)
+    return jnp.sqrt(jnp.sum((size / scale) ** 2, 1, keepdims=True)) * scale
+
+
+def _reflect(x: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
+    """`x − τ·v·(vᴴ·x)`"""
+    along = jnp.einsum("bm,bmn->bn", jnp.conj(v), x, precision=lax.Precision.HIGHEST)
+    return x - (tau * v)[:, :, None] * along[:, None, :]
+
+
+def _eigh_body(x: jax.Array, *, max_iter: int, eps: float) -> tuple[jax.Array, jax.Array]:
+    """Jacobi's rotations, half as many at a time as there are columns, in the order of Brent and Luk.
+
+    Columns `i` and `h + i` of `2·h` form a pair. After each round of rotations all columns but the first move on by one
+    place, so that in a sweep of `2·h − 1` rounds each meets every other and returns to its place.
+    """
+    *batch, n, _ = x.shape
+    dtype, result = _computed_in(x.dtype), _result_dtype(x.dtype)
+    real = jnp.finfo(result).dtype
+    if x.size == 0:
+        return jnp.zeros((*batch, n), real), jnp.zeros(x.shape, result)
+    a = x.reshape(-1, n, n).astype(dtype)
+    lower = jnp.tril(a, -1)
+    diagonal = jnp.real(jnp.diagonal(a, axis1=1, axis2=2))
+    a = jnp.where(jnp.eye(n, dtype=bool), diagonal[:, None, :].astype(dtype), lower + jnp.conj(lower.mT))
+    largest = jnp.max(jnp.abs(a), (1, 2), keepdims=True)
+    scale = jnp.where(largest == 0, 1, largest)
+    # Rows and columns of zeros, which rotations leave alone, for an even number of columns.
+    a = jnp.pad(a / scale, [(0, 0), (0, n % 2), (0, n % 2)])
+    size = n + n % 2
+    off = ~jnp.eye(size, dtype=bool)
+
+    def is_coarse(state: Any) -> Any:
+        sweep, a, _ = state
+        squares = jnp.abs(a) ** 2
+        coarse = jnp.sum(jnp.where(off, squares, 0), (1, 2)) > eps**2 * jnp.sum(squares, (1, 2))
+        return (sweep < max_iter) & jnp.any(coarse)
+
+    def swept(state: Any) -> Any:
+        sweep, a, v = state
+        return sweep + 1, *lax.fori_loop(0, size - 1, lambda _, state: _round(*state), (a, v))
+
+    v = jnp.broadcast_to(jnp.eye(size, dtype=dtype), a.shape)
+    _, a, v = lax.while_loop(is_coarse, swept, (jnp.int32(0), a, v))
+    w = jnp.real(jnp.diagonal(a, axis1=1, axis2=2))[:, :n] * scale[:, :, 0]
+    keys, v = lax.sort((jnp.broadcast_to(w[:, None, :], (len(w), n, n)), v[:, :n, :n]), dimension=2, num_keys=1)
+    return keys[:, 0].reshape(*batch, n).astype(real), _with_signs(v).reshape(x.shape).astype(result)
+
+
+def _round(a: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Rotates all pairs of columns and of rows, so that the entries where they meet vanish, and moves them on."""
+    size = a.shape[1]
+    h = size // 2
+    pairs = jnp.diagonal(a, h, 1, 2)
+    diagonal = jnp.real(jnp.diagonal(a, axis1=1, axis2=2))
+    cosine, sine, change = _rotation(pairs, diagonal[:, :h], diagonal[:, h:])
+    a = _combine(a, 2, cosine, jnp.conj(sine), sine)
+    a = _combine(a, 1, cosine, sine, jnp.conj(sine))
+    v = _combine(v, 2, cosine, jnp.conj(sine), sine)
+    # Exactly what the rotations are made for.
+    diagonal = diagonal + jnp.concatenate([-change, change], 1)
+    rows, columns = (lax.broadcasted_iota(jnp.int32, (size, size), i) for i in range(2))
+    a = jnp.where(rows == columns, diagonal[:, None, :].astype(a.dtype), a)
+    a = jnp.where(abs(rows - columns) == h, 0, a)
+    return _moved(_moved(a, 2), 1), _moved(v, 2)
+
+
+def _rotation(pairs: jax.Array, first: jax.Array, second: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Cosine and sine of the rotations for entries `pairs` where columns meet that have `first` and `second` on the
+    diagonal, and what is taken from the first eigenvalue and given to the second."""
+    size = jnp.abs(pairs)
+    divisor = jnp.where(size == 0, 1, size)
+    # The smaller solution of t² + 2·τ·t = 1.
+    tau = (second - first) / (2 * divisor)
+    t = 1 / (jnp.abs(tau) + jnp.sqrt(tau * tau + 1))
+    t = jnp.where(size == 0, 0, jnp.where(tau < 0, -t, t))
+    cosine = 1 / jnp.sqrt(t * t + 1)
+    return cosine.astype(pairs.dtype), (t * cosine) * (pairs / divisor), t * size
+
+
+def _combine(x: jax.Array, dim: int, cosine: jax.Array, left: jax.Array, right: jax.Array) -> jax.Array:
+    """Along a dimension, `cosine·p − left·q` and `right·p + cosine·q` for each pair `p`, `q`."""
+    p, q = jnp.split(x, 2, dim)
+    cosine, left, right = (jnp.expand_dims(factor, 3 - dim) for factor in (cosine, left, right))
+    return jnp.concatenate([cosine * p - left * q, right * p + cosine * q], dim)
+
+
+def _moved(x: jax.Array, dim: int) -> jax.Array:
+    """All but the first move on by one place: to the right in the first half, to the left in the second, and from the end
+    of each half into the other."""
+    size = x.shape[dim]
+    h = size // 2
+    if h == 1:
+        return x
+    ranges = [(0, 1), (h, h + 1), (1, h - 1), (h + 1, size), (h - 1, h)]
+    return jnp.concatenate([lax.slice_in_dim(x, start, limit, axis=dim) for start, limit in ranges], dim)
+
+
+def _with_signs(v: jax.Array) -> jax.Array:
+    """Eigenvectors, the columns of `v`, multiplied so that the first large entry of each is positive."""
+    sizes = jnp.abs(v)
+    rows = lax.broadcasted_iota(jnp.int32, v.shape, 1)
+    decides = sizes >= _DECISIVE * jnp.max(sizes, 1, keepdims=True)
+    first = jnp.min(jnp.where(decides, rows, v.shape[1]), 1, keepdims=True)
+    entry = jnp.sum(jnp.where(rows == first, v, 0), 1, keepdims=True)
+    return v * (jnp.conj(entry) / jnp.abs(entry))
