@@ -82,6 +82,8 @@ class Call:
     """Layouts of results."""
     aliases: Mapping[int, int] = field(default_factory=dict)
     """Results that share memory with operands, by number: result to operand."""
+    has_side_effect: bool = False
+    """It does something besides computing its results."""
 
 
 Lowering = Callable[[Block], Skip | Call]
@@ -141,6 +143,7 @@ def native(lowering: Lowering) -> Callable[..., Any]:
             [(i, list(order)) for i, order in enumerate(answer.operand_layouts) if order is not None],
             [(i, list(order)) for i, order in enumerate(answer.result_layouts) if order is not None],
             list(answer.aliases.items()),
+            bool(answer.has_side_effect),
         )
 
     return lower

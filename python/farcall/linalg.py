@@ -150,7 +150,7 @@ def _divided(x: jax.Array, u: jax.Array) -> jax.Array:
         rest = lax.dynamic_index_in_dim(x, j, -1, keepdims=False) - before
         return lax.dynamic_update_index_in_dim(divided, rest / lax.dynamic_slice_in_dim(u_j, j, 1, -1), j, -1)
 
-    return lax.fori_loop(0, u.shape[-1], column, jnp.zeros_like(x))
+    return lax.fori_loop(0, u.shape[-1], column, jnp.zeros_like(x)) if u.shape[-1] else x
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))

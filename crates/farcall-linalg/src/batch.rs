@@ -13,7 +13,10 @@ const WORK_PER_TASK: usize = 1 << 16;
 /// `INVALID_ARGUMENT` if there are fewer than two dimensions.
 pub(crate) fn matrices(name: &str, dims: &[usize]) -> Result<[usize; 3]> {
     match dims {
-        [batch @ .., rows, columns] => Ok([batch.iter().product(), *rows, *columns]),
+        // A number that is too large is one of matrices without elements.
+        [batch @ .., rows, columns] => {
+            Ok([batch.iter().fold(1, |n: usize, d| n.saturating_mul(*d)), *rows, *columns])
+        }
         _ => Err(Error::invalid_argument(format!("{name} has {} dimensions: a matrix has two", dims.len()))),
     }
 }

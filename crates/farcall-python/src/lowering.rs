@@ -35,7 +35,7 @@ impl Lowering for PythonLowering {
     }
 }
 
-/// Target; attributes, of which some are text; element types; layouts; aliases.
+/// Target; attributes, of which some are text; element types; layouts; aliases; whether it has a side effect.
 type Parts<'py> = (
     String,
     Vec<(String, Bound<'py, PyAny>, bool)>,
@@ -44,6 +44,7 @@ type Parts<'py> = (
     Vec<(usize, Vec<usize>)>,
     Vec<(usize, Vec<usize>)>,
     Vec<(usize, usize)>,
+    bool,
 );
 
 impl PythonLowering {
@@ -85,7 +86,7 @@ fn options<'py>(py: Python<'py>, block: &Block<'_>) -> PyResult<Bound<'py, PyDic
 }
 
 fn call(
-    (target, attrs, operand_types, result_types, operand_layouts, result_layouts, aliases): Parts<'_>,
+    (target, attrs, operand_types, result_types, operand_layouts, result_layouts, aliases, has_side_effect): Parts<'_>,
 ) -> PyResult<TargetCall> {
     let types = |types: Vec<(usize, String)>| -> PyResult<Vec<(usize, DType)>> {
         let one = |(index, name): (usize, String)| match name.parse::<DType>() {
@@ -110,5 +111,6 @@ fn call(
     call.operand_layouts = operand_layouts;
     call.result_layouts = result_layouts;
     call.aliases = aliases;
+    call.has_side_effect = has_side_effect;
     Ok(call)
 }

@@ -1,5 +1,6 @@
 //! Programs that run at every size they admit: compiled once for each list of types that they are called with.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -66,24 +67,27 @@ impl Cache {
         Some(Arc::clone(slot))
     }
 
-    /// The slot of these types, which is new if there was none.
-    fn slot(&mut self, types: &[TensorType]) -> Slot {
+    /// The slot of these types, which is new if there was none, and what goes for it.
+    fn slot(&mut self, types: &[TensorType]) -> (Slot, Vec<Slot>) {
         if let Some(slot) = self.find(types) {
-            return slot;
+            return (slot, Vec::new());
         }
-        self.shrink_below(self.capacity.get());
+        let gone = self.shrink_below(self.capacity.get());
         let slot = Slot::default();
         self.slots.insert(types.into(), (Arc::clone(&slot), self.clock));
-        slot
+        (slot, gone)
     }
 
-    /// Drops what was not used for longest, until there are fewer than `n`.
-    fn shrink_below(&mut self, n: usize) {
+    /// Takes out what was not used for longest, until there are fewer than `n`. It is to be dropped without the lock:
+    /// with an executable go the states of its handlers, which is their code.
+    fn shrink_below(&mut self, n: usize) -> Vec<Slot> {
+        let mut gone = Vec::new();
         while self.slots.len() >= n {
             let oldest = self.slots.iter().min_by_key(|(_, (_, used))| *used);
-            let Some(types) = oldest.map(|(types, _)| types.clone()) else { return };
-            self.slots.remove(&types);
+            let Some(types) = oldest.map(|(types, _)| types.clone()) else { break };
+            gone.extend(self.slots.remove(&types).map(|(slot, _)| slot));
         }
+        gone
     }
 }
 
@@ -97,6 +101,9 @@ pub enum PolymorphicError {
     /// It cannot be compiled for them.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// What compiles it (a lowering, a shape function) asks for the same program at the same types.
+    #[error("compiling the program for these types asks for the program at the same types")]
+    Reentered,
     /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -112,8 +119,37 @@ impl PolymorphicError {
                 MismatchKind::Shape => ErrorCode::Shape,
             },
             PolymorphicError::Compile(error) => error.code(),
+            PolymorphicError::Reentered => ErrorCode::InvalidProgram,
             PolymorphicError::Run(error) => error.code(),
         }
+    }
+}
+
+thread_local! {
+    /// The slots that this thread waits for or fills: lowerings may ask for other programs meanwhile.
+    static COMPILING: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This thread fills a slot, or waits for another one that does.
+struct Compiling;
+
+impl Compiling {
+    /// `None` if the thread is at it already: it would wait for itself.
+    fn begin(slot: &Slot) -> Option<Compiling> {
+        COMPILING.with_borrow_mut(|all| {
+            let is_new = !all.iter().any(|known| Arc::ptr_eq(known, slot));
+            is_new.then(|| {
+                all.push(Arc::clone(slot));
+                Compiling
+            })
+        })
+    }
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        let last = COMPILING.with_borrow_mut(Vec::pop);
+        drop(last);
     }
 }
 
@@ -173,7 +209,9 @@ impl Polymorphic {
     pub fn set_capacity(&self, capacity: NonZeroUsize) {
         let mut cache = self.inner.cache();
         cache.capacity = capacity;
-        cache.shrink_below(capacity.get().saturating_add(1));
+        let gone = cache.shrink_below(capacity.get().saturating_add(1));
+        drop(cache);
+        drop(gone);
     }
 
     /// What it takes and gives: the names of arguments, sizes with symbols, constraints.
@@ -193,16 +231,20 @@ impl Polymorphic {
             return Ok(executable.clone());
         }
         inner.interface.solve(types)?;
-        let slot = inner.cache().slot(types);
+        let (slot, gone) = inner.cache().slot(types);
+        drop(gone);
+        let Some(compiling) = Compiling::begin(&slot) else { return Err(PolymorphicError::Reentered) };
         let compiled = slot.get_or_init(|| {
             let options = inner.options.clone();
             let options = if inner.open { options.inputs(types.iter().cloned()) } else { options };
             Executable::compile(&inner.module, &inner.registry, &options)
         });
+        drop(compiling);
         if compiled.is_err() {
             // A later attempt may succeed: memory and targets may be there then.
             let mut cache = inner.cache();
             if cache.slots.get(types).is_some_and(|(kept, _)| Arc::ptr_eq(kept, &slot)) {
+                // `slot` still holds it.
                 cache.slots.remove(types);
             }
         }

@@ -246,6 +246,8 @@ fn a_library_that_is_loaded_brings_its_lowerings() {
         error.contains("same rank (library) as that of /") && error.contains("libblock_test_ops.so"),
         "{error}"
     );
+    // Nothing of a library that is refused is there.
+    assert_eq!((other.tags(), other.targets().len()), (vec!["my.scale".to_owned()], 0));
 }
 
 // ---- Ranks ---------------------------------------------------------------------------------
@@ -513,6 +515,27 @@ fn calls_have_layouts_and_aliases() {
     assert_eq!(compile(&one_more, &registry).unwrap().calls[0].call.aliases.len(), 1);
 }
 
+/// A call whose result nobody needs happens if it has a side effect.
+#[test]
+fn a_call_with_a_side_effect_stays() {
+    let registry = with_ops();
+    let unused = one("my.twice", "", "2xf32").replacen("return %0", "return %x", 1);
+    let calls = |call: fn() -> TargetCall| {
+        registry.replace_lowering("my.twice", Rank::Application, move |_: &Block<'_>| Ok(call().into()));
+        compile(&unused, &registry).unwrap().calls.len()
+    };
+    assert_eq!(calls(|| TargetCall::new("twice_f32")), 0);
+    assert_eq!(calls(|| TargetCall::new("twice_f32").side_effect()), 1);
+}
+
+/// Nobody is asked about a block with an option that has no form in the C interface.
+#[test]
+fn options_that_are_too_deep_leave_the_default_body() {
+    let deep = format!("a = {}1{}", "{a = ".repeat(80), "}".repeat(80));
+    let plan = compile(&one("my.scale", &deep, "2xf32"), &with_ops()).unwrap();
+    assert!(why(&plan).contains("default body: its options cannot be passed on"), "{}", why(&plan));
+}
+
 /// A name that stands for an operation is not a target's.
 #[test]
 fn a_target_that_is_an_operation_is_an_error() {
@@ -586,9 +609,10 @@ fn composites_of_artifacts_are_blocks() {
     let plan = Plan::compile(&module, &with_ops(), &CompileOptions::new()).unwrap();
     assert_eq!((targets(&plan), plan.blocks[0].version), (vec!["scale_f32"], 3));
     let x = Literal::from_slice(DType::F32, [2], &[1.0f32, 2.0]);
-    for registry in [with_ops(), Registry::new()] {
+    // The default body doubles.
+    for (registry, expected) in [(with_ops(), [3.0, 6.0]), (Registry::new(), [2.0, 4.0])] {
         let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
-        assert_eq!(executable.run(std::slice::from_ref(&x)).unwrap()[0].as_slice::<f32>(), [3.0, 6.0]);
+        assert_eq!(executable.run(std::slice::from_ref(&x)).unwrap()[0].as_slice::<f32>(), expected);
     }
 }
 
@@ -811,7 +835,7 @@ fn the_header_is_that_of_the_sdk() {
         offset_of!(c::LowerCall, values),
         offset_of!(c::LowerCall, operand_types),
         offset_of!(c::LowerCall, result_layouts),
-        offset_of!(c::LowerCall, alias_count),
+        offset_of!(c::LowerCall, has_side_effect),
         size_of::<c::Template>(),
         offset_of!(c::Template, dims),
         size_of::<c::NamedText>(),

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use farcall::ffi::{Block, Lowered};
 use farcall::ir::{DType, Literal, TensorType};
+use farcall::registry::Rank;
 use farcall::{CompileOptions, ErrorCode, Polymorphic, PolymorphicError, Registry};
 
 /// `y = tanh(x @ params['w'] + params['b'])` and `n = 2 * b` of `x: f32[b,4]`, exported for cpu and cuda.
@@ -119,4 +121,26 @@ fn other_platforms_and_bytes_are_refused() {
         error.diagnostics[0].message,
         "f.bin is neither text nor an artifact: byte 0 is not valid UTF-8"
     );
+}
+
+/// A lowering that asks for the very program that it is asked for waits for nobody.
+#[test]
+fn a_program_that_is_compiled_for_itself_is_an_error() {
+    let program = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = stablehlo.composite \"my.twice\" %x {decomposition = @body} : (tensor<?xf32>) -> tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }
+    func.func private @body(%x: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = stablehlo.add %x, %x : tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }";
+    let registry = Registry::new();
+    let f = Polymorphic::read(program.as_bytes(), "f", &registry, CompileOptions::new()).unwrap();
+    let again = f.clone();
+    let lowering = move |_: &Block<'_>| match again.run(&[floats(&[3])]) {
+        Err(PolymorphicError::Reentered) => Ok(Lowered::skip("it is being compiled")),
+        other => panic!("{other:?}"),
+    };
+    registry.register_lowering("my.twice", Rank::Application, lowering).unwrap();
+    assert_eq!(f.run(&[floats(&[3])]).unwrap()[0].dims(), [3]);
 }

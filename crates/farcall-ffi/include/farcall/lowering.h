@@ -120,6 +120,8 @@ typedef struct {
   size_t result_layout_count;
   const farcall_alias *aliases;
   size_t alias_count;
+  uint32_t has_side_effect; /* not 0: it does something besides computing its results */
+  uint32_t reserved;        /* 0 */
 } farcall_lower_call;
 
 /* A block, and how to say what becomes of it. */

@@ -156,6 +156,10 @@ pub struct LowerCall {
     pub aliases: *const Alias,
     /// Number of these.
     pub alias_count: usize,
+    /// Not 0 if the call does something besides computing its results.
+    pub has_side_effect: u32,
+    /// Reserved; 0.
+    pub reserved: u32,
 }
 
 /// The element type of the operand or result of this number.

@@ -241,6 +241,8 @@ pub struct TargetCall {
     pub result_layouts: Vec<(usize, Vec<usize>)>,
     /// Results that share memory with operands, as (result, operand).
     pub aliases: Vec<(usize, usize)>,
+    /// The call does something besides computing its results: it must happen, once, in the order of the program.
+    pub has_side_effect: bool,
 }
 
 /// An attribute of a [`TargetCall`].
@@ -263,6 +265,7 @@ impl TargetCall {
             operand_layouts: Vec::new(),
             result_layouts: Vec::new(),
             aliases: Vec::new(),
+            has_side_effect: false,
         }
     }
 
@@ -313,6 +316,13 @@ impl TargetCall {
         minor_to_major: impl IntoIterator<Item = usize>,
     ) -> TargetCall {
         self.result_layouts.push((index, minor_to_major.into_iter().collect()));
+        self
+    }
+
+    /// Says that the call does something besides computing its results. (A target that declares so need not be told.)
+    #[must_use]
+    pub fn side_effect(mut self) -> TargetCall {
+        self.has_side_effect = true;
         self
     }
 
@@ -482,6 +492,8 @@ impl TargetCall {
             result_layout_count: result_layouts.len(),
             aliases: aliases.as_ptr(),
             alias_count: aliases.len(),
+            has_side_effect: u32::from(self.has_side_effect),
+            reserved: 0,
         };
         say(&raw const call);
         Ok(())

@@ -93,7 +93,7 @@ fn sizes<T: Number>(w: &Buffer<T>, v: &Buffer<T>) -> Result<[usize; 2]> {
     let [count, n, columns] = batch::matrices("v", v.dims())?;
     ensure!(n == columns, "v is {v:?}: its matrices are not square");
     batch::expect_dims("w", w.dims(), v.dims(), &[n])?;
-    Ok([count, n])
+    Ok([if n == 0 { 0 } else { count }, n])
 }
 
 /// The matrix of these entries, those off the diagonal divided by `w[j] − w[i]`.

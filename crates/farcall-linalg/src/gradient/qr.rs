@@ -94,7 +94,8 @@ fn sizes<T: Number>(q: &Buffer<T>, r: &Buffer<T>, x: &[usize]) -> Result<[usize;
         k <= n,
         "q has {k} columns and x has {n}: the columns that complete q are not unique, and have no derivative"
     );
-    Ok([count, m, n, k])
+    // Nothing has elements then.
+    Ok([if m == 0 || n == 0 { 0 } else { count }, m, n, k])
 }
 
 fn pull_back<R: Real>(q: &Mat<R>, r: &Mat<R>, dq: Mat<R>, dr: &Mat<R>) -> Mat<R> {

@@ -65,8 +65,8 @@
 //! | `side: "left" \| "right" = "left"` | one of these texts |
 //! | `options: dict?` | a dictionary of anything |
 //!
-//! A call in a program may omit an attribute that the size of a result tells, one written `k` or `max(k, …)`, even if
-//! the default is another.
+//! A call in a program that passes no attributes may say by the sizes of its results what an attribute is that is
+//! written there as `k` or `max(k, …)`, even if the default is another.
 //!
 //! Names of operands, attributes and results must be distinct: they are the parameters of one function.
 //!

@@ -72,7 +72,11 @@ fn infer(
     let signature = &declaration.signature;
     let inference = declaration.infer(operands, &attrs).map_err(|mismatch| mismatch.message)?;
     let Err(misfit) = check_results(signature, &inference, results) else { return Ok(inference) };
-    let sizes = sizes_that_are_attributes(signature, &attrs, &tensors(results));
+    // Only for calls that pass none at all: who knows an attribute says what it is.
+    if !attrs.is_empty() {
+        return Err(misfit);
+    }
+    let sizes = sizes_that_are_attributes(signature, &tensors(results));
     if sizes.is_empty() {
         return Err(misfit);
     }
@@ -84,14 +88,10 @@ fn infer(
     Ok(inference)
 }
 
-/// Attributes that the call omits, and that sizes of its results tell: a call of another front end may say how many
+/// Attributes that sizes of the results tell, for a call without any: a call of another front end may say how many
 /// columns it wants by its result types alone. A size tells an attribute that it is (`k`), or that is the least size
 /// (`max(k, n)`).
-fn sizes_that_are_attributes(
-    signature: &Signature,
-    given: &Attrs,
-    results: &[&TensorType],
-) -> Vec<(String, AttrValue)> {
+fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> Vec<(String, AttrValue)> {
     let mut found = Vec::new();
     for (declared, result) in signature.results().iter().zip(results) {
         let sizes = dims(result);
@@ -106,9 +106,7 @@ fn sizes_that_are_attributes(
             };
             let attr = signature.attrs().iter().find(|attr| attr.name.text == name.text);
             let Some(AttrType::Scalar(ty)) = attr.map(|attr| &attr.ty) else { continue };
-            if given.get(&name.text).is_none() {
-                found.push((name.text.clone(), AttrValue::Int(size.into(), *ty)));
-            }
+            found.push((name.text.clone(), AttrValue::Int(size.into(), *ty)));
         }
     }
     found

@@ -151,6 +151,7 @@ unsafe fn read(call: &LowerCall) -> Result<TargetCall, String> {
     // SAFETY: as above.
     let aliases = unsafe { members::<Alias>(call.aliases, call.alias_count, "aliases") }?;
     made.aliases = aliases.into_iter().map(|alias| (alias.result, alias.operand)).collect();
+    made.has_side_effect = call.has_side_effect != 0;
     Ok(made)
 }
 

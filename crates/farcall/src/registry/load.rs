@@ -236,13 +236,13 @@ impl Registry {
         let mut errors = loaded.errors.clone();
         let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
         let named = named.collect::<Result<Vec<_>, _>>()?;
-        for target in loaded.targets.iter().cloned().chain(named) {
-            match self.register(target) {
-                Ok(target) => report.targets.push(target),
-                Err(e) => errors.push(e),
+        if errors.is_empty() {
+            let targets = loaded.targets.iter().cloned().chain(named).collect();
+            match self.register_all(targets, loaded.lowerings.clone(), Rank::Library) {
+                Ok(targets) => report.targets = targets,
+                Err(conflicts) => errors = conflicts,
             }
         }
-        errors.extend(self.register_listed(loaded.lowerings.clone(), Rank::Library));
         if !errors.is_empty() {
             return Err(LoadError::Refused { path, errors });
         }
@@ -286,13 +286,9 @@ impl Registry {
     ) -> Result<Vec<Arc<Target>>, RegisterError> {
         let ops: Vec<Op<'_>> = ops.iter().map(|op| Op::of(op)).collect();
         let described = from_ops(&ops, &Origin::program()).into_iter().collect::<Result<Vec<_>, _>>()?;
-        let lowerings = described.iter().filter_map(|(_, lowering)| lowering.clone()).collect();
-        let targets: Vec<Arc<Target>> =
-            described.into_iter().map(|(target, _)| self.register(target)).collect::<Result<_, _>>()?;
-        match self.register_listed(lowerings, rank).into_iter().next() {
-            Some(error) => Err(error),
-            None => Ok(targets),
-        }
+        let (targets, lowerings): (Vec<Target>, Vec<Option<Listed>>) = described.into_iter().unzip();
+        let lowerings = lowerings.into_iter().flatten().collect();
+        self.register_all(targets, lowerings, rank).map_err(|mut errors| errors.swap_remove(0))
     }
 }
 

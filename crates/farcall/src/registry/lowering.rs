@@ -5,8 +5,9 @@
 //! ([`BlockDecision`](crate::plan::BlockDecision)). If all of them skip the block, its default body is compiled.
 //!
 //! **Invariants.** For a tag, platform and rank, all lowerings are of one origin: the several handlers of one library
-//! may lower one tag, and are asked in the order in which it lists them.
+//! (or list of linked ops) may lower one tag, and are asked in the order in which it lists them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
@@ -196,30 +197,40 @@ impl Registry {
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
         lowerings.get(tag).cloned().unwrap_or_default()
     }
+}
 
-    /// Adds the lowerings of one library; those that are there already are left as they are.
-    pub(super) fn register_listed(&self, listed: Vec<Listed>, rank: Rank) -> Vec<RegisterError> {
-        let mut lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
-        let mut errors = Vec::new();
-        let mut added: Vec<(Arc<str>, Registered)> = Vec::new();
-        for one in listed {
-            let tag = Arc::clone(&one.tag);
-            let new = one.registered(rank);
-            let known = lowerings.get(&tag).map(Vec::as_slice).unwrap_or_default();
-            if known.iter().any(|existing| existing.is_again(&new)) {
-                continue;
-            }
-            match known.iter().find(|existing| existing.contends(&new)) {
-                Some(existing) => errors.push(new.conflict(&tag, existing)),
-                None => added.push((tag, new)),
-            }
+/// Lowerings that are new, with their tags.
+pub(super) type Added = Vec<(Arc<str>, Registered)>;
+
+/// Which of the lowerings of one library are new; the others are there already. None is added yet.
+pub(super) fn added(
+    known: &BTreeMap<Arc<str>, Vec<Registered>>,
+    listed: Vec<Listed>,
+    rank: Rank,
+    errors: &mut Vec<RegisterError>,
+) -> Added {
+    let mut added = Added::new();
+    for one in listed {
+        let tag = Arc::clone(&one.tag);
+        let new = one.registered(rank);
+        let known = known.get(&tag).map(Vec::as_slice).unwrap_or_default();
+        if known.iter().any(|existing| existing.is_again(&new)) {
+            continue;
         }
-        for (tag, new) in added {
-            let known = lowerings.entry(tag).or_default();
-            known.push(new);
-            known.sort_by_key(|lowering| lowering.rank);
+        match known.iter().find(|existing| existing.contends(&new)) {
+            Some(existing) => errors.push(new.conflict(&tag, existing)),
+            None => added.push((tag, new)),
         }
-        errors
+    }
+    added
+}
+
+/// Adds lowerings, behind those of their ranks.
+pub(super) fn add(known: &mut BTreeMap<Arc<str>, Vec<Registered>>, added: Added) {
+    for (tag, new) in added {
+        let known = known.entry(tag).or_default();
+        known.push(new);
+        known.sort_by_key(|lowering| lowering.rank);
     }
 }
 

@@ -36,6 +36,7 @@ pub use crate::platform::Platform;
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
 pub use link::LinkError;
 pub use load::{LoadError, LoadReport};
+use lowering::Listed;
 pub(crate) use lowering::Registered;
 pub use lowering::{Lowering, Rank};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
@@ -73,20 +74,45 @@ impl Registry {
     pub fn register(&self, target: Target) -> Result<Arc<Target>, RegisterError> {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let key = key(&target);
-        if let Some(existing) = targets.get(&key) {
-            if existing.handler().same_as(target.handler()) {
-                return Ok(Arc::clone(existing));
+        match targets.get(&key) {
+            Some(existing) => again(existing, &target),
+            None => {
+                let target = Arc::new(target);
+                targets.insert(key, Arc::clone(&target));
+                Ok(target)
             }
-            return Err(RegisterError::Conflict {
-                name: target.name().into(),
-                platform: target.platform().clone(),
-                existing: existing.origin().clone().into(),
-                new: target.origin().clone().into(),
-            });
         }
-        let target = Arc::new(target);
-        targets.insert(key, Arc::clone(&target));
-        Ok(target)
+    }
+
+    /// Adds the targets and lowerings of one library, or none of them.
+    fn register_all(
+        &self,
+        targets: Vec<Target>,
+        lowerings: Vec<Listed>,
+        rank: Rank,
+    ) -> Result<Vec<Arc<Target>>, Vec<RegisterError>> {
+        let mut known = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known_lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
+        let (mut all, mut new, mut errors) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for target in targets {
+            let key = key(&target);
+            match known.get(&key).or_else(|| new.get(&key)).map(|existing| again(existing, &target)) {
+                Some(Ok(existing)) => all.push(existing),
+                Some(Err(error)) => errors.push(error),
+                None => {
+                    let target = Arc::new(target);
+                    new.insert(key, Arc::clone(&target));
+                    all.push(target);
+                }
+            }
+        }
+        let added = lowering::added(&known_lowerings, lowerings, rank, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        known.append(&mut new);
+        lowering::add(&mut known_lowerings, added);
+        Ok(all)
     }
 
     /// Adds a target in the place of what had its name, platform and API, and gives that back.
@@ -168,6 +194,22 @@ impl fmt::Debug for Registry {
         let names: Vec<String> = self.targets().iter().map(|t| t.name().to_owned()).collect();
         f.debug_tuple("Registry").field(&names).finish()
     }
+}
+
+/// The target that is there already.
+///
+/// # Errors
+/// If the functions of the new one are others.
+fn again(existing: &Arc<Target>, new: &Target) -> Result<Arc<Target>, RegisterError> {
+    if existing.handler().same_as(new.handler()) {
+        return Ok(Arc::clone(existing));
+    }
+    Err(RegisterError::Conflict {
+        name: new.name().into(),
+        platform: new.platform().clone(),
+        existing: existing.origin().clone().into(),
+        new: new.origin().clone().into(),
+    })
 }
 
 fn key(target: &Target) -> Key {

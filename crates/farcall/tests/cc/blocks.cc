@@ -119,7 +119,7 @@ extern "C" size_t Layout(size_t i) {
       offsetof(farcall_lower_question, platform), offsetof(farcall_lower_question, host),
       offsetof(farcall_lower_question, call), sizeof(farcall_lower_call),
       offsetof(farcall_lower_call, values), offsetof(farcall_lower_call, operand_types),
-      offsetof(farcall_lower_call, result_layouts), offsetof(farcall_lower_call, alias_count),
+      offsetof(farcall_lower_call, result_layouts), offsetof(farcall_lower_call, has_side_effect),
       sizeof(farcall_template), offsetof(farcall_template, dims),
       sizeof(farcall_named_text), sizeof(farcall_numbered_type), offsetof(farcall_numbered_type, dtype),
       sizeof(farcall_numbered_layout), offsetof(farcall_numbered_layout, rank),

@@ -219,6 +219,8 @@ unsafe extern "C" fn say(question: *mut c_void) {
             result_layout_count: counts[4],
             aliases: r.pointer(aliases.as_mut_ptr()),
             alias_count: counts[5],
+            has_side_effect: 0,
+            reserved: 0,
         };
         let at = r.pointer(&raw mut call);
         // SAFETY: as above.

@@ -41,6 +41,7 @@ pub(super) fn checked(
         result_layouts: laid_out.then_some(result_layouts),
         aliases: aliases(&made.aliases, &operands, &results)?,
         config: config(&made.attrs)?,
+        has_side_effect: made.has_side_effect,
         ..CustomCall::new(made.target)
     };
     let target = registry.resolve(&call, platform).map_err(|e| Refused::Skip(e.message))?;

@@ -92,9 +92,9 @@ impl Blocks<'_> {
         if lowerings.is_empty() {
             return Ok(Decided::default_body(Vec::new(), "no lowering is registered for the tag"));
         }
-        let Some(question) = Question::new(block, operands, results, self.options)? else {
-            let reason = "it has a token, a tuple or a quantized tensor among its operands or results";
-            return Ok(Decided::default_body(Vec::new(), reason));
+        let question = match Question::new(block, operands, results, self.options) {
+            Ok(question) => question,
+            Err(reason) => return Ok(Decided::default_body(Vec::new(), &reason)),
         };
         let mut skipped = Vec::new();
         for lowering in &lowerings {

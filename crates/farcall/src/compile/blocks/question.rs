@@ -29,22 +29,27 @@ pub(super) struct Tensor<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// The question about a block; none if there are others than plain tensors among its operands and results.
+    /// The question about a block.
     ///
     /// # Errors
-    /// An option that has no form in the C interface because of its size.
+    /// Why no lowering can be asked: there are others than plain tensors among its operands and results, or an option
+    /// has no form in the C interface because of its size or depth.
     pub(super) fn new(
         block: &'a Composite,
         operands: &'a [Type],
         results: &'a [Type],
         options: &'a Options<'a>,
-    ) -> Result<Option<Question<'a>>, String> {
-        let (Some(operands), Some(results)) = (tensors(operands), tensors(results)) else { return Ok(None) };
+    ) -> Result<Question<'a>, String> {
+        let (Some(operands), Some(results)) = (tensors(operands), tensors(results)) else {
+            return Err(
+                "it has a token, a tuple or a quantized tensor among its operands or results".to_owned()
+            );
+        };
         let values: Attrs =
             block.attrs.iter().filter_map(|(name, attr)| Some((name.as_str(), value(attr)?))).collect();
-        let values = Encoded::of(&values).map_err(|e| format!("block {}: {e}", block.name))?;
+        let values = Encoded::of(&values).map_err(|e| format!("its options cannot be passed on: {e}"))?;
         let texts = block.attrs.iter().map(|(name, attr)| (name.as_str(), attr.to_string())).collect();
-        Ok(Some(Question { block, values, texts, operands, results, options }))
+        Ok(Question { block, values, texts, operands, results, options })
     }
 
     pub(super) fn block(&self) -> Block<'_> {
