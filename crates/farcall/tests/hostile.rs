@@ -122,9 +122,9 @@ fn windows_between_small_tensors() {
     }
     in_time(begin);
     let between = program(
-        "tensor<4194304x1xf32>",
-        "window_dimensions = array<i64: 4194304, 1>, padding = dense<[[0, 0], [0, 4194303]]> : tensor<2x2xi64>",
-        "tensor<1x4194304xf32>",
+        "tensor<1048576x1xf32>",
+        "window_dimensions = array<i64: 1048576, 1>, padding = dense<[[0, 0], [0, 1048575]]> : tensor<2x2xi64>",
+        "tensor<1x1048576xf32>",
     );
     refuse(&between, "bytes of memory are needed, but");
 }

@@ -122,7 +122,12 @@ fn programs(path: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
                 Err(e) => failure("", &e),
             };
         }
-        Ok(Program::Plan(_)) => return Outcome::skipped("it is compiled, so there is nothing to check"),
+        Ok(Program::Plan(_)) => {
+            return Outcome::failed(
+                "it is a compiled plan; give the program".to_owned(),
+                "it is a compiled plan".to_owned(),
+            );
+        }
         Err(e) => return failure("", &e),
     };
     let mut programs = text::split_programs(source.text());
