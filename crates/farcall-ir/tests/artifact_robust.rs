@@ -1,13 +1,15 @@
 //! Artifacts and exported functions that no tool writes: what contains itself, nests without end, or says much with few
 //! bytes.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[path = "bytecode/write.rs"]
 mod write;
 
 use farcall_ir::exported::Exported;
-use farcall_ir::{Module, ProgramError, vhlo};
+use farcall_ir::interface::Interface;
+use farcall_ir::{Module, ProgramError, Source, vhlo};
 use write::{
     ATTRS, Artifact, BUILTIN, CONSTANT, IF, PROPERTIES, REGIONS, RESULTS, RETURN, TUPLE, VHLO, number,
     numbers, op,
@@ -183,6 +185,36 @@ fn what_is_shared_is_not_copied_without_end() {
     let axes = artifact.attr(VHLO, numbers(&axes));
     let groups = artifact.attr(VHLO, numbers(&[23, name, axes]));
     assert!(error(&with_attr(artifact, groups)).starts_with("[nesting]"));
+}
+
+/// One name for very many parameters: 100 GB of copies, or a reference each.
+#[test]
+fn names_of_parameters_are_shared() {
+    const PARAMS: usize = 200_000;
+    for (len, kept) in [(4_000, true), (500_000, false)] {
+        let mut artifact = Artifact::new();
+        let tensor = artifact.ty(numbers(&[20, 0, 0]));
+        let name = artifact.string(vec![b'a'; len]);
+        let name = artifact.attr(BUILTIN, numbers(&[2, name]));
+        let location = artifact.attr(BUILTIN, numbers(&[14, name, 0]));
+        artifact.params = vec![(tensor, location); PARAMS];
+        let from_artifact = read(&artifact.bytes(0)).unwrap_or_else(|e| panic!("{e}"));
+        let params: Vec<String> = (0..PARAMS).map(|i| format!("%{i}: tensor<f32> loc(#n)")).collect();
+        let text =
+            format!("#n = loc(\"{}\")\nfunc.func @main({}) {{ return }}", "a".repeat(len), params.join(", "));
+        let from_text = farcall_ir::text::parse(&Source::new("hostile", text)).unwrap();
+        for module in [from_artifact, from_text] {
+            let main = module.func("main").unwrap();
+            assert_eq!(main.params().len(), PARAMS);
+            let names: Vec<_> = main.param_names.iter().flatten().collect();
+            assert_eq!(names.len(), if kept { PARAMS } else { 0 });
+            assert!(names.windows(2).all(|pair| Arc::ptr_eq(pair[0], pair[1])));
+            let interface = Interface::of(main);
+            assert!(interface.arguments.iter().map(|a| a.name.len()).sum::<usize>() < 20_000_000);
+            assert_eq!(interface.arguments[0].name.len(), if kept { len } else { 4 });
+            assert_eq!(interface.arguments[PARAMS - 1].name, "arg199999");
+        }
+    }
 }
 
 #[test]

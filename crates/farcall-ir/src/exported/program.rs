@@ -6,7 +6,7 @@ use farcall_sig::DType;
 
 use super::{Aval, AvalDType, DisabledCheck, Exported, Tree};
 use crate::diag::{Diagnostic, ProgramError, Source};
-use crate::interface::{self, Argument, Interface, Size, SymbolicType};
+use crate::interface::{self, Argument, Interface, NamesLeft, Size, SymbolicType};
 use crate::literal::Literal;
 use crate::module::{Func, Module, NewInst, ValueId, ValueMap};
 use crate::op::Op;
@@ -43,12 +43,13 @@ impl Exported<'_> {
         let paths = self.in_tree.paths();
         let inputs: HashMap<usize, usize> =
             self.kept_vars.iter().enumerate().map(|(i, kept)| (*kept, i)).collect();
-        let mut names = main.map_or_else(HashMap::new, |main| names_of(module, main));
+        let names = main.map_or_else(HashMap::new, |main| names_of(module, main));
+        let mut left = NamesLeft::new();
         let arguments = self.in_avals.iter().enumerate().map(|(i, aval)| {
             let input = inputs.get(&i).copied();
             let param = input.and_then(|input| params.get(first + input).copied());
             let path = paths.get(i).cloned().unwrap_or_else(|| format!("arg{i}"));
-            let name = param.and_then(|param| names.remove(&param));
+            let name = param.and_then(|param| left.keep(names.get(&param)?));
             let ty = main.zip(param).map(|(main, param)| main.ty(param));
             Argument {
                 name: name.unwrap_or_else(|| path.clone()),
@@ -92,10 +93,10 @@ fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
 
 /// The names of parameters: their own, or those of the parameters of a function that they are passed on to. JAX wraps
 /// programs with symbolic shapes into a function whose parameters have no names.
-fn names_of(module: &Module, main: &Func) -> HashMap<ValueId, String> {
+fn names_of<'m>(module: &'m Module, main: &'m Func) -> HashMap<ValueId, &'m str> {
     let params = main.params().iter().enumerate();
-    let own = params.filter_map(|(i, param)| Some((*param, main.param_name(i)?.to_owned())));
-    let mut names: HashMap<ValueId, String> = own.collect();
+    let own = params.filter_map(|(i, param)| Some((*param, main.param_name(i)?)));
+    let mut names: HashMap<ValueId, &str> = own.collect();
     // Parameters, and what they are converted to.
     let mut origins: HashMap<ValueId, ValueId> = main.params().iter().map(|p| (*p, *p)).collect();
     for inst in main.body().insts() {
@@ -111,7 +112,7 @@ fn names_of(module: &Module, main: &Func) -> HashMap<ValueId, String> {
                 let Some(callee) = module.get(*callee) else { continue };
                 for (i, operand) in inst.operands().iter().enumerate() {
                     if let (Some(origin), Some(name)) = (origins.get(operand), callee.param_name(i)) {
-                        names.entry(*origin).or_insert_with(|| name.to_owned());
+                        names.entry(*origin).or_insert(name);
                     }
                 }
             }
@@ -159,14 +160,12 @@ fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError
     Ok(())
 }
 
-/// Bytes of all paths of a tree. Those beyond are numbers: keys are as long as whoever wrote them likes.
-const PATHS: usize = 16 << 20;
-
 impl Tree {
     /// Where each array is, as an expression of Python: `args[0]['w']`, `kwargs['x']` in a tree of arguments, which is a
-    /// pair of a tuple and a dictionary, and `[0]['w']` in another one.
+    /// pair of a tuple and a dictionary, and `[0]['w']` in another one. Those that are too long, or too many, are numbers:
+    /// `arg7`.
     pub fn paths(&self) -> Vec<String> {
-        let mut paths = Paths { at: String::new(), found: Vec::new(), left: PATHS };
+        let mut paths = Paths { at: String::new(), found: Vec::new(), left: NamesLeft::new() };
         match self {
             Tree::Tuple(pair) => match pair.as_slice() {
                 [args @ Tree::Tuple(_), kwargs @ Tree::Dict(_)] => {
@@ -185,16 +184,14 @@ struct Paths {
     /// Where the walk is.
     at: String,
     found: Vec<String>,
-    left: usize,
+    left: NamesLeft,
 }
 
 impl Paths {
     fn collect(&mut self, tree: &Tree) {
         match tree {
             Tree::Leaf => {
-                let named = self.left.checked_sub(self.at.len());
-                self.left = named.unwrap_or(0);
-                let path = named.map_or_else(|| format!("arg{}", self.found.len()), |_| self.at.clone());
+                let path = self.left.keep(&self.at).unwrap_or_else(|| format!("arg{}", self.found.len()));
                 self.found.push(path);
             }
             Tree::None => {}

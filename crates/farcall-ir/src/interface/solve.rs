@@ -29,7 +29,7 @@ impl FromIterator<(String, i64)> for Symbols {
     }
 }
 
-/// Inputs that a program does not take: every reason, in the program's own terms.
+/// Inputs that a program does not take: why, in the program's own terms.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct Mismatch {
     /// The function.
@@ -38,6 +38,9 @@ pub struct Mismatch {
     /// What does not fit.
     reasons: Vec<String>,
 }
+
+/// How many reasons are told, inputs listed, and symbols given with their values.
+const TOLD: usize = 20;
 
 /// What of inputs does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +59,7 @@ impl Mismatch {
         self.kind
     }
 
-    /// Each thing that does not fit.
+    /// What does not fit: the first few things, and how many others.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
@@ -112,26 +115,27 @@ impl Interface {
     /// [`Mismatch`] if there are too few or too many types, if one has another element type, number of dimensions or fixed size, or
     /// if no values of the symbols give these sizes or those that do violate a constraint.
     pub fn solve(&self, types: &[TensorType]) -> Result<Symbols, Mismatch> {
-        let wrong = |kind, reasons| Err(Mismatch { name: self.name.clone(), kind, reasons });
+        let wrong = |kind, reasons: Reasons| {
+            Err(Mismatch { name: self.name.clone(), kind, reasons: reasons.into_vec() })
+        };
+        let mut reasons = Reasons::default();
         let inputs = self.inputs();
         if types.len() != inputs.len() {
-            let taken: Vec<String> = inputs.iter().map(|a| format!("{}: {}", a.name, a.ty)).collect();
             let (n, given) = (inputs.len(), types.len());
-            return wrong(
-                MismatchKind::Count,
-                vec![format!("it takes {n} ({}), but {given} were given", taken.join(", "))],
-            );
+            let listed = inputs.iter().take(TOLD).map(|a| format!("{}: {}", a.name, a.ty));
+            let more = (n > TOLD).then(|| "…".to_owned());
+            let taken: Vec<String> = listed.chain(more).collect();
+            reasons.add(format_args!("it takes {n} ({}), but {given} were given", taken.join(", ")));
+            return wrong(MismatchKind::Count, reasons);
         }
         let pairs = || inputs.iter().copied().zip(types);
-        let unlike = pairs().filter(|(argument, ty)| !argument.ty.may_be(ty));
-        let unlike: Vec<String> = unlike
-            .map(|(argument, ty)| {
-                format!("{} is {}, but it takes {}", argument.name, SymbolicType::of(ty), argument.ty)
-            })
-            .collect();
-        if !unlike.is_empty() {
+        for (argument, ty) in pairs().filter(|(argument, ty)| !argument.ty.may_be(ty)) {
+            let (name, found, taken) = (&argument.name, SymbolicType::of(ty), &argument.ty);
+            reasons.add(format_args!("{name} is {found}, but it takes {taken}"));
+        }
+        if !reasons.told.is_empty() {
             let like = pairs().all(|(argument, ty)| argument.ty.dtype == ty.dtype);
-            return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, unlike);
+            return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, reasons);
         }
         let equations = pairs().flat_map(|(argument, ty)| {
             let sizes = argument.ty.sizes.iter().zip(ty.dims()).enumerate();
@@ -146,12 +150,11 @@ impl Interface {
         system.solve(&equations.collect::<Vec<_>>());
         for constraint in &self.constraints {
             if constraint.holds(&system.symbols) == Some(false) {
-                system
-                    .reasons
-                    .push(format!("{constraint} does not hold{}", system.origins(&constraint.symbols())));
+                let origins = system.origins(&constraint.symbols());
+                system.reasons.add(format_args!("{constraint} does not hold{origins}"));
             }
         }
-        if system.reasons.is_empty() {
+        if system.reasons.told.is_empty() {
             Ok(system.symbols)
         } else {
             wrong(MismatchKind::Shape, system.reasons)
@@ -179,7 +182,29 @@ struct System<'i> {
     symbols: Symbols,
     /// Where the value of a symbol is from.
     from: BTreeMap<&'i str, Place<'i>>,
-    reasons: Vec<String>,
+    reasons: Reasons,
+}
+
+/// The first few reasons, and how many others there are: each dimension of a large program may be one.
+#[derive(Default)]
+struct Reasons {
+    told: Vec<String>,
+    others: usize,
+}
+
+impl Reasons {
+    fn add(&mut self, reason: fmt::Arguments<'_>) {
+        if self.told.len() < TOLD {
+            self.told.push(reason.to_string());
+        } else {
+            self.others += 1;
+        }
+    }
+
+    fn into_vec(mut self) -> Vec<String> {
+        self.told.extend((self.others > 0).then(|| format!("… and {} more", self.others)));
+        self.told
+    }
 }
 
 /// What became of an equation.
@@ -239,14 +264,11 @@ impl<'i> System<'i> {
             if rest != 0 {
                 let expected = i128::try_from(found).unwrap_or(i128::MAX) - rest;
                 let expr = expr.to_string();
-                let reason = match self.from.get(expr.as_str()) {
-                    Some(from) => format!("{place} is {found}, but {expr} = {expected} from {from}"),
-                    None => {
-                        let origins = self.origins(&equation.expr.symbols());
-                        format!("{place} is {found}, but {expr} = {expected}{origins}")
-                    }
+                let origins = match self.from.get(expr.as_str()) {
+                    Some(from) => format!(" from {from}"),
+                    None => self.origins(&equation.expr.symbols()),
                 };
-                self.reasons.push(reason);
+                self.reasons.add(format_args!("{place} is {found}, but {expr} = {expected}{origins}"));
             }
             return Step::Checked;
         };
@@ -254,13 +276,13 @@ impl<'i> System<'i> {
         let value = if divisible { i64::try_from(rest / i128::from(coefficient)).ok() } else { None };
         let Some(value) = value else {
             self.reasons
-                .push(format!("{place} is {found}, but there is no {name} for which {expr} = {found}"));
+                .add(format_args!("{place} is {found}, but there is no {name} for which {expr} = {found}"));
             return Step::Checked;
         };
         if value < 1 {
             let text = expr.to_string();
             let so = if text == name { String::new() } else { format!(" = {text}, so {name} = {value}") };
-            self.reasons.push(format!("{place} is {found}{so}, but {name} is at least 1"));
+            self.reasons.add(format_args!("{place} is {found}{so}, but {name} is at least 1"));
         }
         // Even if it is too small: what else follows from it is not worth telling.
         self.symbols.0.insert(name.to_owned(), value);
@@ -274,7 +296,7 @@ impl<'i> System<'i> {
             let (value, from) = (self.symbols.get(name)?, self.from.get(*name)?);
             Some(format!("{name} = {value} from {from}"))
         });
-        let known: Vec<String> = known.collect();
+        let known: Vec<String> = known.take(TOLD).collect();
         if known.is_empty() { String::new() } else { format!(", with {}", known.join(", ")) }
     }
 }
@@ -354,6 +376,15 @@ mod tests {
         assert_eq!((symbols.get("s0"), symbols.get("s1")), (Some(1), Some(2)));
         assert_eq!(symbols.iter().count(), n + 1);
         assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn reasons_are_counted_beyond_the_first() {
+        let f = interface(&["b"; 30].join(";"), "c", &[]);
+        let sizes: Vec<usize> = (1..31).collect();
+        let error = solve(&f, &sizes, &[1]);
+        assert!(error.starts_with("x.shape[1] is 2, but b = 1 from x.shape[0]\n"), "{error}");
+        assert!(error.ends_with("\nx.shape[20] is 21, but b = 1 from x.shape[0]\n… and 9 more"), "{error}");
     }
 
     #[test]
