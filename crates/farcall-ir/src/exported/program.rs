@@ -14,6 +14,62 @@ use crate::scalar::Scalar;
 use crate::types::Type;
 
 impl Exported<'_> {
+    /// Checks the parts of a file against each other: the trees have as many arrays as there are types, and the program
+    /// takes some of the arguments, in order.
+    pub(super) fn parts_agree(&self) -> Result<(), String> {
+        let arguments = self.in_avals.len();
+        let is_call = matches!(&self.in_tree, Tree::Tuple(pair)
+            if matches!(pair.as_slice(), [Tree::Tuple(_), Tree::Dict(_)]));
+        if !is_call {
+            return Err("the tree of the arguments is not a pair of a tuple and a dictionary".to_owned());
+        }
+        for (of, tree, avals) in
+            [("arguments", &self.in_tree, &self.in_avals), ("results", &self.out_tree, &self.out_avals)]
+        {
+            let (leaves, types) = (tree.leaves(), avals.len());
+            if leaves != types {
+                return Err(format!("the tree of the {of} has {leaves} arrays, but there are {types} types"));
+            }
+        }
+        if let Some(pair) = self.kept_vars.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(format!(
+                "argument {} stands before {} in the list of those that the program takes",
+                pair[0], pair[1]
+            ));
+        }
+        match self.kept_vars.last() {
+            Some(last) if *last >= arguments => {
+                Err(format!("the program takes argument {last}, but there are {arguments}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the program has the parameters and results that the rest of the file speaks of: the number of the
+    /// platform if there are several, a token for each ordered effect, and the arguments that it takes; tokens and results.
+    pub(super) fn program_agrees(&self, module: &Module) -> Result<(), String> {
+        let Some(main) = module.entry() else {
+            return Err("the program of an exported function has no entry".to_owned());
+        };
+        let (platform, tokens) = (usize::from(self.platforms.len() > 1), self.ordered_effects.len());
+        let (kept, results) = (self.kept_vars.len(), self.out_avals.len());
+        let (found, expected) = (main.params().len(), platform + tokens + kept);
+        if found != expected {
+            return Err(format!(
+                "the program takes {found} arguments, but {expected} are expected: {platform} for the platform, {tokens} \
+                 tokens, and {kept} of the function"
+            ));
+        }
+        let (found, expected) = (main.results().len(), tokens + results);
+        if found != expected {
+            return Err(format!(
+                "the program returns {found} results, but {expected} are expected: {tokens} tokens, and {results} of the \
+                 function"
+            ));
+        }
+        Ok(())
+    }
+
     /// The program as it is for a platform (`cpu`, `cuda`): a program for several takes the number of the platform as its
     /// first argument, which this one does not.
     ///
@@ -38,7 +94,7 @@ impl Exported<'_> {
     pub fn interface(&self, module: &Module) -> Interface {
         let main = module.entry();
         let params = main.map_or(&[][..], Func::params);
-        // Arguments are the last parameters, behind the platform and tokens.
+        // Arguments are the last parameters, behind the platform (which `module_for` takes away) and tokens.
         let first = params.len().saturating_sub(self.kept_vars.len());
         let paths = self.in_tree.paths();
         let inputs: HashMap<usize, usize> =
