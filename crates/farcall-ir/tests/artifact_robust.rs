@@ -1,13 +1,15 @@
 //! Artifacts and exported functions that no tool writes: what contains itself, nests without end, or says much with few
 //! bytes.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[path = "bytecode/write.rs"]
 mod write;
 
 use farcall_ir::exported::Exported;
-use farcall_ir::{Module, ProgramError, vhlo};
+use farcall_ir::interface::Interface;
+use farcall_ir::{Module, ProgramError, Source, vhlo};
 use write::{
     ATTRS, Artifact, BUILTIN, CONSTANT, IF, PROPERTIES, REGIONS, RESULTS, RETURN, TUPLE, VHLO, number,
     numbers, op,
@@ -185,6 +187,36 @@ fn what_is_shared_is_not_copied_without_end() {
     assert!(error(&with_attr(artifact, groups)).starts_with("[nesting]"));
 }
 
+/// One name for very many parameters: 100 GB of copies, or a reference each.
+#[test]
+fn names_of_parameters_are_shared() {
+    const PARAMS: usize = 200_000;
+    for (len, kept) in [(4_000, true), (500_000, false)] {
+        let mut artifact = Artifact::new();
+        let tensor = artifact.ty(numbers(&[20, 0, 0]));
+        let name = artifact.string(vec![b'a'; len]);
+        let name = artifact.attr(BUILTIN, numbers(&[2, name]));
+        let location = artifact.attr(BUILTIN, numbers(&[14, name, 0]));
+        artifact.params = vec![(tensor, location); PARAMS];
+        let from_artifact = read(&artifact.bytes(0)).unwrap_or_else(|e| panic!("{e}"));
+        let params: Vec<String> = (0..PARAMS).map(|i| format!("%{i}: tensor<f32> loc(#n)")).collect();
+        let text =
+            format!("#n = loc(\"{}\")\nfunc.func @main({}) {{ return }}", "a".repeat(len), params.join(", "));
+        let from_text = farcall_ir::text::parse(&Source::new("hostile", text)).unwrap();
+        for module in [from_artifact, from_text] {
+            let main = module.func("main").unwrap();
+            assert_eq!(main.params().len(), PARAMS);
+            let names: Vec<_> = main.param_names.iter().flatten().collect();
+            assert_eq!(names.len(), if kept { PARAMS } else { 0 });
+            assert!(names.windows(2).all(|pair| Arc::ptr_eq(pair[0], pair[1])));
+            let interface = Interface::of(main);
+            assert!(interface.arguments.iter().map(|a| a.name.len()).sum::<usize>() < 20_000_000);
+            assert_eq!(interface.arguments[0].name.len(), if kept { len } else { 4 });
+            assert_eq!(interface.arguments[PARAMS - 1].name, "arg199999");
+        }
+    }
+}
+
 #[test]
 fn constants_are_not_larger_than_memory() {
     for (dims, code) in [(&[1u64 << 62, 4][..], "[type]"), (&[1 << 40], "[bytecode]")] {
@@ -237,40 +269,93 @@ impl Flat {
     }
 }
 
-/// An exported function whose arguments are so many tuples in tuples, each of `width` times the same tuple.
-fn nested_tuples(depth: usize, width: usize) -> Vec<u8> {
+/// An exported function without results, whose arguments are as many arrays as `avals` says. Its trees are tables that
+/// `tree` writes and links to a place; `kept` are the arguments that the program takes.
+fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<u8> {
     let mut flat = Flat(vec![0; 4]);
-    // Name, both trees, program, calling convention.
-    let (root, fields) = flat.table(&[1, 2, 4, 13, 14]);
+    // Name, tree and types of arguments, tree of results, program, calling convention, arguments that it takes.
+    let (root, fields) = flat.table(&[1, 2, 3, 4, 13, 14, 15]);
     flat.set(0, root as u32);
-    flat.set(fields[4], 9);
+    flat.set(fields[5], 9);
     let name = flat.list(1, b"f");
     flat.link(fields[0], name);
     let program = flat.list(4, b"ML\xefR");
-    flat.link(fields[3], program);
+    flat.link(fields[4], program);
     let (none, kind) = flat.table(&[0]);
     flat.set(kind[0], 1);
-    flat.link(fields[2], none);
-    let mut from = vec![fields[1]];
+    flat.link(fields[3], none);
+    let kept_list = flat.list(kept.len(), &kept.iter().flat_map(|i| i.to_le_bytes()).collect::<Vec<u8>>());
+    flat.link(fields[6], kept_list);
+    let list = flat.list(avals, &vec![0; 4 * avals]);
+    flat.link(fields[2], list);
+    tree(&mut flat, fields[1]);
+    let (aval, _) = flat.table(&[0]);
+    (0..avals).for_each(|i| flat.link(list + 4 + 4 * i, aval));
+    flat.0
+}
+
+/// A tuple or a dictionary of so many values: where the links to these are.
+fn node(flat: &mut Flat, from: &[usize], kind: u32, width: usize) -> Vec<usize> {
+    let (node, parts) = flat.table(&[0, 1]);
+    from.iter().for_each(|from| flat.link(*from, node));
+    flat.set(parts[0], kind);
+    let list = flat.list(width, &vec![0; 4 * width]);
+    flat.link(parts[1], list);
+    (0..width).map(|i| list + 4 + 4 * i).collect()
+}
+
+const TUPLE_NODE: u32 = 2;
+const DICT_NODE: u32 = 4;
+
+/// A call's tree: a pair of a dictionary without entries and of so many tuples in tuples, each of `width` times the same
+/// tuple.
+fn nested_tuples(flat: &mut Flat, from: usize, depth: usize, width: usize) {
+    let pair = node(flat, &[from], TUPLE_NODE, 2);
+    node(flat, &pair[1..], DICT_NODE, 0);
+    let mut from = vec![pair[0]];
     for _ in 0..depth {
-        let (tuple, parts) = flat.table(&[0, 1]);
-        from.iter().for_each(|from| flat.link(*from, tuple));
-        flat.set(parts[0], 2);
-        let list = flat.list(width, &vec![0; 4 * width]);
-        flat.link(parts[1], list);
-        from = (0..width).map(|i| list + 4 + 4 * i).collect();
+        from = node(flat, &from, TUPLE_NODE, width);
     }
     let (leaf, _) = flat.table(&[0]);
     from.iter().for_each(|from| flat.link(*from, leaf));
-    flat.0
+}
+
+fn read_exported(bytes: &[u8]) -> Result<usize, String> {
+    Exported::read(bytes, "f").map(|e| e.in_tree.leaves()).map_err(|e| e.diagnostics[0].message.clone())
 }
 
 #[test]
 fn trees_of_exported_functions_are_bounded() {
-    let read =
-        |bytes: &[u8]| Exported::read(bytes, "f").map(|e| e.in_tree.leaves()).map_err(|e| e.to_string());
-    assert_eq!(read(&nested_tuples(3, 2)), Ok(8));
-    assert_eq!(read(&nested_tuples(100, 1)), Ok(1));
-    assert!(read(&nested_tuples(10_000, 1)).unwrap_err().contains("nests more than"));
-    assert!(read(&nested_tuples(60, 2)).unwrap_err().contains("are used too often"));
+    let read = |depth, width, avals| {
+        read_exported(&exported(avals, &[], |flat, from| nested_tuples(flat, from, depth, width)))
+    };
+    assert_eq!(read(3, 2, 8), Ok(8));
+    assert_eq!(read(100, 1, 1), Ok(1));
+    assert!(read(10_000, 1, 1).unwrap_err().contains("nests more than"));
+    assert!(read(60, 2, 0).unwrap_err().contains("are used too often"));
+}
+
+#[test]
+fn parts_of_exported_functions_fit_together() {
+    let flat_call = |flat: &mut Flat, from| nested_tuples(flat, from, 1, 3);
+    let error = |bytes: &[u8]| {
+        let message = read_exported(bytes).unwrap_err();
+        message.split_once("in an exported function: ").unwrap().1.to_owned()
+    };
+    assert_eq!(read_exported(&exported(3, &[0, 2], flat_call)), Ok(3));
+    let count = "the tree of the arguments has 3 arrays, but there are 2 types";
+    assert_eq!(error(&exported(2, &[], flat_call)), count);
+    assert_eq!(error(&exported(3, &[3], flat_call)), "the program takes argument 3, but there are 3");
+    for kept in [[1, 0], [1, 1]] {
+        let order =
+            format!("argument 1 stands before {} in the list of those that the program takes", kept[1]);
+        assert_eq!(error(&exported(3, &kept, flat_call)), order);
+    }
+    let pair = |flat: &mut Flat, from| {
+        let leaves = node(flat, &[from], TUPLE_NODE, 3);
+        let (leaf, _) = flat.table(&[0]);
+        leaves.iter().for_each(|from| flat.link(*from, leaf));
+    };
+    let shape = "the tree of the arguments is not a pair of a tuple and a dictionary";
+    assert_eq!(error(&exported(3, &[], pair)), shape);
 }

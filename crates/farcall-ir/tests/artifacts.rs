@@ -198,6 +198,23 @@ fn exported_functions_are_described() {
     assert_eq!(calls.out_tree, Tree::Tuple(vec![Tree::Leaf, Tree::None]));
     assert!(calls.vjp.is_none() && calls.ordered_effects.is_empty());
 
+    // The program itself has to agree.
+    assert!(calls.module("calls.bin").is_ok());
+    let error =
+        |exported: Exported<'_>| exported.module("calls.bin").unwrap_err().diagnostics[0].message.clone();
+    assert_eq!(
+        error(Exported { kept_vars: vec![0], ..calls.clone() }),
+        "the program takes 2 arguments, but 1 are expected: 0 for the platform, 0 tokens, and 1 of the function"
+    );
+    assert_eq!(
+        error(Exported { platforms: vec!["cpu".to_owned(), "cuda".to_owned()], ..calls.clone() }),
+        "the program takes 2 arguments, but 3 are expected: 1 for the platform, 0 tokens, and 2 of the function"
+    );
+    assert_eq!(
+        error(Exported { out_avals: Vec::new(), ..calls.clone() }),
+        "the program returns 1 results, but 0 are expected: 0 tokens, and 0 of the function"
+    );
+
     let bytes = read("derivative.bin").expect("a file of the repository");
     let derivative = Exported::read(&bytes, "derivative.bin").expect("it is read");
     let vjp = derivative.vjp.expect("a derivative was asked for");

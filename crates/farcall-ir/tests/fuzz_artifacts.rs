@@ -106,6 +106,13 @@ fn target(bytes: &[u8]) -> bool {
                 let interface = exported.interface(&module);
                 let names: Vec<&str> = interface.arguments.iter().map(|a| a.name.as_str()).collect();
                 let _ = (interface.bind(&names), interface.solve(&[]));
+                // What the file says of its arguments is so in its program.
+                let inputs: Vec<usize> = interface.inputs().iter().filter_map(|a| a.input).collect();
+                assert_eq!(inputs, (0..exported.kept_vars.len()).collect::<Vec<_>>());
+                assert_eq!(interface.arguments.len(), exported.in_tree.leaves());
+                assert_eq!(interface.results.len(), exported.out_tree.leaves());
+                let main = module.entry().expect("an exported function has one");
+                assert_eq!(main.params().len(), inputs.len() + exported.ordered_effects.len());
             }
             judge(exported.module("fuzz"))
         }

@@ -177,7 +177,7 @@ impl<'a> Exported<'a> {
     /// Reads a file, which errors call `name`. The program in it is not looked at yet: see [`Exported::module`].
     ///
     /// # Errors
-    /// What is wrong, and at which byte. Code: `exported`.
+    /// What is wrong, and at which byte: also, which parts do not fit together. Code: `exported`.
     pub fn read(bytes: &'a [u8], name: &str) -> Result<Exported<'a>, ProgramError> {
         read::exported(bytes).map_err(|e| {
             let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
@@ -189,7 +189,8 @@ impl<'a> Exported<'a> {
     /// The program. Errors give places in the artifact, which begins at byte `artifact.1` of the file.
     ///
     /// # Errors
-    /// As [`vhlo::read`], and if the calling convention is not known (code `unsupported`).
+    /// As [`vhlo::read`]; if the calling convention is not known (code `unsupported`); and if the program takes or returns
+    /// another number of values than the function and its calling convention say (code `exported`).
     pub fn module(&self, name: &str) -> Result<Module, ProgramError> {
         if !CALLING_CONVENTIONS.contains(&self.calling_convention) {
             let (known, found) = (CALLING_CONVENTIONS, self.calling_convention);
@@ -202,7 +203,11 @@ impl<'a> Exported<'a> {
         }
         let (bytes, start) = self.artifact;
         let of = if name.is_empty() { "an exported function" } else { name };
-        vhlo::read(bytes, &format!("the artifact that begins at byte {start} of {of}"))
+        let module = vhlo::read(bytes, &format!("the artifact that begins at byte {start} of {of}"))?;
+        match self.program_agrees(&module) {
+            Ok(()) => Ok(module),
+            Err(message) => Err(ProgramError::new(&module.source, Diagnostic::global("exported", message))),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use farcall_sig::DType;
 
 use super::{Aval, AvalDType, DisabledCheck, Exported, Tree};
 use crate::diag::{Diagnostic, ProgramError, Source};
-use crate::interface::{self, Argument, Interface, Size, SymbolicType};
+use crate::interface::{self, Argument, Interface, NamesLeft, Size, SymbolicType};
 use crate::literal::Literal;
 use crate::module::{Func, Module, NewInst, ValueId, ValueMap};
 use crate::op::Op;
@@ -14,6 +14,62 @@ use crate::scalar::Scalar;
 use crate::types::Type;
 
 impl Exported<'_> {
+    /// Checks the parts of a file against each other: the trees have as many arrays as there are types, and the program
+    /// takes some of the arguments, in order.
+    pub(super) fn parts_agree(&self) -> Result<(), String> {
+        let arguments = self.in_avals.len();
+        let is_call = matches!(&self.in_tree, Tree::Tuple(pair)
+            if matches!(pair.as_slice(), [Tree::Tuple(_), Tree::Dict(_)]));
+        if !is_call {
+            return Err("the tree of the arguments is not a pair of a tuple and a dictionary".to_owned());
+        }
+        for (of, tree, avals) in
+            [("arguments", &self.in_tree, &self.in_avals), ("results", &self.out_tree, &self.out_avals)]
+        {
+            let (leaves, types) = (tree.leaves(), avals.len());
+            if leaves != types {
+                return Err(format!("the tree of the {of} has {leaves} arrays, but there are {types} types"));
+            }
+        }
+        if let Some(pair) = self.kept_vars.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(format!(
+                "argument {} stands before {} in the list of those that the program takes",
+                pair[0], pair[1]
+            ));
+        }
+        match self.kept_vars.last() {
+            Some(last) if *last >= arguments => {
+                Err(format!("the program takes argument {last}, but there are {arguments}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the program has the parameters and results that the rest of the file speaks of: the number of the
+    /// platform if there are several, a token for each ordered effect, and the arguments that it takes; tokens and results.
+    pub(super) fn program_agrees(&self, module: &Module) -> Result<(), String> {
+        let Some(main) = module.entry() else {
+            return Err("the program of an exported function has no entry".to_owned());
+        };
+        let (platform, tokens) = (usize::from(self.platforms.len() > 1), self.ordered_effects.len());
+        let (kept, results) = (self.kept_vars.len(), self.out_avals.len());
+        let (found, expected) = (main.params().len(), platform + tokens + kept);
+        if found != expected {
+            return Err(format!(
+                "the program takes {found} arguments, but {expected} are expected: {platform} for the platform, {tokens} \
+                 tokens, and {kept} of the function"
+            ));
+        }
+        let (found, expected) = (main.results().len(), tokens + results);
+        if found != expected {
+            return Err(format!(
+                "the program returns {found} results, but {expected} are expected: {tokens} tokens, and {results} of the \
+                 function"
+            ));
+        }
+        Ok(())
+    }
+
     /// The program as it is for a platform (`cpu`, `cuda`): a program for several takes the number of the platform as its
     /// first argument, which this one does not.
     ///
@@ -38,17 +94,18 @@ impl Exported<'_> {
     pub fn interface(&self, module: &Module) -> Interface {
         let main = module.entry();
         let params = main.map_or(&[][..], Func::params);
-        // Arguments are the last parameters, behind the platform and tokens.
+        // Arguments are the last parameters, behind the platform (which `module_for` takes away) and tokens.
         let first = params.len().saturating_sub(self.kept_vars.len());
         let paths = self.in_tree.paths();
         let inputs: HashMap<usize, usize> =
             self.kept_vars.iter().enumerate().map(|(i, kept)| (*kept, i)).collect();
-        let mut names = main.map_or_else(HashMap::new, |main| names_of(module, main));
+        let names = main.map_or_else(HashMap::new, |main| names_of(module, main));
+        let mut left = NamesLeft::new();
         let arguments = self.in_avals.iter().enumerate().map(|(i, aval)| {
             let input = inputs.get(&i).copied();
             let param = input.and_then(|input| params.get(first + input).copied());
             let path = paths.get(i).cloned().unwrap_or_else(|| format!("arg{i}"));
-            let name = param.and_then(|param| names.remove(&param));
+            let name = param.and_then(|param| left.keep(names.get(&param)?));
             let ty = main.zip(param).map(|(main, param)| main.ty(param));
             Argument {
                 name: name.unwrap_or_else(|| path.clone()),
@@ -92,10 +149,10 @@ fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
 
 /// The names of parameters: their own, or those of the parameters of a function that they are passed on to. JAX wraps
 /// programs with symbolic shapes into a function whose parameters have no names.
-fn names_of(module: &Module, main: &Func) -> HashMap<ValueId, String> {
+fn names_of<'m>(module: &'m Module, main: &'m Func) -> HashMap<ValueId, &'m str> {
     let params = main.params().iter().enumerate();
-    let own = params.filter_map(|(i, param)| Some((*param, main.param_name(i)?.to_owned())));
-    let mut names: HashMap<ValueId, String> = own.collect();
+    let own = params.filter_map(|(i, param)| Some((*param, main.param_name(i)?)));
+    let mut names: HashMap<ValueId, &str> = own.collect();
     // Parameters, and what they are converted to.
     let mut origins: HashMap<ValueId, ValueId> = main.params().iter().map(|p| (*p, *p)).collect();
     for inst in main.body().insts() {
@@ -111,7 +168,7 @@ fn names_of(module: &Module, main: &Func) -> HashMap<ValueId, String> {
                 let Some(callee) = module.get(*callee) else { continue };
                 for (i, operand) in inst.operands().iter().enumerate() {
                     if let (Some(origin), Some(name)) = (origins.get(operand), callee.param_name(i)) {
-                        names.entry(*origin).or_insert_with(|| name.to_owned());
+                        names.entry(*origin).or_insert(name);
                     }
                 }
             }
@@ -159,14 +216,12 @@ fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError
     Ok(())
 }
 
-/// Bytes of all paths of a tree. Those beyond are numbers: keys are as long as whoever wrote them likes.
-const PATHS: usize = 16 << 20;
-
 impl Tree {
     /// Where each array is, as an expression of Python: `args[0]['w']`, `kwargs['x']` in a tree of arguments, which is a
-    /// pair of a tuple and a dictionary, and `[0]['w']` in another one.
+    /// pair of a tuple and a dictionary, and `[0]['w']` in another one. Those that are too long, or too many, are numbers:
+    /// `arg7`.
     pub fn paths(&self) -> Vec<String> {
-        let mut paths = Paths { at: String::new(), found: Vec::new(), left: PATHS };
+        let mut paths = Paths { at: String::new(), found: Vec::new(), left: NamesLeft::new() };
         match self {
             Tree::Tuple(pair) => match pair.as_slice() {
                 [args @ Tree::Tuple(_), kwargs @ Tree::Dict(_)] => {
@@ -185,16 +240,14 @@ struct Paths {
     /// Where the walk is.
     at: String,
     found: Vec<String>,
-    left: usize,
+    left: NamesLeft,
 }
 
 impl Paths {
     fn collect(&mut self, tree: &Tree) {
         match tree {
             Tree::Leaf => {
-                let named = self.left.checked_sub(self.at.len());
-                self.left = named.unwrap_or(0);
-                let path = named.map_or_else(|| format!("arg{}", self.found.len()), |_| self.at.clone());
+                let path = self.left.keep(&self.at).unwrap_or_else(|| format!("arg{}", self.found.len()));
                 self.found.push(path);
             }
             Tree::None => {}

@@ -148,7 +148,7 @@ impl Reader {
             0 => u32::from(table.u16(DEVICES_SHORT)?),
             n => n,
         };
-        Ok(Exported {
+        let exported = Exported {
             serialization_version: table.u16(VERSION)?,
             jax_version: self.text(&table, JAX_VERSION)?,
             function_name: self.text(&table, NAME)?.unwrap_or_default(),
@@ -171,7 +171,9 @@ impl Reader {
                 Some(vjp) => Some(Box::new(self.exported(vjp, depth + 1)?)),
                 None => None,
             },
-        })
+        };
+        exported.parts_agree().or_else(|message| table.wrong(message))?;
+        Ok(exported)
     }
 
     fn text(&mut self, table: &Table<'_>, i: usize) -> Reading<Option<String>> {

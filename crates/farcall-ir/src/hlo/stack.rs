@@ -11,7 +11,7 @@ use crate::module::Loc;
 /// The tables, by number.
 #[derive(Default)]
 pub(super) struct Frames {
-    files: FxHashMap<i64, String>,
+    files: FxHashMap<i64, Arc<str>>,
     /// File, line and column.
     places: FxHashMap<i64, [i64; 3]>,
     /// The place of a frame.
@@ -53,11 +53,11 @@ impl Frames {
     }
 }
 
-fn text(c: &mut Cursor<'_>) -> Read<String> {
-    Ok(String::from_utf8_lossy(&c.string()?).into_owned())
+fn text(c: &mut Cursor<'_>) -> Read<Arc<str>> {
+    Ok(String::from_utf8_lossy(&c.string()?).into())
 }
 
-fn place(file: String, line: i64, column: i64) -> Option<Loc> {
+fn place(file: Arc<str>, line: i64, column: i64) -> Option<Loc> {
     let number = |n: i64| u32::try_from(n).ok();
     Some(Loc::File { file, line: number(line)?, column: number(column)? })
 }

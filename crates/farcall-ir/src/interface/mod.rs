@@ -24,7 +24,7 @@ use std::fmt;
 use farcall_sig::DType;
 
 use crate::attr::Attr;
-use crate::module::{Func, Module};
+use crate::module::{Func, MAX_NAME, Module};
 use crate::refine;
 use crate::types::{TensorType, Type};
 
@@ -73,8 +73,12 @@ impl Interface {
     pub fn of(func: &Func) -> Interface {
         let params = func.params().iter().enumerate();
         let tensors = params.flat_map(|(i, p)| func.ty(*p).tensors().map(move |ty| (i, ty)));
+        let mut names = NamesLeft::new();
         let arguments = tensors.enumerate().map(|(input, (i, ty))| Argument {
-            name: func.param_name(i).map_or_else(|| format!("arg{input}"), str::to_owned),
+            name: func
+                .param_name(i)
+                .and_then(|name| names.keep(name))
+                .unwrap_or_else(|| format!("arg{input}")),
             path: None,
             ty: SymbolicType::of(ty),
             input: Some(input),
@@ -113,6 +117,31 @@ impl fmt::Display for SymbolicType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.sizes.iter().map(Size::to_string).collect();
         write!(f, "{}[{}]", self.dtype.name(), sizes.join(","))
+    }
+}
+
+/// The names that whoever wrote a program gave to the inputs of a function, where they did. Tokens are not inputs; the parts
+/// of a tuple have the tuple's name. Names that are too long, or too many, are left out.
+pub fn input_names(func: &Func) -> Vec<Option<String>> {
+    let mut left = NamesLeft::new();
+    let params = func.params().iter().enumerate();
+    let inputs = params.flat_map(|(i, p)| std::iter::repeat_n(i, func.ty(*p).tensors().count()));
+    inputs.map(|i| left.keep(func.param_name(i)?)).collect()
+}
+
+/// Bytes of names that may still be copied. Whoever has written a file may give one long name to every parameter.
+pub(crate) struct NamesLeft(usize);
+
+impl NamesLeft {
+    /// As many as the names of one program may have.
+    pub(crate) fn new() -> NamesLeft {
+        NamesLeft(16 << 20)
+    }
+
+    /// A name, if it is not too long.
+    pub(crate) fn keep(&mut self, name: &str) -> Option<String> {
+        self.0 = self.0.checked_sub(name.len()).filter(|_| name.len() <= MAX_NAME)?;
+        Some(name.to_owned())
     }
 }
 

@@ -11,21 +11,21 @@ use super::{Argument, Interface};
 #[non_exhaustive]
 pub enum NameError {
     /// No argument has the name.
-    #[error("no argument is called `{name}`{}", suggestion(near, all))]
+    #[error("no argument is called `{name}`{}", suggestion(near, some))]
     Unknown {
         /// The name.
         name: String,
         /// Names of arguments that are close to it.
         near: Vec<String>,
-        /// The names of all arguments.
-        all: Vec<String>,
+        /// The names of the first few arguments.
+        some: Vec<String>,
     },
     /// Several arguments may be meant.
-    #[error("`{name}` may be any of {}", meant.join(", "))]
+    #[error("`{name}` may be any of {}", listed(meant))]
     Ambiguous {
         /// The name.
         name: String,
-        /// The names of those.
+        /// The names of the first few of those.
         meant: Vec<String>,
     },
     /// Two names mean one argument.
@@ -46,13 +46,18 @@ const LISTED: usize = 8;
 /// Parts of the longest end of a name that stands for it.
 const MAX_PARTS: usize = 16;
 
-fn suggestion(near: &[String], all: &[String]) -> String {
-    match (near, all) {
+fn suggestion(near: &[String], some: &[String]) -> String {
+    match (near, some) {
         ([], []) => "; there are none".to_owned(),
-        ([], all) if all.len() > LISTED => format!("; there are {}, …", all[..LISTED].join(", ")),
-        ([], all) => format!("; there are {}", all.join(", ")),
+        ([], some) => format!("; there are {}", listed(some)),
         (near, _) => format!("; did you mean {}?", near.join(" or ")),
     }
+}
+
+/// The first few names.
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(LISTED)].join(", "))
 }
 
 /// What a name is made of: `params['dense'].kernel` and `params/dense/kernel` are `params`, `dense`, `kernel`.
@@ -73,9 +78,9 @@ struct Index<'i> {
     /// By the names that they have.
     spelled: HashMap<&'i str, Vec<usize>>,
     /// By the parts of these, in any spelling.
-    parts: HashMap<String, Vec<usize>>,
+    parts: HashMap<&'i str, Vec<usize>>,
     /// By the last parts of these.
-    ends: HashMap<String, Vec<usize>>,
+    ends: HashMap<&'i str, Vec<usize>>,
 }
 
 fn note<K: Eq + std::hash::Hash>(map: &mut HashMap<K, Vec<usize>>, key: K, argument: usize) {
@@ -86,14 +91,14 @@ fn note<K: Eq + std::hash::Hash>(map: &mut HashMap<K, Vec<usize>>, key: K, argum
 }
 
 impl<'i> Index<'i> {
-    fn of(arguments: &'i [Argument]) -> Index<'i> {
+    /// `joined` are the parts of all spellings, with dots between them.
+    fn of(arguments: &'i [Argument], joined: &'i [Vec<String>]) -> Index<'i> {
         let mut index = Index { spelled: HashMap::new(), parts: HashMap::new(), ends: HashMap::new() };
-        for (i, argument) in arguments.iter().enumerate() {
-            for spelling in argument.spellings() {
-                note(&mut index.spelled, spelling, i);
-                let parts = parts(spelling);
-                note(&mut index.parts, parts.join("."), i);
-                let ends = (1..parts.len()).rev().take(MAX_PARTS).map(|from| parts[from..].join("."));
+        for (i, (argument, joined)) in arguments.iter().zip(joined).enumerate() {
+            argument.spellings().for_each(|spelling| note(&mut index.spelled, spelling, i));
+            for parts in joined {
+                note(&mut index.parts, parts, i);
+                let ends = parts.rmatch_indices('.').take(MAX_PARTS).map(|(dot, _)| &parts[dot + 1..]);
                 ends.for_each(|end| note(&mut index.ends, end, i));
             }
         }
@@ -106,10 +111,10 @@ impl<'i> Index<'i> {
         // `arr_0` is how NumPy's `savez` calls arrays without names.
         let number = name.strip_prefix("arg").or_else(|| name.strip_prefix("arr_"));
         let number = number.and_then(|n| n.parse().ok()).filter(|n| *n < arguments);
-        let found = self.spelled.get(name).or_else(|| self.parts.get(&joined)).cloned();
+        let found = self.spelled.get(name).or_else(|| self.parts.get(joined.as_str())).cloned();
         found
             .or_else(|| number.map(|n| vec![n]))
-            .or_else(|| self.ends.get(&joined).cloned())
+            .or_else(|| self.ends.get(joined.as_str()).cloned())
             .unwrap_or_default()
     }
 }
@@ -127,7 +132,9 @@ impl Interface {
     pub fn bind(&self, names: &[&str]) -> Result<Vec<usize>, Vec<NameError>> {
         let (mut bound, mut errors) = (Vec::with_capacity(names.len()), Vec::new());
         let mut named: HashMap<usize, &str> = HashMap::new();
-        let index = Index::of(&self.arguments);
+        let joined = |argument: &Argument| argument.spellings().map(|s| parts(s).join(".")).collect();
+        let joined: Vec<Vec<String>> = self.arguments.iter().map(joined).collect();
+        let index = Index::of(&self.arguments, &joined);
         for name in names {
             if errors.len() >= LISTED {
                 break;
@@ -154,7 +161,7 @@ impl Interface {
             [] => Err(self.unknown(name)),
             several => Err(NameError::Ambiguous {
                 name: name.to_owned(),
-                meant: several.iter().map(|i| self.arguments[*i].name.clone()).collect(),
+                meant: several.iter().take(LISTED + 1).map(|i| self.arguments[*i].name.clone()).collect(),
             }),
         }
     }
@@ -179,8 +186,8 @@ impl Interface {
                 names.push(argument.name.clone());
             }
         }
-        let all = self.arguments.iter().map(|a| a.name.clone()).collect();
-        NameError::Unknown { name: name.to_owned(), near: names, all }
+        let some = self.arguments.iter().take(LISTED + 1).map(|a| a.name.clone()).collect();
+        NameError::Unknown { name: name.to_owned(), near: names, some }
     }
 }
 
@@ -250,6 +257,18 @@ mod tests {
             message(&["weights"]),
             "no argument is called `weights`; there are params['dense']['bias'], params['dense']['kernel'], params['out']['kernel'], x"
         );
+    }
+
+    #[test]
+    fn messages_list_the_first_few_names() {
+        let names: Vec<String> = (0..100).map(|i| format!("p{i}['w']")).collect();
+        let f = interface(&names.iter().map(|name| (name.as_str(), None)).collect::<Vec<_>>());
+        for (name, start) in
+            [("something", "no argument is called `something`; there are"), ("w", "`w` may be any of")]
+        {
+            let message = f.bind(&[name]).unwrap_err()[0].to_string();
+            assert_eq!(message, format!("{start} {}, …", names[..LISTED].join(", ")));
+        }
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub(super) enum Factor {
     Symbol(String),
     Call(Function, Expr, Expr),
     Sum(Expr),
+    /// A factor that is taken this many times.
+    Power(Box<Factor>, u32),
 }
 
 /// What an expression may apply.
@@ -99,15 +101,7 @@ impl Expr {
     }
 
     fn collect<'a>(&'a self, found: &mut BTreeSet<&'a str>) {
-        for factor in self.terms.iter().flat_map(|t| &t.factors) {
-            match factor {
-                Factor::Symbol(name) => {
-                    found.insert(name);
-                }
-                Factor::Call(_, a, b) => [a, b].into_iter().for_each(|e| e.collect(found)),
-                Factor::Sum(expr) => expr.collect(found),
-            }
-        }
+        self.terms.iter().flat_map(|t| &t.factors).for_each(|factor| factor.collect(found));
     }
 }
 
@@ -118,10 +112,22 @@ impl Term {
 }
 
 impl Factor {
+    fn collect<'a>(&'a self, found: &mut BTreeSet<&'a str>) {
+        match self {
+            Factor::Symbol(name) => {
+                found.insert(name);
+            }
+            Factor::Call(_, a, b) => [a, b].into_iter().for_each(|e| e.collect(found)),
+            Factor::Sum(expr) => expr.collect(found),
+            Factor::Power(base, _) => base.collect(found),
+        }
+    }
+
     fn value(&self, symbols: &Symbols) -> Option<i64> {
         match self {
             Factor::Symbol(name) => symbols.get(name),
             Factor::Sum(expr) => expr.value(symbols),
+            Factor::Power(base, power) => base.value(symbols)?.checked_pow(*power),
             Factor::Call(function, a, b) => {
                 let (a, b) = (a.value(symbols)?, b.value(symbols)?);
                 match function {
@@ -313,7 +319,11 @@ impl<'t> Parser<'t> {
             return self.wanted("a smaller number");
         };
         term.coefficient = number;
-        term.factors.extend(factor.into_iter().flat_map(|f| std::iter::repeat_n(f, power as usize)));
+        match (factor, power) {
+            (None, _) | (_, 0) => {}
+            (Some(factor), 1) => term.factors.push(factor),
+            (Some(factor), _) => term.factors.push(Factor::Power(Box::new(factor), power)),
+        }
         Ok(())
     }
 
@@ -380,6 +390,7 @@ mod tests {
             ("non_negative(c)", 0),
             ("floordiv(b + 1, 2)*4", 16),
             ("2*(b - 1)", 12),
+            ("2*(b - 1)^3 - b^0", 431),
         ] {
             assert_eq!(value(text), Some(expected), "{text}");
             assert_eq!(text.parse::<Expr>().unwrap().to_string(), text);
@@ -387,6 +398,15 @@ mod tests {
         for text in ["d", "mod(b, 0)", "9223372036854775807*b"] {
             assert_eq!(value(text), None, "{text}");
         }
+    }
+
+    /// An expression is as large as its text, and takes as long.
+    #[test]
+    fn powers_nest() {
+        let nested: Expr = "((((((((b)^16)^16)^16)^16)^16)^16)^16)^16".parse().unwrap();
+        let value = |b| nested.value(&Symbols::from_iter([("b".to_owned(), b)]));
+        assert_eq!([value(1), value(-1), value(2)], [Some(1), Some(1), None]);
+        assert_eq!(nested.symbols(), BTreeSet::from(["b"]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Values of symbols, from the types of inputs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use super::size::{Expr, Factor};
@@ -29,7 +29,7 @@ impl FromIterator<(String, i64)> for Symbols {
     }
 }
 
-/// Inputs that a program does not take: every reason, in the program's own terms.
+/// Inputs that a program does not take: why, in the program's own terms.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct Mismatch {
     /// The function.
@@ -38,6 +38,9 @@ pub struct Mismatch {
     /// What does not fit.
     reasons: Vec<String>,
 }
+
+/// How many reasons are told, inputs listed, and symbols given with their values.
+const TOLD: usize = 20;
 
 /// What of inputs does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +59,7 @@ impl Mismatch {
         self.kind
     }
 
-    /// Each thing that does not fit.
+    /// What does not fit: the first few things, and how many others.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
@@ -70,16 +73,22 @@ impl fmt::Display for Mismatch {
 
 /// The size of a dimension that has symbols.
 struct Equation<'i> {
-    argument: &'i Argument,
-    dim: usize,
+    place: Place<'i>,
     expr: &'i Expr,
     found: usize,
 }
 
-impl Equation<'_> {
-    /// `x.shape[0]`
-    fn place(&self) -> String {
-        format!("{}.shape[{}]", self.argument.name, self.dim)
+/// A dimension of an argument.
+#[derive(Clone, Copy)]
+struct Place<'i> {
+    argument: &'i Argument,
+    dim: usize,
+}
+
+/// `x.shape[0]`
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.shape[{}]", self.argument.name, self.dim)
     }
 }
 
@@ -106,44 +115,46 @@ impl Interface {
     /// [`Mismatch`] if there are too few or too many types, if one has another element type, number of dimensions or fixed size, or
     /// if no values of the symbols give these sizes or those that do violate a constraint.
     pub fn solve(&self, types: &[TensorType]) -> Result<Symbols, Mismatch> {
-        let wrong = |kind, reasons| Err(Mismatch { name: self.name.clone(), kind, reasons });
+        let wrong = |kind, reasons: Reasons| {
+            Err(Mismatch { name: self.name.clone(), kind, reasons: reasons.into_vec() })
+        };
+        let mut reasons = Reasons::default();
         let inputs = self.inputs();
         if types.len() != inputs.len() {
-            let taken: Vec<String> = inputs.iter().map(|a| format!("{}: {}", a.name, a.ty)).collect();
             let (n, given) = (inputs.len(), types.len());
-            return wrong(
-                MismatchKind::Count,
-                vec![format!("it takes {n} ({}), but {given} were given", taken.join(", "))],
-            );
+            let listed = inputs.iter().take(TOLD).map(|a| format!("{}: {}", a.name, a.ty));
+            let more = (n > TOLD).then(|| "…".to_owned());
+            let taken: Vec<String> = listed.chain(more).collect();
+            reasons.add(format_args!("it takes {n} ({}), but {given} were given", taken.join(", ")));
+            return wrong(MismatchKind::Count, reasons);
         }
         let pairs = || inputs.iter().copied().zip(types);
-        let unlike = pairs().filter(|(argument, ty)| !argument.ty.may_be(ty));
-        let unlike: Vec<String> = unlike
-            .map(|(argument, ty)| {
-                format!("{} is {}, but it takes {}", argument.name, SymbolicType::of(ty), argument.ty)
-            })
-            .collect();
-        if !unlike.is_empty() {
+        for (argument, ty) in pairs().filter(|(argument, ty)| !argument.ty.may_be(ty)) {
+            let (name, found, taken) = (&argument.name, SymbolicType::of(ty), &argument.ty);
+            reasons.add(format_args!("{name} is {found}, but it takes {taken}"));
+        }
+        if !reasons.told.is_empty() {
             let like = pairs().all(|(argument, ty)| argument.ty.dtype == ty.dtype);
-            return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, unlike);
+            return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, reasons);
         }
         let equations = pairs().flat_map(|(argument, ty)| {
             let sizes = argument.ty.sizes.iter().zip(ty.dims()).enumerate();
             sizes.filter_map(move |(dim, (size, found))| match (size, found.size()) {
-                (Size::Symbolic(expr), Some(found)) => Some(Equation { argument, dim, expr, found }),
+                (Size::Symbolic(expr), Some(found)) => {
+                    Some(Equation { place: Place { argument, dim }, expr, found })
+                }
                 _ => None,
             })
         });
         let mut system = System::default();
-        system.solve(equations.collect());
+        system.solve(&equations.collect::<Vec<_>>());
         for constraint in &self.constraints {
             if constraint.holds(&system.symbols) == Some(false) {
-                system
-                    .reasons
-                    .push(format!("{constraint} does not hold{}", system.origins(&constraint.symbols())));
+                let origins = system.origins(&constraint.symbols());
+                system.reasons.add(format_args!("{constraint} does not hold{origins}"));
             }
         }
-        if system.reasons.is_empty() {
+        if system.reasons.told.is_empty() {
             Ok(system.symbols)
         } else {
             wrong(MismatchKind::Shape, system.reasons)
@@ -167,26 +178,76 @@ impl SymbolicType {
 
 /// Equations that are solved one after the other: each for the one symbol that is not known yet.
 #[derive(Default)]
-struct System {
+struct System<'i> {
     symbols: Symbols,
     /// Where the value of a symbol is from.
-    from: BTreeMap<String, String>,
-    reasons: Vec<String>,
+    from: BTreeMap<&'i str, Place<'i>>,
+    reasons: Reasons,
 }
 
-impl System {
-    fn solve(&mut self, mut equations: Vec<Equation<'_>>) {
-        loop {
-            let before = equations.len();
-            equations.retain(|equation| !self.step(equation));
-            if equations.is_empty() || equations.len() == before {
-                return;
+/// The first few reasons, and how many others there are: each dimension of a large program may be one.
+#[derive(Default)]
+struct Reasons {
+    told: Vec<String>,
+    others: usize,
+}
+
+impl Reasons {
+    fn add(&mut self, reason: fmt::Arguments<'_>) {
+        if self.told.len() < TOLD {
+            self.told.push(reason.to_string());
+        } else {
+            self.others += 1;
+        }
+    }
+
+    fn into_vec(mut self) -> Vec<String> {
+        self.told.extend((self.others > 0).then(|| format!("… and {} more", self.others)));
+        self.told
+    }
+}
+
+/// What became of an equation.
+enum Step<'i> {
+    /// It needs the values of more symbols.
+    Waits,
+    /// It holds, or a reason says why it does not.
+    Checked,
+    /// It gave the value of a symbol.
+    Solved(&'i str),
+}
+
+impl<'i> System<'i> {
+    /// Solves equations in their order as far as possible. Each is looked at once all of its symbols but one are known,
+    /// and once more if it needs that one, too: the work is in proportion to the equations.
+    fn solve(&mut self, equations: &[Equation<'i>]) {
+        let mut with: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut unknown = Vec::with_capacity(equations.len());
+        for (i, equation) in equations.iter().enumerate() {
+            let symbols = equation.expr.symbols();
+            unknown.push(symbols.len());
+            symbols.into_iter().for_each(|name| with.entry(name).or_default().push(i));
+        }
+        let mut waits = vec![true; equations.len()];
+        let mut ready: BTreeSet<usize> = (0..equations.len()).filter(|i| unknown[*i] <= 1).collect();
+        let mut next = 0;
+        while let Some(i) = ready.range(next..).next().or(ready.first()).copied() {
+            ready.remove(&i);
+            next = i + 1;
+            let step = self.step(&equations[i]);
+            waits[i] = matches!(step, Step::Waits);
+            let Step::Solved(name) = step else { continue };
+            for j in with.remove(name).unwrap_or_default() {
+                unknown[j] -= 1;
+                if waits[j] && unknown[j] <= 1 {
+                    ready.insert(j);
+                }
             }
         }
     }
 
-    /// Solves or checks an equation; false if that has to wait for other symbols.
-    fn step(&mut self, equation: &Equation<'_>) -> bool {
+    /// Solves or checks an equation.
+    fn step(&mut self, equation: &Equation<'i>) -> Step<'i> {
         let mut rest = i128::try_from(equation.found).unwrap_or(i128::MAX);
         let mut unknown: Option<(&str, i64)> = None;
         for term in equation.expr.terms() {
@@ -195,57 +256,47 @@ impl System {
                 (None, [Factor::Symbol(name)]) if unknown.is_none() && self.symbols.get(name).is_none() => {
                     unknown = Some((name, term.coefficient));
                 }
-                (None, _) => return false,
+                (None, _) => return Step::Waits,
             }
         }
-        let (place, found, expr) = (equation.place(), equation.found, equation.expr);
+        let Equation { place, expr, found } = *equation;
         let Some((name, coefficient)) = unknown else {
             if rest != 0 {
                 let expected = i128::try_from(found).unwrap_or(i128::MAX) - rest;
-                let reason = match self.from.get(&expr.to_string()) {
-                    Some(from) => format!("{place} is {found}, but {expr} = {expected} from {from}"),
-                    None => {
-                        let origins = self.origins(&expr.symbols());
-                        format!("{place} is {found}, but {expr} = {expected}{origins}")
-                    }
+                let expr = expr.to_string();
+                let origins = match self.from.get(expr.as_str()) {
+                    Some(from) => format!(" from {from}"),
+                    None => self.origins(&equation.expr.symbols()),
                 };
-                self.reasons.push(reason);
+                self.reasons.add(format_args!("{place} is {found}, but {expr} = {expected}{origins}"));
             }
-            return true;
+            return Step::Checked;
         };
         let divisible = coefficient != 0 && rest % i128::from(coefficient) == 0;
         let value = if divisible { i64::try_from(rest / i128::from(coefficient)).ok() } else { None };
-        match value {
-            Some(value) if value >= 1 => {
-                self.symbols.0.insert(name.to_owned(), value);
-                self.from.insert(name.to_owned(), place);
-            }
-            Some(value) => {
-                let so = if expr.to_string() == name {
-                    String::new()
-                } else {
-                    format!(" = {expr}, so {name} = {value}")
-                };
-                self.reasons.push(format!("{place} is {found}{so}, but {name} is at least 1"));
-                // What else follows from it is not worth telling.
-                self.symbols.0.insert(name.to_owned(), value);
-                self.from.insert(name.to_owned(), place);
-            }
-            None => {
-                self.reasons
-                    .push(format!("{place} is {found}, but there is no {name} for which {expr} = {found}"));
-            }
+        let Some(value) = value else {
+            self.reasons
+                .add(format_args!("{place} is {found}, but there is no {name} for which {expr} = {found}"));
+            return Step::Checked;
+        };
+        if value < 1 {
+            let text = expr.to_string();
+            let so = if text == name { String::new() } else { format!(" = {text}, so {name} = {value}") };
+            self.reasons.add(format_args!("{place} is {found}{so}, but {name} is at least 1"));
         }
-        true
+        // Even if it is too small: what else follows from it is not worth telling.
+        self.symbols.0.insert(name.to_owned(), value);
+        self.from.insert(name, place);
+        Step::Solved(name)
     }
 
     /// `, with b = 3 from x.shape[0]`
-    fn origins(&self, names: &std::collections::BTreeSet<&str>) -> String {
+    fn origins(&self, names: &BTreeSet<&str>) -> String {
         let known = names.iter().filter_map(|name| {
             let (value, from) = (self.symbols.get(name)?, self.from.get(*name)?);
             Some(format!("{name} = {value} from {from}"))
         });
-        let known: Vec<String> = known.collect();
+        let known: Vec<String> = known.take(TOLD).collect();
         if known.is_empty() { String::new() } else { format!(", with {}", known.join(", ")) }
     }
 }
@@ -311,5 +362,36 @@ mod tests {
              mod(b, 4) == 0 does not hold, with b = 1 from x.shape[0]\n\
              2*c <= b does not hold, with b = 1 from x.shape[0], c = 1 from y.shape[0]"
         );
+    }
+    /// A chain of sums, each of which gives the symbol of the one before it: one more would be solved each time that all
+    /// are looked at in order.
+    #[test]
+    fn the_order_of_equations_does_not_matter() {
+        let n = 20_000;
+        let sums: Vec<String> = (0..n).rev().map(|i| format!("s{i} + s{}", i + 1)).collect();
+        let f = interface(&sums.join(";"), "s0", &[]);
+        let types = [vec![3; n], vec![1]].map(|sizes| TensorType::new(DType::F32, sizes));
+        let start = std::time::Instant::now();
+        let symbols = f.solve(&types).unwrap();
+        assert_eq!((symbols.get("s0"), symbols.get("s1")), (Some(1), Some(2)));
+        assert_eq!(symbols.iter().count(), n + 1);
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn reasons_are_counted_beyond_the_first() {
+        let f = interface(&["b"; 30].join(";"), "c", &[]);
+        let sizes: Vec<usize> = (1..31).collect();
+        let error = solve(&f, &sizes, &[1]);
+        assert!(error.starts_with("x.shape[1] is 2, but b = 1 from x.shape[0]\n"), "{error}");
+        assert!(error.ends_with("\nx.shape[20] is 21, but b = 1 from x.shape[0]\n… and 9 more"), "{error}");
+    }
+
+    #[test]
+    fn what_no_equation_solves_stays_open() {
+        let f = interface("a*b;b + c", "a^2;c", &[]);
+        assert_eq!(solve(&f, &[6, 5], &[4, 3]), "b = 2, c = 3");
+        let f = interface("2*a;a", "a*a", &[]);
+        assert_eq!(solve(&f, &[5, 2], &[4]), "x.shape[0] is 5, but there is no a for which 2*a = 5");
     }
 }

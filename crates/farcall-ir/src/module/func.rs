@@ -18,7 +18,7 @@ pub struct Func {
     pub public: bool,
     /// Names that locations give to parameters (`params['w']`), as far as they do. Names decide nothing: functions that
     /// differ in them are equal.
-    pub param_names: Vec<Option<String>>,
+    pub param_names: Vec<Option<Arc<str>>>,
     /// Attributes of the function.
     pub attrs: AttrDict,
     /// Where its name stands.

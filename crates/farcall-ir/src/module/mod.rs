@@ -34,6 +34,7 @@ use crate::diag::Source;
 pub use crate::ids::{FuncId, InstId, RegionId, ValueId, ValueIds};
 pub use func::{Func, NewInst, ValueDef};
 pub use loc::Loc;
+pub(crate) use loc::MAX_NAME;
 pub use mesh::NamedMesh;
 pub(crate) use rewrite::kept;
 pub use rewrite::{Rewriter, ValueMap};

@@ -242,7 +242,7 @@ impl<'s> Parser<'s> {
     /// `"file":1:2`, `"file":1:2 to 3:4`, `"name"` or `"name"(child)`
     fn named_loc(&mut self) -> Parsed<SharedLoc> {
         let bytes = self.string_bytes()?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = String::from_utf8_lossy(&bytes).into();
         if self.eat(b'(') {
             let (child, depth) = self.loc_body()?;
             self.expect(b')')?;

@@ -289,7 +289,7 @@ impl<'s> Parser<'s> {
             let mut attrs = AttrDict::new();
             p.optional_dict(&mut attrs)?;
             let loc = p.trailing_loc()?;
-            p.func.param_names.push(loc.and_then(|loc| loc.name().map(str::to_owned)));
+            p.func.param_names.push(loc.and_then(|loc| loc.param_name()));
             param_attrs.push(attrs);
             Ok(())
         })?;

@@ -63,7 +63,7 @@ impl<'s> Parser<'s> {
             self.list_until(b')', |p| {
                 let arg = p.arg()?;
                 let loc = p.trailing_loc()?;
-                names.push(loc.and_then(|loc| loc.name().map(str::to_owned)));
+                names.push(loc.and_then(|loc| loc.param_name()));
                 args.push(arg);
                 Ok(())
             })?;

@@ -153,12 +153,12 @@ pub(super) fn location<'a>(
 }
 
 /// A string, with signs in the place of what is not UTF-8.
-fn text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<String> {
+fn text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Arc<str>> {
     let before = *from;
     match table.attr(from)? {
         Attr::String(text) => {
             table.copied(text.len(), &before)?;
-            Ok(String::from_utf8_lossy(&text).into_owned())
+            Ok(String::from_utf8_lossy(&text).into())
         }
         _ => before.damaged("a string is expected"),
     }

@@ -298,7 +298,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         for Arg { ty, location } in args {
             if into == Func::BODY {
                 let loc = location.map(|loc| self.table.location(loc, &before)).transpose()?.flatten();
-                self.func.param_names.push(loc.and_then(|loc| loc.name().map(str::to_owned)));
+                self.func.param_names.push(loc.and_then(|loc| loc.param_name()));
             }
             let ty = self.value_type(ty, &before)?;
             let value = self.func.add_arg(into, ty);

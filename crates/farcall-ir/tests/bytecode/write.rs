@@ -8,6 +8,8 @@ pub(crate) struct Artifact {
     pub(crate) types: Vec<(u64, Vec<u8>)>,
     /// Properties of operations.
     pub(crate) properties: Vec<Vec<u8>>,
+    /// The parameters of the only function: types and locations.
+    pub(crate) params: Vec<(u64, u64)>,
     /// The only function: its body, and how many values it defines.
     pub(crate) body: (Vec<u8>, u64),
     /// Names after [`NAMES`].
@@ -79,6 +81,7 @@ impl Artifact {
             attrs: vec![(BUILTIN, numbers(&[15])), (VHLO, numbers(&[1, 0]))],
             types: vec![(VHLO, numbers(&[4])), (VHLO, numbers(&[8, 0, 0]))],
             properties: Vec::new(),
+            params: Vec::new(),
             body: (Vec::new(), 0),
             strings: Vec::new(),
         }
@@ -102,6 +105,8 @@ impl Artifact {
 
     /// The whole file. The body gets a `return` at its end; `ops` is the number of operations before that.
     pub(crate) fn bytes(mut self, ops: u64) -> Vec<u8> {
+        let params: Vec<u64> = self.params.iter().map(|(ty, _)| *ty).collect();
+        self.types[1].1 = [numbers(&[8, params.len() as u64]), numbers(&params), numbers(&[0])].concat();
         let (name, public) = (self.attr(VHLO, numbers(&[14, 8])), self.attr(VHLO, numbers(&[14, 9])));
         let ty = self.attr(VHLO, numbers(&[17, 1]));
         self.properties.push(numbers(&[0, 0]));
@@ -138,7 +143,21 @@ impl Artifact {
 
         let mut module = numbers(&[1, 0, 1 << 1]);
         op(&mut module, 1, PROPERTIES | REGIONS);
-        module.extend(numbers(&[of_func, 1 << 1, 1, self.body.1, (ops + 1) << 1]));
+        let values = self.body.1 + self.params.len() as u64;
+        module.extend(numbers(&[
+            of_func,
+            1 << 1,
+            1,
+            values,
+            (ops + 1) << 1 | u64::from(!self.params.is_empty()),
+        ]));
+        if !self.params.is_empty() {
+            number(&mut module, self.params.len() as u64);
+            for (ty, location) in &self.params {
+                module.extend(numbers(&[ty << 1 | 1, *location]));
+            }
+            module.push(0);
+        }
         module.extend(&self.body.0);
         op(&mut module, RETURN, 0);
         let mut ir = numbers(&[1 << 1]);

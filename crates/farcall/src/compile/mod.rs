@@ -40,6 +40,7 @@ mod tests;
 
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Numerics;
+use farcall_ir::interface::input_names;
 use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{Func, FuncId, Module};
@@ -115,19 +116,11 @@ pub(crate) fn compile(
         panic!("assign left a wrong place: {error}");
     }
     after(&Stage::placed(&form, &places));
-    let plan = lower::lower(&form, &events, choices, &places, &names(entry), options);
+    let plan = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
     Ok(Plan { blocks, ..plan })
 }
 
 /// The only function of a form.
 fn body(form: &mut Module) -> &mut Func {
     form.func_mut(FuncId::new(0))
-}
-
-/// The names that the program that wrote the text gave to the inputs. Tokens are not inputs; the parts of
-/// a tuple have the tuple's name.
-fn names(entry: &Func) -> Vec<Option<String>> {
-    let params = entry.params().iter().enumerate();
-    let name = |i| entry.param_name(i).map(str::to_owned);
-    params.flat_map(|(i, p)| std::iter::repeat_n(name(i), entry.ty(*p).tensors().count())).collect()
 }
