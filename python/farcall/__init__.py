@@ -13,7 +13,7 @@ A program is StableHLO text, as JAX prints it, or HLO text, as XLA does. Compile
 array([2., 4., 6.], dtype=float32)
 
 Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
-or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`).
+or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
 name or shape, `TypeError` for the wrong number of arguments or the wrong element type, `RuntimeError` for a
@@ -22,12 +22,14 @@ interpreter's lock; several threads can run an executable at once.
 """
 
 from farcall._arrays import TensorType
-from farcall._engine import Executable, Polymorphic, Registry, StaleLibraryWarning, compile, convert, register_type
+from farcall._engine import Executable, Polymorphic, Registry, StaleLibraryWarning, capsules, compile, convert, register_type
 from farcall._farcall import Target, __version__
+from farcall._handlers import Handler, handler
 from farcall._ops import Library, Op, load
 
 __all__ = [
     "Executable",
+    "Handler",
     "Library",
     "Op",
     "Polymorphic",
@@ -36,8 +38,10 @@ __all__ = [
     "Target",
     "TensorType",
     "__version__",
+    "capsules",
     "compile",
     "convert",
+    "handler",
     "load",
     "register_type",
 ]

@@ -1,7 +1,7 @@
 """The native module. Use the package `farcall`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -147,7 +147,7 @@ class Op:
     def linear(self, operands: _Types, attrs: Attributes, moving: Sequence[int]) -> Linear: ...
     def batch_sharding_rule(self, operands: _Types, attrs: Attributes) -> str: ...
     def batch_rule(self, operands: _Types, batched: Sequence[bool], attrs: Attributes) -> tuple[Any, ...]: ...
-    def capsules(self) -> dict[str, Any]: ...
+    def capsules(self) -> Any: ...
     def compile(self, operands: _Types, attrs: Attributes, registry: Registry) -> Executable: ...
 
 @final
@@ -159,8 +159,42 @@ class Registry:
         self, name: str, fn: Any, /, *, platform: str, api_version: int, traits: int, replace: bool
     ) -> Target: ...
     def load(self, path: str | os.PathLike[str], *, targets: list[str]) -> tuple[list[Target], list[str]]: ...
+    def with_handlers(self, handlers: Sequence[tuple[str, int]]) -> Registry: ...
     def targets(self) -> list[Target]: ...
+    def capsules(self, platform: str) -> dict[str, Any]: ...
+    def identity(self, name: str) -> int: ...
 
+@final
+class Handler:
+    """A function of Python that hosts can call as a handler, by a C function made of `enter`."""
+
+    def __new__(
+        cls,
+        name: str,
+        function: Callable[..., None],
+        *,
+        ndarray: type[np.ndarray[Any, Any]],
+        dtypes: Sequence[tuple[str, np.dtype[Any]]],
+        grouped: bool,
+    ) -> Handler: ...
+    def enter(self, frame: int | None) -> int: ...
+
+def exact_attributes(entries: Sequence[tuple[str, Any]]) -> Attributes: ...
+def compile_call(
+    target: str,
+    operands: _Types,
+    results: _Types,
+    *,
+    registry: Registry,
+    attributes: Attributes | None,
+    opaque: bytes | None,
+    api_version: int,
+    has_side_effect: bool,
+    operand_layouts: Sequence[Sequence[int]],
+    result_layouts: Sequence[Sequence[int]],
+    aliases: Sequence[tuple[int, int]],
+) -> Executable: ...
+def capsule(address: int) -> Any: ...
 def compile(
     program: bytes, *, registry: Registry, name: str, entry: str | None, denormals: str, semantics: str
 ) -> Executable | Polymorphic: ...
