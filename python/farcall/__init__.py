@@ -13,7 +13,7 @@ A program is StableHLO text, as JAX prints it, or HLO text, as XLA does. Compile
 array([2., 4., 6.], dtype=float32)
 
 Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
-or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`).
+or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
 name or shape, `TypeError` for the wrong number of arguments or the wrong element type, `RuntimeError` for a
@@ -28,12 +28,14 @@ from farcall._engine import (
     Polymorphic,
     Registry,
     StaleLibraryWarning,
+    capsules,
     compile,
     convert,
     lowers,
     register_type,
 )
 from farcall._farcall import Target, __version__
+from farcall._handlers import Handler, handler
 from farcall._ops import Library, Op, load
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Call",
     "Client",
     "Executable",
+    "Handler",
     "Library",
     "Op",
     "Polymorphic",
@@ -53,8 +56,10 @@ __all__ = [
     "Target",
     "TensorType",
     "__version__",
+    "capsules",
     "compile",
     "convert",
+    "handler",
     "load",
     "lowers",
     "register_type",

@@ -92,6 +92,11 @@ _BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
 _BY_DTYPE = {dtype: name for name, dtype in reversed(_BY_NAME.items())}
 
 
+def dtypes() -> list[tuple[str, np.dtype]]:
+    """Each element type of the engine, and that of the NumPy arrays that hold it."""
+    return list(_BY_NAME.items())
+
+
 def tensor_type(name: str, shape: Sequence[int | str]) -> TensorType:
     """The type of a tensor as the engine describes it."""
     return TensorType(name, _BY_NAME[name], tuple(shape))

@@ -11,6 +11,7 @@ from farcall import _farcall
 from farcall import _blocks
 from farcall._arrays import TensorType, from_engine, tensor_type, to_engine
 from farcall._blocks import BlockDecision, Lowering, Skipped
+from farcall._handlers import Callbacks, Handler
 from farcall._trees import Trees
 
 
@@ -54,7 +55,7 @@ class Registry:
 
         Args:
           name: the name that programs call.
-          fn: a `PyCapsule` with the handler's address, or a dictionary of them by stage
+          fn: a `Handler`, a `PyCapsule` with a handler's address, or a dictionary of them by stage
             (`"instantiate"`, `"prepare"`, `"initialize"`, `"execute"`, `"record"`). The capsules are
             kept until the process ends.
           platform: where it runs. Only targets of `"cpu"` (or `"Host"`) are called by the engine.
@@ -70,6 +71,8 @@ class Registry:
             this engine does not speak, a state type that is not registered).
           TypeError: if `fn` holds no capsules.
         """
+        if isinstance(fn, Handler):
+            fn = fn.capsule
         return self._native.register(
             name, fn, platform=platform, api_version=api_version, traits=traits, replace=replace
         )
@@ -174,9 +177,13 @@ class Executable:
     Any number of threads may call it at once. It stays usable after a failed run.
     """
 
-    def __init__(self, native: _farcall.Executable, trees: _Trees | None = None) -> None:
+    def __init__(
+        self, native: _farcall.Executable, trees: _Trees | None = None, callbacks: Callbacks | None = None
+    ) -> None:
         self._native = native
         self._trees = trees
+        #: Kept as long as the program may call them.
+        self._callbacks = callbacks
         self._inputs = [tensor_type(*ty) for ty in native.inputs]
         self._outputs = [tensor_type(*ty) for ty in native.outputs]
 
@@ -245,9 +252,13 @@ class Polymorphic:
     Any number of threads may call it at once.
     """
 
-    def __init__(self, native: _farcall.Polymorphic, trees: _Trees | None = None) -> None:
+    def __init__(
+        self, native: _farcall.Polymorphic, trees: _Trees | None = None, callbacks: Callbacks | None = None
+    ) -> None:
         self._native = native
         self._trees = trees
+        #: Kept as long as the program may call them.
+        self._callbacks = callbacks
         self._names = [name for name, _ in native.inputs]
         self._inputs = [_symbolic_type(*ty) for _, ty in native.inputs]
 
@@ -315,7 +326,8 @@ def compile(
       program: StableHLO text or HLO text; the bytes of a portable artifact, or of what `Exported.serialize()` of
         `jax.export` returns; the path of a file with any of these, as a string that ends in `.mlir`, `.hlo`,
         `.mlirbc` or `.jax_export`, or names a file, or as a `pathlib.Path`; or an object that provides it, such as
-        `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`.
+        `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`. The callbacks of a lowered function
+        (`jax.pure_callback`, `io_callback`, `jax.debug.print`, …) run as in JAX.
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
       denormals: `"ieee"`, or `"flush"` to treat subnormal numbers as zero, like XLA:CPU.
@@ -330,18 +342,22 @@ def compile(
         every error, with line, column and a caret.
     """
     content, known_as = _content(program)
-    if registry is None:
-        registry = Registry.process()
+    targets = (Registry.process() if registry is None else registry)._native
+    trees = _trees_of(program, content, entry)
+    callbacks = getattr(trees, "callbacks", None)
+    if callbacks is not None:
+        targets = callbacks.registry(targets)
     native = _farcall.compile(
         content,
-        registry=registry._native,
+        registry=targets,
         name=name or known_as,
         entry=entry,
         denormals=denormals,
         semantics=semantics,
     )
-    trees = _trees_of(program, content, entry)
-    return Executable(native, trees) if isinstance(native, _farcall.Executable) else Polymorphic(native, trees)
+    if isinstance(native, _farcall.Executable):
+        return Executable(native, trees, callbacks)
+    return Polymorphic(native, trees, callbacks)
 
 
 def _trees_of(program: Any, content: bytes, entry: str | None) -> _Trees | None:
@@ -415,6 +431,35 @@ def _is_path(text: str) -> bool:
     if "\n" in text or "{" in text or not text.strip() or "\0" in text:
         return False
     return text.endswith((".mlir", ".hlo", ".mlirbc", ".jax_export")) or os.path.isfile(text)
+
+
+def capsules(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], targets: Iterable[str] = (), platform: str = "cpu"
+) -> dict[str, Any]:
+    """The handlers of a library, for `jax.ffi.register_ffi_target`:
+
+    >>> for name, fn in farcall.capsules("libops.so").items():
+    ...     jax.ffi.register_ffi_target(name, fn)
+
+    They are registered nowhere else. Loading runs the library's code, and a library stays loaded: see `Registry.load`.
+
+    Args:
+      path: the shared library, as `Registry.load` takes it.
+      targets: targets defined by symbols, as `Registry.load` takes them.
+      platform: the platform whose handlers are wanted.
+
+    Returns:
+      By target: a dictionary of capsules by stage, or a single capsule if the handler is of the older interface
+      (`api_version=0`).
+
+    Raises:
+      FileNotFoundError: if there is no such file.
+      OSError: if it cannot be opened; the message says why.
+      ValueError: if it has no targets or lacks a symbol, or a target is refused.
+    """
+    registry = Registry()
+    registry._load(path, [targets] if isinstance(targets, str) else targets, stacklevel=3)
+    return registry._native.capsules(platform)
 
 
 def register_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> int:

@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from farcall._handlers import Callbacks
+
 
 class Lowered:
     """What JAX knows about a function, but its program does not contain.
@@ -19,10 +21,14 @@ class Lowered:
         self._out = program.out_tree
         results = program.out_info if hasattr(program, "out_info") else program.out_avals
         self._types = [result.dtype for result in jax.tree.leaves(results)]
-        # Not in JAX's documented interface: which arguments the program takes, where some are not used.
+        # Not in JAX's documented interface: which arguments the program takes, where some are not used, and which functions
+        # it calls back.
         lowering = getattr(program, "_lowering", None)
         kept = getattr(program, "module_kept_var_idx", getattr(lowering, "compile_args", {}).get("kept_var_idx"))
         self._kept = None if kept is None else sorted(kept)
+        functions = getattr(lowering, "compile_args", {}).get("host_callbacks")
+        #: The Python functions that the program calls, if any.
+        self.callbacks = Callbacks(functions) if functions else None
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments as a flat list.

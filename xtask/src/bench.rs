@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::python::Venv;
+use crate::python::{self, Venv};
 use crate::shell::{cargo, must, program, root, shared, target};
 use crate::suites;
 
@@ -19,6 +19,11 @@ pub(crate) fn run() -> Result<bool> {
 
     println!("\n## Calls");
     script(&venv, "calls.py", &[&noop(&include)?])?;
+
+    println!("\n## Handlers written in Python");
+    let package = python::release_package()?;
+    let mut handlers = venv.python();
+    must(handlers.env("PYTHONPATH", package).arg(root().join("xtask/bench/handlers.py")))?;
 
     println!("\n## Programs");
     match shared() {

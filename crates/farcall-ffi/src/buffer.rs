@@ -413,6 +413,15 @@ impl View {
         true
     }
 
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// First element; null if there is none.
+    pub(crate) fn data(&self) -> *mut u8 {
+        self.data
+    }
+
     pub(crate) fn dims(&self) -> &[usize] {
         if self.rank == 0 {
             return &[];

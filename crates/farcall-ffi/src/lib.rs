@@ -85,6 +85,7 @@
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`AttrValue`]: the values of attributes, as tests and batching functions write them.
+//! - [`dynamic`]: handlers that learn what they are called with when they are called: those of another language.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
 //! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.
@@ -103,6 +104,7 @@ mod context;
 mod declared;
 mod decode;
 pub mod descriptor;
+pub mod dynamic;
 mod element;
 pub mod encode;
 mod error;

@@ -42,6 +42,18 @@ pub trait Entry {
     fn call(decoder: &mut Decoder) -> Boxed;
 }
 
+/// What a handler says of itself, to whoever asks for its metadata.
+pub(crate) struct Facts<'a> {
+    /// For messages.
+    pub(crate) name: &'a str,
+    /// See [`Entry::STAGE`].
+    pub(crate) stage: abi::Stage,
+    /// See [`Entry::TRAITS`].
+    pub(crate) traits: abi::HandlerTraits,
+    /// See [`Entry::STATE`].
+    pub(crate) state: Option<fn(&Host) -> Result<abi::TypeId>>,
+}
+
 /// An entry's address in the C interface.
 ///
 /// # Safety
@@ -59,7 +71,7 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
 
 /// The host that a frame names; `None` if the frame is too small for that, or misaligned.
 #[inline(always)]
-unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
+pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
     const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
     // SAFETY: if not null, `struct_size` comes first, and the size covers the two members.
     unsafe {
@@ -73,23 +85,10 @@ unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
 
 #[inline(always)]
 unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
-    panics::note();
-    // SAFETY: `host_of` saw that the frame is there.
-    let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
-    if !extensions.is_null() {
-        // SAFETY: the frame's list of extensions.
-        if let Some(metadata) = unsafe { metadata_extension(E::NAME, extensions) }? {
-            // SAFETY: an extension of this type has metadata.
-            return unsafe { write_metadata::<E>(metadata, &host) };
-        }
-    }
-    if struct_size < abi::CallFrame::STRUCT_SIZE {
-        return Err(malformed(E::NAME, "its struct_size is too small"));
-    }
-    // SAFETY: the size covers the member.
-    let stage = unsafe { (*frame).stage };
-    if stage != E::STAGE {
-        return Err(wrong_stage(E::NAME, E::STAGE, stage));
+    let facts = Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE };
+    // SAFETY: the caller saw that the frame is there.
+    if !unsafe { is_call(frame, &host, &facts) }? {
+        return Ok(());
     }
     // SAFETY: a frame of sufficient size, which stays during the call.
     let mut decoder = unsafe { Decoder::new(frame, E::NAME, host) }?;
@@ -102,6 +101,34 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
     let returned = E::call(&mut decoder);
     // SAFETY: the call's frame.
     unsafe { guard.finish(frame, returned) }
+}
+
+/// True if a frame is one to be decoded, for the handler's stage; false if it asked for metadata, which it has then.
+///
+/// # Safety
+/// The frame is there, as [`host_of`] saw.
+#[inline(always)]
+pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, host: &Host, facts: &Facts<'_>) -> Boxed<bool> {
+    panics::note();
+    // SAFETY: the caller's promise.
+    let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
+    if !extensions.is_null() {
+        // SAFETY: the frame's list of extensions.
+        if let Some(metadata) = unsafe { metadata_extension(facts.name, extensions) }? {
+            // SAFETY: an extension of this type has metadata.
+            unsafe { write_metadata(facts, metadata, host) }?;
+            return Ok(false);
+        }
+    }
+    if struct_size < abi::CallFrame::STRUCT_SIZE {
+        return Err(malformed(facts.name, "its struct_size is too small"));
+    }
+    // SAFETY: the size covers the member.
+    let stage = unsafe { (*frame).stage };
+    if stage != facts.stage {
+        return Err(wrong_stage(facts.name, facts.stage, stage));
+    }
+    Ok(true)
 }
 
 #[cold]
@@ -127,27 +154,27 @@ unsafe fn metadata_extension(
 }
 
 #[cold]
-unsafe fn write_metadata<E: Entry>(extension: *mut abi::MetadataExtension, host: &Host) -> Boxed {
+unsafe fn write_metadata(facts: &Facts<'_>, extension: *mut abi::MetadataExtension, host: &Host) -> Boxed {
     // SAFETY: the head was read; the size must cover the rest, which is looked at only then.
     let metadata = unsafe {
         if (*extension).extension_base.struct_size < abi::MetadataExtension::STRUCT_SIZE {
-            return Err(malformed(E::NAME, "the metadata extension is too small"));
+            return Err(malformed(facts.name, "the metadata extension is too small"));
         }
         (*extension).metadata
     };
     if !metadata.is_aligned() {
-        return Err(malformed(E::NAME, "the pointer to the metadata is misaligned"));
+        return Err(malformed(facts.name, "the pointer to the metadata is misaligned"));
     }
     // SAFETY: `struct_size` comes first.
     if metadata.is_null() || unsafe { (*metadata).struct_size } < abi::Metadata::STRUCT_SIZE {
-        return Err(malformed(E::NAME, "the metadata's struct_size is too small"));
+        return Err(malformed(facts.name, "the metadata's struct_size is too small"));
     }
-    let state = E::STATE.map(|type_id| type_id(host)).transpose()?;
+    let state = facts.state.map(|type_id| type_id(host)).transpose()?;
     // SAFETY: the size covers the first members. Hosts allocate the last one too, although their
     // `struct_size` leaves it out.
     unsafe {
         (*metadata).api_version = NEEDS;
-        (*metadata).traits = E::TRAITS;
+        (*metadata).traits = facts.traits;
         if host.at_least(2) || state.is_some() {
             (*metadata).state_type_id = state.unwrap_or(abi::TypeId::UNKNOWN);
         }
@@ -163,7 +190,7 @@ fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Box<Error
 }
 
 #[cold]
-fn fail(host: &Host, name: &str, error: Error) -> *mut abi::Error {
+pub(crate) fn fail(host: &Host, name: &str, error: Error) -> *mut abi::Error {
     // XLA does not say whose error it is.
     let named = error.message().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
     host.error(&if named { error } else { error.context(name) })
@@ -171,13 +198,13 @@ fn fail(host: &Host, name: &str, error: Error) -> *mut abi::Error {
 
 #[cold]
 #[inline(never)]
-fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Error {
+pub(crate) fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Error {
     Panic::caught(payload).into_error().context(name)
 }
 
 /// A frame without a host cannot be answered, not even with an error.
 #[cold]
-fn nobody_to_tell(name: &str) -> *mut abi::Error {
+pub(crate) fn nobody_to_tell(name: &str) -> *mut abi::Error {
     eprintln!(
         "{name}: called without a call frame or an API table, or at a misaligned address; nothing was done"
     );

@@ -2,11 +2,13 @@
 
 use std::hash::{Hash, Hasher};
 
-use farcall_ir::{Attr, UnwritableAttr};
-use farcall_sig::{AttrValue, Attrs, ScalarType};
+use farcall_ir::{Attr, AttrDict, UnwritableAttr};
+use farcall_sig::{AttrArray, AttrValue, Attrs, ScalarType};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+
+use crate::elements::element_type;
 
 /// The constants of a call, of exactly the declared types, with defaults filled in.
 #[pyclass(frozen, eq, hash, module = "farcall._farcall")]
@@ -39,6 +41,15 @@ impl Attributes {
 }
 
 impl Attributes {
+    /// As a program has them.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn dict(&self) -> PyResult<AttrDict> {
+        let entries = self.inner.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
+        entries.collect::<Result<_, UnwritableAttr>>().map_err(|e| PyMemoryError::new_err(e.to_string()))
+    }
+
     /// # Errors
     /// If no program can have them: there is no memory, or one is a complex number.
     pub(crate) fn new(inner: Attrs) -> PyResult<Attributes> {
@@ -55,6 +66,43 @@ impl Attributes {
 /// A Python value as an attribute: numbers, texts, sequences of numbers, dictionaries.
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     nested(value, 0)
+}
+
+/// The attributes of a call of a target without a signature, of exactly the types that they are given as. A value that NumPy
+/// gives a type is a tuple: name of the element type, bytes of the elements, whether it is a scalar; all others are as
+/// [`from_python`] has them.
+#[pyfunction]
+pub(crate) fn exact_attributes(entries: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Attributes> {
+    let mut attrs = Attrs::new();
+    for (name, value) in entries {
+        let exact = exact(&value, 0)
+            .map_err(|e| PyTypeError::new_err(format!("attribute {name} {}", e.value(value.py()))))?;
+        attrs.insert(name, exact);
+    }
+    Attributes::new(attrs)
+}
+
+fn exact(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
+    if let Ok(numpy) = value.cast::<PyTuple>() {
+        let (dtype, bytes, is_scalar): (String, Vec<u8>, bool) = numpy.extract()?;
+        let unsupported = || PyTypeError::new_err(format!("is of type {dtype}, which no attribute has"));
+        let array = AttrArray::new(element_type(&dtype)?, bytes).map_err(|_| unsupported())?;
+        return if is_scalar { array.get(0).ok_or_else(unsupported) } else { Ok(array.into()) };
+    }
+    match value.cast::<PyDict>() {
+        Ok(_) if depth == MOST_NESTED => Err(too_deep()),
+        Ok(entries) => {
+            let entries =
+                entries.iter().map(|(name, value)| Ok((name.extract()?, exact(&value, depth + 1)?)));
+            Ok(AttrValue::Dict(entries.collect::<PyResult<_>>()?))
+        }
+        Err(_) => from_python(value),
+    }
+}
+
+#[cold]
+fn too_deep() -> PyErr {
+    PyTypeError::new_err(format!("has dictionaries more than {MOST_NESTED} deep"))
 }
 
 /// Dictionaries within each other, at most: one may contain itself.
@@ -81,7 +129,7 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     }
     if let Ok(entries) = value.cast::<PyMapping>() {
         if depth == MOST_NESTED {
-            return Err(PyTypeError::new_err(format!("has dictionaries more than {MOST_NESTED} deep")));
+            return Err(too_deep());
         }
         let mut dict = Vec::new();
         for entry in entries.items()?.iter() {

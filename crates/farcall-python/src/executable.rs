@@ -7,13 +7,15 @@ use farcall::{CompileOptions, PolymorphicError};
 use farcall_ir::eval::{Denormals, Semantics};
 use farcall_ir::exported::{Exported, Tree, is_exported};
 use farcall_ir::interface::{Size, SymbolicType};
+use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
 use farcall_ir::{Literal, Module, ProgramError, TensorType, hlo, read, text, verify, vhlo};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use crate::elements::{Elements, literal};
+use crate::attributes::Attributes;
+use crate::elements::{Elements, element_type, literal};
 use crate::error::{self, guarded};
 use crate::registry::Registry;
 use crate::run;
@@ -68,6 +70,63 @@ pub(crate) fn compile<'py>(
         Compiled::Fixed(executable) => Ok(Bound::new(py, executable)?.into_any()),
         Compiled::Open(polymorphic) => Ok(Bound::new(py, polymorphic)?.into_any()),
     }
+}
+
+/// Compiles the program of one call of a target.
+///
+/// A layout lists dimensions from the fastest-varying in memory to the slowest; an alias is the number of a result and that
+/// of an operand. `attributes` is a dictionary for a typed target, bytes for an untyped one.
+#[pyfunction]
+#[pyo3(signature = (target, operands, results, *, registry, attributes, opaque, api_version, has_side_effect,
+    operand_layouts, result_layouts, aliases))]
+#[expect(clippy::too_many_arguments, reason = "what a call says, by name")]
+pub(crate) fn compile_call(
+    py: Python<'_>,
+    target: &str,
+    operands: Vec<(String, Vec<usize>)>,
+    results: Vec<(String, Vec<usize>)>,
+    registry: &Bound<'_, Registry>,
+    attributes: Option<&Bound<'_, Attributes>>,
+    opaque: Option<Vec<u8>>,
+    api_version: i32,
+    has_side_effect: bool,
+    operand_layouts: Vec<Vec<usize>>,
+    result_layouts: Vec<Vec<usize>>,
+    aliases: Vec<(usize, usize)>,
+) -> PyResult<Executable> {
+    let types = |described: Vec<(String, Vec<usize>)>| {
+        let types =
+            described.into_iter().map(|(dtype, dims)| Ok(TensorType::new(element_type(&dtype)?, dims)));
+        types.collect::<PyResult<Vec<_>>>()
+    };
+    let (operands, results) = (types(operands)?, types(results)?);
+    let config = match (attributes, opaque) {
+        (Some(attributes), _) => CallConfig::Dict(attributes.get().dict()?),
+        (None, Some(opaque)) => CallConfig::Text(opaque.into()),
+        (None, None) => CallConfig::Absent,
+    };
+    let alone = results.len() == 1;
+    let alias = |(result, operand)| OutputAlias {
+        output_tuple_indices: if alone { Vec::new() } else { vec![result] },
+        operand_index: operand,
+        operand_tuple_indices: Vec::new(),
+    };
+    let call = CustomCall {
+        api_version: Some(api_version),
+        config,
+        has_side_effect,
+        operand_layouts: Some(operand_layouts),
+        result_layouts: Some(result_layouts),
+        aliases: aliases.into_iter().map(alias).collect(),
+        ..CustomCall::new(target)
+    };
+    let registry = registry.get().inner.clone();
+    guarded(|| {
+        py.detach(|| {
+            let module = farcall::call_program(call, &operands, &results);
+            Executable::new(&module, &registry, &CompileOptions::new())
+        })
+    })
 }
 
 enum Compiled {
@@ -222,10 +281,7 @@ fn outputs(
     executable: &farcall::Executable,
     inputs: Vec<Literal>,
 ) -> PyResult<Vec<Elements>> {
-    match run::run(py, executable, inputs)? {
-        Ok(outputs) => outputs.into_iter().map(Elements::new).collect(),
-        Err(e) => Err(error::exception(e.code(), e.to_string())),
-    }
+    run::run(py, executable, inputs)?.into_iter().map(Elements::new).collect()
 }
 
 impl Executable {

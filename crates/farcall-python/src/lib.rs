@@ -10,6 +10,7 @@
 //!
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs; programs in other formats.
+//! - `handler`: handlers written in Python.
 //! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
 //! - `linear`: the derivative of a call, for JAX.
 //! - `lowering`: Python functions that decide what becomes of blocks.
@@ -19,12 +20,14 @@
 //! - `error`: the exception that an error, or a panic, becomes.
 //!
 //! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
-//! engine compiles, runs or opens a library; it is held while elements are copied in, and taken for lowerings.
+//! engine compiles, runs or opens a library; it is held while elements are copied in, and taken again for handlers and
+//! lowerings written in Python.
 
 mod attributes;
 mod elements;
 mod error;
 mod executable;
+mod handler;
 mod linear;
 mod lowering;
 mod op;
@@ -37,20 +40,22 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _farcall {
     #[pymodule_export]
-    use crate::attributes::Attributes;
+    use crate::attributes::{Attributes, exact_attributes};
     #[pymodule_export]
     use crate::elements::{Elements, element_types, holds};
     #[cfg(debug_assertions)]
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
-    use crate::executable::{Executable, Polymorphic, compile, convert, is_artifact, trees};
+    use crate::executable::{Executable, Polymorphic, compile, compile_call, convert, is_artifact, trees};
+    #[pymodule_export]
+    use crate::handler::Handler;
     #[pymodule_export]
     use crate::linear::Linear;
     #[pymodule_export]
     use crate::op::{Call, Op};
     #[pymodule_export]
-    use crate::registry::{Registry, Target, register_type};
+    use crate::registry::{Registry, Target, capsule, register_type};
 
     use pyo3::prelude::*;
 

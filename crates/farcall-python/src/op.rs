@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farcall::registry::{self, Declaration, Handler};
+use farcall::registry::{self, Declaration};
 use farcall::{CompileOptions, OpError};
-use farcall_ffi::abi::Stage;
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
     Arity, BatchDims, BatchSplit, BatchSummary, Batching, GivenType, Inference, Mismatch, NumberKind,
@@ -17,14 +16,14 @@ use farcall_sig::signature::{
 use farcall_sig::{Attrs, DType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::attributes::{Attributes, from_python, to_python};
 use crate::elements::element_type;
 use crate::error::{exception, guarded};
 use crate::executable::Executable;
 use crate::linear::Linear;
-use crate::registry::Registry;
+use crate::registry::{Registry, capsules};
 
 /// An op: a target with a signature.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -285,26 +284,8 @@ impl Op {
     }
 
     /// The handlers by stage, as `jax.ffi.register_ffi_target` takes them.
-    fn capsules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let capsules = PyDict::new(py);
-        let Handler::Typed(bundle) = self.target.handler() else { return Ok(capsules) };
-        let stages = [
-            (Stage::INSTANTIATE, bundle.instantiate),
-            (Stage::PREPARE, bundle.prepare),
-            (Stage::INITIALIZE, bundle.initialize),
-            (Stage::EXECUTE, bundle.execute),
-        ];
-        for (stage, handler) in stages {
-            let Some(handler) = handler else { continue };
-            // SAFETY: the interpreter's lock is held; the handler stays loaded for the rest of the process.
-            // Like those of `jax.ffi.pycapsule`, the capsule has no name.
-            let capsule = unsafe {
-                let capsule = pyo3::ffi::PyCapsule_New(handler as *mut _, std::ptr::null(), None);
-                Bound::from_owned_ptr_or_err(py, capsule)?
-            };
-            capsules.set_item(stage.name(), capsule.cast_into::<PyCapsule>()?)?;
-        }
-        Ok(capsules)
+    fn capsules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        capsules(py, self.target.handler())
     }
 
     /// Compiles the program of one call.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use farcall::registry::{self, ApiKind, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec};
+use farcall::registry::{self, ApiKind, Handler, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec};
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -112,6 +112,41 @@ impl Registry {
         added.map_err(|e| error::exception(e.code(), e.to_string()))
     }
 
+    /// A registry with the same targets, and typed handlers for the CPU besides, by name and address. They must stay until
+    /// everything that was compiled with the registry is gone.
+    fn with_handlers(&self, handlers: Vec<(String, usize)>) -> PyResult<Registry> {
+        let inner = self.inner.fork();
+        for (name, address) in handlers {
+            let address = std::ptr::with_exposed_provenance::<c_void>(address);
+            // SAFETY: null is none; a data pointer and a function pointer have the same representation.
+            let execute = unsafe { std::mem::transmute::<*const c_void, Option<abi::Handler>>(address) };
+            let bundle =
+                HandlerBundle { instantiate: None, prepare: None, initialize: None, execute, record: None };
+            // SAFETY: whoever gives the addresses vouches for the handlers, and keeps them.
+            let target =
+                unsafe { registry::Target::typed(&name, Platform::Host, bundle, 0, Origin::program()) };
+            inner.replace(target.map_err(|e| error::exception(e.code(), e.to_string()))?);
+        }
+        Ok(Registry { inner })
+    }
+
+    /// A number that tells the target of this name on the CPU from others, as long as a program with it exists; 0 for none.
+    fn identity(&self, name: &str) -> usize {
+        self.inner.lookup(name, &Platform::Host).map_or(0, |target| Arc::as_ptr(&target).addr())
+    }
+
+    /// The functions of the platform's targets, by name, as `jax.ffi.register_ffi_target` takes them.
+    fn capsules<'py>(&self, py: Python<'py>, platform: &str) -> PyResult<Bound<'py, PyDict>> {
+        let platform = Platform::from(platform);
+        let by_name = PyDict::new(py);
+        for target in self.inner.targets() {
+            if *target.platform() == platform {
+                by_name.set_item(target.name(), capsules(py, target.handler())?)?;
+            }
+        }
+        Ok(by_name)
+    }
+
     /// All targets, by name.
     fn targets(&self) -> Vec<Target> {
         self.inner.targets().into_iter().map(|inner| Target { inner }).collect()
@@ -209,6 +244,45 @@ pub(crate) fn register_type(
         id.write(known);
         Ok(known.type_id)
     }
+}
+
+/// A capsule with this address. Like those of `jax.ffi.pycapsule`, it has no name.
+///
+/// # Errors
+/// If the address is 0.
+#[pyfunction]
+pub(crate) fn capsule(py: Python<'_>, address: usize) -> PyResult<Bound<'_, PyCapsule>> {
+    if address == 0 {
+        return Err(PyValueError::new_err("a capsule needs an address other than null"));
+    }
+    // SAFETY: the interpreter's lock is held; the capsule only holds the address.
+    let capsule = unsafe {
+        let address = std::ptr::with_exposed_provenance_mut(address);
+        Bound::from_owned_ptr_or_err(py, pyo3::ffi::PyCapsule_New(address, std::ptr::null(), None))?
+    };
+    Ok(capsule.cast_into()?)
+}
+
+/// A target's functions: a dictionary of capsules by stage if typed, else a capsule. They stay loaded for the rest of the process.
+pub(crate) fn capsules<'py>(py: Python<'py>, handler: &Handler) -> PyResult<Bound<'py, PyAny>> {
+    let bundle = match handler {
+        Handler::Typed(bundle) => bundle,
+        Handler::Untyped(function) => return Ok(capsule(py, *function as usize)?.into_any()),
+        other => return Err(PyTypeError::new_err(format!("a {} target has no capsules", other.kind()))),
+    };
+    let stages = [
+        (Stage::INSTANTIATE, bundle.instantiate),
+        (Stage::PREPARE, bundle.prepare),
+        (Stage::INITIALIZE, bundle.initialize),
+        (Stage::EXECUTE, bundle.execute),
+    ];
+    let by_stage = PyDict::new(py);
+    for (stage, handler) in stages {
+        if let Some(handler) = handler {
+            by_stage.set_item(stage.name(), capsule(py, handler as usize)?)?;
+        }
+    }
+    Ok(by_stage.into_any())
 }
 
 /// The functions in a capsule (the execute stage) or in a dictionary of capsules by stage.

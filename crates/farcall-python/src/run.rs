@@ -1,4 +1,5 @@
-//! Runs that Python's signals can end: Ctrl-C, and any exception that a signal handler raises.
+//! Runs that Python's signals can end: Ctrl-C, and any exception that a signal handler raises. What a handler of Python
+//! has raised is the cause of the run's error.
 //!
 //! Python runs signal handlers only on its main thread, so only runs on that thread check for them. The engine checks
 //! between thunks and iterations, and rarely; only then is the interpreter's lock taken.
@@ -8,9 +9,12 @@ use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
 use farcall::device::{Buffer, BufferError};
-use farcall::{Executable, Interrupt, RunError};
+use farcall::{ErrorCode, Executable, Interrupt, RunError};
 use farcall_ir::Literal;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+
+use crate::{error, handler};
 
 thread_local! {
     /// True on the first thread of the process.
@@ -21,14 +25,14 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Runs a program, without the interpreter's lock. The outer error is what a signal's handler has raised.
-pub(crate) fn run(
-    py: Python<'_>,
-    executable: &Executable,
-    inputs: Vec<Literal>,
-) -> PyResult<Result<Vec<Literal>, RunError>> {
+/// Runs a program, without the interpreter's lock.
+///
+/// # Errors
+/// The run's error as an exception, caused by what a handler of Python has raised; or an exception that is not an error,
+/// such as `KeyboardInterrupt`, as it was raised by such a handler or by that of a signal.
+pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
     if !IS_MAIN.with(|is| *is) {
-        return Ok(py.detach(|| literals(executable.execute(inputs))));
+        return py.detach(|| literals(executable.execute(inputs))).map_err(|e| failure(py, &e));
     }
     // A handler may run a program in turn.
     let mut run = CONTEXT
@@ -37,7 +41,26 @@ pub(crate) fn run(
     run.next_run();
     let outcome = py.detach(|| literals(executable.execute_in(inputs, &run)));
     CONTEXT.set(Some(run));
-    RAISED.take().map_or(Ok(outcome), Err)
+    if let Some(raised) = RAISED.take() {
+        return Err(raised);
+    }
+    outcome.map_err(|e| failure(py, &e))
+}
+
+/// The exception for a run's error.
+#[cold]
+fn failure(py: Python<'_>, error: &RunError) -> PyErr {
+    let exception = error::exception(error.code(), error.to_string());
+    match error.code() {
+        ErrorCode::CustomCall(_) => match handler::raised() {
+            Some(raised) if !raised.is_instance_of::<PyException>(py) => raised,
+            cause => {
+                exception.set_cause(py, cause);
+                exception
+            }
+        },
+        _ => exception,
+    }
 }
 
 /// Results that nobody shares: Python may write to them.

@@ -9,7 +9,7 @@
 //! - [`Executable`]: a compiled program, what most users hold.
 //! - [`Polymorphic`]: a program whose sizes are open, compiled for each list of types that it is called with.
 //! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and returns.
-//! - [`op_program`]: the program of one call of an op, for running ops on arrays.
+//! - [`op_program`], [`call_program`]: the program of one call of an op, or of any target, for running them on arrays.
 //! - [`Linear`]: the derivative of such a call, and how derivative ops are called.
 //! - [`registry`]: the targets that custom calls can name, and loading libraries that contain them.
 //! - [`plan`]: the compiled program. `compile` makes it, `runtime` runs it; neither knows the other.
@@ -55,7 +55,7 @@ pub use farcall_ir::{iterations, memory};
 pub use farcall_sig as sig;
 pub use interrupt::Interrupt;
 pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch, OpCall, Saved};
-pub use op_program::{OpError, op_program};
+pub use op_program::{OpError, call_program, op_program};
 pub use plan::Plan;
 pub use polymorphic::{Polymorphic, PolymorphicError};
 pub use registry::Registry;

@@ -202,24 +202,51 @@ fn program(
     signature: &Signature,
     inference: &Inference,
 ) -> Module {
-    let mut func = Func::new("main", Span::default());
-    let params: Vec<ValueId> =
-        operands.iter().map(|t| func.add_arg(Func::BODY, Type::Tensor(t.clone()))).collect();
     // Sizes of results are never negative: the inference says so.
     let size = |d: &i64| usize::try_from(*d).unwrap_or(0);
     let types = inference
         .results
         .iter()
         .map(|r| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>()));
-    func.set_result_types(types.map(Type::Tensor));
+    let mut func = call_function(call, operands, &types.collect::<Vec<_>>());
     let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
     func.set_param_attrs(names.iter().map(|name| named("jax.arg_info", name)));
     let result_names = result_names(signature, inference);
     func.set_result_attrs(result_names.iter().map(|name| named("jax.result_info", name)));
+    of_function(func)
+}
+
+/// A module whose `main` takes these operands, makes the call, and returns its results: how a target without a signature
+/// is called on arrays.
+///
+/// Nothing is checked; the verifier does that when the module is compiled. Messages about it give no place.
+///
+/// ```
+/// use farcall::call_program;
+/// use farcall::ir::op::CustomCall;
+/// use farcall::ir::{DType, TensorType, text};
+///
+/// let x = TensorType::new(DType::F32, [3]);
+/// let module = call_program(CustomCall::new("scale"), &[x.clone()], &[x]);
+/// assert!(text::print(&module).contains("stablehlo.custom_call @scale"));
+/// ```
+pub fn call_program(call: CustomCall, operands: &[TensorType], results: &[TensorType]) -> Module {
+    of_function(call_function(call, operands, results))
+}
+
+fn call_function(call: CustomCall, operands: &[TensorType], results: &[TensorType]) -> Func {
+    let mut func = Func::new("main", Span::default());
+    let params: Vec<ValueId> =
+        operands.iter().map(|t| func.add_arg(Func::BODY, Type::Tensor(t.clone()))).collect();
+    func.set_result_types(results.iter().cloned().map(Type::Tensor));
     let results = func.results().to_vec();
     let call = func.push(Func::BODY, NewInst::new(Op::CustomCall(call.into()), params), results);
     let returned = func.inst(call).results().to_vec();
     func.push(Func::BODY, NewInst::new(Op::Return, returned), []);
+    func
+}
+
+fn of_function(func: Func) -> Module {
     let mut module = Module::new(Source::none());
     module.add_func(func);
     module

@@ -195,7 +195,7 @@ pub struct Decoder {
 
 /// The operands or the results of a frame.
 #[derive(Clone, Copy)]
-struct Buffers {
+pub(crate) struct Buffers {
     what: &'static str,
     size: usize,
     /// `ArgType` or `RetType`: the one number that both define is 1, a buffer.
@@ -275,6 +275,11 @@ impl Decoder {
         unsafe { self.kept.as_ref() }
     }
 
+    /// Operands, results and attributes, for handlers without parameters.
+    pub(crate) fn tables(self) -> (Buffers, Buffers, *const abi::Attrs) {
+        (self.operands, self.results, self.attrs)
+    }
+
     fn attrs(&self) -> &Dict {
         // SAFETY: checked in `new`; `repr(transparent)`.
         unsafe { &*self.attrs.cast::<Dict>() }
@@ -328,9 +333,19 @@ fn next_known(attrs: &Dict, mut next: usize, name: &str) -> usize {
 }
 
 impl Buffers {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.size
+    }
+
+    /// Steps over the next buffer.
+    pub(crate) fn skip(&mut self) {
+        self.next += 1;
+    }
+
     /// The element type of a buffer; none if it is not there, or is not a buffer.
     #[inline(always)]
-    fn dtype(&self, i: usize) -> Option<abi::DataType> {
+    pub(crate) fn dtype(&self, i: usize) -> Option<abi::DataType> {
         if i >= self.size {
             return None;
         }
@@ -357,9 +372,9 @@ impl Buffers {
         size
     }
 
-    /// Reads the next buffer as what `B` asks for.
+    /// Reads the next buffer as what `B` asks for. It is there, as the caller knows.
     #[inline(always)]
-    fn next<B: FromView + ?Sized>(
+    pub(crate) fn next<B: FromView + ?Sized>(
         &mut self,
         handler: &'static str,
         name: &'static str,

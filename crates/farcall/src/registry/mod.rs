@@ -60,6 +60,13 @@ impl Registry {
         Registry::default()
     }
 
+    /// A registry with the same targets and lowerings. What is added to one of the two is not added to the other.
+    pub fn fork(&self) -> Registry {
+        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Registry { targets: Arc::new(RwLock::new(targets)), lowerings: Arc::new(RwLock::new(lowerings)) }
+    }
+
     /// The registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` get
     /// in here, unless they do so while another registry loads their library.
     pub fn global() -> &'static Registry {
@@ -401,6 +408,20 @@ mod tests {
         assert!(matches!(e, RegisterError::Conflict { .. }), "{e}");
         assert!(registry.replace(untyped("f", two)).is_some());
         assert_eq!(registry.targets().len(), 1);
+    }
+
+    #[test]
+    fn a_fork_has_targets_of_its_own() {
+        let registry = Registry::new();
+        registry.register(untyped("f", one)).unwrap();
+        let fork = registry.fork();
+        fork.register(untyped("g", two)).unwrap();
+        registry.register(untyped("h", two)).unwrap();
+        let names = |r: &Registry| r.targets().iter().map(|t| t.name().to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            (names(&registry), names(&fork)),
+            (vec!["f".into(), "h".into()], vec!["f".into(), "g".into()])
+        );
     }
 
     #[test]

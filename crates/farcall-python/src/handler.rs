@@ -1,0 +1,234 @@
+//! Handlers written in Python.
+//!
+//! ```text
+//! host ──▶ C function (of ctypes, takes the interpreter's lock) ──▶ Handler::enter ──▶ the author's function
+//! ```
+//!
+//! ctypes makes a C function of [`Handler::enter`], so that a handler has an address of its own, as every host of XLA's
+//! FFI wants one. The function gets NumPy arrays over the memory of the call: operands are read-only, results are not.
+//!
+//! **Invariants.** Nothing is copied. The arrays are only valid during the call; a function that keeps one makes the call
+//! fail. What a function has raised waits for the run that called it, on the thread of both ([`raised`]).
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+
+use farcall_ffi::dynamic::{self, Tensor};
+use farcall_ffi::{Error, Result};
+use farcall_sig::DType;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::attributes::to_python;
+use crate::elements::element_type;
+
+thread_local! {
+    /// What the handler that was called last on this thread has raised.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// What the handler of Python that was called last on this thread has raised, if it failed.
+pub(crate) fn raised() -> Option<PyErr> {
+    RAISED.take()
+}
+
+/// A function of Python that hosts can call as a handler.
+#[pyclass(frozen, module = "farcall._farcall")]
+pub(crate) struct Handler {
+    name: String,
+    function: Py<PyAny>,
+    /// The type of NumPy's arrays.
+    ndarray: Py<PyAny>,
+    /// NumPy's element types, at the places of [`DType`]'s variants.
+    dtypes: Vec<Option<Py<PyAny>>>,
+    /// The function takes operands, results and attributes as two tuples and a dictionary, `None` for a token; else each as
+    /// an argument, and no tokens.
+    grouped: bool,
+}
+
+#[pymethods]
+impl Handler {
+    #[new]
+    #[pyo3(signature = (name, function, *, ndarray, dtypes, grouped))]
+    fn new(
+        name: String,
+        function: Py<PyAny>,
+        ndarray: Py<PyAny>,
+        dtypes: Vec<(String, Py<PyAny>)>,
+        grouped: bool,
+    ) -> PyResult<Handler> {
+        let mut by_place: Vec<Option<Py<PyAny>>> = DType::ALL.iter().map(|_| None).collect();
+        for (dtype, numpy) in dtypes {
+            by_place[element_type(&dtype)? as usize] = Some(numpy);
+        }
+        Ok(Handler { name, function, ndarray, dtypes: by_place, grouped })
+    }
+
+    /// Calls the function with what the call frame at this address holds; the address of an error, or 0. Only for the C
+    /// function that ctypes makes of it.
+    fn enter(&self, py: Python<'_>, frame: Option<usize>) -> usize {
+        RAISED.set(None);
+        let frame = std::ptr::with_exposed_provenance_mut(frame.unwrap_or(0));
+        // SAFETY: hosts call the C function, with a call frame.
+        let error = unsafe { dynamic::enter(frame, &self.name, |call| self.call(py, call)) };
+        error.expose_provenance()
+    }
+}
+
+impl Handler {
+    fn call(&self, py: Python<'_>, call: &dynamic::Call) -> Result<()> {
+        let mut views = Views { handler: self, py, memory: Vec::new() };
+        let Err(error) = self.called(py, call, &mut views) else {
+            if views.kept().is_none() {
+                return Ok(());
+            }
+            collect_garbage(py);
+            return views.kept().map_or(Ok(()), |what| Err(keeps(&what)));
+        };
+        let words = words(py, &error);
+        if views.kept().is_some() {
+            forget_locals(py, &error);
+        }
+        RAISED.set(Some(error));
+        Err(Error::internal(words))
+    }
+
+    /// Calls the function. The arrays are gone when it returns, but for those that the function keeps.
+    fn called<'py>(&self, py: Python<'py>, call: &dynamic::Call, views: &mut Views<'_, 'py>) -> PyResult<()> {
+        let attributes = call.attributes().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+        let named = PyDict::new(py);
+        for (name, value) in attributes.iter() {
+            named.set_item(name, to_python(py, value)?)?;
+        }
+        let operands = call.operands().map(|tensor| views.array(tensor, false));
+        let mut operands = operands.collect::<PyResult<Vec<_>>>()?;
+        let results = call.results().map(|tensor| views.array(tensor, true));
+        let results = results.collect::<PyResult<Vec<_>>>()?;
+        let function = self.function.bind(py);
+        let returned = if self.grouped {
+            function.call1((PyTuple::new(py, operands)?, PyTuple::new(py, results)?, named))?
+        } else {
+            operands.extend(results);
+            let arrays: Vec<_> = operands.into_iter().flatten().collect();
+            function.call(PyTuple::new(py, arrays)?, (!named.is_empty()).then_some(&named))?
+        };
+        if returned.is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "a handler writes its results to the arrays that come after the operands and returns nothing, but it \
+             returned a {}",
+            returned.get_type().name()?
+        );
+        Err(PyTypeError::new_err(message))
+    }
+}
+
+/// The arrays of one call.
+struct Views<'a, 'py> {
+    handler: &'a Handler,
+    py: Python<'py>,
+    memory: Vec<Bound<'py, Memory>>,
+}
+
+impl<'py> Views<'_, 'py> {
+    /// An array over the elements; `None` for a token.
+    fn array(&mut self, tensor: Option<Tensor<'_>>, writable: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(Tensor { dtype, dims, data, bytes }) = tensor else { return Ok(None) };
+        let memory = Bound::new(self.py, Memory { start: data, len: bytes, writable })?;
+        let shape = PyTuple::new(self.py, dims)?;
+        let ndarray = self.handler.ndarray.bind(self.py);
+        let array = ndarray.call1((shape, self.handler.dtype(dtype)?, &memory))?;
+        self.memory.push(memory);
+        Ok(Some(array))
+    }
+
+    /// An array that something still refers to: `operand 0`, not counting tokens.
+    fn kept(&self) -> Option<String> {
+        // SAFETY: a pointer to an object that is there.
+        let is_kept = |memory: &Bound<'_, Memory>| unsafe { ffi::Py_REFCNT(memory.as_ptr()) } > 1;
+        let kept = self.memory.iter().position(is_kept)?;
+        let operands = self.memory.iter().filter(|memory| !memory.get().writable).count();
+        Some(match kept.checked_sub(operands) {
+            Some(result) => format!("result {result}"),
+            None => format!("operand {kept}"),
+        })
+    }
+}
+
+impl Handler {
+    fn dtype(&self, dtype: DType) -> PyResult<&Py<PyAny>> {
+        let known = self.dtypes.get(dtype as usize).and_then(Option::as_ref);
+        known.ok_or_else(|| PyTypeError::new_err(format!("NumPy has no arrays of {dtype}")))
+    }
+}
+
+/// The elements of an operand or result, as a buffer of bytes.
+#[pyclass(frozen, module = "farcall._farcall")]
+struct Memory {
+    start: *mut u8,
+    len: usize,
+    writable: bool,
+}
+
+// SAFETY: the bytes are the call's; those who hold the Python buffer decide who may touch them when, as with any other.
+unsafe impl Send for Memory {}
+// SAFETY: as above; no method reads or writes the bytes.
+unsafe impl Sync for Memory {}
+
+#[pymethods]
+impl Memory {
+    /// # Safety
+    /// Python calls this with a `view` to fill, which it releases later.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let this = slf.get();
+        let len = ffi::Py_ssize_t::try_from(this.len)?;
+        let readonly = c_int::from(!this.writable);
+        // SAFETY: the bytes are there during the call, and nobody keeps a view after it without an error.
+        let filled =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), this.start.cast(), len, readonly, flags) };
+        if filled < 0 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
+    }
+}
+
+/// The exception with its traceback, as Python prints it; its last line first, in case that a message must be shortened.
+#[cold]
+fn words(py: Python<'_>, error: &PyErr) -> String {
+    let Some(traceback) = error.traceback(py) else { return error.to_string() };
+    let formatted = || -> PyResult<String> {
+        let parts = (error.get_type(py), error.value(py), traceback);
+        let lines = py.import("traceback")?.call_method1("format_exception", parts)?;
+        PyString::new(py, "").call_method1("join", (lines,))?.extract()
+    };
+    match formatted() {
+        Ok(traceback) => format!("{error}\n{}", traceback.trim_end()),
+        Err(_) => error.to_string(),
+    }
+}
+
+/// Collects garbage, which may refer to arrays.
+#[cold]
+fn collect_garbage(py: Python<'_>) {
+    // Without a collector, arrays in cycles count as kept.
+    let _collected: PyResult<Bound<'_, PyAny>> = py.import("gc").and_then(|gc| gc.call_method0("collect"));
+}
+
+/// Clears the local variables of the functions that an exception has left: they refer to arrays that are gone.
+#[cold]
+fn forget_locals(py: Python<'_>, error: &PyErr) {
+    if let Some(traceback) = error.traceback(py) {
+        // Nothing is lost but the arrays' validity, which the documentation does not promise.
+        let _cleared: PyResult<Bound<'_, PyAny>> =
+            py.import("traceback").and_then(|module| module.call_method1("clear_frames", (traceback,)));
+    }
+}
+
+#[cold]
+fn keeps(what: &str) -> Error {
+    Error::failed_precondition(format!(
+        "the function keeps its view of {what}, whose memory is only the function's until it returns: keep a copy \
+         (numpy.copy)"
+    ))
+}

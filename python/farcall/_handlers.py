@@ -1,0 +1,154 @@
+"""Handlers written in Python, and the Python functions that programs of JAX call back.
+
+A handler is a C function for its host. ctypes makes one of `_farcall.Handler.enter`, which makes NumPy arrays over the
+memory of the call, without copies, and calls the author's function.
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from farcall import _farcall
+from farcall._arrays import dtypes
+
+if TYPE_CHECKING:
+    from farcall._engine import Registry
+
+#: `XLA_FFI_Error* handler(XLA_FFI_CallFrame*)`. The C function takes the interpreter's lock, on whatever thread.
+_C_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+
+
+def address_of(function: Any) -> int:
+    """The address of a C function, which is a function of ctypes or an address; 0 if it is null.
+
+    Raises:
+      TypeError: if it is something else.
+    """
+    try:
+        pointer = ctypes.c_void_p(function) if isinstance(function, int) else ctypes.cast(function, ctypes.c_void_p)
+    except ctypes.ArgumentError:
+        raise TypeError(f"a C function is a function of ctypes or an address, not a {type(function).__name__}") from None
+    return pointer.value or 0
+
+
+class _Entry:
+    """The C function through which hosts call a Python function. It is gone when this object is."""
+
+    def __init__(self, name: str, function: Callable[..., None], *, grouped: bool) -> None:
+        native = _farcall.Handler(name, function, ndarray=np.ndarray, dtypes=dtypes(), grouped=grouped)
+        self._c_function = _C_HANDLER(native.enter)
+
+    @property
+    def address(self) -> int:
+        return address_of(self._c_function)
+
+
+class Handler:
+    """A handler written in Python; `handler` makes it of a function. Calling it calls the function.
+
+    Programs of farcall's engine find it by its name. `capsule` is for other hosts of XLA's FFI:
+    `jax.ffi.register_ffi_target(h.name, h.capsule)` registers it with JAX.
+    """
+
+    #: Hosts have no way to say that they are done with a handler.
+    _kept: "list[Handler]" = []
+
+    def __init__(self, name: str, function: Callable[..., None]) -> None:
+        self._entry = _Entry(name, function, grouped=False)
+        self._kept.append(self)
+        self.name = name
+        #: The address of the handler's C function, for any host in this process.
+        self.capsule = _farcall.capsule(self._entry.address)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *buffers: np.ndarray, **attributes: Any) -> None:
+        self.__wrapped__(*buffers, **attributes)
+
+    def __repr__(self) -> str:
+        return f"<farcall.Handler {self.name}>"
+
+
+@overload
+def handler(function: Callable[..., None], /) -> Handler: ...
+@overload
+def handler(
+    *, name: str | None = None, registry: "Registry | None" = None, replace: bool = False
+) -> Callable[[Callable[..., None]], Handler]: ...
+def handler(
+    function: Callable[..., None] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    registry: "Registry | None" = None,
+    replace: bool = False,
+) -> Any:
+    """Makes a handler of a Python function and registers it: `@farcall.handler`, or `@farcall.handler(name="scale")`.
+
+    The function is called with a NumPy array for each operand, one for each result, and the attributes by name:
+
+    >>> @farcall.handler
+    ... def scale(x, y, *, factor):
+    ...     np.multiply(x, factor, out=y)
+
+    The arrays are the memory of the call, without copies: operands are read-only, results hold anything and must be
+    written. They are only valid until the function returns; one that keeps them must copy them, otherwise the call fails.
+    Tokens are left out. Attributes are Python's numbers, booleans, strings, tuples of numbers and dictionaries; a string that
+    is not UTF-8 is bytes.
+
+    What the function raises becomes the call's error, with its traceback. `RuntimeError`s of the program that called it
+    have it as their `__cause__`, without the local variables of its frames if these refer to arrays of the call. What is not
+    an `Exception`, such as `KeyboardInterrupt`, is raised by the program as it is. The interpreter's lock is taken for the
+    call only.
+
+    Args:
+      function: the function; it returns nothing.
+      name: the name that programs call; the function's name if none is given.
+      registry: where it is registered; the registry of the process if none is given.
+      replace: replace another handler of that name.
+
+    Returns:
+      The `Handler`, in the place of the function. It is kept until the process ends.
+
+    Raises:
+      ValueError: if another handler has that name, unless `replace=True`.
+    """
+
+    def registered(function: Callable[..., None]) -> Handler:
+        made = Handler(name if name is not None else function.__name__, function)
+        native = _farcall.Registry.process() if registry is None else registry._native
+        native.register(made.name, made.capsule, platform="cpu", api_version=1, traits=0, replace=replace)
+        return made
+
+    return registered if function is None else registered(function)
+
+
+class Callbacks:
+    """The Python functions that a lowered program calls: `jax.pure_callback`, `io_callback`, `jax.debug.callback`,
+    `jax.debug.print`. The program has them by number.
+
+    They must be kept as long as an executable that uses them.
+
+    Args:
+      functions: a function of arrays, `None` for tokens, that returns such a tuple. JAX checks what it returns.
+    """
+
+    #: What JAX calls them by. The second one is called once for each device, of which there is one.
+    TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+
+    def __init__(self, functions: Sequence[Callable[..., Sequence[Any]]]) -> None:
+        def call(operands: Sequence[Any], results: Sequence[Any], attributes: dict[str, Any]) -> None:
+            # Copies: JAX makes arrays of its own of what the function gets, perhaps without copying, which outlive the call.
+            arguments = [None if operand is None else operand.copy() for operand in operands]
+            returned = functions[attributes["index"]](*arguments)
+            for result, value in zip(results, returned, strict=True):
+                if result is not None:
+                    result[...] = value
+
+        self._entries = {name: _Entry(name, call, grouped=True) for name in self.TARGETS}
+
+    def registry(self, native: _farcall.Registry) -> _farcall.Registry:
+        """A registry with the same targets, and these functions."""
+        return native.with_handlers([(name, entry.address) for name, entry in self._entries.items()])

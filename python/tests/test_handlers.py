@@ -1,0 +1,326 @@
+"""Handlers written in Python: in our engine and in XLA."""
+
+import ctypes
+import gc
+import signal
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from test_registry import call
+
+import farcall
+
+X = np.array([1, 2, 3], np.float32)
+SCALE = call("scale", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
+F = call("f", "3xf32 -> 3xf32")
+
+
+@pytest.fixture
+def registry() -> farcall.Registry:
+    return farcall.Registry()
+
+
+def run(registry, function, program=F, inputs=(X,)):
+    """Runs a program whose call of `f` is the function."""
+    farcall.handler(name="f", registry=registry, replace=True)(function)
+    return farcall.compile(program, registry, name="f.mlir")(*inputs)
+
+
+def test_a_handler(registry):
+    @farcall.handler(registry=registry)
+    def scale(x, y, *, factor):
+        """Scales."""
+        assert type(factor) is float
+        np.multiply(x, factor, out=y)
+
+    np.testing.assert_array_equal(farcall.compile(SCALE, registry)(X), [2.5 * X])
+    assert [t.name for t in registry.targets()] == ["scale"]
+    assert (scale.name, scale.__name__, scale.__doc__) == ("scale", "scale", "Scales.")
+    assert repr(scale) == "<farcall.Handler scale>"
+    y = np.empty_like(X)
+    scale(X, y, factor=2.0)
+    np.testing.assert_array_equal(y, 2 * X)
+
+
+def test_in_the_registry_of_the_process():
+    @farcall.handler
+    def a_handler_of_this_test(x, y):
+        y[:] = x + 1
+
+    np.testing.assert_array_equal(farcall.compile(call("a_handler_of_this_test", "3xf32 -> 3xf32"))(X), [X + 1])
+
+
+def test_operands_are_read_only_and_nothing_is_copied(registry):
+    seen = []
+
+    def f(x, y):
+        seen.append((x.flags.writeable, y.flags.writeable, x.flags.owndata, y.flags.owndata, x.shape, x.dtype))
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 1
+        with pytest.raises(ValueError):
+            x.flags.writeable = True
+        y[:] = 0
+
+    run(registry, f)
+    assert seen == [(False, True, False, False, (3,), np.float32)]
+
+
+def test_every_element_type(registry):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    spelled = {"i1": bool, "ui8": np.uint8, "i64": np.int64, "f16": np.float16, "f64": np.float64, "bf16": ml_dtypes.bfloat16}
+    spelled |= {"complex<f32>": np.complex64, "i4": ml_dtypes.int4, "f8E4M3FN": ml_dtypes.float8_e4m3fn}
+    for name, dtype in spelled.items():
+        x = np.array([[1, 0, 1]]).astype(dtype)
+        types = []
+
+        def f(x, y):
+            types.append((x.dtype, y.dtype))
+            y[...] = x
+
+        [y] = run(registry, f, call("f", f"1x3x{name} -> 1x3x{name}"), [x])
+        assert types == [(dtype, dtype)] and y.dtype == dtype and (y == x).all()
+
+
+def test_shapes(registry):
+    def f(x, y):
+        assert x.shape == y.shape
+        y[...] = x
+
+    assert run(registry, f, call("f", "f32 -> f32"), [np.float32(3)])[0] == 3
+    assert run(registry, f, call("f", "0x4xf32 -> 0x4xf32"), [np.zeros((0, 4), np.float32)])[0].shape == (0, 4)
+
+
+def test_attributes(registry):
+    given = []
+
+    def f(x, y, **attributes):
+        given.append(attributes)
+        y[:] = x
+
+    attributes = '''a = 1 : i32, b = true, c = "text", d = array<i64: 1, 2>, e = {f = 2.5 : f64, g = {h = 1 : ui8}},
+      lambda = dense<[1.5, 2.5]> : tensor<2xf32>, z = 0.1 : f32'''
+    run(registry, f, call("f", "3xf32 -> 3xf32", f"mhlo.backend_config = {{{attributes}}}"))
+    e = {"f": 2.5, "g": {"h": 1}}
+    assert given == [{"a": 1, "b": True, "c": "text", "d": (1, 2), "e": e, "lambda": (1.5, 2.5), "z": 0.1}]
+
+
+def test_several_operands_results_and_tokens(registry):
+    program = """func.func @main(%x: tensor<2xf32>, %y: tensor<i32>) -> (tensor<i32>, tensor<2xf32>) {
+      %t = stablehlo.create_token : !stablehlo.token
+      %0:3 = stablehlo.custom_call @f(%t, %x, %y) {has_side_effect = true}
+        : (!stablehlo.token, tensor<2xf32>, tensor<i32>) -> (!stablehlo.token, tensor<i32>, tensor<2xf32>)
+      return %0#1, %0#2 : tensor<i32>, tensor<2xf32>
+    }"""
+
+    def f(x, y, y2, x2):
+        y2[...] = y + 1
+        x2[...] = x[::-1]
+
+    y, x = run(registry, f, program, [np.array([1, 2], np.float32), np.int32(3)])
+    assert y == 4 and x.tolist() == [2, 1]
+
+
+def test_what_it_raises(registry):
+    class Odd(Exception):
+        pass
+
+    def f(x, y):
+        local = x.sum()
+        raise Odd(f"the sum is {local}")
+
+    with pytest.raises(RuntimeError, match="the sum is 6") as e:
+        run(registry, f)
+    message = str(e.value)
+    assert "f.mlir:2" in message and "Traceback (most recent call last)" in message and __file__ in message
+    assert type(e.value.__cause__) is Odd and e.value.__cause__.__traceback__ is not None
+    # What it was is not the cause of other errors.
+    registry.register("g", farcall.Handler("g", lambda x, y: None).capsule)
+    with pytest.raises(RuntimeError, match="takes 1 positional argument") as e:
+        run(registry, lambda x: None)
+    assert type(e.value.__cause__) is TypeError
+
+
+def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
+    registry.load(compiled_handlers(), ["fail=Fail"])
+    inner = farcall.compile(call("fail", "f32 -> f32"), registry)
+
+    def f(x, y):
+        with pytest.raises(RuntimeError) as e:
+            farcall.compile(call("g", "3xf32 -> 3xf32"), registry)(x)
+        assert type(e.value.__cause__) is KeyError
+        y[:] = inner(x.sum())[0]
+
+    @farcall.handler(registry=registry)
+    def g(x, y):
+        raise KeyError("inner")
+
+    with pytest.raises(RuntimeError, match="the input is negative") as e:
+        run(registry, f, inputs=[-X])
+    # The error of a handler in C++ inside of the one in Python.
+    assert type(e.value.__cause__) is RuntimeError and e.value.__cause__.__cause__ is None
+    with pytest.raises(RuntimeError) as e:
+        inner(-1)
+    assert e.value.__cause__ is None
+
+
+def test_what_is_not_an_exception_passes(registry):
+    def f(x, y):
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        run(registry, f)
+
+    def g(x, y):
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the signal's handler has raised before")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(registry, g)
+
+
+def test_returns_nothing(registry):
+    with pytest.raises(RuntimeError, match="returns nothing, but it returned a ndarray"):
+        run(registry, lambda x, y: x + y)
+
+
+def test_views_that_are_kept(registry):
+    kept = []
+    with pytest.raises(RuntimeError, match="keeps its view of operand 0"):
+        run(registry, lambda x, y: kept.append(x[1:]))
+    kept.clear()
+    with pytest.raises(RuntimeError, match="keeps its view of result 0"):
+        run(registry, lambda x, y: kept.append(memoryview(y)))
+    kept.clear()
+    run(registry, lambda x, y: kept.append(x.copy()))
+    assert (kept[0] == X).all()
+
+    def in_a_cycle(x, y):
+        cycle = [x]
+        cycle.append(cycle)
+
+    run(registry, in_a_cycle)
+
+    def raises(x, y):
+        raise ValueError
+
+    with pytest.raises(RuntimeError) as e:
+        run(registry, raises)
+    frame = e.value.__cause__.__traceback__
+    while frame.tb_next:
+        frame = frame.tb_next
+    assert frame.tb_frame.f_locals == {}
+
+
+def test_the_same_name_again(registry):
+    farcall.handler(name="f", registry=registry)(lambda x, y: None)
+    with pytest.raises(ValueError, match="`f` is registered for Host already"):
+        farcall.handler(name="f", registry=registry)(lambda x, y: None)
+    with pytest.raises(ValueError, match="a target needs a name"):
+        farcall.handler(name="", registry=registry)(lambda x, y: None)
+
+
+def test_other_threads_go_on(registry):
+    """The interpreter's lock is the handler's while it runs, and nobody's while the engine does."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def f(x, y):
+        entered.set()
+        assert leave.wait(60)
+        y[:] = threading.get_ident() == runner.ident
+
+    results = []
+    farcall.handler(name="f", registry=registry)(f)
+    program = farcall.compile(F, registry)
+    runner = threading.Thread(target=lambda: results.extend(program(X)))
+    runner.start()
+    assert entered.wait(60)
+    leave.set()
+    runner.join()
+    assert results[0].tolist() == [1, 1, 1]
+
+
+def test_many_threads(registry):
+    farcall.handler(name="f", registry=registry)(lambda x, y: np.copyto(y, x + 1))
+    program = farcall.compile(F, registry)
+    wrong = []
+
+    def work(i):
+        for _ in range(200):
+            if (program(X + i)[0] != X + i + 1).any():
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_thread_that_python_has_not_made(registry):
+    """A host may call from any thread: here one of C."""
+    handler = farcall.handler(name="f", registry=registry)(lambda x, y: np.copyto(y, x))
+    libc = ctypes.CDLL(None)
+    thread = ctypes.c_ulong()
+    start = ctypes.pythonapi.PyCapsule_GetPointer
+    start.restype, start.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    # Without a frame, it only says so on standard error.
+    address = ctypes.c_void_p(start(handler.capsule, None))
+    assert libc.pthread_create(ctypes.byref(thread), None, address, None) == 0
+    assert libc.pthread_join(thread, None) == 0
+
+
+def test_in_xla():
+    jax = pytest.importorskip("jax")
+
+    @farcall.handler(registry=farcall.Registry())
+    def python_scale(x, y, *, factor):
+        if factor < 0:
+            raise ValueError("the factor is negative")
+        np.multiply(x, factor, out=y)
+
+    jax.ffi.register_ffi_target(python_scale.name, python_scale.capsule)
+    ffi_call = jax.ffi.ffi_call("python_scale", jax.ShapeDtypeStruct((3,), np.float32), vmap_method="sequential")
+    f = jax.jit(lambda x: ffi_call(x, factor=np.float32(2)))
+    np.testing.assert_array_equal(f(X), 2 * X)
+    np.testing.assert_array_equal(jax.vmap(f)(np.stack([X, X])), [2 * X, 2 * X])
+    with pytest.raises(Exception, match="the factor is negative"):
+        jax.block_until_ready(jax.jit(lambda x: ffi_call(x, factor=np.float32(-2)))(X))
+
+
+def test_capsules_of_a_library(compiled_handlers):
+    jax = pytest.importorskip("jax")
+    capsules = farcall.capsules(compiled_handlers(), ["capsule_scale=Scale"])
+    assert list(capsules) == ["capsule_scale"] and list(capsules["capsule_scale"]) == ["execute"]
+    for name, fn in capsules.items():
+        jax.ffi.register_ffi_target(name, fn)
+    ffi_call = jax.ffi.ffi_call("capsule_scale", jax.ShapeDtypeStruct((3,), np.float32))
+    np.testing.assert_array_equal(jax.jit(lambda x: ffi_call(x, factor=np.float32(2)))(X), 2 * X)
+    assert not farcall.capsules(compiled_handlers(), ["capsule_scale=Scale"], platform="cuda")
+    with pytest.raises(FileNotFoundError):
+        farcall.capsules("none.so")
+
+
+def test_callbacks_go_with_their_executable():
+    """Compiling programs with callbacks again and again keeps nothing."""
+    jax = pytest.importorskip("jax")
+
+    class Kept:
+        pass
+
+    def executable():
+        held = Kept()
+        f = jax.jit(lambda x: jax.pure_callback(lambda x: (held, x)[1], jax.ShapeDtypeStruct((3,), np.float32), x))
+        return farcall.compile(f.lower(X)), weakref.ref(held)
+
+    compiled, held = executable()
+    jax.clear_caches()
+    gc.collect()
+    np.testing.assert_array_equal(compiled(X), X)
+    assert held() is not None
+    del compiled
+    jax.clear_caches()
+    gc.collect()
+    assert held() is None

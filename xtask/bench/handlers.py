@@ -1,0 +1,88 @@
+"""What a call of a handler written in Python costs: in our engine, in XLA, and beside `jax.pure_callback`.
+
+Medians. The cost of a call is what a program of many calls, one after the other, takes longer than one of a single call.
+"""
+
+import statistics
+import time
+
+import jax
+import numpy as np
+
+import farcall
+
+SHAPE = jax.ShapeDtypeStruct((8,), np.float32)
+X = np.ones(8, np.float32)
+MANY = 101
+
+
+@farcall.handler
+def nothing(x, y):
+    pass
+
+
+@farcall.handler
+def copy(x, y):
+    y[:] = x
+
+
+@farcall.handler
+def scale(x, y, *, factor):
+    np.multiply(x, factor, out=y)
+
+
+def median(function, *args, repeated=501):
+    """The median time of a call in microseconds."""
+    times = []
+    for _ in range(repeated):
+        start = time.perf_counter_ns()
+        function(*args)
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times) / 1e3
+
+
+def per_call(calls):
+    """The cost of a call, by a function from a number of calls to a function that makes so many."""
+    one, many = calls(1), calls(MANY)
+    for run in (one, many):
+        run(X)
+    return (median(many, X) - median(one, X)) / (MANY - 1)
+
+
+def chain(call):
+    """A function that calls another one on its own result."""
+
+    def of(count):
+        def run(x):
+            for _ in range(count):
+                x = call(x)
+            return x
+
+        return jax.jit(run)
+
+    return of
+
+
+def blocking(function):
+    return lambda x: function(x).block_until_ready()
+
+
+def main():
+    cases = {
+        "a handler that does nothing": jax.ffi.ffi_call("nothing", SHAPE),
+        "one that copies 8 numbers": jax.ffi.ffi_call("copy", SHAPE),
+        "one that multiplies them by an attribute": lambda x: jax.ffi.ffi_call("scale", SHAPE)(x, factor=np.float32(2)),
+        "jax.pure_callback": lambda x: jax.pure_callback(lambda x: x, SHAPE, x),
+    }
+    for handler in (nothing, copy, scale):
+        jax.ffi.register_ffi_target(handler.name, handler.capsule)
+    print(f"{'microseconds per call':42}{'farcall':>9}{'XLA':>9}")
+    for name, call in cases.items():
+        jitted = chain(call)
+        ours = per_call(lambda count: farcall.compile(jitted(count).lower(X)))
+        theirs = per_call(lambda count: blocking(jitted(count)))
+        print(f"{name:42}{ours:9.2f}{theirs:9.2f}")
+
+
+if __name__ == "__main__":
+    main()
