@@ -19,12 +19,12 @@ import farcall
 DATA = "jax._src.internal_test_util.export_back_compat_test_data"
 
 
-def modules() -> list:
-    """Every recorded module for the CPU, as pytest parameters."""
+def modules(prefix: str = "") -> list:
+    """Every recorded module for the CPU in files of such names, as pytest parameters."""
     package = pytest.importorskip(DATA)
     found = []
     for info in pkgutil.iter_modules(package.__path__):
-        if not info.name.startswith("cpu_"):
+        if not info.name.startswith(prefix):
             continue
         for key, value in vars(importlib.import_module(f"{DATA}.{info.name}")).items():
             if key.startswith("data"):
@@ -35,7 +35,8 @@ def modules() -> list:
 
 def records(value, path):
     if isinstance(value, dict) and "mlir_module_text" in value:
-        yield path, value
+        if value["platform"] == "cpu":
+            yield path, value
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from records(inner, [*path, str(key)])
@@ -44,11 +45,18 @@ def records(value, path):
             yield from records(inner, [*path, str(i)])
 
 
-MODULES = modules()
+MODULES = modules("cpu_")
+ALL = modules()
 
 
 def test_all_modules_are_found():
-    assert len(MODULES) >= 44
+    assert len(MODULES) >= 44 and len(ALL) >= 48
+
+
+@pytest.mark.parametrize("family, record", ALL)
+def test_the_artifact_is_the_same_module_as_the_text(family, record):
+    artifact = farcall.convert(record["mlir_module_serialized"], "stablehlo")
+    assert artifact == farcall.convert(record["mlir_module_text"], "stablehlo")
 
 
 @pytest.mark.parametrize("family, record", MODULES)
