@@ -112,8 +112,15 @@ fn safetensors(mut file: File) -> Result<Content> {
     ensure!(length <= MAX_HEADER, "its header has {length} bytes, more than any has");
     (&file).take(length).read_to_end(&mut header)?;
     let metadata: Metadata = serde_json::from_slice(&header[8..]).context("its header makes no sense")?;
+    let (start, elements) = (length + 8, metadata.data_len() as u64);
+    let bytes = file.metadata()?.len();
+    ensure!(
+        start.checked_add(elements) == Some(bytes),
+        "its header speaks of {elements} bytes of elements, but {} follow",
+        bytes.saturating_sub(start)
+    );
     let names = metadata.offset_keys();
-    Ok(Content::Safetensors { file, metadata, names, start: length + 8 })
+    Ok(Content::Safetensors { file, metadata, names, start })
 }
 
 /// Reads a tensor whose elements lie somewhere behind `start`.
@@ -139,6 +146,7 @@ fn read_safetensor(
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
     let (begin, end) = info.data_offsets;
     ensure!(end - begin == bytes, "it has {} bytes of elements, where {bytes} are expected", end - begin);
+    // The file has all of it, as was checked when it was opened.
     file.seek(SeekFrom::Start(start + begin as u64))?;
     npy::read_elements(file, false, &ty)
 }

@@ -39,6 +39,23 @@ fn npz(folder: &Folder, files: &[(&str, &str)], method: zip::CompressionMethod) 
     zip.finish().unwrap().into_inner()
 }
 
+/// A header, and so many bytes.
+fn safetensors(header: &str, bytes: usize) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]].concat()
+}
+
+/// The header of eight vast tensors, and of one whose elements end where numbers do.
+fn vast() -> String {
+    let size = (1u64 << 61) - 1;
+    let tensor = |i: u64| {
+        let (begin, end) = (i * size, (i + 1) * size);
+        format!(r#""t{i}":{{"dtype":"U8","shape":[{size}],"data_offsets":[{begin},{end}]}}"#)
+    };
+    let tensors: Vec<String> = (0..8).map(tensor).collect();
+    let x = r#""x":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551608,18446744073709551612]}"#;
+    format!("{{{},{x}}}", tensors.join(","))
+}
+
 #[test]
 fn an_exported_function_runs_at_any_size() {
     let folder = folder();
@@ -177,6 +194,11 @@ fn names_and_files_that_do_not_fit() {
         .with("damaged.npz", damaged)
         .with("cut.safetensors", [200, 0, 0, 0, 0, 0, 0, 0, b'{'])
         .with(
+            "short.safetensors",
+            safetensors(r#"{"x":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}}"#, 15),
+        )
+        .with("vast.safetensors", safetensors(&vast(), 16))
+        .with(
             "wrong.safetensors",
             [
                 &70u64.to_le_bytes()[..],
@@ -202,6 +224,15 @@ fn names_and_files_that_do_not_fit() {
     "#]]);
     folder.fails(&["run", "f.jax_export", "-i", "cut.safetensors"], expect![[r#"
         error: cannot use cut.safetensors: its header makes no sense: EOF while parsing an object at line 1 column 1
+    "#]]);
+    folder.fails(
+        &["run", "f.jax_export", "-i", "short.safetensors"],
+        expect![[r#"
+        error: cannot use short.safetensors: its header speaks of 16 bytes of elements, but 15 follow
+    "#]],
+    );
+    folder.fails(&["run", "f.jax_export", "-i", "vast.safetensors"], expect![[r#"
+        error: cannot use vast.safetensors: its header speaks of 18446744073709551612 bytes of elements, but 16 follow
     "#]]);
     folder.fails(
         &["run", "f.jax_export", "-i", "wrong.safetensors", "-i", "b.npy", "-i", "w.npy"],
