@@ -188,7 +188,15 @@ fn names_and_files_that_do_not_fit() {
     let shape = npz(&folder, &[("w", "b.npy")], stored);
     let mut damaged = npz(&folder, &[("w", "w.npy")], stored);
     damaged.truncate(100);
+    let deflated = zip::CompressionMethod::Deflated;
+    let zeros = [npy(&folder, "w.npy"), vec![0; 1 << 20]].concat();
+    let folder = folder.with("zeros.npy", zeros).with_npy("more.npy", "<f4", "(1000000000000, 4)", &[]);
+    let (more, zeros) =
+        (npz(&folder, &[("x", "more.npy")], deflated), npz(&folder, &[("w", "zeros.npy")], deflated));
     let folder = folder
+        .with("more.npz", more)
+        .with("zeros.npz", zeros)
+        .with("empty.npz", npz(&Folder::new(), &[], stored))
         .with("slip.npz", slip)
         .with("shape.npz", shape)
         .with("damaged.npz", damaged)
@@ -219,6 +227,22 @@ fn names_and_files_that_do_not_fit() {
     folder.fails(&["run", "f.jax_export", "-i", "shape.npz", "--fill", "ones"], expect![[r#"
         error: argument 1 of layer, params['w']: cannot use `w` of shape.npz: its shape is f32[3], but f32[4,3] is expected
     "#]]);
+    folder.fails(
+        &["run", "f.jax_export", "-i", "b.npy", "-i", "w.npy", "-i", "more.npz"],
+        expect![[r#"
+            error: argument 2 of layer, x: cannot use `x` of more.npz: it is cut off: 0 of 16000000000000 bytes of elements are there
+        "#]],
+    );
+    folder.fails(
+        &["run", "f.jax_export", "-i", "empty.npz"],
+        expect![[r#"
+            error: layer takes 3 arguments (params['b']: f32[3], params['w']: f32[4,3], x: f32[?,4]), 0 given
+            Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
+        "#]],
+    );
+    // What follows the elements is not read.
+    let run = folder.farcall(["run", "f.jax_export", "-i", "zeros.npz", "-i", "b.npy", "-i", "x.npy"]);
+    assert!(run.stdout.starts_with("out0"), "{}", run.stderr);
     folder.fails(&["run", "f.jax_export", "-i", "damaged.npz"], expect![[r#"
         error: cannot use damaged.npz: it is not an archive that can be read: invalid Zip archive: Could not find EOCD
     "#]]);
