@@ -27,8 +27,8 @@ enum Content {
     Safetensors { file: File, metadata: Metadata, names: Vec<String>, start: u64 },
 }
 
-/// How a zip archive begins.
-const ZIP: &[u8] = b"PK\x03\x04";
+/// How a zip archive begins, and one without files.
+const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Bytes of the longest header of a `.safetensors` file.
 const MAX_HEADER: u64 = 100 << 20;
@@ -43,10 +43,10 @@ impl Archive {
         let mut first = Vec::new();
         // A file that cannot be read is reported by whoever reads it as a tensor.
         let Ok(file) = File::open(path) else { return Ok(None) };
-        if path.is_dir() || (&file).take(ZIP.len() as u64).read_to_end(&mut first).is_err() {
+        if path.is_dir() || (&file).take(4).read_to_end(&mut first).is_err() {
             return Ok(None);
         }
-        let content = if first == ZIP {
+        let content = if ZIP.contains(&first.as_slice()) {
             npz(file)
         } else if path.extension().is_some_and(|e| e == "safetensors") {
             safetensors(file)
@@ -78,7 +78,11 @@ impl Archive {
         let name = self.names()[i].to_owned();
         let read = match &mut self.content {
             Content::Npz { zip, names } => {
-                zip.by_index(names[i].1).context("reading it").and_then(|f| npy::read_from(f, expected))
+                let entry = zip.by_index(names[i].1).context("reading it");
+                entry.and_then(|entry| {
+                    let size = entry.size();
+                    npy::read_from(entry.take(size), expected)
+                })
             }
             Content::Safetensors { file, metadata, start, .. } => {
                 read_safetensor(file, metadata, &name, *start, expected)
@@ -112,8 +116,15 @@ fn safetensors(mut file: File) -> Result<Content> {
     ensure!(length <= MAX_HEADER, "its header has {length} bytes, more than any has");
     (&file).take(length).read_to_end(&mut header)?;
     let metadata: Metadata = serde_json::from_slice(&header[8..]).context("its header makes no sense")?;
+    let (start, elements) = (length + 8, metadata.data_len() as u64);
+    let bytes = file.metadata()?.len();
+    ensure!(
+        start.checked_add(elements) == Some(bytes),
+        "its header speaks of {elements} bytes of elements, but {} follow",
+        bytes.saturating_sub(start)
+    );
     let names = metadata.offset_keys();
-    Ok(Content::Safetensors { file, metadata, names, start: length + 8 })
+    Ok(Content::Safetensors { file, metadata, names, start })
 }
 
 /// Reads a tensor whose elements lie somewhere behind `start`.
@@ -139,8 +150,9 @@ fn read_safetensor(
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
     let (begin, end) = info.data_offsets;
     ensure!(end - begin == bytes, "it has {} bytes of elements, where {bytes} are expected", end - begin);
+    // The file has all of it, as was checked when it was opened.
     file.seek(SeekFrom::Start(start + begin as u64))?;
-    npy::read_elements(file, false, &ty)
+    npy::read_elements(file.take(bytes as u64), false, &ty)
 }
 
 /// The element type of this name.

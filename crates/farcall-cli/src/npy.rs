@@ -5,7 +5,7 @@
 //! the element type; the reader is told which type to expect.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Read, Take, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -82,15 +82,17 @@ pub(crate) fn read_as_one_of(path: &Path, expected: &[DType]) -> Result<Literal>
     read_one_of(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn open(path: &Path) -> Result<BufReader<File>> {
+/// A file, with as many bytes as it has; what is not a regular file may have any number.
+fn open(path: &Path) -> Result<Take<BufReader<File>>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(!metadata.is_dir(), "{} is a folder, not a .npy file", path.display());
-    Ok(BufReader::new(file))
+    let bytes = if metadata.is_file() { metadata.len() } else { u64::MAX };
+    Ok(BufReader::new(file).take(bytes))
 }
 
-/// The same from what a file holds.
-pub(crate) fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<Literal> {
+/// The same from what a file holds: at most as many bytes as the reader has left.
+pub(crate) fn read_from(mut reader: Take<impl Read>, expected: &TensorType) -> Result<Literal> {
     let header = header(&mut reader)?;
     let found = plain(&header)?;
     let bits = if is_native(expected.dtype) { "" } else { " (raw bits)" };
@@ -108,7 +110,7 @@ pub(crate) fn read_from(mut reader: impl Read, expected: &TensorType) -> Result<
     elements(reader, &header, &found, ty)
 }
 
-fn read_one_of(mut reader: impl Read, expected: &[DType]) -> Result<Literal> {
+fn read_one_of(mut reader: Take<impl Read>, expected: &[DType]) -> Result<Literal> {
     let header = header(&mut reader)?;
     let found = plain(&header)?;
     let native = DType::ALL.into_iter().find(|d| is_native(*d) && holds(&found, *d));
@@ -148,7 +150,7 @@ pub(crate) fn is_kept_as(dtype: DType, found: DType) -> bool {
 }
 
 /// What follows the header, as a tensor of this type.
-fn elements(reader: impl Read, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
+fn elements(reader: Take<impl Read>, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
     if header.order() == Order::Fortran && ty.rank() > 1 {
         let data = bytes_of(reader, found.endianness() == Endianness::Big, &ty)?;
         return literal(row_major(&data, &ty), &ty);
@@ -157,18 +159,19 @@ fn elements(reader: impl Read, header: &NpyHeader, found: &TypeStr, ty: TensorTy
 }
 
 /// A tensor whose elements lie row by row.
-pub(crate) fn read_elements(reader: impl Read, big_endian: bool, ty: &TensorType) -> Result<Literal> {
+pub(crate) fn read_elements(reader: Take<impl Read>, big_endian: bool, ty: &TensorType) -> Result<Literal> {
     literal(bytes_of(reader, big_endian, ty)?, ty)
 }
 
 /// The bytes of elements, as many as a type has, in the order of this machine.
-fn bytes_of(reader: impl Read, big_endian: bool, ty: &TensorType) -> Result<Vec<u8>> {
+fn bytes_of(reader: Take<impl Read>, big_endian: bool, ty: &TensorType) -> Result<Vec<u8>> {
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
-
-    // As much as is there, which may be less than the header says.
-    let mut data = Vec::new();
-    memory::admit_scratch(bytes).with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
-    reader.take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
+    // No memory is asked for what is not there.
+    let stored = reader.limit();
+    ensure!(stored >= bytes as u64, "it is cut off: {stored} of {bytes} bytes of elements are there");
+    let reserved = memory::reserved(bytes);
+    let mut data = reserved.with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
+    reader.into_inner().take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
     ensure!(data.len() == bytes, "it is cut off: {} of {bytes} bytes of elements are there", data.len());
     if big_endian {
         let part = ty.dtype.real().size();
@@ -298,7 +301,11 @@ mod tests {
     }
 
     fn message(bytes: &[u8], ty: &TensorType) -> String {
-        format!("{:#}", read_from(bytes, ty).unwrap_err())
+        format!("{:#}", read_from(whole(bytes), ty).unwrap_err())
+    }
+
+    fn whole(file: &[u8]) -> Take<&[u8]> {
+        file.take(file.len() as u64)
     }
 
     #[test]
@@ -307,12 +314,12 @@ mod tests {
             let l = Literal::from_fn(dtype, [2, 3], |i| Scalar::Signed(i as i64 % 2));
             let mut file = Vec::new();
             write_to(&mut file, &l).unwrap();
-            assert_eq!(read_from(file.as_slice(), &l.ty()).unwrap(), l, "{dtype}");
+            assert_eq!(read_from(whole(&file), &l.ty()).unwrap(), l, "{dtype}");
         }
         let scalar = Literal::scalar(DType::F64, Scalar::Float(2.5));
         let mut file = Vec::new();
         write_to(&mut file, &scalar).unwrap();
-        assert_eq!(read_from(file.as_slice(), &scalar.ty()).unwrap(), scalar);
+        assert_eq!(read_from(whole(&file), &scalar.ty()).unwrap(), scalar);
     }
 
     #[test]
@@ -321,7 +328,7 @@ mod tests {
         for x in [0i16, 3, 1, 4, 2, 5] {
             file.extend(x.to_be_bytes());
         }
-        let got = read_from(file.as_slice(), &TensorType::new(DType::S16, [2, 3])).unwrap();
+        let got = read_from(whole(&file), &TensorType::new(DType::S16, [2, 3])).unwrap();
         assert_eq!(got.as_slice::<i16>(), [0, 1, 2, 3, 4, 5]);
     }
 
@@ -342,8 +349,11 @@ mod tests {
             "it holds float32, but bf16[2] is expected as uint16 (raw bits)"
         );
         assert!(message(b"\x89PNG", &TensorType::scalar(DType::F32)).starts_with("it is not a .npy file"));
-        let huge = header("<f4", false, "(4611686018427387904, 4)");
+        let large = header("<f4", false, "(1000000000000, 4)");
         let ty = TensorType::from_dims(DType::F32, [Dim::UNBOUNDED, Dim::Static(4)]);
+        let cut = "it is cut off: 0 of 16000000000000 bytes of elements are there";
+        assert_eq!(message(&large, &ty), cut);
+        let huge = header("<f4", false, "(4611686018427387904, 4)");
         assert!(message(&huge, &ty).contains("does not fit into memory"));
     }
 
@@ -387,8 +397,8 @@ mod tests {
                 }
             }
             let any = TensorType::from_dims(*dtype, [Dim::UNBOUNDED; 2]);
-            read += usize::from(read_from(file.as_slice(), &any).is_ok());
-            let outcome = read_one_of(file.as_slice(), &[*dtype, DType::BF16]);
+            read += usize::from(read_from(whole(&file), &any).is_ok());
+            let outcome = read_one_of(whole(&file), &[*dtype, DType::BF16]);
             read += usize::from(outcome.is_ok());
         }
         assert!(read > iterations / 50, "{read} of {iterations}");

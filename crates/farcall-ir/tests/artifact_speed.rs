@@ -1,7 +1,7 @@
-//! How long large artifacts take. Run with
+//! How long large artifacts take, on the clock and on a core: the two differ where others use the machine, too. Run with
 //! `cargo test --release -p farcall-ir --test artifact_speed -- --ignored --nocapture`.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[path = "bytecode/write.rs"]
 #[expect(dead_code, reason = "only constants are written")]
@@ -29,17 +29,24 @@ fn constants(ops: u64, n: u64) -> Vec<u8> {
     artifact.bytes(ops)
 }
 
+/// How long this thread has been on a core; none if the system does not say.
+fn on_core() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))
+}
+
 fn measure(what: &str, ops: u64, n: u64) {
     let bytes = constants(ops, n);
     for _ in 0..2 {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), on_core());
         let module = vhlo::read(&bytes, what).unwrap_or_else(|e| panic!("{e}"));
-        let time = start.elapsed();
+        let (time, core) = (start.elapsed(), on_core().zip(before).map(|(after, before)| after - before));
         let main = module.func("main").expect("there is a function");
         let found = main.body().insts().filter(|inst| matches!(inst.op(), Op::Constant(_))).count();
         assert_eq!(found as u64, ops);
         let mb = bytes.len() as f64 / 1e6;
-        eprintln!("{what}: {mb:.1} MB in {time:.2?}, {:.0} MB/s", mb / time.as_secs_f64());
+        let speed = |time: Duration| format!("{mb:.1} MB in {time:.2?}, {:.0} MB/s", mb / time.as_secs_f64());
+        eprintln!("{what}: {}; on a core: {}", speed(time), core.map_or("unknown".to_owned(), speed));
     }
 }
 

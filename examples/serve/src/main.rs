@@ -1,14 +1,15 @@
 //! Serves a function that JAX has exported with a symbolic batch size: `serve model.jax_export 127.0.0.1:7000`.
 //!
-//! A request is a number of rows (`u32`, little-endian), and the rows in `f32`. The answer is a byte, 0, and the rows of the
-//! result; or 1, the length of a message (`u32`), and the message. A connection may send any number of requests.
+//! A request is a number of rows (`u32`, little-endian), and the rows. The answer is a byte, 0, and the rows of the first
+//! result; or 1, the length of a message (`u32`), and the message. A connection may send any number of requests. How many
+//! rows the function takes is checked before they are read.
 
 use std::error::Error;
-use std::io::{Read, Write};
+use std::io::{Read, Write, copy, sink};
 use std::net::{TcpListener, TcpStream};
 
 use farcall::ir::interface::Size;
-use farcall::ir::{DType, Literal};
+use farcall::ir::{Literal, TensorType};
 use farcall::{CompileOptions, Polymorphic, Registry};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,36 +19,40 @@ fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(address)?;
     writeln!(std::io::stdout(), "{} at {}", model.interface().name, listener.local_addr()?)?;
     for stream in listener.incoming() {
-        let (model, stream) = (model.clone(), stream?);
-        std::thread::spawn(move || {
-            serve(&model, stream).unwrap_or_else(|e| eprintln!("a connection failed: {e}"));
-        });
+        let model = model.clone();
+        let answers = move || stream.map_err(Into::into).and_then(|stream| serve(&model, &stream));
+        let reported = move || answers().unwrap_or_else(|e| eprintln!("a connection failed: {e}"));
+        std::thread::Builder::new().spawn(reported).map_or_else(|e| eprintln!("no thread: {e}"), drop);
     }
     Ok(())
 }
 
 /// Answers the requests of one connection.
-fn serve(model: &Polymorphic, mut stream: TcpStream) -> Result<(), Box<dyn Error>> {
+fn serve(model: &Polymorphic, mut stream: &TcpStream) -> Result<(), Box<dyn Error>> {
     let x = model.interface().inputs().first().ok_or("the function has no arguments")?.ty.clone();
-    let row = x.sizes.iter().skip(1).map(|size| match size {
-        Size::Fixed(size) => Ok(*size),
-        open => Err(format!("{open} is not fixed: only the first size of {x} may be")),
-    });
-    let row: Vec<usize> = row.collect::<Result<_, _>>()?;
+    let fixed = |size: &Size| if let Size::Fixed(size) = size { Some(*size) } else { None };
+    let row: Option<Vec<usize>> = x.sizes.iter().skip(1).map(fixed).collect();
+    let row = row.ok_or_else(|| format!("only the first size of {x} may be open"))?;
     let mut rows = [0; 4];
     while stream.read_exact(&mut rows).is_ok() {
-        let shape = [&[u32::from_le_bytes(rows) as usize], row.as_slice()].concat();
-        let mut elements = Vec::new();
-        let bytes = 4 * shape.iter().product::<usize>();
-        (&stream).take(bytes as u64).read_to_end(&mut elements)?;
-        match model.run(&[Literal::from_bytes(DType::F32, shape, &elements)?]) {
-            Ok(results) => stream.write_all(&[&[0][..], results[0].bytes()].concat())?,
-            Err(error) => {
-                let message = error.to_string();
-                let length = u32::try_from(message.len())?.to_le_bytes();
-                stream.write_all(&[&[1][..], &length, message.as_bytes()].concat())?;
-            }
-        }
+        let ty = TensorType::new(x.dtype, [&[u32::from_le_bytes(rows) as usize], row.as_slice()].concat());
+        let mut body = stream.take(ty.bytes().ok_or("a request of more bytes than can be counted")? as u64);
+        let answer = run(model, &mut body, &ty).map(|y| [&[0][..], &y].concat()).unwrap_or_else(|error| {
+            let message = error.to_string();
+            [&[1][..], &(message.len() as u32).to_le_bytes(), message.as_bytes()].concat()
+        });
+        stream.write_all(&answer)?;
+        // The rows of a request that was refused.
+        copy(&mut body, &mut sink())?;
     }
     Ok(())
+}
+
+/// The first result for rows of this type, which are read if the function takes them.
+fn run(model: &Polymorphic, rows: &mut impl Read, ty: &TensorType) -> Result<Vec<u8>, Box<dyn Error>> {
+    model.interface().solve(std::slice::from_ref(ty))?;
+    let mut elements = Vec::new();
+    rows.read_to_end(&mut elements)?;
+    let results = model.run(&[Literal::from_bytes(ty.dtype, ty.sizes(), &elements)?])?;
+    Ok(results.first().ok_or("the function has no results")?.bytes().to_vec())
 }

@@ -1,7 +1,7 @@
 //! The server, with a function that JAX has exported: several clients at once, each with batches of its own sizes.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 /// `relu(x @ w + 1)` of `x: f32[b,4]`, with `w = arange(12).reshape(4, 3)` and the constraint `b <= 64`, as
@@ -26,6 +26,10 @@ fn request(stream: &mut TcpStream, x: &[f32]) -> Result<Vec<f32>, String> {
     let rows = u32::try_from(x.len() / 4).unwrap();
     let elements = x.iter().flat_map(|x| x.to_le_bytes());
     stream.write_all(&rows.to_le_bytes().into_iter().chain(elements).collect::<Vec<u8>>()).unwrap();
+    answer(stream, rows)
+}
+
+fn answer(stream: &mut TcpStream, rows: u32) -> Result<Vec<f32>, String> {
     let mut head = [0; 5];
     stream.read_exact(&mut head[..1]).unwrap();
     if head[0] == 0 {
@@ -64,6 +68,17 @@ fn many_clients_get_their_rows() {
                 let why = "b <= 64 does not hold, with b = 65 from x.shape[0]";
                 assert_eq!(message, format!("model does not take these inputs: {why}"));
                 assert_eq!(request(&mut stream, &[1.0; 4]), Ok(expected(&[1.0; 4])));
+
+                // A promise of many rows is refused before they come.
+                stream.write_all(&u32::MAX.to_le_bytes()).unwrap();
+                let why = "b <= 64 does not hold, with b = 4294967295 from x.shape[0]";
+                assert_eq!(answer(&mut stream, 0), Err(format!("model does not take these inputs: {why}")));
+                // And one that ends early, before it is run.
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(&[2, 0, 0, 0, 1, 2, 3]).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+                let message = answer(&mut stream, 2).unwrap_err();
+                assert_eq!(message, "tensor<2x4xf32> holds 32 bytes of elements, not 3");
             });
         }
     });

@@ -39,6 +39,23 @@ fn npz(folder: &Folder, files: &[(&str, &str)], method: zip::CompressionMethod) 
     zip.finish().unwrap().into_inner()
 }
 
+/// A header, and so many bytes.
+fn safetensors(header: &str, bytes: usize) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]].concat()
+}
+
+/// The header of eight vast tensors, and of one whose elements end where numbers do.
+fn vast() -> String {
+    let size = (1u64 << 61) - 1;
+    let tensor = |i: u64| {
+        let (begin, end) = (i * size, (i + 1) * size);
+        format!(r#""t{i}":{{"dtype":"U8","shape":[{size}],"data_offsets":[{begin},{end}]}}"#)
+    };
+    let tensors: Vec<String> = (0..8).map(tensor).collect();
+    let x = r#""x":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551608,18446744073709551612]}"#;
+    format!("{{{},{x}}}", tensors.join(","))
+}
+
 #[test]
 fn an_exported_function_runs_at_any_size() {
     let folder = folder();
@@ -171,11 +188,24 @@ fn names_and_files_that_do_not_fit() {
     let shape = npz(&folder, &[("w", "b.npy")], stored);
     let mut damaged = npz(&folder, &[("w", "w.npy")], stored);
     damaged.truncate(100);
+    let deflated = zip::CompressionMethod::Deflated;
+    let zeros = [npy(&folder, "w.npy"), vec![0; 1 << 20]].concat();
+    let folder = folder.with("zeros.npy", zeros).with_npy("more.npy", "<f4", "(1000000000000, 4)", &[]);
+    let (more, zeros) =
+        (npz(&folder, &[("x", "more.npy")], deflated), npz(&folder, &[("w", "zeros.npy")], deflated));
     let folder = folder
+        .with("more.npz", more)
+        .with("zeros.npz", zeros)
+        .with("empty.npz", npz(&Folder::new(), &[], stored))
         .with("slip.npz", slip)
         .with("shape.npz", shape)
         .with("damaged.npz", damaged)
         .with("cut.safetensors", [200, 0, 0, 0, 0, 0, 0, 0, b'{'])
+        .with(
+            "short.safetensors",
+            safetensors(r#"{"x":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}}"#, 15),
+        )
+        .with("vast.safetensors", safetensors(&vast(), 16))
         .with(
             "wrong.safetensors",
             [
@@ -197,11 +227,36 @@ fn names_and_files_that_do_not_fit() {
     folder.fails(&["run", "f.jax_export", "-i", "shape.npz", "--fill", "ones"], expect![[r#"
         error: argument 1 of layer, params['w']: cannot use `w` of shape.npz: its shape is f32[3], but f32[4,3] is expected
     "#]]);
+    folder.fails(
+        &["run", "f.jax_export", "-i", "b.npy", "-i", "w.npy", "-i", "more.npz"],
+        expect![[r#"
+            error: argument 2 of layer, x: cannot use `x` of more.npz: it is cut off: 0 of 16000000000000 bytes of elements are there
+        "#]],
+    );
+    folder.fails(
+        &["run", "f.jax_export", "-i", "empty.npz"],
+        expect![[r#"
+            error: layer takes 3 arguments (params['b']: f32[3], params['w']: f32[4,3], x: f32[?,4]), 0 given
+            Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
+        "#]],
+    );
+    // What follows the elements is not read.
+    let run = folder.farcall(["run", "f.jax_export", "-i", "zeros.npz", "-i", "b.npy", "-i", "x.npy"]);
+    assert!(run.stdout.starts_with("out0"), "{}", run.stderr);
     folder.fails(&["run", "f.jax_export", "-i", "damaged.npz"], expect![[r#"
         error: cannot use damaged.npz: it is not an archive that can be read: invalid Zip archive: Could not find EOCD
     "#]]);
     folder.fails(&["run", "f.jax_export", "-i", "cut.safetensors"], expect![[r#"
         error: cannot use cut.safetensors: its header makes no sense: EOF while parsing an object at line 1 column 1
+    "#]]);
+    folder.fails(
+        &["run", "f.jax_export", "-i", "short.safetensors"],
+        expect![[r#"
+        error: cannot use short.safetensors: its header speaks of 16 bytes of elements, but 15 follow
+    "#]],
+    );
+    folder.fails(&["run", "f.jax_export", "-i", "vast.safetensors"], expect![[r#"
+        error: cannot use vast.safetensors: its header speaks of 18446744073709551612 bytes of elements, but 16 follow
     "#]]);
     folder.fails(
         &["run", "f.jax_export", "-i", "wrong.safetensors", "-i", "b.npy", "-i", "w.npy"],

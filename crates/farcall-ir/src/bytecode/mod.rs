@@ -25,7 +25,7 @@ use crate::memory::OutOfMemory;
 pub(crate) use cursor::Cursor;
 pub(crate) use file::{File, Resource};
 pub(crate) use ir::{Arg, Head, Ir};
-pub(crate) use write::{Bytes, OpHead, Tables};
+pub(crate) use write::{Bytes, Elements, OpHead, Tables};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 4] = *b"ML\xefR";

@@ -2,10 +2,14 @@
 //!
 //! Files have version 1 of the container, which every reader knows: attributes of operations are dictionaries, and
 //! regions stand where their operation does.
+//!
+//! Elements of constants stay where they are until the file is written: tables only refer to them.
 
 use std::collections::HashMap;
 
 use super::{MAGIC, file};
+use crate::literal::Literal;
+use crate::memory::{self, OutOfMemory};
 
 /// The version that is written.
 const VERSION: u64 = 1;
@@ -62,43 +66,87 @@ impl Bytes {
     }
 
     fn section(&mut self, id: usize, content: &Bytes) {
-        self.byte(id as u8);
-        self.size(content.0.len());
+        self.section_of(id, content.0.len());
         self.0.extend(&content.0);
+    }
+
+    /// A section up to its content, which has so many bytes.
+    fn section_of(&mut self, id: usize, len: usize) {
+        self.byte(id as u8);
+        self.size(len);
+    }
+}
+
+/// The elements of a constant as a file has them, which are made of it when the file is written.
+#[derive(Debug)]
+pub(crate) struct Elements {
+    pub(crate) literal: Literal,
+    /// Bytes that [`Elements::write`] adds.
+    pub(crate) len: usize,
+    pub(crate) write: fn(&Literal, &mut Vec<u8>),
+}
+
+/// An attribute, or a type.
+#[derive(Debug)]
+struct Entry {
+    /// Dialect, whether the encoding is its own (or text), and the bytes.
+    key: (usize, bool, Vec<u8>),
+    /// What follows the bytes.
+    elements: Option<Elements>,
+}
+
+impl Entry {
+    fn len(&self) -> usize {
+        self.key.2.len() + self.elements.as_ref().map_or(0, |elements| elements.len)
     }
 }
 
 /// Attributes, or types: numbered by their bytes.
 #[derive(Debug, Default)]
 struct Entries {
-    /// Dialect, whether the encoding is its own (or text), and the bytes.
-    list: Vec<(usize, bool, Vec<u8>)>,
+    list: Vec<Entry>,
     known: HashMap<(usize, bool, Vec<u8>), usize>,
 }
 
 impl Entries {
-    fn add(&mut self, dialect: usize, custom: bool, bytes: Vec<u8>) -> usize {
-        let compared = bytes.len() <= COMPARED;
-        let entry = (dialect, custom, bytes);
-        if let Some(known) = self.known.get(&entry).filter(|_| compared) {
-            return *known;
-        }
+    fn add(&mut self, key: (usize, bool, Vec<u8>), elements: Option<Elements>) -> usize {
+        let mut entry = Entry { key, elements };
         let number = self.list.len();
-        if compared {
-            self.known.insert(entry.clone(), number);
+        if entry.len() <= COMPARED {
+            if let Some(Elements { literal, write, .. }) = entry.elements.take() {
+                write(&literal, &mut entry.key.2);
+            }
+            if let Some(known) = self.known.get(&entry.key) {
+                return *known;
+            }
+            self.known.insert(entry.key.clone(), number);
         }
         self.list.push(entry);
         number
     }
 
-    /// The bytes one after the other, and their lengths, in groups of one dialect.
-    fn write(&self, data: &mut Bytes, offsets: &mut Bytes) {
-        for group in self.list.chunk_by(|a, b| a.0 == b.0) {
-            offsets.size(group[0].0);
-            offsets.list(group.iter(), |offsets, (_, custom, bytes)| {
-                offsets.flagged(bytes.len(), *custom);
-                data.0.extend(bytes);
-            });
+    /// Bytes of all of them.
+    fn len(&self) -> usize {
+        self.list.iter().map(Entry::len).sum()
+    }
+
+    /// The bytes one after the other.
+    fn write(&self, out: &mut Bytes) {
+        for Entry { key, elements } in &self.list {
+            out.0.extend(&key.2);
+            if let Some(Elements { literal, len, write }) = elements {
+                let end = out.0.len() + len;
+                write(literal, &mut out.0);
+                debug_assert_eq!(out.0.len(), end, "elements of {}", literal.ty());
+            }
+        }
+    }
+
+    /// Their lengths, in groups of one dialect.
+    fn write_offsets(&self, offsets: &mut Bytes) {
+        for group in self.list.chunk_by(|a, b| a.key.0 == b.key.0) {
+            offsets.size(group[0].key.0);
+            offsets.list(group.iter(), |offsets, entry| offsets.flagged(entry.len(), entry.key.1));
         }
     }
 }
@@ -150,23 +198,32 @@ impl Tables {
     /// The number of an attribute in a dialect's encoding.
     pub(crate) fn attr(&mut self, dialect: &str, bytes: Bytes) -> usize {
         let dialect = self.dialect(dialect);
-        self.attrs.add(dialect, true, bytes.0)
+        self.attrs.add((dialect, true, bytes.0), None)
+    }
+
+    /// The number of an attribute in a dialect's encoding, at whose end are the elements of a constant.
+    pub(crate) fn attr_of_elements(&mut self, dialect: &str, bytes: Bytes, elements: Elements) -> usize {
+        let dialect = self.dialect(dialect);
+        self.attrs.add((dialect, true, bytes.0), Some(elements))
     }
 
     /// The number of an attribute that is text.
     pub(crate) fn attr_text(&mut self, dialect: &str, text: &str) -> usize {
         let dialect = self.dialect(dialect);
-        self.attrs.add(dialect, false, [text.as_bytes(), &[0]].concat())
+        self.attrs.add((dialect, false, [text.as_bytes(), &[0]].concat()), None)
     }
 
     /// The number of a type in a dialect's encoding.
     pub(crate) fn ty(&mut self, dialect: &str, bytes: Bytes) -> usize {
         let dialect = self.dialect(dialect);
-        self.types.add(dialect, true, bytes.0)
+        self.types.add((dialect, true, bytes.0), None)
     }
 
     /// The file, with these operations.
-    pub(crate) fn finish(&self, producer: &str, ir: &Bytes) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn finish(&self, producer: &str, ir: &Bytes) -> Result<Vec<u8>, OutOfMemory> {
         let mut strings = Bytes::default();
         strings.size(self.strings.len());
         self.strings.iter().rev().for_each(|s| strings.size(s.len() + 1));
@@ -179,21 +236,27 @@ impl Tables {
             dialects.list(group.iter(), |out, (_, name)| out.size(*name));
         }
 
-        let (mut data, mut offsets) = (Bytes::default(), Bytes::default());
+        let mut offsets = Bytes::default();
         offsets.size(self.attrs.list.len());
         offsets.size(self.types.list.len());
-        self.attrs.write(&mut data, &mut offsets);
-        self.types.write(&mut data, &mut offsets);
+        self.attrs.write_offsets(&mut offsets);
+        self.types.write_offsets(&mut offsets);
 
-        let mut out = Bytes(MAGIC.to_vec());
+        let data = self.attrs.len() + self.types.len();
+        let sections = [strings.0.len(), dialects.0.len(), data, offsets.0.len(), ir.0.len()];
+        let heads = MAGIC.len() + producer.len() + 16 * sections.len();
+        let mut out = Bytes(memory::reserved(sections.iter().sum::<usize>() + heads)?);
+        out.0.extend(MAGIC);
         out.number(VERSION);
         out.0.extend(producer.bytes().chain([0]));
         out.section(file::STRINGS, &strings);
         out.section(file::DIALECTS, &dialects);
-        out.section(file::ATTRS, &data);
+        out.section_of(file::ATTRS, data);
+        self.attrs.write(&mut out);
+        self.types.write(&mut out);
         out.section(file::OFFSETS, &offsets);
         out.section(file::IR, ir);
-        out.0
+        Ok(out.0)
     }
 }
 

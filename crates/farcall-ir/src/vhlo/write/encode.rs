@@ -13,7 +13,7 @@ use super::super::types::{
     TENSOR_WITH_ENCODING, TUPLE, Ty,
 };
 use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
-use crate::bytecode::{Bytes, Tables};
+use crate::bytecode::{Bytes, Elements, Tables};
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 use crate::types::{Dim, Quantization, TensorType, Type};
@@ -183,27 +183,20 @@ impl Encoder {
 
     /// The elements of a constant: one, if all are the same, else all; booleans packed, lowest bits first.
     fn dense(&mut self, ty: usize, literal: &Literal) -> usize {
-        let dtype = literal.dtype();
-        let narrow = |byte: &u8| byte & (0xff >> (8 - dtype.bits()));
-        let splat = literal.one_element();
-        let bytes: Vec<u8> = match (splat, dtype) {
-            (Some(element), DType::Pred) => vec![if element[0] != 0 { 0xff } else { 0 }],
-            (None, DType::Pred) => {
-                let pack =
-                    |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit != 0));
-                literal.bytes().chunks(8).map(pack).collect()
+        let (size, pred) = (literal.dtype().size(), literal.dtype() == DType::Pred);
+        let (len, write): (usize, fn(&Literal, &mut Vec<u8>)) = match literal.one_element() {
+            Some(_) if pred => {
+                (1, |literal, out| out.push(if literal.element(0)[0] != 0 { 0xff } else { 0 }))
             }
-            (element, dtype) if dtype.bits() < 8 => {
-                element.unwrap_or(literal.bytes()).iter().map(narrow).collect()
-            }
-            (Some(element), _) => element.to_vec(),
-            (None, _) => literal.bytes().to_vec(),
+            Some(_) => (size, |literal, out| write_elements(literal, literal.element(0), out)),
+            None if pred => (literal.len().div_ceil(8), write_packed),
+            None => (literal.byte_len(), |literal, out| write_elements(literal, literal.bytes(), out)),
         };
-        self.vhlo(TENSOR, |out| {
-            out.size(ty);
-            out.size(bytes.len());
-            out.0.extend(bytes);
-        })
+        let mut bytes = Bytes::default();
+        bytes.number(TENSOR);
+        bytes.size(ty);
+        bytes.size(len);
+        self.tables.attr_of_elements("vhlo", bytes, Elements { literal: literal.clone(), len, write })
     }
 
     fn dialect(&mut self, d: &DialectAttr, attr: &Attr) -> Encoded {
@@ -390,6 +383,20 @@ impl Encoder {
 fn number(out: &mut Bytes, ty: usize, width: u32, bits: u64) {
     out.size(ty);
     if width <= 8 { out.byte(bits as u8) } else { out.signed(bits.cast_signed()) }
+}
+
+/// Some elements of a constant, without the bits that their types do not have.
+fn write_elements(literal: &Literal, bytes: &[u8], out: &mut Vec<u8>) {
+    match literal.dtype().bits() {
+        bits @ 0..8 => out.extend(bytes.iter().map(|byte| byte & (0xff >> (8 - bits)))),
+        _ => out.extend_from_slice(bytes),
+    }
+}
+
+/// Booleans, eight in a byte.
+fn write_packed(literal: &Literal, out: &mut Vec<u8>) {
+    let pack = |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit != 0));
+    out.extend(literal.bytes().chunks(8).map(pack));
 }
 
 /// The parameters of an attribute that is written as text.

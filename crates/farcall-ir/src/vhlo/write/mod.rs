@@ -39,7 +39,7 @@ pub struct Artifact {
 ///
 /// # Errors
 /// `unsupported`, at each instruction that artifacts have no form for: operations of other dialects (CHLO), and
-/// attributes of StableHLO that VHLO does not know.
+/// attributes of StableHLO that VHLO does not know. `memory` if there is no room for the file.
 pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
     let mut writer = Writer {
         module,
@@ -54,7 +54,10 @@ pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
     }
     let version = writer.encoder.version;
     let producer = format!("StableHLO_v{}.{}.{}", version.0, version.1, version.2);
-    Ok(Artifact { bytes: writer.encoder.tables.finish(&producer, &writer.ir), version })
+    match writer.encoder.tables.finish(&producer, &writer.ir) {
+        Ok(bytes) => Ok(Artifact { bytes, version }),
+        Err(e) => Err(ProgramError::new(&module.source, Diagnostic::global("memory", e.to_string()))),
+    }
 }
 
 struct Writer<'m> {
