@@ -39,9 +39,9 @@ def scale(capsule):
 
 @pytest.fixture(scope="module")
 def examples():
-    """The targets of JAX's own example, in Rust, registered for both. Only names are left."""
+    """The targets of JAX's own example, in Rust, registered for both; other tests have other ones of these names."""
     for name, fn in farcall.capsules(example("jax_ffi_ops")).items():
-        ffi.register_ffi_target(name, fn)
+        ffi.register_ffi_target(f"example_{name}", fn)
 
 
 def test_where_a_call_runs(scale):
@@ -94,7 +94,7 @@ class TestJaxsExample:
         self.in_jax = wrapped == "jit"
 
     def call(self, name, results, *args, **attributes):
-        call = ffi.ffi_call(name, results, vmap_method="broadcast_all")
+        call = ffi.ffi_call(f"example_{name}", results, vmap_method="broadcast_all")
         if not self.in_jax:
             return call(*args, **attributes)
         return self.jax.jit(lambda *args: call(*args, **attributes))(*args)
@@ -124,7 +124,7 @@ class TestJaxsExample:
     def test_aliasing(self):
         for x in (np.linspace(0, 0.5, 10, dtype=np.float32), np.int32(6)):
             given = self.jax.numpy.asarray(x) if self.in_jax else x
-            call = ffi.ffi_call("aliasing", self.like(*x.shape, dtype=x.dtype), input_output_aliases={0: 0})
+            call = ffi.ffi_call("example_aliasing", self.like(*x.shape, dtype=x.dtype), input_output_aliases={0: 0})
             np.testing.assert_array_equal(call(given, strict=True), x)
 
     def test_rms_norm(self):
@@ -309,7 +309,8 @@ def test_types_of_state(capsule):
         get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
         return ffi.pycapsule(ctypes.CFUNCTYPE(ctypes.c_void_p)(get(capsule(symbol), None))())
 
-    ffi.register_ffi_type("ffi_counter", {"type_id": pointed_to("CounterTypeId"), "type_info": pointed_to("CounterTypeInfo")})
+    types = {"type_id": pointed_to("CounterTypeId"), "type_info": pointed_to("CounterTypeInfo")}
+    ffi.register_ffi_type("counter", types)  # as test_registry.py calls it, in the same process
     ffi.register_ffi_target("ffi_count", {"instantiate": capsule("CounterNew"), "execute": capsule("CounterRun")})
     call = ffi.ffi_call("ffi_count", Like(dtype=np.int64))
     assert [int(call()) for _ in range(3)] == [1, 2, 3]
