@@ -61,6 +61,35 @@ def test_every_element_type(callback):
         np.testing.assert_array_equal(y.astype(complex), np.asarray(x).T.astype(complex))
 
 
+def test_results_of_other_kinds(callback):
+    """Arrays that are not NumPy's, and such that are not row-major."""
+
+    class Own:
+        def __array__(self, dtype=None, copy=None):
+            return np.array(7, np.float32)
+
+    assert run(lambda: callback(Own, shaped())) == 7
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(run(lambda x: callback(lambda x: np.asarray(x).T, shaped(3, 2), x), x), x.T)
+    y = run(lambda x: callback(lambda x: np.asarray(x)[:, ::-2], shaped(2, 2), x), x)
+    np.testing.assert_array_equal(y, x[:, ::-2])
+
+
+def test_in_nested_functions_and_called_twice(callback):
+    double = jax.jit(lambda x: callback(lambda x: np.asarray(x) * np.float32(2), shaped(), x))
+    assert run(lambda x: double(double(x)) + double(x), np.float32(3)) == 18
+
+
+def test_as_the_condition_of_a_loop(callback):
+    def f(x):
+        def goes_on(x):
+            return callback(lambda x: np.asarray(x) < 10, shaped(dtype=np.bool_), x)
+
+        return jax.lax.while_loop(goes_on, lambda x: x * 2, x)
+
+    assert run(f, np.float32(3)) == 12
+
+
 def test_wrong_results(callback):
     x = np.float32(1)
     with pytest.raises(RuntimeError, match="Mismatched number of outputs|tuple"):
