@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use farcall::ir::{DType, Literal, Module, Source, hlo, text};
@@ -852,6 +854,35 @@ fn the_header_is_that_of_the_sdk() {
     // SAFETY: a function of the library above.
     let theirs = (0..).map(|i| unsafe { layout(i) }).take_while(|n| *n != 0);
     assert_eq!(theirs.collect::<Vec<_>>(), ours.into_iter().chain(numbers).collect::<Vec<_>>());
+}
+
+/// A lowering that looks into its registry when it is dropped.
+struct Curious(Registry, mpsc::Sender<Vec<String>>);
+
+impl farcall::registry::Lowering for Curious {
+    fn lower(&self, _: &Block<'_>) -> Result<Lowered> {
+        Ok(Lowered::skip("it only looks"))
+    }
+}
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0.tags());
+    }
+}
+
+#[test]
+fn a_lowering_that_is_replaced_may_use_the_registry() {
+    let (dropped, seen) = mpsc::channel();
+    let registry = Registry::new();
+    let lowering = Curious(registry.clone(), dropped);
+    registry.register_lowering("my.tag", Rank::Application, lowering).unwrap();
+    let replaced = std::thread::spawn(move || {
+        registry.replace_lowering("my.tag", Rank::Application, |_: &Block<'_>| Ok(Lowered::skip("new")))
+    });
+    let tags = seen.recv_timeout(Duration::from_secs(60)).expect("the registry can be used");
+    assert_eq!(tags, ["my.tag"]);
+    assert!(replaced.join().unwrap());
 }
 
 /// Builds an example; where it is.
