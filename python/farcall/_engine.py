@@ -417,13 +417,31 @@ def _content(program: Any) -> tuple[bytes, str]:
             except UnicodeDecodeError as error:
                 raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
         return content, name
-    for method in ("as_text", "mlir_module"):
-        if hasattr(program, method):
-            return str(getattr(program, method)()).encode(), "<program>"
+    if hasattr(program, "as_text"):
+        return str(program.as_text()).encode(), "<program>"
+    if hasattr(program, "mlir_module"):
+        return _exported(program), "<program>"
     raise TypeError(
         "a program is StableHLO or HLO text, the bytes of an artifact, a path, or a lowered JAX function,"
         f" not {type(program).__name__}"
     )
+
+
+def _exported(program: Any) -> bytes:
+    """A `jax.export.Exported` as it is written to files. Its text alone does not say what platforms it is for, nor what names
+    and symbols its arguments have."""
+    try:
+        return bytes(program.serialize())
+    except (TypeError, ValueError):
+        # Its trees have nodes of a type that is not registered for serialization.
+        from farcall._lowered import flat
+
+        return bytes(flat(program).serialize())
+    except (ImportError, NotImplementedError):
+        # There is no flatbuffers, or an effect is not registered.
+        if len(program.platforms) > 1:
+            raise
+        return str(program.mlir_module()).encode()
 
 
 def _is_path(text: str) -> bool:

@@ -1,5 +1,6 @@
 """Programs that JAX has lowered: the trees of arguments and results of the function."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,6 +53,14 @@ class Lowered:
         if len(arrays) == len(self._types):
             arrays = [_of_type(array, dtype) for array, dtype in zip(arrays, self._types)]
         return jax.tree.unflatten(self._out, arrays)
+
+
+def flat(exported: Any) -> Any:
+    """A `jax.export.Exported` whose arguments are given one by one and whose results are a list. Unlike its trees, which may
+    have nodes of any type, it can be serialized."""
+    arguments, results = ([0] * tree.num_leaves for tree in (exported.in_tree, exported.out_tree))
+    in_tree, out_tree = jax.tree.structure((tuple(arguments), {})), jax.tree.structure(results)
+    return dataclasses.replace(exported, in_tree=in_tree, out_tree=out_tree)
 
 
 def _shown(tree: Any) -> str:

@@ -130,6 +130,40 @@ def test_an_exported_object_is_polymorphic_too():
     np.testing.assert_allclose(f(params, x, scale=1.0)["y"], layer(params, x, scale=1)["y"], rtol=1e-5, atol=1e-6)
 
 
+def test_an_exported_object_for_several_platforms():
+    def f(x):
+        return jax.lax.platform_dependent(x, cpu=lambda x: x + 1, cuda=lambda x: x - 1)
+
+    x = np.arange(3, dtype="f")
+    for platforms in ("cpu", "cuda"), ("cuda", "cpu"):
+        executable = farcall.compile(export.export(jax.jit(f), platforms=platforms)(x))
+        assert isinstance(executable, farcall.Executable) and [str(ty) for ty in executable.inputs] == ["f32[3]"]
+        np.testing.assert_array_equal(executable(x), x + 1)
+    with pytest.raises(ValueError, match="cuda"):
+        farcall.compile(export.export(jax.jit(f), platforms=["cuda"])(x))
+
+
+def test_an_exported_object_speaks_in_its_own_terms():
+    f = farcall.compile(exported(["b >= 2"], platforms=("tpu", "cpu")))
+    assert f.names == ["params['b']", "params['w']", "x", "scale"]
+    assert f.constraints == ["b >= 2"]
+    params, x = arguments(3)
+    with pytest.raises(ValueError, match=r"b >= 2 does not hold, with b = 1 from x.shape\[0\]"):
+        f(params, x, scale=1.0)
+
+
+def test_an_exported_object_without_flatbuffers(monkeypatch):
+    def missing(self, vjp_order=0):
+        raise ImportError("Please install 'flatbuffers'")
+
+    x = np.ones(2, "f")
+    one, several = (export.export(jax.jit(jnp.sin), platforms=p)(x) for p in (["cpu"], ["cpu", "tpu"]))
+    monkeypatch.setattr(export.Exported, "serialize", missing)
+    np.testing.assert_allclose(farcall.compile(one)(x), np.sin(x), rtol=1e-6)
+    with pytest.raises(ImportError, match="flatbuffers"):
+        farcall.compile(several)
+
+
 def jaxlib_reads(artifact):
     """The text of what jaxlib makes of an artifact."""
     with mlir.make_ir_context() as context:
