@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from farcall._handlers import Callbacks
+from farcall._trees import used
 
 
 class Lowered:
@@ -43,10 +44,12 @@ class Lowered:
         return [_bits(leaf) for leaf in leaves]
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The arguments that the program takes, of all."""
-        if self._kept is not None and len(leaves) == self._in.num_leaves:
-            return [leaves[i] for i in self._kept]
-        return leaves
+        """The arguments that the program takes, of all.
+
+        Raises:
+          TypeError: if they are neither all nor these.
+        """
+        return leaves if self._kept is None else used(leaves, self._in.num_leaves, self._kept)
 
     def results(self, arrays: list[np.ndarray]) -> Any:
         """The tree of results."""

@@ -2,6 +2,7 @@
 
 import pathlib
 import threading
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -150,6 +151,59 @@ def test_an_exported_object_speaks_in_its_own_terms():
     params, x = arguments(3)
     with pytest.raises(ValueError, match=r"b >= 2 does not hold, with b = 1 from x.shape\[0\]"):
         f(params, x, scale=1.0)
+
+
+class Weights(NamedTuple):
+    """Registered for serialization."""
+
+    w: Any
+    unused: Any
+    b: Any
+
+
+class Unregistered(NamedTuple):
+    """Not registered."""
+
+    w: Any
+    unused: Any
+    b: Any
+
+
+if hasattr(export, "register_namedtuple_serialization"):
+    export.register_namedtuple_serialization(Weights, serialized_name="test_artifacts.Weights")
+
+
+@pytest.mark.parametrize("kind", [Weights, Unregistered])
+@pytest.mark.parametrize("platforms", [("cpu",), ("tpu", "cpu")])
+def test_trees_of_other_types(kind, platforms):
+    def f(weights, unused, x):
+        return kind(weights.w @ x, unused["u"].shape[0], weights.b + 1)
+
+    weights, x = kind(np.ones((2, 3), "f"), np.ones(5, "f"), np.ones(4, "i4")), np.arange(3, dtype="f")
+    function = export.export(jax.jit(f), platforms=platforms)(weights, {"u": np.zeros(7, "f")}, x)
+    # An object has the types themselves, registered or not.
+    live = farcall.compile(function)
+    result = live(weights, {"u": np.zeros(7, "f")}, x)
+    assert isinstance(result, kind) and result.unused == 7
+    np.testing.assert_array_equal(result.w, [3, 3])
+    np.testing.assert_array_equal(result.b, [2, 2, 2, 2])
+    if kind is Unregistered:
+        return
+    # A file has only their names: arrays are given one by one, the unused ones or without them.
+    read = farcall.compile(function.serialize())
+    with pytest.raises(TypeError, match=r"args\[0\] is a test_artifacts.Weights, which only its author's code can take apart"):
+        read(weights, {"u": np.zeros(7, "f")}, x)
+    every = [weights.w, weights.unused, weights.b, np.zeros(7, "f"), x]
+    for given in every, [weights.w, weights.b, x]:
+        w, unused, b = read.run(given)
+        np.testing.assert_array_equal(w, result.w)
+        np.testing.assert_array_equal(b, result.b)
+    for given in every[:4], every[:2], []:
+        said = f"the function takes 5 arrays, or the 3 of them that its program uses, but {len(given)} were given"
+        with pytest.raises(TypeError, match=said):
+            read.run(given)
+        with pytest.raises(TypeError, match=said):
+            live.run(given)
 
 
 def test_an_exported_object_without_flatbuffers(monkeypatch):

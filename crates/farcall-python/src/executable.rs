@@ -175,21 +175,22 @@ pub(crate) fn is_artifact(program: PyBackedBytes) -> bool {
 }
 
 /// The trees of arguments and results of a function that `jax.export` wrote, with numbers for arrays and a name for a type
-/// that only its author's code can take apart, and the numbers of the arguments that the program takes; `None` for
-/// other bytes.
+/// that only its author's code can take apart, the numbers of the arguments that the program takes, and the number of all
+/// arguments; `None` for other bytes.
 #[pyfunction]
 pub(crate) fn trees<'py>(py: Python<'py>, program: PyBackedBytes) -> PyResult<Option<Trees<'py>>> {
     if !is_exported(&program) {
         return Ok(None);
     }
     let exported = Exported::read(&program, "").map_err(|e| error::program(&e))?;
-    let arguments = tree(py, &exported.in_tree, &mut 0)?;
+    let mut count = 0;
+    let arguments = tree(py, &exported.in_tree, &mut count)?;
     let results = tree(py, &exported.out_tree, &mut 0)?;
-    Ok(Some((arguments, results, exported.kept_vars)))
+    Ok(Some((arguments, results, exported.kept_vars, count)))
 }
 
-/// Arguments, results, and the arguments that are kept.
-type Trees<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>);
+/// Arguments, results, the arguments that are kept, and how many there are.
+type Trees<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>, usize);
 
 /// A tree as values of Python; `next` is the number of its first array.
 fn tree<'py>(py: Python<'py>, of: &Tree, next: &mut usize) -> PyResult<Bound<'py, PyAny>> {
