@@ -81,6 +81,17 @@ def test_blocks_of_hlo_text_and_of_exported_functions():
         np.testing.assert_allclose(y, in_xla, 1e-4, 1e-5)
 
 
+def test_blocks_of_exported_functions_have_a_place():
+    x, weights = operands()
+    exported = jax.export.export(jax.jit(transformer_block))(x, weights)
+    for program in exported, exported.serialize():
+        executable = farcall.compile(program, farcall.Registry())
+        assert targets(executable) == [None, None]
+        # The name in JAX, and the line that made it.
+        assert all("composite at " in b.place and "test_blocks.py:" in b.place for b in executable.blocks), executable.blocks
+        np.testing.assert_allclose(executable(x, weights), jax.jit(transformer_block)(x, weights), 1e-4, 1e-5)
+
+
 # ---- Custom calls as EXLA makes them ---------------------------------------------------------
 
 

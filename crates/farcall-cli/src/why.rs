@@ -4,7 +4,6 @@ use std::io::Write;
 
 use anyhow::{Result, ensure};
 use comfy_table::{Cell, Color};
-use farcall::ir::Span;
 use farcall::ir::module::{Func, Module};
 use farcall::plan::{BlockChoice, BlockDecision, Plan};
 use farcall::{CompileOptions, Registry};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::execute::refused;
 use crate::inputs::count;
+use crate::inspect::place;
 use crate::show::short;
 use crate::terminal::{self, color};
 use crate::{program, targets};
@@ -45,7 +45,7 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
             Cell::new(&block.tag),
             Cell::new(types(&block.operands)),
             Cell::new(types(&block.results)),
-            Cell::new(place(plan, block)),
+            Cell::new(place(&plan.source, block.span, &block.place)),
             color(Cell::new(becomes), shade),
             Cell::new(reasons(block).join("\n")),
         ]);
@@ -104,20 +104,11 @@ pub(crate) fn json(plan: &Plan) -> Vec<Value> {
             "version": block.version,
             "operands": types(&block.operands),
             "results": types(&block.results),
-            "place": place(plan, block),
+            "place": place(&plan.source, block.span, &block.place),
             "skipped": skipped.collect::<Vec<_>>(),
             "call": call,
             "default_body": reason,
         })
     };
     plan.blocks.iter().map(one).collect()
-}
-
-/// Line and column, as tables of custom calls have them.
-fn place(plan: &Plan, block: &BlockDecision) -> String {
-    let place = |span: Span| {
-        let (line, column) = plan.source.line_column(span.start);
-        format!("{line}:{column}")
-    };
-    block.span.filter(|_| !plan.source.is_none()).map_or("–".to_owned(), place)
 }

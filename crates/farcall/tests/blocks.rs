@@ -885,6 +885,34 @@ fn a_lowering_that_is_replaced_may_use_the_registry() {
     assert!(replaced.join().unwrap());
 }
 
+/// A program from an artifact has no text, but its instructions may say where they come from.
+#[test]
+fn blocks_of_programs_without_text_have_a_place() {
+    let compile = |program: &str, registry: &Registry| {
+        let mut module = parse(program);
+        module.source = Source::none();
+        Plan::compile(&module, registry, &CompileOptions::new()).map_err(|e| e.to_string())
+    };
+    let registry = Registry::new();
+    let fails = |_: &Block<'_>| -> Result<Lowered> { Err(Error::unknown("out of luck")) };
+    registry.register_lowering("my.tag", Rank::Application, fails).unwrap();
+    let anonymous = one("my.other", "", "2xf32");
+    let named = |tag: &str, loc: &str| {
+        let result = "-> tensor<2xf32>";
+        one(tag, "", "2xf32").replacen(&format!("{result}\n"), &format!("{result} loc({loc})\n"), 1)
+    };
+    for (program, expected) in [
+        (named("my.other", "\"f/norm\"(\"m.py\":3:9)"), "f/norm at m.py:3:9"),
+        (named("my.other", "\"m.py\":3:9"), "m.py:3:9"),
+        (named("my.other", "\"f/norm\""), "f/norm"),
+        (anonymous, "@main, instruction 0"),
+    ] {
+        assert_eq!(&*compile(&program, &registry).unwrap().blocks[0].place, expected);
+    }
+    let error = compile(&named("my.tag", "\"f/norm\"(\"m.py\":3:9)"), &registry).unwrap_err();
+    assert!(error.contains("the block is at f/norm at m.py:3:9"), "{error}");
+}
+
 /// Builds an example; where it is.
 fn build_library(name: &str) -> PathBuf {
     let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();

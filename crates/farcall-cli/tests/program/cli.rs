@@ -499,6 +499,16 @@ fn what_became_of_blocks_is_told() {
         no custom calls
     "#]]
     .assert_eq(&why(&["f32.mlir"]));
+    // An artifact has no lines, but its instructions have numbers.
+    let ended = folder.farcall(["convert", "f32.mlir", "--to", "artifact", "-o", "f32.mlirbc"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    expect![[r#"
+        1 block
+        │ block ┆ operands ┆ results ┆ at ┆ becomes ┆ why │
+        │ test.thrice ┆ f32[3] ┆ f32[3] ┆ @main, instruction 0 ┆ default body ┆ no lowering is registered for the tag │
+
+        no custom calls
+    "#]].assert_eq(&why(&["f32.mlirbc"]));
     // A plan knows what was decided when it was compiled.
     let ended = folder.farcall(["compile", "f32.mlir", "--load", library, "-o", "p.plan"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
