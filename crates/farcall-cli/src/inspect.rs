@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use comfy_table::{Cell, Color, Table};
 use farcall::device::Device;
 use farcall::ir::attr::AttrDict;
@@ -26,17 +26,23 @@ use crate::{export, load, plan, targets, why};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
+    let needless = !args.why && (!args.inputs.inputs.is_empty() || args.inputs.fill.is_some());
+    ensure!(!needless, "--input and --fill are for --why, which compiles the program for them");
     let code = match program::open(&args.program)? {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
-    let mut module = program::verified(&code)?;
+    let mut module = match args.why {
+        true => code.program()?.0,
+        false => code.module()?,
+    };
+    verify::verify(&module)?;
     let exported = if args.entry.is_none() { code.exported()? } else { None };
     // Calls that are operations in disguise need no target.
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
-    let plan = if args.why { Some(why::compiled(&module, func, &registry)?) } else { None };
+    let plan = if args.why { why::compiled(&code, args, &registry)? } else { None };
     let calls = plan.as_ref().map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
     let mut out = terminal::stdout();
     if args.json {
