@@ -204,6 +204,30 @@ def compiled(answer, program=None, **options) -> farcall.Executable:
     return farcall.compile(program or one(**options), registry)
 
 
+def test_blocks_of_a_program_with_open_sizes_are_those_of_each_size():
+    def lower(block):
+        return farcall.Skip(f"it is {block.operands[0]}")
+
+    f = compiled(lower, one().as_text().replace("tensor<4x", "tensor<?x"))
+    assert isinstance(f, farcall.Polymorphic)
+    types = [np.zeros(2, np.float32)], [jax.ShapeDtypeStruct((3,), np.float32)], farcall.compile(one()).inputs
+    for given, size in zip(types, [2, 3, 4]):
+        executable = f.for_types(given)
+        assert isinstance(executable, farcall.Executable)
+        [block] = executable.blocks
+        assert [s.reason for s in block.skipped] == [f"it is f32[{size}]"]
+        [y] = executable.run([np.ones(size, np.float32)])
+        np.testing.assert_array_equal(y, [2] * size)
+    with pytest.raises(ValueError, match=r"arg0 is f32\[1,1\], but it takes f32\[\?\]"):
+        f.for_types([np.zeros((1, 1), np.float32)])
+    with pytest.raises(TypeError, match="s32"):
+        f.for_types([np.zeros(1, np.int32)])
+    with pytest.raises(TypeError, match="1"):
+        f.for_types([])
+    with pytest.raises(TypeError, match="the type of input 0 has the dtype object"):
+        f.for_types([np.zeros(1, object)])
+
+
 def test_options_are_python_values():
     seen = {}
 

@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::attributes::Attributes;
-use crate::elements::{Elements, element_type, literal};
+use crate::elements::{Elements, literal, tensor_type};
 use crate::error::{self, guarded};
 use crate::registry::Registry;
 use crate::run;
@@ -95,9 +95,7 @@ pub(crate) fn compile_call(
     aliases: Vec<(usize, usize)>,
 ) -> PyResult<Executable> {
     let types = |described: Vec<(String, Vec<usize>)>| {
-        let types =
-            described.into_iter().map(|(dtype, dims)| Ok(TensorType::new(element_type(&dtype)?, dims)));
-        types.collect::<PyResult<Vec<_>>>()
+        described.into_iter().map(|(dtype, dims)| tensor_type(&dtype, dims)).collect::<PyResult<Vec<_>>>()
     };
     let (operands, results) = (types(operands)?, types(results)?);
     let config = match (attributes, opaque) {
@@ -262,12 +260,27 @@ impl Polymorphic {
         let inputs = literals(inputs)?;
         guarded(|| {
             let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
-            let executable = py.detach(|| self.inner.for_types(&types)).map_err(|e| match e {
-                PolymorphicError::Compile(e) => error::compile(&e),
-                other => error::exception(other.code(), other.to_string()),
-            })?;
+            let executable = self.compiled_for(py, &types)?;
             let types = executable.outputs().iter().map(describe);
             Ok(types.zip(outputs(py, &executable, inputs)?).collect())
+        })
+    }
+
+    /// The executable for inputs of these element types and shapes.
+    fn for_types(&self, py: Python<'_>, types: Vec<(String, Vec<usize>)>) -> PyResult<Executable> {
+        let types = types.into_iter().map(|(dtype, dims)| tensor_type(&dtype, dims));
+        let types = types.collect::<PyResult<Vec<_>>>()?;
+        guarded(|| Ok(Executable { inner: self.compiled_for(py, &types)? }))
+    }
+}
+
+impl Polymorphic {
+    fn compiled_for(&self, py: Python<'_>, types: &[TensorType]) -> PyResult<farcall::Executable> {
+        py.detach(|| {
+            self.inner.for_types(types).map_err(|e| match e {
+                PolymorphicError::Compile(e) => error::compile(&e),
+                other => error::exception(other.code(), other.to_string()),
+            })
         })
     }
 }
