@@ -1,5 +1,6 @@
 """Blocks: what `jax.lax.composite` makes, in XLA, in the engine, and as custom calls that lowerings put in their place."""
 
+import gc
 import pathlib
 import shutil
 import subprocess
@@ -290,6 +291,75 @@ def test_an_exception_is_an_error_with_its_traceback():
     assert "by this program: ZeroDivisionError: " in said
     assert "Traceback (most recent call last):" in said and "in helper" in said and "return 1 // 0" in said
     assert "farcall/_blocks.py" not in said
+
+
+def test_an_exception_is_the_cause_of_the_error():
+    raised = ValueError("mine")
+
+    def lower(block):
+        raise raised
+
+    with pytest.raises(ValueError, match="ValueError: mine") as error:
+        compiled(lower)
+    assert error.value.__cause__ is raised
+    assert raised.__traceback__ is not None
+
+
+@pytest.mark.parametrize("exit", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_what_is_no_error_ends_the_compilation_as_itself(exit, open_sizes):
+    raised = [exit("now")]
+
+    def lower(block):
+        if raised:
+            raise raised[0]
+        return farcall.Skip("after all")
+
+    def compile_and_run():
+        if not open_sizes:
+            return compiled(lower)
+        any_size = one().as_text().replace("tensor<4x", "tensor<?x")
+        executable = compiled(lower, any_size)
+        executable.run([np.zeros(4, np.float32)])
+        return executable.for_types([np.zeros(4, np.float32)])
+
+    with pytest.raises(exit) as error:
+        compile_and_run()
+    assert error.value is raised.pop()
+    [block] = compile_and_run().blocks
+    assert [s.reason for s in block.skipped] == ["after all"]
+
+
+def test_a_lowering_may_compile_in_turn():
+    def inner(block):
+        raise OSError("inner")
+
+    def outer(block):
+        with pytest.raises(ValueError, match="OSError: inner") as error:
+            compiled(inner)
+        assert isinstance(error.value.__cause__, OSError)
+        return farcall.Skip("the inner one failed")
+
+    [block] = compiled(outer).blocks
+    assert [s.reason for s in block.skipped] == ["the inner one failed"]
+
+
+def test_a_lowering_that_is_replaced_may_use_its_registry_when_it_is_dropped():
+    registry = farcall.Registry()
+    reasons = []
+
+    class Lowering:
+        def __call__(self, block):
+            return farcall.Skip("first")
+
+        def __del__(self):
+            [block] = farcall.compile(one(), registry).blocks
+            reasons.extend(s.reason for s in block.skipped)
+
+    registry.lowers("my.tag", Lowering())
+    registry.lowers("my.tag", lambda _: farcall.Skip("second"), replace=True)
+    gc.collect()
+    assert reasons == ["second"]
 
 
 def test_a_second_lowering_of_a_tag_replaces_the_first_only_on_purpose():

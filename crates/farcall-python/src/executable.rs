@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use crate::attributes::Attributes;
 use crate::elements::{Elements, literal, tensor_type};
 use crate::error::{self, guarded};
+use crate::lowering::compiling;
 use crate::registry::Registry;
 use crate::run;
 
@@ -50,7 +51,7 @@ pub(crate) fn compile<'py>(
     let semantics: Semantics = semantics.parse().map_err(wrong)?;
     let registry = registry.get().inner.clone();
     let compiled = guarded(|| {
-        py.detach(move || {
+        compiling(py, move || {
             let platform = Device::default().platform().clone();
             let program = read::program(&program, &name, platform.jax_name(), entry.as_deref())
                 .map_err(|e| error::program(&e))?;
@@ -276,7 +277,7 @@ impl Polymorphic {
 
 impl Polymorphic {
     fn compiled_for(&self, py: Python<'_>, types: &[TensorType]) -> PyResult<farcall::Executable> {
-        py.detach(|| {
+        compiling(py, || {
             self.inner.for_types(types).map_err(|e| match e {
                 PolymorphicError::Compile(e) => error::compile(&e),
                 other => error::exception(other.code(), other.to_string()),
