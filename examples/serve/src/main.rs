@@ -1,15 +1,17 @@
 //! Serves a function that JAX has exported with a symbolic batch size: `serve model.jax_export 127.0.0.1:7000`.
 //!
-//! A request is a number of rows (`u32`, little-endian), and the rows in `f32`. The answer is a byte, 0, and the rows of the
-//! result; or 1, the length of a message (`u32`), and the message. A connection may send any number of requests.
+//! A request is a number of rows (`u32`, little-endian), and the rows in `f32`. The answer is a byte, 0, and the bytes of
+//! the first result; or 1, the length of a message (`u32`), and the message. A connection may send any number of requests.
 
 use std::error::Error;
-use std::io::{Read, Write};
+use std::io::{Read, Write, copy, sink};
 use std::net::{TcpListener, TcpStream};
 
-use farcall::ir::interface::Size;
-use farcall::ir::{DType, Literal};
+use farcall::ir::{DType, Literal, TensorType, interface::Size};
 use farcall::{CompileOptions, Polymorphic, Registry};
+
+/// Largest batch, in bytes.
+const LARGEST: usize = 1 << 26;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().collect();
@@ -18,36 +20,40 @@ fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(address)?;
     writeln!(std::io::stdout(), "{} at {}", model.interface().name, listener.local_addr()?)?;
     for stream in listener.incoming() {
-        let (model, stream) = (model.clone(), stream?);
-        std::thread::spawn(move || {
-            serve(&model, stream).unwrap_or_else(|e| eprintln!("a connection failed: {e}"));
-        });
+        let model = model.clone();
+        let serve = move || {
+            let served = stream.map_err(Box::from).and_then(|stream| serve(&model, stream));
+            served.unwrap_or_else(|e| eprintln!("a connection failed: {e}"));
+        };
+        if let Err(e) = std::thread::Builder::new().spawn(serve) {
+            eprintln!("a connection failed: {e}");
+        }
     }
     Ok(())
 }
 
 /// Answers the requests of one connection.
 fn serve(model: &Polymorphic, mut stream: TcpStream) -> Result<(), Box<dyn Error>> {
-    let x = model.interface().inputs().first().ok_or("the function has no arguments")?.ty.clone();
-    let row = x.sizes.iter().skip(1).map(|size| match size {
-        Size::Fixed(size) => Ok(*size),
-        open => Err(format!("{open} is not fixed: only the first size of {x} may be")),
-    });
-    let row: Vec<usize> = row.collect::<Result<_, _>>()?;
+    let inputs = model.interface().inputs();
+    let x = inputs.first().ok_or("the function has no arguments")?;
+    let fixed = x.ty.sizes.iter().skip(1).map(|n| if let Size::Fixed(n) = n { Some(*n) } else { None });
+    let row: Vec<usize> = fixed.collect::<Option<_>>().ok_or("only the first size may be open")?;
     let mut rows = [0; 4];
     while stream.read_exact(&mut rows).is_ok() {
-        let shape = [&[u32::from_le_bytes(rows) as usize], row.as_slice()].concat();
-        let mut elements = Vec::new();
-        let bytes = 4 * shape.iter().product::<usize>();
-        (&stream).take(bytes as u64).read_to_end(&mut elements)?;
-        match model.run(&[Literal::from_bytes(DType::F32, shape, &elements)?]) {
-            Ok(results) => stream.write_all(&[&[0][..], results[0].bytes()].concat())?,
-            Err(error) => {
-                let message = error.to_string();
-                let length = u32::try_from(message.len())?.to_le_bytes();
-                stream.write_all(&[&[1][..], &length, message.as_bytes()].concat())?;
-            }
-        }
+        let ty = TensorType::new(DType::F32, [&[u32::from_le_bytes(rows) as usize], row.as_slice()].concat());
+        let bytes = ty.bytes().filter(|bytes| *bytes <= LARGEST).ok_or("a batch is too large")?;
+        let (mut batch, mut elements) = ((&stream).take(bytes as u64), Vec::new());
+        let result = if let Err(refused) = model.interface().solve(std::slice::from_ref(&ty)) {
+            copy(&mut batch, &mut sink())?;
+            Err(refused.to_string())
+        } else {
+            batch.read_to_end(&mut elements)?;
+            model.run(&[Literal::from_bytes(DType::F32, ty.sizes(), &elements)?]).map_err(|e| e.to_string())
+        };
+        stream.write_all(&match result {
+            Ok(results) => [[0].as_slice(), results.first().map_or([].as_slice(), Literal::bytes)].concat(),
+            Err(e) => [&[1], &u32::try_from(e.len())?.to_le_bytes()[..], e.as_bytes()].concat(),
+        })?;
     }
     Ok(())
 }

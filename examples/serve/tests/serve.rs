@@ -67,4 +67,18 @@ fn many_clients_get_their_rows() {
             });
         }
     });
+
+    // A batch that is too large for the server ends its connection, before anything of it is read, and nothing else.
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(&u32::MAX.to_le_bytes()).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    // One that the model does not take is not kept: the client may send it slowly, or not at all.
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(&4_000_000u32.to_le_bytes()).unwrap();
+    let mut other = TcpStream::connect(address).unwrap();
+    assert_eq!(request(&mut other, &[1.0; 4]), Ok(expected(&[1.0; 4])));
+    stream.write_all(&vec![0; 64_000_000]).unwrap();
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[0], 1);
 }
