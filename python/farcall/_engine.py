@@ -9,7 +9,7 @@ import numpy as np
 
 from farcall import _farcall
 from farcall import _blocks
-from farcall._arrays import TensorType, from_engine, tensor_type, to_engine
+from farcall._arrays import TensorType, dtype_name, from_engine, tensor_type, to_engine
 from farcall._blocks import BlockDecision, Lowering, Skipped
 from farcall._handlers import Callbacks, Handler
 from farcall._trees import Trees
@@ -282,6 +282,23 @@ class Polymorphic:
         """What must hold of the symbols, beyond that they are positive: `"b >= 2"`."""
         return self._native.constraints
 
+    def for_types(self, types: Sequence[Any]) -> Executable:
+        """The executable for inputs of these types, which tells what became of blocks (`Executable.blocks`) and what a run
+        does (`Executable.plan`). It is compiled if such inputs are new.
+
+        Args:
+          types: for each input that `run` takes, its type: whatever has a `dtype` and a `shape`, such as a `TensorType`, a
+            `jax.ShapeDtypeStruct`, or an array.
+
+        Raises:
+          TypeError: if they are too few or too many, or of another element type.
+          ValueError: if the sizes fit no values of the symbols or violate a constraint, or the program cannot be compiled.
+        """
+        if self._trees is not None:
+            types = self._trees.used(types)
+        native = self._native.for_types([_described(ty, i) for i, ty in enumerate(types)])
+        return Executable(native, self._trees, self._callbacks)
+
     def run(self, inputs: Sequence[Any]) -> list[np.ndarray]:
         """Runs the program on inputs as `Executable.run` takes them.
 
@@ -305,6 +322,14 @@ class Polymorphic:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}: {ty}" for name, ty in zip(self._names, self._inputs))
         return f"<farcall.Polymorphic ({inputs}) -> ({', '.join(map(str, self.outputs))})>"
+
+
+def _described(ty: Any, index: int) -> tuple[str, list[int]]:
+    """Element type and shape of an input, as the engine describes them."""
+    name = ty.name if isinstance(ty, TensorType) else dtype_name(np.dtype(ty.dtype))
+    if name is None:
+        raise TypeError(f"the type of input {index} has the dtype {ty.dtype}, which is not a tensor element type")
+    return name, list(ty.shape)
 
 
 def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
@@ -417,13 +442,31 @@ def _content(program: Any) -> tuple[bytes, str]:
             except UnicodeDecodeError as error:
                 raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
         return content, name
-    for method in ("as_text", "mlir_module"):
-        if hasattr(program, method):
-            return str(getattr(program, method)()).encode(), "<program>"
+    if hasattr(program, "as_text"):
+        return str(program.as_text()).encode(), "<program>"
+    if hasattr(program, "mlir_module"):
+        return _exported(program), "<program>"
     raise TypeError(
         "a program is StableHLO or HLO text, the bytes of an artifact, a path, or a lowered JAX function,"
         f" not {type(program).__name__}"
     )
+
+
+def _exported(program: Any) -> bytes:
+    """A `jax.export.Exported` as it is written to files. Its text alone does not say what platforms it is for, nor what names
+    and symbols its arguments have."""
+    try:
+        return bytes(program.serialize())
+    except (TypeError, ValueError):
+        # Its trees have nodes of a type that is not registered for serialization.
+        from farcall._lowered import flat
+
+        return bytes(flat(program).serialize())
+    except (ImportError, NotImplementedError):
+        # There is no flatbuffers, or an effect is not registered.
+        if len(program.platforms) > 1:
+            raise
+        return str(program.mlir_module()).encode()
 
 
 def _is_path(text: str) -> bool:

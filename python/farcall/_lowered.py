@@ -1,5 +1,6 @@
 """Programs that JAX has lowered: the trees of arguments and results of the function."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import jax
 import numpy as np
 
 from farcall._handlers import Callbacks
+from farcall._trees import used
 
 
 class Lowered:
@@ -42,16 +44,26 @@ class Lowered:
         return [_bits(leaf) for leaf in leaves]
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The arguments that the program takes, of all."""
-        if self._kept is not None and len(leaves) == self._in.num_leaves:
-            return [leaves[i] for i in self._kept]
-        return leaves
+        """The arguments that the program takes, of all.
+
+        Raises:
+          TypeError: if they are neither all nor these.
+        """
+        return leaves if self._kept is None else used(leaves, self._in.num_leaves, self._kept)
 
     def results(self, arrays: list[np.ndarray]) -> Any:
         """The tree of results."""
         if len(arrays) == len(self._types):
             arrays = [_of_type(array, dtype) for array, dtype in zip(arrays, self._types)]
         return jax.tree.unflatten(self._out, arrays)
+
+
+def flat(exported: Any) -> Any:
+    """A `jax.export.Exported` whose arguments are given one by one and whose results are a list. Unlike its trees, which may
+    have nodes of any type, it can be serialized."""
+    arguments, results = ([0] * tree.num_leaves for tree in (exported.in_tree, exported.out_tree))
+    in_tree, out_tree = jax.tree.structure((tuple(arguments), {})), jax.tree.structure(results)
+    return dataclasses.replace(exported, in_tree=in_tree, out_tree=out_tree)
 
 
 def _shown(tree: Any) -> str:

@@ -14,12 +14,14 @@ class Trees:
         their author's code can take apart are names.
       results: the same of the results.
       kept: numbers of the arguments that the program takes.
+      count: number of arrays among the arguments, those in types of other code included.
     """
 
-    def __init__(self, arguments: Any, results: Any, kept: list[int]) -> None:
+    def __init__(self, arguments: Any, results: Any, kept: list[int], count: int) -> None:
         self._in = arguments
         self._out = results
         self._kept = kept
+        self._count = count
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments as a flat list.
@@ -37,16 +39,32 @@ class Trees:
         return leaves
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The arguments that the program takes, of all."""
-        if len(leaves) == _count(self._in):
-            return [leaves[i] for i in self._kept]
-        return leaves
+        """The arguments that the program takes, of all.
+
+        Raises:
+          TypeError: if they are neither all nor these.
+        """
+        return used(leaves, self._count, self._kept)
 
     def results(self, arrays: list[np.ndarray]) -> Any:
         """The tree of results; a flat list if there are types in it that only their author's code can make."""
         if _any(self._out, str):
             return arrays
         return _mapped(self._out, lambda i: arrays[i])
+
+
+def used(leaves: Sequence[Any], count: int, kept: Sequence[int]) -> Sequence[Any]:
+    """The arguments that a program takes, given all `count` of its function or these alone.
+
+    Raises:
+      TypeError: if their number is neither.
+    """
+    if len(leaves) == count:
+        return [leaves[i] for i in kept]
+    if len(leaves) != len(kept):
+        unused = f", or the {len(kept)} of them that its program uses" if len(kept) < count else ""
+        raise TypeError(f"the function takes {count} arrays{unused}, but {len(leaves)} were given")
+    return leaves
 
 
 def _flatten(wanted: Any, given: Any, path: str, leaves: list[Any]) -> None:
@@ -89,12 +107,6 @@ def _any(tree: Any, kind: type) -> bool:
     if isinstance(tree, (tuple, list)):
         return any(_any(child, kind) for child in tree)
     return isinstance(tree, kind)
-
-
-def _count(tree: Any) -> int:
-    counted: list[int] = []
-    _mapped(tree, counted.append)
-    return len(counted)
 
 
 def _shown(tree: Any) -> str:

@@ -2,6 +2,7 @@
 
 import pathlib
 import threading
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -128,6 +129,93 @@ def test_an_exported_object_is_polymorphic_too():
     f = farcall.compile(exported())
     params, x = arguments(11)
     np.testing.assert_allclose(f(params, x, scale=1.0)["y"], layer(params, x, scale=1)["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_an_exported_object_for_several_platforms():
+    def f(x):
+        return jax.lax.platform_dependent(x, cpu=lambda x: x + 1, cuda=lambda x: x - 1)
+
+    x = np.arange(3, dtype="f")
+    for platforms in ("cpu", "cuda"), ("cuda", "cpu"):
+        executable = farcall.compile(export.export(jax.jit(f), platforms=platforms)(x))
+        assert isinstance(executable, farcall.Executable) and [str(ty) for ty in executable.inputs] == ["f32[3]"]
+        np.testing.assert_array_equal(executable(x), x + 1)
+    with pytest.raises(ValueError, match="cuda"):
+        farcall.compile(export.export(jax.jit(f), platforms=["cuda"])(x))
+
+
+def test_an_exported_object_speaks_in_its_own_terms():
+    f = farcall.compile(exported(["b >= 2"], platforms=("tpu", "cpu")))
+    assert f.names == ["params['b']", "params['w']", "x", "scale"]
+    assert f.constraints == ["b >= 2"]
+    params, x = arguments(3)
+    with pytest.raises(ValueError, match=r"b >= 2 does not hold, with b = 1 from x.shape\[0\]"):
+        f(params, x, scale=1.0)
+
+
+class Weights(NamedTuple):
+    """Registered for serialization."""
+
+    w: Any
+    unused: Any
+    b: Any
+
+
+class Unregistered(NamedTuple):
+    """Not registered."""
+
+    w: Any
+    unused: Any
+    b: Any
+
+
+if hasattr(export, "register_namedtuple_serialization"):
+    export.register_namedtuple_serialization(Weights, serialized_name="test_artifacts.Weights")
+
+
+@pytest.mark.parametrize("kind", [Weights, Unregistered])
+@pytest.mark.parametrize("platforms", [("cpu",), ("tpu", "cpu")])
+def test_trees_of_other_types(kind, platforms):
+    def f(weights, unused, x):
+        return kind(weights.w @ x, unused["u"].shape[0], weights.b + 1)
+
+    weights, x = kind(np.ones((2, 3), "f"), np.ones(5, "f"), np.ones(4, "i4")), np.arange(3, dtype="f")
+    function = export.export(jax.jit(f), platforms=platforms)(weights, {"u": np.zeros(7, "f")}, x)
+    # An object has the types themselves, registered or not.
+    live = farcall.compile(function)
+    result = live(weights, {"u": np.zeros(7, "f")}, x)
+    assert isinstance(result, kind) and result.unused == 7
+    np.testing.assert_array_equal(result.w, [3, 3])
+    np.testing.assert_array_equal(result.b, [2, 2, 2, 2])
+    if kind is Unregistered:
+        return
+    # A file has only their names: arrays are given one by one, the unused ones or without them.
+    read = farcall.compile(function.serialize())
+    with pytest.raises(TypeError, match=r"args\[0\] is a test_artifacts.Weights, which only its author's code can take apart"):
+        read(weights, {"u": np.zeros(7, "f")}, x)
+    every = [weights.w, weights.unused, weights.b, np.zeros(7, "f"), x]
+    for given in every, [weights.w, weights.b, x]:
+        w, unused, b = read.run(given)
+        np.testing.assert_array_equal(w, result.w)
+        np.testing.assert_array_equal(b, result.b)
+    for given in every[:4], every[:2], []:
+        said = f"the function takes 5 arrays, or the 3 of them that its program uses, but {len(given)} were given"
+        with pytest.raises(TypeError, match=said):
+            read.run(given)
+        with pytest.raises(TypeError, match=said):
+            live.run(given)
+
+
+def test_an_exported_object_without_flatbuffers(monkeypatch):
+    def missing(self, vjp_order=0):
+        raise ImportError("Please install 'flatbuffers'")
+
+    x = np.ones(2, "f")
+    one, several = (export.export(jax.jit(jnp.sin), platforms=p)(x) for p in (["cpu"], ["cpu", "tpu"]))
+    monkeypatch.setattr(export.Exported, "serialize", missing)
+    np.testing.assert_allclose(farcall.compile(one)(x), np.sin(x), rtol=1e-6)
+    with pytest.raises(ImportError, match="flatbuffers"):
+        farcall.compile(several)
 
 
 def jaxlib_reads(artifact):

@@ -1,5 +1,6 @@
 """Blocks: what `jax.lax.composite` makes, in XLA, in the engine, and as custom calls that lowerings put in their place."""
 
+import gc
 import pathlib
 import shutil
 import subprocess
@@ -79,6 +80,17 @@ def test_blocks_of_hlo_text_and_of_exported_functions():
         assert targets(executable) == ["rms_norm", "rms_norm"]
         [y] = executable(*leaves)
         np.testing.assert_allclose(y, in_xla, 1e-4, 1e-5)
+
+
+def test_blocks_of_exported_functions_have_a_place():
+    x, weights = operands()
+    exported = jax.export.export(jax.jit(transformer_block))(x, weights)
+    for program in exported, exported.serialize():
+        executable = farcall.compile(program, farcall.Registry())
+        assert targets(executable) == [None, None]
+        # The name in JAX, and the line that made it.
+        assert all("composite at " in b.place and "test_blocks.py:" in b.place for b in executable.blocks), executable.blocks
+        np.testing.assert_allclose(executable(x, weights), jax.jit(transformer_block)(x, weights), 1e-4, 1e-5)
 
 
 # ---- Custom calls as EXLA makes them ---------------------------------------------------------
@@ -193,6 +205,30 @@ def compiled(answer, program=None, **options) -> farcall.Executable:
     return farcall.compile(program or one(**options), registry)
 
 
+def test_blocks_of_a_program_with_open_sizes_are_those_of_each_size():
+    def lower(block):
+        return farcall.Skip(f"it is {block.operands[0]}")
+
+    f = compiled(lower, one().as_text().replace("tensor<4x", "tensor<?x"))
+    assert isinstance(f, farcall.Polymorphic)
+    types = [np.zeros(2, np.float32)], [jax.ShapeDtypeStruct((3,), np.float32)], farcall.compile(one()).inputs
+    for given, size in zip(types, [2, 3, 4]):
+        executable = f.for_types(given)
+        assert isinstance(executable, farcall.Executable)
+        [block] = executable.blocks
+        assert [s.reason for s in block.skipped] == [f"it is f32[{size}]"]
+        [y] = executable.run([np.ones(size, np.float32)])
+        np.testing.assert_array_equal(y, [2] * size)
+    with pytest.raises(ValueError, match=r"arg0 is f32\[1,1\], but it takes f32\[\?\]"):
+        f.for_types([np.zeros((1, 1), np.float32)])
+    with pytest.raises(TypeError, match="s32"):
+        f.for_types([np.zeros(1, np.int32)])
+    with pytest.raises(TypeError, match="1"):
+        f.for_types([])
+    with pytest.raises(TypeError, match="the type of input 0 has the dtype object"):
+        f.for_types([np.zeros(1, object)])
+
+
 def test_options_are_python_values():
     seen = {}
 
@@ -255,6 +291,75 @@ def test_an_exception_is_an_error_with_its_traceback():
     assert "by this program: ZeroDivisionError: " in said
     assert "Traceback (most recent call last):" in said and "in helper" in said and "return 1 // 0" in said
     assert "farcall/_blocks.py" not in said
+
+
+def test_an_exception_is_the_cause_of_the_error():
+    raised = ValueError("mine")
+
+    def lower(block):
+        raise raised
+
+    with pytest.raises(ValueError, match="ValueError: mine") as error:
+        compiled(lower)
+    assert error.value.__cause__ is raised
+    assert raised.__traceback__ is not None
+
+
+@pytest.mark.parametrize("exit", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_what_is_no_error_ends_the_compilation_as_itself(exit, open_sizes):
+    raised = [exit("now")]
+
+    def lower(block):
+        if raised:
+            raise raised[0]
+        return farcall.Skip("after all")
+
+    def compile_and_run():
+        if not open_sizes:
+            return compiled(lower)
+        any_size = one().as_text().replace("tensor<4x", "tensor<?x")
+        executable = compiled(lower, any_size)
+        executable.run([np.zeros(4, np.float32)])
+        return executable.for_types([np.zeros(4, np.float32)])
+
+    with pytest.raises(exit) as error:
+        compile_and_run()
+    assert error.value is raised.pop()
+    [block] = compile_and_run().blocks
+    assert [s.reason for s in block.skipped] == ["after all"]
+
+
+def test_a_lowering_may_compile_in_turn():
+    def inner(block):
+        raise OSError("inner")
+
+    def outer(block):
+        with pytest.raises(ValueError, match="OSError: inner") as error:
+            compiled(inner)
+        assert isinstance(error.value.__cause__, OSError)
+        return farcall.Skip("the inner one failed")
+
+    [block] = compiled(outer).blocks
+    assert [s.reason for s in block.skipped] == ["the inner one failed"]
+
+
+def test_a_lowering_that_is_replaced_may_use_its_registry_when_it_is_dropped():
+    registry = farcall.Registry()
+    reasons = []
+
+    class Lowering:
+        def __call__(self, block):
+            return farcall.Skip("first")
+
+        def __del__(self):
+            [block] = farcall.compile(one(), registry).blocks
+            reasons.extend(s.reason for s in block.skipped)
+
+    registry.lowers("my.tag", Lowering())
+    registry.lowers("my.tag", lambda _: farcall.Skip("second"), replace=True)
+    gc.collect()
+    assert reasons == ["second"]
 
 
 def test_a_second_lowering_of_a_tag_replaces_the_first_only_on_purpose():

@@ -392,7 +392,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
     /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
@@ -405,9 +405,12 @@ pub(crate) struct InspectArgs {
     /// Compile the program, and show what became of each block (composite) and why
     ///
     /// A block becomes a custom call if a lowering says so, that of a library say (`#[lowers]`); otherwise its default
-    /// body is compiled. The custom calls that are shown are then those that are made.
+    /// body is compiled. The custom calls that are shown are then those that are made. A program that leaves sizes open
+    /// is compiled for inputs, which are given as to `farcall run`.
     #[arg(long)]
     pub why: bool,
+    #[command(flatten)]
+    pub inputs: InputArgs,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

@@ -106,7 +106,12 @@ pub(crate) fn engine(
 }
 
 /// Compiles a program; `None` if what `--dump` asks for was shown instead. No handler is entered.
-fn plan(front: &Front, how: &HowArgs, registry: &Registry, stats: &mut Stats) -> Result<Option<Plan>> {
+pub(crate) fn plan(
+    front: &Front,
+    how: &HowArgs,
+    registry: &Registry,
+    stats: &mut Stats,
+) -> Result<Option<Plan>> {
     let passes = how.passes.clone().unwrap_or_default();
     if let Some(Dump::Pass(name)) = how.dump {
         let always = MEMORY_PASSES.iter().any(|p| p.name == name);

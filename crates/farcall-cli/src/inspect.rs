@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use comfy_table::{Cell, Color, Table};
 use farcall::device::Device;
 use farcall::ir::attr::AttrDict;
-use farcall::ir::module::{Func, Inst, Loc, Module};
+use farcall::ir::module::{Func, Inst, Module};
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::types::{Dim, TensorType, Type};
-use farcall::ir::{Op, Span, normalize, refine, verify};
+use farcall::ir::{Op, Source, Span, normalize, refine, verify};
 use farcall::plan::CallSpec;
 use farcall::registry::Target;
 use farcall::{Plan, Registry};
@@ -26,17 +26,23 @@ use crate::{export, load, plan, targets, why};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
+    let needless = !args.why && (!args.inputs.inputs.is_empty() || args.inputs.fill.is_some());
+    ensure!(!needless, "--input and --fill are for --why, which compiles the program for them");
     let code = match program::open(&args.program)? {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
-    let mut module = program::verified(&code)?;
+    let mut module = match args.why {
+        true => code.program()?.0,
+        false => code.module()?,
+    };
+    verify::verify(&module)?;
     let exported = if args.entry.is_none() { code.exported()? } else { None };
     // Calls that are operations in disguise need no target.
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
-    let plan = if args.why { Some(why::compiled(&module, func, &registry)?) } else { None };
+    let plan = if args.why { why::compiled(&code, args, &registry)? } else { None };
     let calls = plan.as_ref().map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
     let mut out = terminal::stdout();
     if args.json {
@@ -142,19 +148,27 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call of a plan.
     pub(crate) fn of_spec(plan: &Plan, spec: &'a CallSpec, registry: &Registry) -> Call<'a> {
-        let place = |span: Span| {
-            let (line, column) = plan.source.line_column(span.start);
-            format!("{line}:{column}")
-        };
         Call {
             call: &spec.call,
             func: None,
             operands: spec.operands.iter().map(short).collect(),
             results: spec.results.iter().map(short).collect(),
-            place: spec.span.filter(|_| !plan.source.is_none()).map_or("–".to_owned(), place),
+            place: place(&plan.source, spec.span, &spec.place),
             loc: None,
             target: target(&spec.call, registry),
         }
+    }
+}
+
+/// Line and column of a part of a program; what else is known of its place, if the program has no text.
+pub(crate) fn place(source: &Source, span: Option<Span>, place: &str) -> String {
+    match span.filter(|_| !source.is_none()) {
+        Some(span) => {
+            let (line, column) = source.line_column(span.start);
+            format!("{line}:{column}")
+        }
+        None if place.is_empty() => "–".to_owned(),
+        None => place.to_owned(),
     }
 }
 
@@ -194,14 +208,13 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
                 return;
             }
             let types = |ids: &[_]| ids.iter().map(|id| short(func.ty(*id))).collect();
-            let (line, column) = module.source.line_column(inst.span().start);
             calls.push(Call {
                 call,
                 func: Some(&func.name),
                 operands: types(inst.operands()),
                 results: types(inst.results()),
-                place: format!("{line}:{column}"),
-                loc: inst.loc().and_then(|l| origin(l)),
+                place: place(&module.source, Some(inst.span()), &inst.place(&module.source)),
+                loc: inst.loc().and_then(|loc| loc.place()),
                 target: target(call, registry),
             });
         });
@@ -250,20 +263,6 @@ pub(crate) fn notes(attrs: Option<&AttrDict>) -> String {
         .filter(|n| !n.is_empty())
         .collect();
     if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join(", "))) }
-}
-
-/// Where the program that wrote the text says an instruction comes from.
-fn origin(loc: &Loc) -> Option<String> {
-    match loc {
-        Loc::Unknown => None,
-        Loc::File { file, line, column } => Some(format!("{file}:{line}:{column}")),
-        Loc::Name(name, child) => {
-            let at = child.as_deref().and_then(origin).map(|at| format!(" at {at}")).unwrap_or_default();
-            Some(format!("{name}{at}"))
-        }
-        Loc::CallSite(callee, _) => origin(callee),
-        Loc::Fused(parts) => parts.iter().find_map(|p| origin(p)),
-    }
 }
 
 fn op_counts(module: &Module) -> BTreeMap<&'static str, usize> {

@@ -95,6 +95,9 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     if args.entry.is_some() {
         bail!("{} is a compiled plan of one function: --entry has no effect", args.program.display());
     }
+    if !args.inputs.inputs.is_empty() || args.inputs.fill.is_some() {
+        bail!("{} is compiled: --input and --fill have no effect", args.program.display());
+    }
     let registry = load::registry(&args.load, &[])?;
     let calls = calls(plan, &registry);
     let mut out = terminal::stdout();

@@ -214,12 +214,7 @@ fn parse(source: &Arc<Source>) -> Result<Module> {
 
 /// Reads, parses and verifies a program.
 pub(crate) fn load(path: &Path) -> Result<Module> {
-    verified(&Code::Text(source(path)?))
-}
-
-/// Parses and verifies a program.
-pub(crate) fn verified(code: &Code) -> Result<Module> {
-    let module = code.module()?;
+    let module = parse(&source(path)?)?;
     verify::verify(&module)?;
     Ok(module)
 }

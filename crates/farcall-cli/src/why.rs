@@ -2,29 +2,29 @@
 
 use std::io::Write;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use comfy_table::{Cell, Color};
-use farcall::ir::Span;
-use farcall::ir::module::{Func, Module};
+use farcall::Registry;
 use farcall::plan::{BlockChoice, BlockDecision, Plan};
-use farcall::{CompileOptions, Registry};
 use serde_json::{Value, json};
 
-use crate::execute::refused;
+use crate::args::{HowArgs, InspectArgs, NumericsArgs};
 use crate::inputs::count;
+use crate::inspect::place;
+use crate::program::Code;
 use crate::show::short;
+use crate::stats::Stats;
 use crate::terminal::{self, color};
-use crate::{program, targets};
+use crate::{compile, targets};
 
-/// Compiles a verified program, to see what becomes of its blocks.
-pub(crate) fn compiled(module: &Module, func: &Func, registry: &Registry) -> Result<Plan> {
-    ensure!(
-        !program::is_open(func),
-        "the program leaves sizes open, on which its blocks depend: compile it for inputs (`farcall compile {} -i … -o \
-         PLAN`), then inspect the plan",
-        module.source.name()
-    );
-    Plan::compile(module, registry, &CompileOptions::new().entry(&func.name)).map_err(refused)
+/// Compiles a program as a run does, to see what becomes of its blocks: those of a program that leaves sizes open, for the
+/// inputs that are given.
+pub(crate) fn compiled(code: &Code, args: &InspectArgs, registry: &Registry) -> Result<Option<Plan>> {
+    let numerics = NumericsArgs { denormals: None, semantics: None };
+    let how = HowArgs { entry: args.entry.clone(), dump: None, passes: None, numerics };
+    let mut stats = Stats::default();
+    let Some(front) = compile::front(code, &how, &args.inputs, &mut stats)? else { return Ok(None) };
+    compile::plan(&front, &how, registry, &mut stats)
 }
 
 /// Shows the blocks of a plan, one a row.
@@ -45,7 +45,7 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
             Cell::new(&block.tag),
             Cell::new(types(&block.operands)),
             Cell::new(types(&block.results)),
-            Cell::new(place(plan, block)),
+            Cell::new(place(&plan.source, block.span, &block.place)),
             color(Cell::new(becomes), shade),
             Cell::new(reasons(block).join("\n")),
         ]);
@@ -104,20 +104,11 @@ pub(crate) fn json(plan: &Plan) -> Vec<Value> {
             "version": block.version,
             "operands": types(&block.operands),
             "results": types(&block.results),
-            "place": place(plan, block),
+            "place": place(&plan.source, block.span, &block.place),
             "skipped": skipped.collect::<Vec<_>>(),
             "call": call,
             "default_body": reason,
         })
     };
     plan.blocks.iter().map(one).collect()
-}
-
-/// Line and column, as tables of custom calls have them.
-fn place(plan: &Plan, block: &BlockDecision) -> String {
-    let place = |span: Span| {
-        let (line, column) = plan.source.line_column(span.start);
-        format!("{line}:{column}")
-    };
-    block.span.filter(|_| !plan.source.is_none()).map_or("–".to_owned(), place)
 }

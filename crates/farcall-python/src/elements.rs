@@ -78,15 +78,20 @@ pub(crate) fn element_type(name: &str) -> PyResult<DType> {
     name.parse().map_err(|e: UnknownName| PyTypeError::new_err(e.to_string()))
 }
 
+/// A tensor's type, given as the element type's short name and a shape.
+pub(crate) fn tensor_type(dtype: &str, dims: Vec<usize>) -> PyResult<TensorType> {
+    Ok(TensorType::new(element_type(dtype)?, dims))
+}
+
 /// A tensor of the elements in a Python buffer of bytes.
 ///
 /// # Errors
 /// If there is no such element type, or the buffer has another size.
 pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -> PyResult<Literal> {
-    let dtype = element_type(dtype)?;
+    let ty = tensor_type(dtype, dims)?;
+    let dtype = ty.dtype;
     let py = bytes.py();
     let bytes = PyBuffer::<u8>::get(bytes)?;
-    let ty = TensorType::new(dtype, dims);
     if ty.bytes() != Some(bytes.len_bytes()) {
         let found = bytes.len_bytes();
         return Err(PyValueError::new_err(format!("{found} bytes are not the elements of {ty}")));

@@ -15,8 +15,9 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::attributes::Attributes;
-use crate::elements::{Elements, element_type, literal};
+use crate::elements::{Elements, literal, tensor_type};
 use crate::error::{self, guarded};
+use crate::lowering::compiling;
 use crate::registry::Registry;
 use crate::run;
 
@@ -50,7 +51,7 @@ pub(crate) fn compile<'py>(
     let semantics: Semantics = semantics.parse().map_err(wrong)?;
     let registry = registry.get().inner.clone();
     let compiled = guarded(|| {
-        py.detach(move || {
+        compiling(py, move || {
             let platform = Device::default().platform().clone();
             let program = read::program(&program, &name, platform.jax_name(), entry.as_deref())
                 .map_err(|e| error::program(&e))?;
@@ -95,9 +96,7 @@ pub(crate) fn compile_call(
     aliases: Vec<(usize, usize)>,
 ) -> PyResult<Executable> {
     let types = |described: Vec<(String, Vec<usize>)>| {
-        let types =
-            described.into_iter().map(|(dtype, dims)| Ok(TensorType::new(element_type(&dtype)?, dims)));
-        types.collect::<PyResult<Vec<_>>>()
+        described.into_iter().map(|(dtype, dims)| tensor_type(&dtype, dims)).collect::<PyResult<Vec<_>>>()
     };
     let (operands, results) = (types(operands)?, types(results)?);
     let config = match (attributes, opaque) {
@@ -175,21 +174,22 @@ pub(crate) fn is_artifact(program: PyBackedBytes) -> bool {
 }
 
 /// The trees of arguments and results of a function that `jax.export` wrote, with numbers for arrays and a name for a type
-/// that only its author's code can take apart, and the numbers of the arguments that the program takes; `None` for
-/// other bytes.
+/// that only its author's code can take apart, the numbers of the arguments that the program takes, and the number of all
+/// arguments; `None` for other bytes.
 #[pyfunction]
 pub(crate) fn trees<'py>(py: Python<'py>, program: PyBackedBytes) -> PyResult<Option<Trees<'py>>> {
     if !is_exported(&program) {
         return Ok(None);
     }
     let exported = Exported::read(&program, "").map_err(|e| error::program(&e))?;
-    let arguments = tree(py, &exported.in_tree, &mut 0)?;
+    let mut count = 0;
+    let arguments = tree(py, &exported.in_tree, &mut count)?;
     let results = tree(py, &exported.out_tree, &mut 0)?;
-    Ok(Some((arguments, results, exported.kept_vars)))
+    Ok(Some((arguments, results, exported.kept_vars, count)))
 }
 
-/// Arguments, results, and the arguments that are kept.
-type Trees<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>);
+/// Arguments, results, the arguments that are kept, and how many there are.
+type Trees<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>, usize);
 
 /// A tree as values of Python; `next` is the number of its first array.
 fn tree<'py>(py: Python<'py>, of: &Tree, next: &mut usize) -> PyResult<Bound<'py, PyAny>> {
@@ -261,12 +261,27 @@ impl Polymorphic {
         let inputs = literals(inputs)?;
         guarded(|| {
             let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
-            let executable = py.detach(|| self.inner.for_types(&types)).map_err(|e| match e {
-                PolymorphicError::Compile(e) => error::compile(&e),
-                other => error::exception(other.code(), other.to_string()),
-            })?;
+            let executable = self.compiled_for(py, &types)?;
             let types = executable.outputs().iter().map(describe);
             Ok(types.zip(outputs(py, &executable, inputs)?).collect())
+        })
+    }
+
+    /// The executable for inputs of these element types and shapes.
+    fn for_types(&self, py: Python<'_>, types: Vec<(String, Vec<usize>)>) -> PyResult<Executable> {
+        let types = types.into_iter().map(|(dtype, dims)| tensor_type(&dtype, dims));
+        let types = types.collect::<PyResult<Vec<_>>>()?;
+        guarded(|| Ok(Executable { inner: self.compiled_for(py, &types)? }))
+    }
+}
+
+impl Polymorphic {
+    fn compiled_for(&self, py: Python<'_>, types: &[TensorType]) -> PyResult<farcall::Executable> {
+        compiling(py, || {
+            self.inner.for_types(types).map_err(|e| match e {
+                PolymorphicError::Compile(e) => error::compile(&e),
+                other => error::exception(other.code(), other.to_string()),
+            })
         })
     }
 }

@@ -3,6 +3,8 @@
 //! The package wraps a function so that it takes and returns plain values (`_blocks.py`). The interpreter's lock is
 //! taken while it runs, and only then.
 
+use std::cell::RefCell;
+
 use farcall::attribute_value;
 use farcall::registry::Lowering;
 use farcall_ffi::lowering::{Block, CallAttr, Lowered, TargetCall};
@@ -10,7 +12,7 @@ use farcall_ffi::{Error, Result};
 use farcall_ir::Attr;
 use farcall_sig::DType;
 use farcall_sig::signature::OperandType;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -29,9 +31,33 @@ impl Lowering for PythonLowering {
             said.map_err(|e| {
                 let words = self.explain.call1(py, (e.value(py), e.traceback(py)));
                 let words = words.and_then(|words| words.extract(py));
-                Error::unknown(words.unwrap_or_else(|_| e.to_string()))
+                let error = Error::unknown(words.unwrap_or_else(|_| e.to_string()));
+                RAISED.set(Some(e));
+                error
             })
         })
+    }
+}
+
+thread_local! {
+    /// What a lowering has raised, which ends the compilation on this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Compiles a program without the interpreter's lock. The error has what a lowering has raised as its cause; what is not
+/// an error (`KeyboardInterrupt`, `SystemExit`) is raised as it is.
+pub(crate) fn compiling<T: Send>(
+    py: Python<'_>,
+    compile: impl FnOnce() -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let compiled = py.detach(compile);
+    match (compiled, RAISED.take()) {
+        (Err(error), Some(raised)) if raised.is_instance_of::<PyException>(py) => {
+            error.set_cause(py, Some(raised));
+            Err(error)
+        }
+        (Err(_), Some(raised)) => Err(raised),
+        (compiled, _) => compiled,
     }
 }
 

@@ -102,13 +102,22 @@ impl Registry {
 
     /// Adds an application's lowering for the blocks of a tag. `function` and `explain` are those of `_blocks.py`.
     #[pyo3(signature = (tag, function, explain, /, *, replace))]
-    fn lower(&self, tag: &str, function: Py<PyAny>, explain: Py<PyAny>, replace: bool) -> PyResult<()> {
+    fn lower(
+        &self,
+        py: Python<'_>,
+        tag: &str,
+        function: Py<PyAny>,
+        explain: Py<PyAny>,
+        replace: bool,
+    ) -> PyResult<()> {
         let lowering = PythonLowering { function, explain };
-        if replace {
-            self.inner.replace_lowering(tag, Rank::Application, lowering);
-            return Ok(());
-        }
-        let added = self.inner.register_lowering(tag, Rank::Application, lowering);
+        let added = py.detach(|| {
+            if replace {
+                self.inner.replace_lowering(tag, Rank::Application, lowering);
+                return Ok(());
+            }
+            self.inner.register_lowering(tag, Rank::Application, lowering)
+        });
         added.map_err(|e| error::exception(e.code(), e.to_string()))
     }
 

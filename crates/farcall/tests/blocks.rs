@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use farcall::ir::{DType, Literal, Module, Source, hlo, text};
@@ -852,6 +854,63 @@ fn the_header_is_that_of_the_sdk() {
     // SAFETY: a function of the library above.
     let theirs = (0..).map(|i| unsafe { layout(i) }).take_while(|n| *n != 0);
     assert_eq!(theirs.collect::<Vec<_>>(), ours.into_iter().chain(numbers).collect::<Vec<_>>());
+}
+
+/// A lowering that looks into its registry when it is dropped.
+struct Curious(Registry, mpsc::Sender<Vec<String>>);
+
+impl farcall::registry::Lowering for Curious {
+    fn lower(&self, _: &Block<'_>) -> Result<Lowered> {
+        Ok(Lowered::skip("it only looks"))
+    }
+}
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0.tags());
+    }
+}
+
+#[test]
+fn a_lowering_that_is_replaced_may_use_the_registry() {
+    let (dropped, seen) = mpsc::channel();
+    let registry = Registry::new();
+    let lowering = Curious(registry.clone(), dropped);
+    registry.register_lowering("my.tag", Rank::Application, lowering).unwrap();
+    let replaced = std::thread::spawn(move || {
+        registry.replace_lowering("my.tag", Rank::Application, |_: &Block<'_>| Ok(Lowered::skip("new")))
+    });
+    let tags = seen.recv_timeout(Duration::from_secs(60)).expect("the registry can be used");
+    assert_eq!(tags, ["my.tag"]);
+    assert!(replaced.join().unwrap());
+}
+
+/// A program from an artifact has no text, but its instructions may say where they come from.
+#[test]
+fn blocks_of_programs_without_text_have_a_place() {
+    let compile = |program: &str, registry: &Registry| {
+        let mut module = parse(program);
+        module.source = Source::none();
+        Plan::compile(&module, registry, &CompileOptions::new()).map_err(|e| e.to_string())
+    };
+    let registry = Registry::new();
+    let fails = |_: &Block<'_>| -> Result<Lowered> { Err(Error::unknown("out of luck")) };
+    registry.register_lowering("my.tag", Rank::Application, fails).unwrap();
+    let anonymous = one("my.other", "", "2xf32");
+    let named = |tag: &str, loc: &str| {
+        let result = "-> tensor<2xf32>";
+        one(tag, "", "2xf32").replacen(&format!("{result}\n"), &format!("{result} loc({loc})\n"), 1)
+    };
+    for (program, expected) in [
+        (named("my.other", "\"f/norm\"(\"m.py\":3:9)"), "f/norm at m.py:3:9"),
+        (named("my.other", "\"m.py\":3:9"), "m.py:3:9"),
+        (named("my.other", "\"f/norm\""), "f/norm"),
+        (anonymous, "@main, instruction 0"),
+    ] {
+        assert_eq!(&*compile(&program, &registry).unwrap().blocks[0].place, expected);
+    }
+    let error = compile(&named("my.tag", "\"f/norm\"(\"m.py\":3:9)"), &registry).unwrap_err();
+    assert!(error.contains("the block is at f/norm at m.py:3:9"), "{error}");
 }
 
 /// Builds an example; where it is.

@@ -464,7 +464,9 @@ func.func private @body(%x: tensor<3x{dtype}>) -> tensor<3x{dtype}> {{
 #[test]
 fn what_became_of_blocks_is_told() {
     let library = LIBRARY.to_str().unwrap();
+    let open = thrice("f32").replace("<3x", "<?x");
     let folder = Folder::new().with("f32.mlir", thrice("f32")).with("i32.mlir", thrice("i32"));
+    let folder = folder.with("open.mlir", open);
     // Columns are as wide as paths.
     let why = |args: &[&str]| {
         let ended = folder.farcall([&["inspect", "--why"], args].concat());
@@ -499,6 +501,16 @@ fn what_became_of_blocks_is_told() {
         no custom calls
     "#]]
     .assert_eq(&why(&["f32.mlir"]));
+    // An artifact has no lines, but its instructions have numbers.
+    let ended = folder.farcall(["convert", "f32.mlir", "--to", "artifact", "-o", "f32.mlirbc"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    expect![[r#"
+        1 block
+        │ block ┆ operands ┆ results ┆ at ┆ becomes ┆ why │
+        │ test.thrice ┆ f32[3] ┆ f32[3] ┆ @main, instruction 0 ┆ default body ┆ no lowering is registered for the tag │
+
+        no custom calls
+    "#]].assert_eq(&why(&["f32.mlirbc"]));
     // A plan knows what was decided when it was compiled.
     let ended = folder.farcall(["compile", "f32.mlir", "--load", library, "-o", "p.plan"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -513,10 +525,37 @@ fn what_became_of_blocks_is_told() {
         let ended = folder.farcall([&["run", "f32.mlir", "-i", "iota"], more].concat());
         assert!(ended.stdout.contains("[0.0, 3.0, 6.0]"), "{}{}", ended.stdout, ended.stderr);
     }
-    let folder = folder.with("open.mlir", thrice("f32").replace("<3x", "<?x"));
-    folder.fails(&["inspect", "--why", "open.mlir"], expect![[r#"
-        error: the program leaves sizes open, on which its blocks depend: compile it for inputs (`farcall compile open.mlir -i … -o PLAN`), then inspect the plan
-    "#]]);
+    folder.fails(
+        &["inspect", "--why", "open.mlir"],
+        expect![[r#"
+        error: @main takes 1 argument (f32[?]), 0 given
+        Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
+    "#]],
+    );
+    // The blocks of a program with open sizes are those of its inputs.
+    let given = ["--input", "zeros:f32[5]", "--load", library];
+    expect![[r#"
+        1 block
+        │ block ┆ operands ┆ results ┆ at ┆ becomes ┆ why │
+        │ test.thrice ┆ f32[5] ┆ f32[5] ┆ 2:8 ┆ call of test.triple ┆ library lowering of LIBRARY (farcall library) │
+        │ ┆ ┆ ┆ ┆ ┆ test.triple: typed 0.1, LIBRARY (farcall library) │
+
+        1 custom call
+        │ target ┆ API ┆ attributes ┆ operands ┆ results ┆ at ┆ resolved by │
+        │ test.triple ┆ – ┆ ┆ f32[5] ┆ f32[5] ┆ 2:8 ┆ typed 0.1, LIBRARY (farcall library) │
+    "#]].assert_eq(&why(&[&["open.mlir"], &given[..]].concat()));
+    folder.fails(
+        &["inspect", "open.mlir", "--fill", "ones"],
+        expect![[r#"
+        error: --input and --fill are for --why, which compiles the program for them
+    "#]],
+    );
+    folder.fails(
+        &["inspect", "p.plan", "--why", "--fill", "ones"],
+        expect![[r#"
+        error: p.plan is compiled: --input and --fill have no effect
+    "#]],
+    );
 }
 
 #[test]

@@ -129,6 +129,22 @@ fn an_exported_function_runs_at_any_size() {
     );
 }
 
+/// It is compiled as it runs, for this platform: without the number of the platform, which is a parameter in the file.
+#[test]
+fn why_compiles_what_runs() {
+    let folder = folder();
+    let inputs = ["-i", "b.npy", "-i", "w.npy", "-i", "x.npy"];
+    let ended = folder.farcall([&["inspect", "f.jax_export", "--why", "--json"], &inputs[..]].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let shapes: Vec<_> = json["inputs"].as_array().unwrap().iter().map(|i| i["shape"].to_string()).collect();
+    assert_eq!(shapes, ["[3]", "[4,3]", "[null,4]"]);
+    assert_eq!(json["blocks"], serde_json::json!([]));
+    let ended = folder.farcall([&["inspect", "f.jax_export", "--why"], &inputs[..4]].concat());
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("layer takes 3 arguments"), "{}", ended.stderr);
+}
+
 #[test]
 fn archives_give_arguments_by_name() {
     use zip::CompressionMethod::{Deflated, Stored};

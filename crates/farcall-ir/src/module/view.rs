@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::func::{InstData, RegionData};
 use super::{Func, InstId, Loc, RegionId, ValueId};
 use crate::attr::AttrDict;
-use crate::diag::Span;
+use crate::diag::{Source, Span};
 use crate::op::Op;
 use crate::scalar::Scalar;
 
@@ -108,6 +108,15 @@ impl<'f> Inst<'f> {
     /// The location that it was given with `loc(…)`.
     pub fn loc(self) -> Option<&'f Arc<Loc>> {
         self.data.loc.as_ref()
+    }
+
+    /// Where it stands in the text that the program was read from; for a program without text, what its location says.
+    /// Empty if neither says something.
+    pub fn place(self, source: &Source) -> String {
+        match self.loc().filter(|_| source.is_none()) {
+            Some(loc) => loc.place().unwrap_or_default(),
+            None => source.place(self.span()),
+        }
     }
 
     /// The region that it stands in; none if it was taken out.

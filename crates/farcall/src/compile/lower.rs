@@ -139,7 +139,7 @@ impl Writing<'_> {
             call: (**call).clone(),
             operands,
             results,
-            place: self.form.source.place(inst.span()).into(),
+            place: inst.place(&self.form.source).into(),
             span: Some(inst.span()),
         });
         Some(Call { id, aliases, side_effect })

@@ -17,9 +17,10 @@ pub struct BlockDecision {
     pub operands: Vec<Type>,
     /// Types of the outputs.
     pub results: Vec<Type>,
-    /// `file:line:column`
+    /// `file:line:column`; for a program without text, what the block's location says (`jit(f)/norm at model.py:3:9`), or
+    /// else its function and its number there.
     pub place: Arc<str>,
-    /// The same as a part of the program's text.
+    /// The place as a part of the program's text.
     pub span: Option<Span>,
     /// The lowerings that were asked, in this order, and why each of them skipped the block. The one that answered with
     /// a call is not among them.

@@ -92,9 +92,9 @@ pub struct CallSpec {
     pub operands: Vec<Type>,
     /// Types of the results.
     pub results: Vec<Type>,
-    /// `file:line:column`
+    /// `file:line:column`; for a program without text, what the call's location says. May be empty.
     pub place: Arc<str>,
-    /// The same as a part of the program's text.
+    /// The place as a part of the program's text.
     pub span: Option<Span>,
 }
 

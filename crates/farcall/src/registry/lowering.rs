@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, PoisonError};
 
 use farcall_ffi::lowering::abi::LowerFn;
@@ -178,12 +179,14 @@ impl Registry {
     pub fn replace_lowering(&self, tag: &str, rank: Rank, lowering: impl Lowering + 'static) -> bool {
         let mut lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
         let known = lowerings.entry(tag.into()).or_default();
-        let before = known.len();
-        known.retain(|existing| existing.rank != rank);
-        let replaced = known.len() < before;
+        let (replaced, kept): (Vec<_>, Vec<_>) =
+            mem::take(known).into_iter().partition(|existing| existing.rank == rank);
+        *known = kept;
         known.push(Registered::by_program(rank, lowering));
         known.sort_by_key(|lowering| lowering.rank);
-        replaced
+        // An application's lowering may use the registry when it is dropped.
+        drop(lowerings);
+        !replaced.is_empty()
     }
 
     /// The tags that have lowerings, in order.

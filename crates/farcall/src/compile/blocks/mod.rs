@@ -48,11 +48,11 @@ impl Lower for Blocks<'_> {
         let types = |ids: &[_]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect::<Vec<Type>>();
         let (operands, results) = (types(inst.operands()), types(inst.results()));
         let Decided { skipped, choice, call } =
-            self.decide(block, &operands, &results).map_err(|message| diagnostic(&message, inst))?;
+            self.decide(block, &operands, &results).map_err(|message| self.error(&message, inst))?;
         self.decisions.push(BlockDecision {
             tag: block.name.clone(),
             version: block.version,
-            place: self.source.place(inst.span()).into(),
+            place: self.place(inst).into(),
             span: Some(inst.span()),
             operands,
             results,
@@ -62,13 +62,6 @@ impl Lower for Blocks<'_> {
         self.known.insert(key, call.clone());
         Ok(call)
     }
-}
-
-/// The error for a block; further lines of the message (of a traceback, say) are notes.
-fn diagnostic(message: &str, inst: Inst<'_>) -> Diagnostic {
-    let mut lines = message.lines();
-    let diagnostic = Diagnostic::new("lowering", inst.span(), lines.next().unwrap_or_default());
-    lines.fold(diagnostic, Diagnostic::note)
 }
 
 /// What was decided about a block.
@@ -86,6 +79,25 @@ impl Decided {
 }
 
 impl Blocks<'_> {
+    /// Where a block stands.
+    fn place(&self, inst: Inst<'_>) -> String {
+        let place = inst.place(self.source);
+        if !place.is_empty() {
+            return place;
+        }
+        format!("@{}, instruction {}", inst.func().name, inst.id().index())
+    }
+
+    /// The error for a block; further lines of the message (of a traceback, say) are notes.
+    fn error(&self, message: &str, inst: Inst<'_>) -> Diagnostic {
+        let mut lines = message.lines();
+        let mut error = Diagnostic::new("lowering", inst.span(), lines.next().unwrap_or_default());
+        if self.source.is_none() {
+            error = error.note(format!("the block is at {}", self.place(inst)));
+        }
+        lines.fold(error, Diagnostic::note)
+    }
+
     /// Asks the lowerings for the block's tag until one of them takes it.
     fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decided, String> {
         let lowerings = self.registry.lowerings(&block.name);
