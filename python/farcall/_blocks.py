@@ -70,7 +70,7 @@ class Call:
     target: str
     """Name of the target."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes: numbers, strings, lists of numbers, dictionaries, or text in MLIR's syntax (`Attr`). Numbers are
+    """Attributes, besides the block's options that the target declares by the same names: numbers, strings, lists of numbers, dictionaries, or text in MLIR's syntax (`Attr`). Numbers are
     brought to the types that the target declares; without a declaration, they are `i64` and `f64`."""
     operand_types: Sequence[Any] = ()
     """Element types that operands are converted to: `np.float32` or `"f32"`, `None` for one that is left as it is."""

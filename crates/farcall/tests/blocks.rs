@@ -517,6 +517,19 @@ fn calls_have_layouts_and_aliases() {
     assert_eq!(compile(&one_more, &registry).unwrap().calls[0].call.aliases.len(), 1);
 }
 
+/// What the block says is not lost where the call does not mention it.
+#[test]
+fn options_are_passed_on_unless_the_call_says_otherwise() {
+    let registry = with_ops();
+    let program = one("my.scale", "factor = 3.0 : f32", "2xf32");
+    let run = |call: fn() -> TargetCall| {
+        registry.replace_lowering("my.scale", Rank::Application, move |_: &Block<'_>| Ok(call().into()));
+        run(&program, &registry, DType::F32, &[1.0f32, 2.0])
+    };
+    assert_eq!(run(|| TargetCall::new("scale_f32")), [3.0, 6.0]);
+    assert_eq!(run(|| TargetCall::new("scale_f32").attr("factor", 5.0f32)), [5.0, 10.0]);
+}
+
 /// A call whose result nobody needs happens if it has a side effect.
 #[test]
 fn a_call_with_a_side_effect_stays() {

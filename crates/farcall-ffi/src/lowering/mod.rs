@@ -220,7 +220,8 @@ impl From<TargetCall> for Lowered {
 }
 
 /// A custom call in the place of a block. It takes the block's operands and gives its results, of the block's types and
-/// row-major, except where something else is said.
+/// row-major, except where something else is said. Attributes that the target declares, and that are not said, are the
+/// block's options of their names, else their defaults.
 ///
 /// A call of a target that is not registered for the platform, or that does not fit the target's signature, is the same
 /// as skipping the block. One that can never be right (an operand that does not exist, say) is an error.
@@ -255,7 +256,7 @@ pub enum CallAttr {
 }
 
 impl TargetCall {
-    /// A call without attributes.
+    /// A call of a target, of which nothing else is said.
     pub fn new(target: impl Into<String>) -> TargetCall {
         TargetCall {
             target: target.into(),

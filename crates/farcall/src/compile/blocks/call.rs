@@ -9,6 +9,7 @@ use farcall_ir::{Attr, AttrDict, TensorType, Type};
 use farcall_sig::{AttrValue, DType};
 
 use super::question::{Question, Tensor};
+use crate::attributes::value;
 use crate::compile::declared;
 use crate::registry::{Declaration, Platform, Registry, Target};
 
@@ -47,6 +48,7 @@ pub(super) fn checked(
     let target = registry.resolve(&call, platform).map_err(|e| Refused::Skip(e.message))?;
     if let Some(declaration) = target.declaration() {
         exact(&mut call, &made.attrs, declaration);
+        options(&mut call, question, declaration);
         let types = |types: &[TensorType]| types.iter().cloned().map(Type::Tensor).collect::<Vec<_>>();
         declared::check(declaration, &call, &types(&operands), &types(&results))
             .map_err(|message| Refused::Skip(format!("{}: {message}", call.target)))?;
@@ -151,6 +153,26 @@ fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
         }
     }
     Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(dict) })
+}
+
+/// Passes on options of the block that the target declares as attributes, where the call says nothing of them.
+fn options(call: &mut CustomCall, question: &Question<'_>, declaration: &Declaration) {
+    let declared = declaration.signature.attrs().iter();
+    let open = declared
+        .filter(|attr| !matches!(&call.config, CallConfig::Dict(d) if d.contains_key(&attr.name.text)));
+    let found: Vec<(String, Attr)> = open
+        .filter_map(|attr| {
+            let option = value(question.option(&attr.name.text)?)?;
+            Some((attr.name.text.clone(), Attr::try_from(&attr.ty.convert(&option).ok()?).ok()?))
+        })
+        .collect();
+    if found.is_empty() {
+        return;
+    }
+    match &mut call.config {
+        CallConfig::Dict(dict) => dict.extend(found),
+        config => *config = CallConfig::Dict(found.into_iter().collect()),
+    }
 }
 
 /// Brings attributes that were given as values to the types that the target declares, where nothing is lost.

@@ -11,6 +11,7 @@ use farcall_ir::middle::{CompositeCall, Lower};
 use farcall_ir::module::InstId;
 use farcall_ir::op::Composite;
 use farcall_ir::{Diagnostic, Inst, Source, Type};
+use farcall_sig::nearest::nearest;
 
 use super::Options;
 use crate::plan::{BlockChoice, BlockDecision, Skipped};
@@ -102,7 +103,13 @@ impl Blocks<'_> {
     fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decided, String> {
         let lowerings = self.registry.lowerings(&block.name);
         if lowerings.is_empty() {
-            return Ok(Decided::default_body(Vec::new(), "no lowering is registered for the tag"));
+            let tags = self.registry.tags();
+            let near = nearest(&block.name, tags.iter().map(String::as_str)).join(" or ");
+            let near = if near.is_empty() { near } else { format!("; did you mean {near}?") };
+            return Ok(Decided::default_body(
+                Vec::new(),
+                &format!("no lowering is registered for the tag{near}"),
+            ));
         }
         let question = match Question::new(block, operands, results, self.options) {
             Ok(question) => question,

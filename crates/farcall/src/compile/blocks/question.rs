@@ -3,7 +3,7 @@
 use farcall_ffi::encode::Encoded;
 use farcall_ffi::lowering::{Block, Client, Options as BlockOptions};
 use farcall_ir::op::Composite;
-use farcall_ir::{TensorType, Type};
+use farcall_ir::{Attr, TensorType, Type};
 use farcall_sig::Attrs;
 use farcall_sig::signature::OperandType;
 
@@ -50,6 +50,11 @@ impl<'a> Question<'a> {
         let values = Encoded::of(&values).map_err(|e| format!("its options cannot be passed on: {e}"))?;
         let texts = block.attrs.iter().map(|(name, attr)| (name.as_str(), attr.to_string())).collect();
         Ok(Question { block, values, texts, operands, results, options })
+    }
+
+    /// The option of this name, as the program has it.
+    pub(super) fn option(&self, name: &str) -> Option<&Attr> {
+        self.block.attrs.get(name)
     }
 
     pub(super) fn block(&self) -> Block<'_> {
