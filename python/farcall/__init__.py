@@ -22,6 +22,7 @@ handler that fails, `OSError` for a library that cannot be opened. Compiling and
 interpreter's lock; several threads can run an executable at once.
 """
 
+from farcall import ffi
 from farcall._arrays import TensorType
 from farcall._engine import Executable, Polymorphic, Registry, StaleLibraryWarning, capsules, compile, convert, register_type
 from farcall._farcall import Target, __version__
@@ -42,6 +43,7 @@ __all__ = [
     "capsules",
     "compile",
     "convert",
+    "ffi",
     "handler",
     "load",
     "register_type",
