@@ -22,6 +22,7 @@ handler that fails, `OSError` for a library that cannot be opened. Compiling and
 interpreter's lock; several threads can run an executable at once.
 """
 
+from farcall import ffi
 from farcall._arrays import TensorType
 from farcall._blocks import Attr, Block, BlockDecision, Call, Client, Skip, Skipped
 from farcall._engine import (
@@ -60,6 +61,7 @@ __all__ = [
     "capsules",
     "compile",
     "convert",
+    "ffi",
     "handler",
     "load",
     "lowers",
