@@ -129,9 +129,14 @@ class Registry:
 
         Raises:
           ValueError: if a lowering was added for the tag before.
+          TypeError: if the tag is not a string, or the lowering cannot be called.
         """
+        if not isinstance(tag, str):
+            raise TypeError(f"a lowering is for the blocks of a tag: @lowers('my.tag'), not {tag!r}")
         if lowering is None:
             return lambda lowering: self.lowers(tag, lowering, replace=replace)
+        if not callable(lowering):
+            raise TypeError(f"the lowering of {tag} is a function of the block, not {lowering!r}")
         self._native.lower(tag, _blocks.native(lowering), _blocks.explain, replace=replace)
         return lowering
 

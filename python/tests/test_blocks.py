@@ -383,3 +383,11 @@ def test_a_decorator_adds_to_the_registry_of_the_process():
 
     [block] = farcall.compile(jax.jit(f).lower(np.zeros(4, np.float32))).blocks
     assert [s.reason for s in block.skipped] == ["asked"]
+
+
+def test_a_lowering_is_a_function_for_a_tag():
+    registry = farcall.Registry()
+    with pytest.raises(TypeError, match="a lowering is for the blocks of a tag"):
+        registry.lowers(lambda block: farcall.Skip("no"))
+    with pytest.raises(TypeError, match="is a function of the block, not 'y'"):
+        registry.lowers("my.tag", "y")
