@@ -299,23 +299,3 @@ def test_before_jax_is_imported_and_without():
         assert ffi.ffi_call("double", jax.ShapeDtypeStruct((3,), np.float32))(jax.numpy.asarray(x)).tolist() == [2, 4, 6]
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
-
-
-def test_types_of_state(capsule):
-    """Both hosts know a type by one number."""
-
-    def pointed_to(symbol):
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        return ffi.pycapsule(ctypes.CFUNCTYPE(ctypes.c_void_p)(get(capsule(symbol), None))())
-
-    types = {"type_id": pointed_to("CounterTypeId"), "type_info": pointed_to("CounterTypeInfo")}
-    ffi.register_ffi_type("counter", types)  # as test_registry.py calls it, in the same process
-    ffi.register_ffi_target("ffi_count", {"instantiate": capsule("CounterNew"), "execute": capsule("CounterRun")})
-    call = ffi.ffi_call("ffi_count", Like(dtype=np.int64))
-    assert [int(call()) for _ in range(3)] == [1, 2, 3]
-    jax = pytest.importorskip("jax")
-    with jax.enable_x64(True):
-        call = ffi.ffi_call("ffi_count", jax.ShapeDtypeStruct((), np.int64), has_side_effect=True)
-        f = jax.jit(lambda: call())
-        assert [int(f()) for _ in range(2)] == [1, 2]

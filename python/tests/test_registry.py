@@ -84,6 +84,25 @@ def test_state_by_stage(capsule):
     assert int(second()[0]) == 1
 
 
+def test_a_type_of_state_in_both_hosts(capsule):
+    """After the test above: a type is registered once in a process. Both hosts know it by one number."""
+    ffi = farcall.ffi
+    types = {name: pointed_to(capsule(f"Counter{symbol}")) for name, symbol in [("type_id", "TypeId"), ("type_info", "TypeInfo")]}
+    ffi.register_ffi_type("counter", types)
+    ffi.register_ffi_target("ffi_count", {"instantiate": capsule("CounterNew"), "execute": capsule("CounterRun")})
+
+    class Like:
+        shape, dtype = (), np.dtype(np.int64)
+
+    count = ffi.ffi_call("ffi_count", Like)
+    assert [int(count()) for _ in range(3)] == [1, 2, 3]
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        count = ffi.ffi_call("ffi_count", jax.ShapeDtypeStruct((), np.int64), has_side_effect=True)
+        f = jax.jit(lambda: count())
+        assert [int(f()) for _ in range(2)] == [1, 2]
+
+
 def pointed_to(function):
     """The capsule of what a function without parameters returns."""
     get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
