@@ -144,3 +144,19 @@ fn a_program_that_is_compiled_for_itself_is_an_error() {
     registry.register_lowering("my.twice", Rank::Application, lowering).unwrap();
     assert_eq!(f.run(&[floats(&[3])]).unwrap()[0].dims(), [3]);
 }
+
+/// What is made of an exported function knows its arguments by their names, too.
+#[test]
+fn arguments_keep_their_names() {
+    let exported = farcall::ir::exported::Exported::read(SYMBOLIC, "f").unwrap();
+    let module = exported.module_for("f", "cpu").unwrap();
+    let written = farcall::ir::vhlo::write(&module).unwrap();
+    for module in [module, farcall::ir::read::module(&written.bytes, "written").unwrap()] {
+        let main = module.entry().unwrap();
+        let names: Vec<_> = (0..3).map(|i| main.param_name(i).unwrap()).collect();
+        assert_eq!(names, ["params['b']", "params['w']", "x"]);
+        let options = CompileOptions::new().inputs(types(2));
+        let plan = farcall::Plan::compile(&module, &Registry::new(), &options).unwrap();
+        assert_eq!(plan.params[2].name.as_deref(), Some("x"));
+    }
+}

@@ -203,9 +203,12 @@ impl<'a> Exported<'a> {
         }
         let (bytes, start) = self.artifact;
         let of = if name.is_empty() { "an exported function" } else { name };
-        let module = vhlo::read(bytes, &format!("the artifact that begins at byte {start} of {of}"))?;
+        let mut module = vhlo::read(bytes, &format!("the artifact that begins at byte {start} of {of}"))?;
         match self.program_agrees(&module) {
-            Ok(()) => Ok(module),
+            Ok(()) => {
+                program::name_params(&mut module);
+                Ok(module)
+            }
             Err(message) => Err(ProgramError::new(&module.source, Diagnostic::global("exported", message))),
         }
     }

@@ -1,6 +1,7 @@
 //! The program of an exported function, as its callers see it: for one platform, with the function's own arguments.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use farcall_sig::DType;
 
@@ -176,6 +177,17 @@ fn names_of<'m>(module: &'m Module, main: &'m Func) -> HashMap<ValueId, &'m str>
         }
     }
     names
+}
+
+/// Gives the parameters of the entry the names of arguments, so that plans and artifacts made of the program have them.
+pub(super) fn name_params(module: &mut Module) {
+    let Some((id, main)) = module.entry().and_then(|main| Some((module.func_id(&main.name)?, main))) else {
+        return;
+    };
+    let (mut left, names) = (NamesLeft::new(), names_of(module, main));
+    let name = |param: &ValueId| left.keep(names.get(param)?).map(Arc::from);
+    let named: Vec<Option<Arc<str>>> = main.params().iter().map(name).collect();
+    module.func_mut(id).param_names = named;
 }
 
 /// Makes the first parameter of the entry, an integer, a constant.
