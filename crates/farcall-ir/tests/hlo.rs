@@ -60,36 +60,36 @@ fn a_loop_carries_values_instead_of_a_tuple() {
         }
     "#]],
         expect![[r#"
-        HloModule loop, replica_count=1, num_partitions=1, input_output_alias={ {0}: (0, {}, may-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(s32[], f32[4]{0})->(s32[], f32[4]{0})}
+            HloModule loop, replica_count=1, num_partitions=1, input_output_alias={ {0}: (0, {}, may-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(s32[], f32[4]{0})->(s32[], f32[4]{0})}
 
-        region {
-          arg_tuple.3 = (s32[], f32[4]{0}) parameter(0)
-          get-tuple-element.4 = s32[] get-tuple-element(arg_tuple.3), index=0
-          get-tuple-element.5 = f32[4]{0} get-tuple-element(arg_tuple.3), index=1
-          constant.6 = s32[] constant(10)
-          ROOT compare.7 = pred[] compare(get-tuple-element.4, constant.6), direction=LT
-        }
+            %region {
+              %arg_tuple.3 = (s32[], f32[4]{0}) parameter(0)
+              %get-tuple-element.4 = s32[] get-tuple-element(%arg_tuple.3), index=0
+              %get-tuple-element.5 = f32[4]{0} get-tuple-element(%arg_tuple.3), index=1
+              %constant.6 = s32[] constant(10)
+              ROOT %compare.7 = pred[] compare(%get-tuple-element.4, %constant.6), direction=LT
+            }
 
-        region.8 {
-          arg_tuple.9 = (s32[], f32[4]{0}) parameter(0)
-          get-tuple-element.10 = s32[] get-tuple-element(arg_tuple.9), index=0
-          get-tuple-element.11 = f32[4]{0} get-tuple-element(arg_tuple.9), index=1
-          constant.12 = s32[] constant(1)
-          add.13 = s32[] add(get-tuple-element.10, constant.12)
-          ROOT tuple.14 = (s32[], f32[4]{0}) tuple(add.13, get-tuple-element.11)
-        }
+            %region.8 {
+              %arg_tuple.9 = (s32[], f32[4]{0}) parameter(0)
+              %get-tuple-element.10 = s32[] get-tuple-element(%arg_tuple.9), index=0
+              %get-tuple-element.11 = f32[4]{0} get-tuple-element(%arg_tuple.9), index=1
+              %constant.12 = s32[] constant(1)
+              %add.13 = s32[] add(%get-tuple-element.10, %constant.12)
+              ROOT %tuple.14 = (s32[], f32[4]{0}) tuple(%add.13, %get-tuple-element.11)
+            }
 
-        ENTRY main {
-          Arg.1 = s32[] parameter(0)
-          Arg.2 = f32[4]{0} parameter(1), sharding={devices=[2]<=[2]}
-          tuple.15 = (s32[], f32[4]{0}) tuple(Arg.1, Arg.2)
-          while.16 = (s32[], f32[4]{0}) while(tuple.15), condition=region, body=region.8, sharding={{replicated}, {devices=[2]<=[2]}}
-          get-tuple-element.17 = s32[] get-tuple-element(while.16), index=0
-          get-tuple-element.18 = f32[4]{0} get-tuple-element(while.16), index=1
-          ROOT tuple.19 = (s32[], f32[4]{0}) tuple(get-tuple-element.17, get-tuple-element.18), sharding={{replicated}, {devices=[2]<=[2]}}
-        }
+            ENTRY %main {
+              %Arg.1 = s32[] parameter(0)
+              %Arg.2 = f32[4]{0} parameter(1), sharding={devices=[2]<=[2]}
+              %tuple.15 = (s32[], f32[4]{0}) tuple(%Arg.1, %Arg.2)
+              %while.16 = (s32[], f32[4]{0}) while(%tuple.15), condition=%region, body=%region.8, sharding={{replicated}, {devices=[2]<=[2]}}
+              %get-tuple-element.17 = s32[] get-tuple-element(%while.16), index=0
+              %get-tuple-element.18 = f32[4]{0} get-tuple-element(%while.16), index=1
+              ROOT %tuple.19 = (s32[], f32[4]{0}) tuple(%get-tuple-element.17, %get-tuple-element.18), sharding={{replicated}, {devices=[2]<=[2]}}
+            }
 
-    "#]],
+        "#]],
     );
 }
 
@@ -118,43 +118,43 @@ fn branches_use_what_they_were_given() {
         }
     "#]],
         expect![[r#"
-        HloModule branches, entry_computation_layout={(pred[], f32[])->f32[]}
+            HloModule branches, entry_computation_layout={(pred[], f32[])->f32[]}
 
-        region {
-          arg_tuple.3 = (f32[]) parameter(0)
-          get-tuple-element.4 = f32[] get-tuple-element(arg_tuple.3), index=0
-          ROOT subtract.5 = f32[] subtract(get-tuple-element.4, get-tuple-element.4)
-        }
+            %region {
+              %arg_tuple.3 = (f32[]) parameter(0)
+              %get-tuple-element.4 = f32[] get-tuple-element(%arg_tuple.3), index=0
+              ROOT %subtract.5 = f32[] subtract(%get-tuple-element.4, %get-tuple-element.4)
+            }
 
-        region.7 {
-          arg_tuple.8 = (f32[]) parameter(0)
-          ROOT get-tuple-element.9 = f32[] get-tuple-element(arg_tuple.8), index=0
-        }
+            %region.7 {
+              %arg_tuple.8 = (f32[]) parameter(0)
+              ROOT %get-tuple-element.9 = f32[] get-tuple-element(%arg_tuple.8), index=0
+            }
 
-        region.13 {
-          arg_tuple.14 = (f32[]) parameter(0)
-          get-tuple-element.15 = f32[] get-tuple-element(arg_tuple.14), index=0
-          ROOT subtract.16 = f32[] subtract(get-tuple-element.15, get-tuple-element.15)
-        }
+            %region.13 {
+              %arg_tuple.14 = (f32[]) parameter(0)
+              %get-tuple-element.15 = f32[] get-tuple-element(%arg_tuple.14), index=0
+              ROOT %subtract.16 = f32[] subtract(%get-tuple-element.15, %get-tuple-element.15)
+            }
 
-        region.18 {
-          arg_tuple.19 = (f32[]) parameter(0)
-          ROOT get-tuple-element.20 = f32[] get-tuple-element(arg_tuple.19), index=0
-        }
+            %region.18 {
+              %arg_tuple.19 = (f32[]) parameter(0)
+              ROOT %get-tuple-element.20 = f32[] get-tuple-element(%arg_tuple.19), index=0
+            }
 
-        ENTRY main {
-          Arg.1 = pred[] parameter(0)
-          Arg.2 = f32[] parameter(1)
-          tuple.6 = (f32[]) tuple(Arg.2)
-          tuple.10 = (f32[]) tuple(Arg.2)
-          conditional.11 = f32[] conditional(Arg.1, tuple.6, tuple.10), true_computation=region, false_computation=region.7
-          convert.12 = s32[] convert(Arg.1)
-          tuple.17 = (f32[]) tuple(Arg.2)
-          tuple.21 = (f32[]) tuple(conditional.11)
-          ROOT conditional.22 = f32[] conditional(convert.12, tuple.17, tuple.21), branch_computations={region.13,region.18}
-        }
+            ENTRY %main {
+              %Arg.1 = pred[] parameter(0)
+              %Arg.2 = f32[] parameter(1)
+              %tuple.6 = (f32[]) tuple(%Arg.2)
+              %tuple.10 = (f32[]) tuple(%Arg.2)
+              %conditional.11 = f32[] conditional(%Arg.1, %tuple.6, %tuple.10), true_computation=%region, false_computation=%region.7
+              %convert.12 = s32[] convert(%Arg.1)
+              %tuple.17 = (f32[]) tuple(%Arg.2)
+              %tuple.21 = (f32[]) tuple(%conditional.11)
+              ROOT %conditional.22 = f32[] conditional(%convert.12, %tuple.17, %tuple.21), branch_computations={%region.13,%region.18}
+            }
 
-    "#]],
+        "#]],
     );
 }
 
@@ -182,28 +182,28 @@ fn calls_keep_everything_that_they_say() {
         }
     "#]],
         expect![[r##"
-        HloModule calls, entry_computation_layout={(f64[2,2]{1,0})->f64[]}
+            HloModule calls, entry_computation_layout={(f64[2,2]{1,0})->f64[]}
 
-        double {
-          Arg.1 = f64[2,2]{1,0} parameter(0)
-          ROOT add.2 = f64[2,2]{1,0} add(Arg.1, Arg.1)
-        }
+            %double {
+              %Arg.1 = f64[2,2]{1,0} parameter(0)
+              ROOT %add.2 = f64[2,2]{1,0} add(%Arg.1, %Arg.1)
+            }
 
-        ENTRY main {
-          Arg.3 = f64[2,2]{1,0} parameter(0)
-          call.4 = f64[2,2]{1,0} call(Arg.3), to_apply=double
-          negate.5 = f64[2,2]{1,0} negate(call.4)
-          multiply.6 = f64[2,2]{1,0} multiply(negate.5, call.4)
-          add.7 = f64[2,2]{1,0} add(multiply.6, multiply.6)
-          custom-call.8 = (f64[2,2]{0,1}, s32[]) custom-call(add.7), custom_call_target="f", operand_layout_constraints={f64[2,2]{0,1}}, output_to_operand_aliasing={{0}: (0, {})}, api_version=API_VERSION_TYPED_FFI, backend_config={a = [1 : i64, 2 : i64], n = 5 : i32, s = "\22x\22"}
-          get-tuple-element.9 = f64[2,2]{0,1} get-tuple-element(custom-call.8), index=0
-          get-tuple-element.10 = s32[] get-tuple-element(custom-call.8), index=1
-          tuple.11 = (f64[2,2]{1,0}, f64[2,2]{1,0}) tuple(get-tuple-element.9, get-tuple-element.9)
-          custom-call.12 = f64[] custom-call(tuple.11), custom_call_target="g", custom_call_has_side_effect=true, called_computations={double}, backend_config="text\n", frontend_attributes={k="v",xla.sdy.sharding="#sdy.sharding_per_value<[<@mesh, []>]>"}
-          ROOT custom-call.13 = f64[] custom-call(custom-call.12), custom_call_target="chlo.digamma"
-        }
+            ENTRY %main {
+              %Arg.3 = f64[2,2]{1,0} parameter(0)
+              %call.4 = f64[2,2]{1,0} call(%Arg.3), to_apply=%double
+              %negate.5 = f64[2,2]{1,0} negate(%call.4)
+              %multiply.6 = f64[2,2]{1,0} multiply(%negate.5, %call.4)
+              %add.7 = f64[2,2]{1,0} add(%multiply.6, %multiply.6)
+              %custom-call.8 = (f64[2,2]{0,1}, s32[]) custom-call(%add.7), custom_call_target="f", operand_layout_constraints={f64[2,2]{0,1}}, output_to_operand_aliasing={{0}: (0, {})}, api_version=API_VERSION_TYPED_FFI, backend_config={a = [1 : i64, 2 : i64], n = 5 : i32, s = "\22x\22"}
+              %get-tuple-element.9 = f64[2,2]{0,1} get-tuple-element(%custom-call.8), index=0
+              %get-tuple-element.10 = s32[] get-tuple-element(%custom-call.8), index=1
+              %tuple.11 = (f64[2,2]{1,0}, f64[2,2]{1,0}) tuple(%get-tuple-element.9, %get-tuple-element.9)
+              %custom-call.12 = f64[] custom-call(%tuple.11), custom_call_target="g", custom_call_has_side_effect=true, called_computations={%double}, backend_config="text\n", frontend_attributes={k="v",xla.sdy.sharding="#sdy.sharding_per_value<[<@mesh, []>]>"}
+              ROOT %custom-call.13 = f64[] custom-call(%custom-call.12), custom_call_target="chlo.digamma"
+            }
 
-    "##]],
+        "##]],
     );
 }
 
@@ -235,36 +235,36 @@ fn shardings_and_groups() {
         }
     "#]],
         expect![[r##"
-        HloModule devices, num_partitions=8, entry_computation_layout={(f32[8]{0})->(f32[8]{0}, u32[])}, frontend_attributes={xla.sdy.meshes="{mesh = #sdy.mesh<[\"x\"=2, \"y\"=4]>}"}
+            HloModule devices, num_partitions=8, entry_computation_layout={(f32[8]{0})->(f32[8]{0}, u32[])}, frontend_attributes={xla.sdy.meshes="{mesh = #sdy.mesh<[\"x\"=2, \"y\"=4]>}"}
 
-        region {
-          Arg.2 = f32[] parameter(0)
-          Arg.3 = f32[] parameter(1)
-          ROOT add.4 = f32[] add(Arg.2, Arg.3)
-        }
+            %region {
+              %Arg.2 = f32[] parameter(0)
+              %Arg.3 = f32[] parameter(1)
+              ROOT %add.4 = f32[] add(%Arg.2, %Arg.3)
+            }
 
-        region.7 {
-          Arg.8 = f32[] parameter(0)
-          Arg.9 = f32[] parameter(1)
-          ROOT add.10 = f32[] add(Arg.8, Arg.9)
-        }
+            %region.7 {
+              %Arg.8 = f32[] parameter(0)
+              %Arg.9 = f32[] parameter(1)
+              ROOT %add.10 = f32[] add(%Arg.8, %Arg.9)
+            }
 
-        ENTRY main {
-          Arg.1 = f32[8]{0} parameter(0), frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{\"x\"}]>"}
-          all-reduce.5 = f32[8]{0} all-reduce(Arg.1), channel_id=1, replica_groups={{0,1,2,3},{4,5,6,7}}, use_global_device_ids=true, to_apply=region
-          all-gather.6 = f32[8]{0} all-gather(all-reduce.5), replica_groups={{0},{1}}, dimensions={0}
-          all-reduce.11 = f32[8]{0} all-reduce(all-gather.6), channel_id=2, replica_groups={{0,4},{1,5},{2,6},{3,7}}, to_apply=region.7
-          all-to-all.12 = f32[8]{0} all-to-all(all-reduce.11), replica_groups={{0}}, dimensions={0}
-          collective-permute.13 = f32[8]{0} collective-permute(all-to-all.12), source_target_pairs={{0,0}}
-          partition-id.14 = u32[] partition-id()
-          tuple.15 = (f32[8]{0}, u32[]) tuple(collective-permute.13, partition-id.14)
-          opt-barrier.16 = (f32[8]{0}, u32[]) opt-barrier(tuple.15)
-          get-tuple-element.17 = f32[8]{0} get-tuple-element(opt-barrier.16), index=0
-          get-tuple-element.18 = u32[] get-tuple-element(opt-barrier.16), index=1
-          ROOT tuple.19 = (f32[8]{0}, u32[]) tuple(get-tuple-element.17, get-tuple-element.18)
-        }
+            ENTRY %main {
+              %Arg.1 = f32[8]{0} parameter(0), frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{\"x\"}]>"}
+              %all-reduce.5 = f32[8]{0} all-reduce(%Arg.1), channel_id=1, replica_groups={{0,1,2,3},{4,5,6,7}}, use_global_device_ids=true, to_apply=%region
+              %all-gather.6 = f32[8]{0} all-gather(%all-reduce.5), replica_groups={{0},{1}}, dimensions={0}
+              %all-reduce.11 = f32[8]{0} all-reduce(%all-gather.6), channel_id=2, replica_groups={{0,4},{1,5},{2,6},{3,7}}, to_apply=%region.7
+              %all-to-all.12 = f32[8]{0} all-to-all(%all-reduce.11), replica_groups={{0}}, dimensions={0}
+              %collective-permute.13 = f32[8]{0} collective-permute(%all-to-all.12), source_target_pairs={{0,0}}
+              %partition-id.14 = u32[] partition-id()
+              %tuple.15 = (f32[8]{0}, u32[]) tuple(%collective-permute.13, %partition-id.14)
+              %opt-barrier.16 = (f32[8]{0}, u32[]) opt-barrier(%tuple.15)
+              %get-tuple-element.17 = f32[8]{0} get-tuple-element(%opt-barrier.16), index=0
+              %get-tuple-element.18 = u32[] get-tuple-element(%opt-barrier.16), index=1
+              ROOT %tuple.19 = (f32[8]{0}, u32[]) tuple(%get-tuple-element.17, %get-tuple-element.18)
+            }
 
-    "##]],
+        "##]],
     );
 }
 
@@ -287,15 +287,15 @@ fn layouts_say_what_a_bitcast_is() {
         expect![[r#"
             HloModule optimized, entry_computation_layout={(f32[2,3]{1,0})->(f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0})}
 
-            ENTRY main {
-              Arg.1 = f32[2,3]{1,0} parameter(0)
-              transpose.2 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
-              bitcast-convert.3 = s32[3,2]{1,0} bitcast-convert(transpose.2)
-              transpose.4 = s32[2,3]{1,0} transpose(bitcast-convert.3), dimensions={1,0}
-              topk.5 = (f32[3,1]{1,0}, s32[3,1]{1,0}) topk(transpose.2), k=1, largest=true
-              get-tuple-element.6 = f32[3,1]{1,0} get-tuple-element(topk.5), index=0
-              get-tuple-element.7 = s32[3,1]{1,0} get-tuple-element(topk.5), index=1
-              ROOT tuple.8 = (f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0}) tuple(transpose.2, transpose.4, get-tuple-element.6)
+            ENTRY %main {
+              %Arg.1 = f32[2,3]{1,0} parameter(0)
+              %transpose.2 = f32[3,2]{1,0} transpose(%Arg.1), dimensions={1,0}
+              %bitcast-convert.3 = s32[3,2]{1,0} bitcast-convert(%transpose.2)
+              %transpose.4 = s32[2,3]{1,0} transpose(%bitcast-convert.3), dimensions={1,0}
+              %topk.5 = (f32[3,1]{1,0}, s32[3,1]{1,0}) topk(%transpose.2), k=1, largest=true
+              %get-tuple-element.6 = f32[3,1]{1,0} get-tuple-element(%topk.5), index=0
+              %get-tuple-element.7 = s32[3,1]{1,0} get-tuple-element(%topk.5), index=1
+              ROOT %tuple.8 = (f32[3,2]{1,0}, s32[2,3]{1,0}, f32[3,1]{1,0}) tuple(%transpose.2, %transpose.4, %get-tuple-element.6)
             }
 
         "#]],
@@ -332,17 +332,17 @@ fn a_bitcast_may_change_the_size_of_elements() {
         expect![[r#"
             HloModule sizes, entry_computation_layout={(f32[2,3]{1,0})->(u8[24]{0}, f64[3]{0}, u16[2,6]{1,0})}
 
-            ENTRY main {
-              Arg.1 = f32[2,3]{1,0} parameter(0)
-              transpose.2 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
-              bitcast-convert.3 = u8[3,2,4]{2,1,0} bitcast-convert(transpose.2)
-              reshape.4 = u8[24]{0} reshape(bitcast-convert.3)
-              reshape.5 = u8[3,8]{1,0} reshape(reshape.4)
-              bitcast-convert.6 = f64[3]{0} bitcast-convert(reshape.5)
-              transpose.7 = f32[3,2]{1,0} transpose(Arg.1), dimensions={1,0}
-              bitcast-convert.8 = u16[3,2,2]{2,1,0} bitcast-convert(transpose.7)
-              reshape.9 = u16[2,6]{1,0} reshape(bitcast-convert.8)
-              ROOT tuple.10 = (u8[24]{0}, f64[3]{0}, u16[2,6]{1,0}) tuple(reshape.4, bitcast-convert.6, reshape.9)
+            ENTRY %main {
+              %Arg.1 = f32[2,3]{1,0} parameter(0)
+              %transpose.2 = f32[3,2]{1,0} transpose(%Arg.1), dimensions={1,0}
+              %bitcast-convert.3 = u8[3,2,4]{2,1,0} bitcast-convert(%transpose.2)
+              %reshape.4 = u8[24]{0} reshape(%bitcast-convert.3)
+              %reshape.5 = u8[3,8]{1,0} reshape(%reshape.4)
+              %bitcast-convert.6 = f64[3]{0} bitcast-convert(%reshape.5)
+              %transpose.7 = f32[3,2]{1,0} transpose(%Arg.1), dimensions={1,0}
+              %bitcast-convert.8 = u16[3,2,2]{2,1,0} bitcast-convert(%transpose.7)
+              %reshape.9 = u16[2,6]{1,0} reshape(%bitcast-convert.8)
+              ROOT %tuple.10 = (u8[24]{0}, f64[3]{0}, u16[2,6]{1,0}) tuple(%reshape.4, %bitcast-convert.6, %reshape.9)
             }
 
         "#]],
@@ -371,10 +371,10 @@ fn everyone_takes_part_in_an_exchange_without_groups() {
         expect![[r#"
             HloModule all, replica_count=4, num_partitions=2, entry_computation_layout={(f32[8]{0})->f32[8]{0}}
 
-            ENTRY main {
-              Arg.1 = f32[8]{0} parameter(0)
-              all-to-all.2 = f32[8]{0} all-to-all(Arg.1), replica_groups={}, dimensions={0}
-              ROOT all-to-all.3 = f32[8]{0} all-to-all(all-to-all.2), channel_id=1, replica_groups={}, dimensions={0}
+            ENTRY %main {
+              %Arg.1 = f32[8]{0} parameter(0)
+              %all-to-all.2 = f32[8]{0} all-to-all(%Arg.1), replica_groups={}, dimensions={0}
+              ROOT %all-to-all.3 = f32[8]{0} all-to-all(%all-to-all.2), channel_id=1, replica_groups={}, dimensions={0}
             }
 
         "#]],
@@ -410,16 +410,16 @@ fn transfers_keep_what_they_say_besides() {
         expect![[r#"
             HloModule transfers, entry_computation_layout={()->token[]}
 
-            ENTRY main {
-              after-all.1 = token[] after-all()
-              infeed.2 = ((f32[4]{0}, s32[]), token[]) infeed(after-all.1), infeed_config="c", sharding={{maximal device=0}, {maximal device=0}, {maximal device=0}}
-              get-tuple-element.3 = (f32[4]{0}, s32[]) get-tuple-element(infeed.2), index=0
-              get-tuple-element.4 = f32[4]{0} get-tuple-element(get-tuple-element.3), index=0
-              get-tuple-element.5 = s32[] get-tuple-element(get-tuple-element.3), index=1
-              get-tuple-element.6 = token[] get-tuple-element(infeed.2), index=1
-              send.7 = (f32[4]{0}, u32[], token[]) send(get-tuple-element.4, get-tuple-element.6), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
-              send-done.8 = token[] send-done(send.7), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
-              ROOT outfeed.9 = token[] outfeed(get-tuple-element.4, send-done.8), outfeed_config="o", sharding={maximal device=0}, outfeed_shape=f32[4]{0}
+            ENTRY %main {
+              %after-all.1 = token[] after-all()
+              %infeed.2 = ((f32[4]{0}, s32[]), token[]) infeed(%after-all.1), infeed_config="c", sharding={{maximal device=0}, {maximal device=0}, {maximal device=0}}
+              %get-tuple-element.3 = (f32[4]{0}, s32[]) get-tuple-element(%infeed.2), index=0
+              %get-tuple-element.4 = f32[4]{0} get-tuple-element(%get-tuple-element.3), index=0
+              %get-tuple-element.5 = s32[] get-tuple-element(%get-tuple-element.3), index=1
+              %get-tuple-element.6 = token[] get-tuple-element(%infeed.2), index=1
+              %send.7 = (f32[4]{0}, u32[], token[]) send(%get-tuple-element.4, %get-tuple-element.6), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
+              %send-done.8 = token[] send-done(%send.7), channel_id=3, is_host_transfer=true, frontend_attributes={_xla_host_transfer_rendezvous="r"}
+              ROOT %outfeed.9 = token[] outfeed(%get-tuple-element.4, %send-done.8), outfeed_config="o", sharding={maximal device=0}, outfeed_shape=f32[4]{0}
             }
 
         "#]],
@@ -461,53 +461,53 @@ func.func @main(%p: tensor<i1>, %x: tensor<2x1xf32>, %y: tensor<2x3xf32>) -> ten
     expect![[r#"
         HloModule main, entry_computation_layout={(pred[], f32[2,1]{1,0}, f32[2,3]{1,0})->f32[2,3]{1,0}}
 
-        region {
-          arg_tuple.10 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) parameter(0)
-          get-tuple-element.11 = s32[] get-tuple-element(arg_tuple.10), index=0
-          get-tuple-element.12 = f32[2,3]{1,0} get-tuple-element(arg_tuple.10), index=1
-          get-tuple-element.13 = s32[] get-tuple-element(arg_tuple.10), index=2
-          get-tuple-element.14 = f32[2,3]{1,0} get-tuple-element(arg_tuple.10), index=3
-          ROOT compare.15 = pred[] compare(get-tuple-element.11, get-tuple-element.13), direction=LT
+        %region {
+          %arg_tuple.10 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) parameter(0)
+          %get-tuple-element.11 = s32[] get-tuple-element(%arg_tuple.10), index=0
+          %get-tuple-element.12 = f32[2,3]{1,0} get-tuple-element(%arg_tuple.10), index=1
+          %get-tuple-element.13 = s32[] get-tuple-element(%arg_tuple.10), index=2
+          %get-tuple-element.14 = f32[2,3]{1,0} get-tuple-element(%arg_tuple.10), index=3
+          ROOT %compare.15 = pred[] compare(%get-tuple-element.11, %get-tuple-element.13), direction=LT
         }
 
-        region.16 {
-          arg_tuple.17 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) parameter(0)
-          get-tuple-element.18 = s32[] get-tuple-element(arg_tuple.17), index=0
-          get-tuple-element.19 = f32[2,3]{1,0} get-tuple-element(arg_tuple.17), index=1
-          get-tuple-element.20 = s32[] get-tuple-element(arg_tuple.17), index=2
-          get-tuple-element.21 = f32[2,3]{1,0} get-tuple-element(arg_tuple.17), index=3
-          add.22 = s32[] add(get-tuple-element.18, get-tuple-element.18)
-          multiply.23 = f32[2,3]{1,0} multiply(get-tuple-element.21, get-tuple-element.21)
-          ROOT tuple.24 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) tuple(add.22, multiply.23, get-tuple-element.20, get-tuple-element.21)
+        %region.16 {
+          %arg_tuple.17 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) parameter(0)
+          %get-tuple-element.18 = s32[] get-tuple-element(%arg_tuple.17), index=0
+          %get-tuple-element.19 = f32[2,3]{1,0} get-tuple-element(%arg_tuple.17), index=1
+          %get-tuple-element.20 = s32[] get-tuple-element(%arg_tuple.17), index=2
+          %get-tuple-element.21 = f32[2,3]{1,0} get-tuple-element(%arg_tuple.17), index=3
+          %add.22 = s32[] add(%get-tuple-element.18, %get-tuple-element.18)
+          %multiply.23 = f32[2,3]{1,0} multiply(%get-tuple-element.21, %get-tuple-element.21)
+          ROOT %tuple.24 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) tuple(%add.22, %multiply.23, %get-tuple-element.20, %get-tuple-element.21)
         }
 
-        region.31 {
-          Arg.32 = f32[] parameter(0)
-          Arg.33 = f32[] parameter(1)
-          constant.34 = f32[] constant(0.0)
-          add.35 = f32[] add(Arg.32, constant.34)
-          ROOT add.36 = f32[] add(add.35, Arg.33)
+        %region.31 {
+          %Arg.32 = f32[] parameter(0)
+          %Arg.33 = f32[] parameter(1)
+          %constant.34 = f32[] constant(0.0)
+          %add.35 = f32[] add(%Arg.32, %constant.34)
+          ROOT %add.36 = f32[] add(%add.35, %Arg.33)
         }
 
-        ENTRY main {
-          Arg.1 = pred[] parameter(0)
-          Arg.2 = f32[2,1]{1,0} parameter(1)
-          Arg.3 = f32[2,3]{1,0} parameter(2)
-          reshape.4 = f32[2]{0} reshape(Arg.2)
-          broadcast.5 = f32[2,3]{1,0} broadcast(reshape.4), dimensions={0}
-          broadcast.6 = pred[2,3]{1,0} broadcast(Arg.1), dimensions={}
-          select.7 = f32[2,3]{1,0} select(broadcast.6, broadcast.5, Arg.3)
-          constant.8 = s32[] constant(0)
-          constant.9 = s32[] constant(3)
-          tuple.25 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) tuple(constant.8, select.7, constant.9, Arg.3)
-          while.26 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) while(tuple.25), condition=region, body=region.16
-          get-tuple-element.27 = s32[] get-tuple-element(while.26), index=0
-          get-tuple-element.28 = f32[2,3]{1,0} get-tuple-element(while.26), index=1
-          custom-call.29 = f32[2,3]{1,0} custom-call(get-tuple-element.28), custom_call_target="chlo.erfc"
-          constant.30 = f32[] constant(0.0)
-          reduce.37 = f32[] reduce(custom-call.29, constant.30), dimensions={0,1}, to_apply=region.31
-          broadcast.38 = f32[2,3]{1,0} broadcast(reduce.37), dimensions={}
-          ROOT add.39 = f32[2,3]{1,0} add(custom-call.29, broadcast.38)
+        ENTRY %main {
+          %Arg.1 = pred[] parameter(0)
+          %Arg.2 = f32[2,1]{1,0} parameter(1)
+          %Arg.3 = f32[2,3]{1,0} parameter(2)
+          %reshape.4 = f32[2]{0} reshape(%Arg.2)
+          %broadcast.5 = f32[2,3]{1,0} broadcast(%reshape.4), dimensions={0}
+          %broadcast.6 = pred[2,3]{1,0} broadcast(%Arg.1), dimensions={}
+          %select.7 = f32[2,3]{1,0} select(%broadcast.6, %broadcast.5, %Arg.3)
+          %constant.8 = s32[] constant(0)
+          %constant.9 = s32[] constant(3)
+          %tuple.25 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) tuple(%constant.8, %select.7, %constant.9, %Arg.3)
+          %while.26 = (s32[], f32[2,3]{1,0}, s32[], f32[2,3]{1,0}) while(%tuple.25), condition=%region, body=%region.16
+          %get-tuple-element.27 = s32[] get-tuple-element(%while.26), index=0
+          %get-tuple-element.28 = f32[2,3]{1,0} get-tuple-element(%while.26), index=1
+          %custom-call.29 = f32[2,3]{1,0} custom-call(%get-tuple-element.28), custom_call_target="chlo.erfc"
+          %constant.30 = f32[] constant(0.0)
+          %reduce.37 = f32[] reduce(%custom-call.29, %constant.30), dimensions={0,1}, to_apply=%region.31
+          %broadcast.38 = f32[2,3]{1,0} broadcast(%reduce.37), dimensions={}
+          ROOT %add.39 = f32[2,3]{1,0} add(%custom-call.29, %broadcast.38)
         }
 
     "#]].assert_eq(&written);

@@ -84,14 +84,14 @@ fn a_program_has_many_texts() {
     folder.prints(
         &["convert", "double.hlo", "--to", "hlo"],
         expect![[r#"
-        HloModule jit_double, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
+            HloModule jit_double, entry_computation_layout={(f32[2,3]{1,0})->f32[2,3]{1,0}}
 
-        ENTRY main {
-          Arg.1 = f32[2,3]{1,0} parameter(0)
-          ROOT add.2 = f32[2,3]{1,0} add(Arg.1, Arg.1), metadata={op_name="jit(double)/add"}
-        }
+            ENTRY %main {
+              %Arg.1 = f32[2,3]{1,0} parameter(0)
+              ROOT %add.2 = f32[2,3]{1,0} add(%Arg.1, %Arg.1), metadata={op_name="jit(double)/add"}
+            }
 
-    "#]],
+        "#]],
     );
     folder.prints(
         &["convert", "double.hlo", "--to", "json"],

@@ -93,13 +93,14 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
 
 /// Writes a verified module as HLO text that [`parse`] and XLA read. Functions that the entry does not lead to are left
 /// out. Operations that HLO lacks are written by simpler ones where [`crate::expand`] has them, and functions of CHLO
-/// as custom calls of their names, which only [`parse`] takes for what they are.
+/// as custom calls of their names, which only [`parse`] takes for what they are. Values have their own names
+/// ([`Func::name_of`](crate::Func::name_of)), as far as HLO can write them and they are different.
 ///
 /// ```
 /// use farcall_ir::{Source, hlo};
 ///
 /// let module = hlo::parse(&Source::new("x.hlo", "HloModule x ENTRY main { ROOT x = s32[] parameter(0) }"))?;
-/// assert!(hlo::print(&module)?.contains("ROOT Arg.1 = s32[] parameter(0)"));
+/// assert!(hlo::print(&module)?.contains("ROOT %Arg.1 = s32[] parameter(0)"));
 /// # Ok::<(), farcall_ir::ProgramError>(())
 /// ```
 ///

@@ -64,6 +64,9 @@ pub(super) struct Printer<'m> {
     /// Names of the functions.
     names: FxHashMap<FuncId, String>,
     taken: HashSet<String>,
+    /// The names that values have of their own, and those of them that have been written.
+    reserved: HashSet<String>,
+    named: HashSet<String>,
     count: usize,
     /// Constants that are only the shapes of random numbers, which are those of the results in HLO.
     shapes: FxHashSet<ValueId>,
@@ -81,6 +84,8 @@ pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
         out: String::new(),
         names: FxHashMap::default(),
         taken: HashSet::new(),
+        reserved: own_names(module),
+        named: HashSet::new(),
         count: 0,
         shapes: FxHashSet::default(),
         diagnostics: Diagnostics::default(),
@@ -121,6 +126,12 @@ fn plain(name: &str) -> String {
         out.insert(0, '_');
     }
     out
+}
+
+/// The names that values have of their own.
+fn own_names(module: &Module) -> HashSet<String> {
+    let names = module.funcs().iter().flat_map(|f| f.values().filter_map(|v| f.name_of(v)));
+    names.map(|name| format!("%{}", plain(name))).collect()
 }
 
 /// Values that are used as the shapes of random numbers, and for nothing else.
@@ -222,7 +233,7 @@ impl<'m> Printer<'m> {
 
     /// A name for a computation, unlike all others.
     fn computation_name(&mut self, wanted: &str) -> String {
-        let wanted = plain(wanted);
+        let wanted = format!("%{}", plain(wanted));
         let mut name = wanted.clone();
         while !self.taken.insert(name.clone()) {
             self.count += 1;
@@ -291,7 +302,7 @@ impl<'m> Printer<'m> {
 
     fn parameter(&mut self, body: &mut Body, i: usize, value: ValueId, at: Span, attrs: &str) -> Printed<()> {
         let shape = self.shape(value, at)?;
-        let name = self.name("Arg");
+        let name = self.name_of(value, "Arg");
         self.line(body, &name, &shape, &format!("parameter({i})"), attrs);
         body.values.insert(value, (name, body.lines.len() - 1));
         Ok(())
@@ -387,8 +398,20 @@ impl<'m> Printer<'m> {
 
     /// A name for a value, unlike all others.
     pub(super) fn name(&mut self, word: &str) -> String {
-        self.count += 1;
-        format!("{word}.{}", self.count)
+        loop {
+            self.count += 1;
+            let name = format!("%{word}.{}", self.count);
+            if !self.reserved.contains(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// The value's own name, unless another value has taken it, else one made of `word`.
+    fn name_of(&mut self, value: ValueId, word: &str) -> String {
+        let Some(own) = self.func.name_of(value).map(plain) else { return self.name(word) };
+        let name = format!("%{own}");
+        if self.named.insert(name.clone()) { name } else { self.name(&own) }
     }
 
     pub(super) fn shape(&mut self, value: ValueId, at: Span) -> Printed<Shape> {
@@ -418,6 +441,21 @@ impl<'m> Printer<'m> {
         name
     }
 
+    /// An instruction of its own that gives a value.
+    fn emit_value(
+        &mut self,
+        body: &mut Body,
+        value: ValueId,
+        shape: &Shape,
+        opcode: &str,
+        operands: &[String],
+        attrs: &str,
+    ) {
+        let name = self.name_of(value, opcode);
+        self.line(body, &name, shape, &format!("{opcode}({})", operands.join(", ")), attrs);
+        body.define_last(value, name);
+    }
+
     pub(super) fn tuple(
         &mut self,
         body: &mut Body,
@@ -433,9 +471,8 @@ impl<'m> Printer<'m> {
     /// The elements of a tuple are these values.
     pub(super) fn elements(&mut self, body: &mut Body, tuple: &str, values: &[ValueId], shapes: &[Shape]) {
         for (i, (value, shape)) in values.iter().zip(shapes).enumerate() {
-            let name = self.name("get-tuple-element");
-            self.line(body, &name, shape, &format!("get-tuple-element({tuple})"), &format!(", index={i}"));
-            body.values.insert(*value, (name, body.lines.len() - 1));
+            let index = format!(", index={i}");
+            self.emit_value(body, *value, shape, "get-tuple-element", &[tuple.to_owned()], &index);
         }
     }
 
@@ -468,8 +505,7 @@ impl<'m> Printer<'m> {
     ) {
         match (results, shapes.as_slice()) {
             ([one], [shape]) => {
-                let name = self.emit(body, shape, opcode, operands, attrs);
-                body.values.insert(*one, (name, body.lines.len() - 1));
+                self.emit_value(body, *one, shape, opcode, operands, attrs);
             }
             _ => {
                 let shape = Shape::Tuple(shapes.clone().into());
@@ -524,18 +560,19 @@ impl<'m> Printer<'m> {
                 .fail(inst.span(), format!("a constant of more than {MAX_RANK} dimensions is not written"));
         }
         let large = uniform && (deep || lists > MAX_SPLAT);
-        let name = if large {
+        let result = inst.results()[0];
+        if large {
             let element = match literal.is_empty() {
                 true => Literal::zeros(literal.dtype(), []),
                 false => Literal::scalar(literal.dtype(), literal.get(0)),
             };
             let scalar = Shape::Tensor(element.ty(), None);
             let one = self.emit(body, &scalar, "constant", &[literal::print(&element)], "");
-            self.emit(body, &shape, "broadcast", &[one], &format!(", dimensions={{}}{}", attrs.0))
+            let attrs = format!(", dimensions={{}}{}", attrs.0);
+            self.emit_value(body, result, &shape, "broadcast", &[one], &attrs);
         } else {
-            self.emit(body, &shape, "constant", &[literal::print(literal)], &attrs.0)
-        };
-        body.values.insert(inst.results()[0], (name, body.lines.len() - 1));
+            self.emit_value(body, result, &shape, "constant", &[literal::print(literal)], &attrs.0);
+        }
         Ok(())
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::Index;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::{Inst, InstId, Loc, Region, RegionId, ValueId, ValueIds, ValueMap};
 use crate::attr::AttrDict;
 use crate::diag::Span;
@@ -29,6 +31,8 @@ pub struct Func {
     /// One per result.
     result_attrs: Vec<AttrDict>,
     values: Vec<ValueData>,
+    /// Names of values, as far as they have some.
+    names: FxHashMap<ValueId, Arc<str>>,
     insts: Vec<InstData>,
     regions: Vec<RegionData>,
 }
@@ -135,6 +139,7 @@ impl Func {
             results: Vec::new(),
             result_attrs: Vec::new(),
             values: Vec::new(),
+            names: FxHashMap::default(),
             insts: Vec::new(),
             regions: vec![RegionData::default()],
         }
@@ -232,6 +237,11 @@ impl Func {
     /// The tensor type of a value, if it is a tensor.
     pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
         self[value].tensor()
+    }
+
+    /// The name of a value, if [`Func::set_name`] gave it one.
+    pub fn name_of(&self, value: ValueId) -> Option<&str> {
+        self.names.get(&value).map(|name| &**name)
     }
 
     /// Where a value is defined.
@@ -445,6 +455,12 @@ impl Func {
     /// If the value is not in this function.
     pub fn set_ty(&mut self, value: ValueId, ty: Type) {
         self.values[value.index()].ty = ty;
+    }
+
+    /// Names a value for whoever reads the program as text. Names decide nothing: functions that differ in them are
+    /// equal, and printers change those that are taken or that their format cannot write.
+    pub fn set_name(&mut self, value: ValueId, name: impl Into<Arc<str>>) {
+        self.names.insert(value, name.into());
     }
 
     /// Gives an instruction another operation. Operands and results stay.

@@ -1,4 +1,4 @@
-//! Names for values that are printed, as MLIR chooses them.
+//! Names for values that are printed: their own ([`Func::name_of`]), else those that MLIR chooses.
 //!
 //! A region's values are numbered after all values of the block that it stands in, and regions that
 //! stand side by side use the same numbers again.
@@ -6,35 +6,36 @@
 use std::fmt::{self, Display, Formatter};
 
 use farcall_sig::DTypeClass;
+use rustc_hash::FxHashSet;
 
 use crate::module::{Func, Region, ValueId};
 use crate::op::Op;
 
 /// The name of every value of a function.
-pub(super) struct Names(Vec<ValueName>);
+pub(super) struct Names<'f>(Vec<ValueName<'f>>);
 
 /// `%3`, `%3#1`, `%arg0`, `%cst_2`
 #[derive(Clone, Copy)]
-pub(super) struct ValueName {
-    word: &'static str,
+pub(super) struct ValueName<'f> {
+    word: &'f str,
     number: Option<u32>,
     /// Which of several results.
     result: Option<u32>,
 }
 
-impl Names {
+impl<'f> Names<'f> {
     /// The name to use a value by.
-    pub(super) fn of(&self, v: ValueId) -> ValueName {
+    pub(super) fn of(&self, v: ValueId) -> ValueName<'f> {
         self.0[v.index()]
     }
 
     /// The name that an instruction's results are defined under; `v` is the first of them.
-    pub(super) fn group(&self, v: ValueId) -> ValueName {
+    pub(super) fn group(&self, v: ValueId) -> ValueName<'f> {
         ValueName { result: None, ..self.of(v) }
     }
 }
 
-impl Display for ValueName {
+impl Display for ValueName<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "%{}", self.word)?;
         match (self.number, self.word) {
@@ -59,7 +60,7 @@ struct Free {
 }
 
 impl Free {
-    fn word(&mut self, which: usize) -> ValueName {
+    fn word(&mut self, which: usize) -> ValueName<'static> {
         let word = WORDS[which];
         if !std::mem::replace(&mut self.used[which], true) {
             return ValueName { word, number: None, result: None };
@@ -68,38 +69,61 @@ impl Free {
         ValueName { word, number: Some(self.suffix - 1), result: None }
     }
 
-    fn number(&mut self) -> ValueName {
+    fn number(&mut self) -> ValueName<'static> {
         self.number += 1;
         ValueName { word: "", number: Some(self.number - 1), result: None }
     }
 
-    fn arg(&mut self) -> ValueName {
+    fn arg(&mut self) -> ValueName<'static> {
         self.arg += 1;
         ValueName { word: "arg", number: Some(self.arg - 1), result: None }
     }
 }
 
+/// The values of a function whose own names MLIR can write, which are no automatic names, and which no other value has.
+struct Given<'f> {
+    func: &'f Func,
+    taken: FxHashSet<&'f str>,
+}
+
+impl<'f> Given<'f> {
+    fn name(&mut self, value: ValueId) -> Option<ValueName<'f>> {
+        let word = self.func.name_of(value).filter(|name| is_own(name))?;
+        self.taken.insert(word).then_some(ValueName { word, number: None, result: None })
+    }
+}
+
+/// A name of MLIR's grammar unlike all that [`number`] chooses.
+fn is_own(name: &str) -> bool {
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$.-".contains(&b));
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let automatic = stem == "arg" || WORDS.contains(&stem.strip_suffix('_').unwrap_or(stem));
+    is_word && !automatic
+}
+
 /// Names all values of a function.
-pub(super) fn number(func: &Func) -> Names {
+pub(super) fn number(func: &Func) -> Names<'_> {
     let unnamed = ValueName { word: "unnamed", number: None, result: None };
     let mut names = vec![unnamed; func.value_count()];
+    let mut given = Given { func, taken: FxHashSet::default() };
     let mut todo: Vec<(Region<'_>, bool, Free)> = vec![(func.body(), false, Free::default())];
     while let Some((region, is_loop, mut free)) = todo.pop() {
         for arg in region.args() {
-            names[arg.index()] = if is_loop { free.word(2) } else { free.arg() };
+            let automatic = |free: &mut Free| if is_loop { free.word(2) } else { free.arg() };
+            names[arg.index()] = given.name(*arg).unwrap_or_else(|| automatic(&mut free));
         }
         for inst in region.insts() {
-            let name = match (inst.op(), inst.results()) {
-                (_, []) => continue,
-                (Op::Constant(l), _) => {
+            let [first, others @ ..] = inst.results() else { continue };
+            let name = given.name(*first).unwrap_or_else(|| match inst.op() {
+                Op::Constant(l) => {
                     let real = matches!(l.dtype().class(), DTypeClass::Float | DTypeClass::Complex);
                     free.word(usize::from(real))
                 }
                 _ => free.number(),
-            };
-            let several = inst.results().len() > 1;
+            });
             for (i, v) in inst.results().iter().enumerate() {
-                let result = if several { u32::try_from(i).ok() } else { None };
+                let result = if others.is_empty() { None } else { u32::try_from(i).ok() };
                 names[v.index()] = ValueName { result, ..name };
             }
         }

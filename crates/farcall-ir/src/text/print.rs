@@ -1,6 +1,6 @@
 //! From modules to text, in the pretty forms of the syntax table where they can say everything, else
-//! in the generic form. Values are named as MLIR names them: numbers, `%arg0`, `%c`, `%cst`,
-//! `%iterArg`. Locations are not printed.
+//! in the generic form. Values without names of their own are named as MLIR names them: numbers, `%arg0`,
+//! `%c`, `%cst`, `%iterArg`. Locations are not printed.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(super) struct Printer<'a> {
     pub(super) out: String,
     module: &'a Module,
     pub(super) func: &'a Func,
-    names: Names,
+    names: Names<'a>,
     indent: usize,
     /// Only the generic form.
     generic: bool,
