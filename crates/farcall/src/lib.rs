@@ -6,6 +6,7 @@
 //!                    registry ◀── libraries
 //! ```
 //!
+//! - [`build`]: programs written in Rust.
 //! - [`Executable`]: a compiled program, what most users hold.
 //! - [`Polymorphic`]: a program whose sizes are open, compiled for each list of types that it is called with.
 //! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and returns.
@@ -25,6 +26,7 @@
 
 mod arguments;
 mod attributes;
+pub mod build;
 mod compile;
 pub mod custom_call;
 pub mod device;

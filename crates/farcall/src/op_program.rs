@@ -135,14 +135,44 @@ impl From<MismatchKind> for ErrorCode {
 /// # Errors
 /// If the target has no signature, or the call does not fit it: `rms_norm: scale has n = 64 but x has n = 128`.
 pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Result<Module, OpError> {
+    let (signature, inference) = inferred(target, operands, attrs)?;
+    let names = signature.operand_names(operands.len()).unwrap_or_default();
+    let call = call(target, signature, &inference)?;
+    Ok(program(call, &names, operands, signature, &inference))
+}
+
+/// The call of an op as an instruction, and the types of its results; see [`op_program`].
+///
+/// # Errors
+/// As for [`op_program`].
+pub(crate) fn declared_call(
+    target: &Target,
+    operands: &[TensorType],
+    attrs: &Attrs,
+) -> Result<(CustomCall, Vec<TensorType>), OpError> {
+    let (signature, inference) = inferred(target, operands, attrs)?;
+    Ok((call(target, signature, &inference)?, result_types(&inference)))
+}
+
+/// The op's signature, and what it says of the call.
+fn inferred<'t>(
+    target: &'t Target,
+    operands: &[TensorType],
+    attrs: &Attrs,
+) -> Result<(&'t Signature, Inference), OpError> {
     let op = || target.name().to_owned();
-    let Some(declaration) = target.declaration() else { return Err(OpError::NoSignature { op: op() }) };
-    let signature = &declaration.signature;
+    let declaration = target.declaration().ok_or_else(|| OpError::NoSignature { op: op() })?;
     let inference =
         infer(declaration, operands, attrs).map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
-    let names = signature.operand_names(operands.len()).unwrap_or_default();
-    let call = call(target, signature, &inference).map_err(|error| OpError::Attribute { op: op(), error })?;
-    Ok(program(call, &names, operands, signature, &inference))
+    Ok((&declaration.signature, inference))
+}
+
+/// The types of the results.
+fn result_types(inference: &Inference) -> Vec<TensorType> {
+    // Sizes of results are never negative: the inference says so.
+    let size = |d: &i64| usize::try_from(*d).unwrap_or(0);
+    let ty = |r: &ResultType| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>());
+    inference.results.iter().map(ty).collect()
 }
 
 fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> Result<Inference, Mismatch> {
@@ -166,9 +196,11 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
 }
 
 /// The call, with all that the signature says about it.
-fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, UnwritableAttr> {
+fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OpError> {
     let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
-    let config: AttrDict = config.collect::<Result<_, UnwritableAttr>>()?;
+    let config: AttrDict = config
+        .collect::<Result<_, UnwritableAttr>>()
+        .map_err(|error| OpError::Attribute { op: target.name().to_owned(), error })?;
     let result_layouts: Vec<_> = inference.results.iter().map(|r| r.minor_to_major.clone()).collect();
     let row_major = inference
         .operand_layouts
@@ -202,13 +234,7 @@ fn program(
     signature: &Signature,
     inference: &Inference,
 ) -> Module {
-    // Sizes of results are never negative: the inference says so.
-    let size = |d: &i64| usize::try_from(*d).unwrap_or(0);
-    let types = inference
-        .results
-        .iter()
-        .map(|r| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>()));
-    let mut func = call_function(call, operands, &types.collect::<Vec<_>>());
+    let mut func = call_function(call, operands, &result_types(inference));
     let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
     func.set_param_attrs(names.iter().map(|name| named("jax.arg_info", name)));
     let result_names = result_names(signature, inference);

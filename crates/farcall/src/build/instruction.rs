@@ -1,0 +1,163 @@
+//! One instruction in all its parts: what the methods for operations are written with.
+
+use std::panic::Location;
+
+use farcall_ir::module::NewInst;
+use farcall_ir::{Attr, AttrDict, Op, TensorType, Type};
+
+use super::error::Place;
+use super::graph::{Built, Graph};
+use super::value::{Value, Values};
+
+/// An instruction that is put together: [`Graph::instruction`]. It is added by [`value`](Self::value),
+/// [`values`](Self::values) or [`many`](Self::many).
+#[derive(Debug)]
+#[must_use = "it is not part of the graph yet"]
+pub struct Instruction<'g> {
+    graph: &'g Graph,
+    place: Place,
+    op: Op,
+    operands: Vec<Value<'g>>,
+    regions: Vec<Built>,
+    types: Vec<Option<Type>>,
+    attrs: AttrDict,
+}
+
+impl Graph {
+    /// Any operation on operands, for what the methods of this name do not offer: other result types where the operation
+    /// leaves them free, and attributes beside it.
+    ///
+    /// ```
+    /// use farcall::build::Graph;
+    /// use farcall::ir::op::Op;
+    /// use farcall::ir::{Attr, DType, TensorType};
+    ///
+    /// let graph = Graph::new("sharded");
+    /// let x = graph.parameter("x", TensorType::new(DType::F32, [4]));
+    /// let y = graph.instruction(Op::Copy, x).attr("mhlo.sharding", Attr::string("{replicated}")).value();
+    /// assert!(farcall::ir::hlo::print(&graph.finish(y)?)?.contains("sharding={replicated}"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn instruction<'g>(&'g self, op: Op, operands: impl Values<'g>) -> Instruction<'g> {
+        self.at(Location::caller(), op, operands)
+    }
+
+    /// The same, written at a place that is known.
+    pub(super) fn at<'g>(&'g self, place: Place, op: Op, operands: impl Values<'g>) -> Instruction<'g> {
+        Instruction {
+            graph: self,
+            place,
+            op,
+            operands: operands.values(),
+            regions: Vec::new(),
+            types: Vec::new(),
+            attrs: AttrDict::new(),
+        }
+    }
+}
+
+impl<'g> Instruction<'g> {
+    /// The type of the next result, as far as the operation leaves it free.
+    pub fn result(self, ty: impl Into<Type>) -> Instruction<'g> {
+        self.result_if_known(Some(ty.into()))
+    }
+
+    /// The same, if the type is known: that of an operand is not if the operand is wrong, which the instruction is then, too.
+    pub(super) fn result_if_known(mut self, ty: Option<Type>) -> Instruction<'g> {
+        self.types.push(ty);
+        self
+    }
+
+    /// The next region: the types of its arguments, and what it does with them.
+    pub fn region(
+        self,
+        types: impl IntoIterator<Item = Type>,
+        body: impl FnOnce(Vec<Value<'g>>) -> Vec<Value<'g>>,
+    ) -> Instruction<'g> {
+        let types: Vec<Option<Type>> = types.into_iter().map(Some).collect();
+        self.region_if_known(&types, body)
+    }
+
+    /// The same; arguments whose types are not known are without a type.
+    pub(super) fn region_if_known(
+        mut self,
+        types: &[Option<Type>],
+        body: impl FnOnce(Vec<Value<'g>>) -> Vec<Value<'g>>,
+    ) -> Instruction<'g> {
+        self.regions.push(self.graph.region(self.place, types, body).0);
+        self
+    }
+
+    /// A region that has been built already.
+    pub(super) fn with_region(mut self, region: Built) -> Instruction<'g> {
+        self.regions.push(region);
+        self
+    }
+
+    /// An attribute that is not part of the operation, such as `mhlo.sharding` or `mhlo.frontend_attributes`.
+    pub fn attr(mut self, name: &str, value: Attr) -> Instruction<'g> {
+        self.attrs.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Adds the instruction, and gives its first result.
+    pub fn value(self) -> Value<'g> {
+        let graph = self.graph;
+        self.emit().and_then(|values| values.first().copied()).unwrap_or_else(|| graph.poison())
+    }
+
+    /// Adds the instruction, and gives its results, `N` of them.
+    pub fn values<const N: usize>(self) -> [Value<'g>; N] {
+        let graph = self.graph;
+        let values = self.emit().unwrap_or_default();
+        std::array::from_fn(|i| values.get(i).copied().unwrap_or_else(|| graph.poison()))
+    }
+
+    /// Adds the instruction, and gives its results: `count` without a type if it is wrong.
+    pub fn many(self, count: usize) -> Vec<Value<'g>> {
+        let graph = self.graph;
+        self.emit().unwrap_or_else(|| vec![graph.poison(); count])
+    }
+
+    /// Adds the instruction, and gives its results in the structure of other values.
+    pub(super) fn like<V: Values<'g>>(self, like: &V) -> V {
+        let graph = self.graph;
+        super::value::shaped(graph, like, self.emit().unwrap_or_default())
+    }
+
+    fn emit(self) -> Option<Vec<Value<'g>>> {
+        let Instruction { graph, place, op, operands, regions, types, attrs } = self;
+        let mut state = graph.state();
+        let operands = state.resolve(graph, place, op.name(), &operands);
+        let (operands, regions) = (operands?, regions.into_iter().collect::<Option<Vec<_>>>()?);
+        let types = types.into_iter().collect::<Option<Vec<Type>>>()?;
+        let new = NewInst { attrs, ..NewInst::new(op, operands).with_regions(regions) };
+        let (func, results) = state.emit(place, new, types)?;
+        Some(results.into_iter().map(|id| graph.value(func, id)).collect())
+    }
+}
+
+/// The types of values, as far as they are known.
+pub(super) fn types(values: &[Value<'_>]) -> Vec<Option<Type>> {
+    values.iter().map(|value| value.ty()).collect()
+}
+
+/// The types of single elements of values; what is no tensor has its own.
+pub(super) fn elements(values: &[Value<'_>]) -> Vec<Option<Type>> {
+    let element = |ty: Type| match ty {
+        Type::Tensor(ty) => Type::Tensor(ty.with_sizes([])),
+        other => other,
+    };
+    values.iter().map(|value| value.ty().map(element)).collect()
+}
+
+/// The types of two single elements of each of several values: first one of each, then another.
+pub(super) fn pairs(values: &[Value<'_>]) -> Vec<Option<Type>> {
+    [elements(values), elements(values)].concat()
+}
+
+/// A type of these elements, for operations that take nothing else from it.
+pub(super) fn element(dtype: farcall_ir::DType) -> TensorType {
+    TensorType::scalar(dtype)
+}

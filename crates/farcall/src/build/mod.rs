@@ -1,0 +1,89 @@
+//! Programs written in Rust, which reads like the maths.
+//!
+//! ```
+//! use farcall::build::Graph;
+//! use farcall::ir::{DType, Literal, TensorType};
+//! use farcall::{CompileOptions, Executable, Registry};
+//!
+//! let graph = Graph::new("layer");
+//! let x = graph.parameter("x", TensorType::new(DType::F32, [2, 3]));
+//! let w = graph.parameter("w", TensorType::new(DType::F32, [3, 4]));
+//! let b = graph.parameter("b", TensorType::new(DType::F32, [4]));
+//! let y = (x.matmul(w) + b).tanh() * 0.5;
+//! let module = graph.finish(y)?;
+//!
+//! let layer = Executable::compile(&module, &Registry::new(), &CompileOptions::new())?;
+//! let inputs: Vec<Literal> = layer.inputs().iter().map(|t| Literal::zeros(t.dtype, t.sizes())).collect();
+//! assert_eq!(layer.run(&inputs)?[0].dims(), [2, 4]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`Graph`] is the program, and a [`Value`] what one of its instructions gives; values are copied freely. Operators and
+//! methods add instructions, one for each operation of StableHLO and CHLO, under its own name: those on a value are
+//! methods of [`Value`], those on any number of values, or on none, methods of [`Graph`]. Regions are closures, which may use
+//! values from around them:
+//!
+//! ```
+//! # use farcall::build::Graph;
+//! # use farcall::ir::{DType, TensorType};
+//! let graph = Graph::new("powers");
+//! let x = graph.parameter("x", TensorType::new(DType::F32, [3]));
+//! let zero = graph.scalar(DType::S32, 0);
+//! let (_, y) = graph.while_((zero, x), |(i, _)| i.lt(10), |(i, y)| (i + 1, y * x));
+//! let module = graph.finish(y)?;
+//! # Ok::<(), farcall::build::BuildErrors>(())
+//! ```
+//!
+//! # Shapes
+//!
+//! Result types are inferred. Operators broadcast as NumPy does: shapes are aligned at their last dimension, and dimensions
+//! of size 1 are repeated. Numbers of Rust take the element type of the value beside them. Everything else has to fit, or is
+//! made to by [`Value::broadcast_in_dim`] and its like.
+//!
+//! # Errors
+//!
+//! What does not fit is noted where it is written, and gives a value without a type, on which further operations are
+//! silent; so one mistake is one error. [`Graph::finish`] returns them all, with file and line:
+//!
+//! ```
+//! # use farcall::build::Graph;
+//! # use farcall::ir::{DType, TensorType};
+//! let graph = Graph::new("wrong");
+//! let x = graph.parameter("x", TensorType::new(DType::F32, [2, 3]));
+//! let y = (x + x.transpose([1, 0])).tanh();
+//! let errors = graph.finish(y).unwrap_err();
+//! assert!(errors.to_string().contains("tensor<2x3xf32> and tensor<3x2xf32> cannot be broadcast"));
+//! ```
+//!
+//! # Custom calls
+//!
+//! [`Graph::op`] calls an op that a registry knows, with attributes and defaults as its signature declares them;
+//! [`Graph::custom_call`] calls any target, with result types that the caller gives; [`Graph::composite`] makes a block, which
+//! an op may take the place of.
+//!
+//! [`Value::named`] names a value for whoever reads the program as text (`%gemm = …`). Instructions know their place in the
+//! Rust source, so that errors of the engine give it, too.
+
+mod call;
+mod collective;
+mod contraction;
+mod control;
+mod data;
+mod elementwise;
+mod error;
+mod graph;
+mod indexing;
+mod instruction;
+mod linalg;
+mod number;
+mod operators;
+mod reduction;
+mod value;
+
+pub use call::{Function, OpCall};
+pub use error::{BuildError, BuildErrors};
+pub use graph::Graph;
+pub use instruction::Instruction;
+pub use number::Number;
+pub use operators::Operand;
+pub use value::{Value, Values};

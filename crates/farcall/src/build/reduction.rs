@@ -1,0 +1,260 @@
+//! Reductions, windows, sorting, and other regions that are applied to elements.
+
+use std::panic::Location;
+
+use farcall_ir::op::{Op, ReduceWindow, Scan, SelectAndScatter};
+use farcall_ir::{Dim, Type};
+
+use super::error::Place;
+use super::graph::Graph;
+use super::instruction::{Instruction, elements, pairs, types};
+use super::number::Number;
+use super::value::{Value, Values, shaped};
+
+impl Graph {
+    /// `reduce` over dimensions. `combine` takes what there is so far and an element, both scalars of the types of `inits`, and
+    /// must not depend on the order in which elements are combined.
+    ///
+    /// ```
+    /// # use farcall::build::Graph;
+    /// # use farcall::ir::{DType, TensorType};
+    /// let graph = Graph::new("argmax");
+    /// let x = graph.parameter("x", TensorType::new(DType::F32, [2, 5]));
+    /// let index = graph.iota(TensorType::new(DType::S32, [2, 5]), 1);
+    /// let least = (graph.scalar(DType::F32, f64::NEG_INFINITY), graph.scalar(DType::S32, 0));
+    /// let (max, at) = graph.reduce((x, index), least, [1], |(a, i), (b, j)| {
+    ///     let first = a.gt(b) | (a.eq(b) & i.lt(j));
+    ///     (first.select(a, b), first.select(i, j))
+    /// });
+    /// # graph.finish((max, at))?;
+    /// # Ok::<(), farcall::build::BuildErrors>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce<'g, V: Values<'g>>(
+        &'g self,
+        inputs: V,
+        inits: V,
+        dims: impl Into<Vec<usize>>,
+        combine: impl FnOnce(V, V) -> V,
+    ) -> V {
+        let op = Op::Reduce { dims: dims.into() };
+        let instruction = self.at(Location::caller(), op, (inputs.values(), inits.values()));
+        self.combining(instruction, &inits, combine)
+    }
+
+    /// `reduce_window`: the same over windows of elements.
+    #[track_caller]
+    pub fn reduce_window<'g, V: Values<'g>>(
+        &'g self,
+        inputs: V,
+        inits: V,
+        windows: ReduceWindow,
+        combine: impl FnOnce(V, V) -> V,
+    ) -> V {
+        let op = Op::ReduceWindow(windows);
+        let instruction = self.at(Location::caller(), op, (inputs.values(), inits.values()));
+        self.combining(instruction, &inits, combine)
+    }
+
+    /// An instruction with a region that combines scalars of the element types of `like`.
+    pub(super) fn combining<'g, V: Values<'g>>(
+        &'g self,
+        instruction: Instruction<'g>,
+        like: &V,
+        combine: impl FnOnce(V, V) -> V,
+    ) -> V {
+        let types = pairs(&like.values());
+        let body = |args: Vec<Value<'g>>| {
+            let (left, right) = args.split_at(args.len() / 2);
+            combine(shaped(self, like, left.to_vec()), shaped(self, like, right.to_vec())).values()
+        };
+        instruction.region_if_known(&types, body).like(like)
+    }
+
+    /// `map`: a function of one element of each input, which are scalars; it returns a scalar.
+    #[track_caller]
+    pub fn map<'g, V: Values<'g>>(&'g self, inputs: V, function: impl FnOnce(V) -> Value<'g>) -> Value<'g> {
+        let values = inputs.values();
+        let rank = values.first().map_or(0, |value| value.rank());
+        let instruction = self.at(Location::caller(), Op::Map { dims: (0..rank).collect() }, values.clone());
+        let body = |args| vec![function(shaped(self, &inputs, args))];
+        instruction.region_if_known(&elements(&values), body).value()
+    }
+
+    /// `sort` along a dimension. `comes_before` takes an element of each value on the left, and on the right. If `is_stable`,
+    /// equal elements keep their order.
+    #[track_caller]
+    pub fn sort<'g, V: Values<'g>>(
+        &'g self,
+        values: V,
+        dim: usize,
+        is_stable: bool,
+        comes_before: impl FnOnce(V, V) -> Value<'g>,
+    ) -> V {
+        let given = values.values();
+        let sides: Vec<Option<Type>> = elements(&given).into_iter().flat_map(|ty| [ty.clone(), ty]).collect();
+        let instruction = self.at(Location::caller(), Op::Sort { dim, is_stable }, given);
+        let body = |args: Vec<Value<'g>>| {
+            let every_other = |from: usize| args.iter().skip(from).step_by(2).copied().collect();
+            let [left, right] = [0, 1].map(|from| shaped(self, &values, every_other(from)));
+            vec![comes_before(left, right)]
+        };
+        instruction.region_if_known(&sides, body).like(&values)
+    }
+
+    /// `chlo.scan`: `step` takes a slice of each input along `dim` and what is carried; it returns a slice of each output and
+    /// what is carried on. Gives the outputs, and what was carried last.
+    #[track_caller]
+    pub fn scan<'g, X: Values<'g>, C: Values<'g>, Y: Values<'g>>(
+        &'g self,
+        inputs: X,
+        inits: C,
+        dim: usize,
+        step: impl FnOnce(X, C) -> (Y, C),
+    ) -> (Y, C) {
+        self.scan_from(Location::caller(), inputs, inits, dim, false, step)
+    }
+
+    /// The same from the last slice to the first.
+    #[track_caller]
+    pub fn reverse_scan<'g, X: Values<'g>, C: Values<'g>, Y: Values<'g>>(
+        &'g self,
+        inputs: X,
+        inits: C,
+        dim: usize,
+        step: impl FnOnce(X, C) -> (Y, C),
+    ) -> (Y, C) {
+        self.scan_from(Location::caller(), inputs, inits, dim, true, step)
+    }
+
+    fn scan_from<'g, X: Values<'g>, C: Values<'g>, Y: Values<'g>>(
+        &'g self,
+        place: Place,
+        inputs: X,
+        inits: C,
+        dim: usize,
+        is_reverse: bool,
+        step: impl FnOnce(X, C) -> (Y, C),
+    ) -> (Y, C) {
+        let (xs, carried) = (inputs.values(), inits.values());
+        let slice = |ty: Type| match ty {
+            Type::Tensor(ty) => {
+                let rest = ty.dims().enumerate().filter(|(d, _)| *d != dim).map(|(_, dim)| dim);
+                Type::Tensor(ty.with_dims(rest))
+            }
+            other => other,
+        };
+        let mut args: Vec<Option<Type>> = types(&xs).into_iter().map(|ty| ty.map(slice)).collect();
+        args.extend(types(&carried));
+        let size = xs.first().and_then(|x| x.tensor()?.get_dim(dim));
+        let count = xs.len();
+        let (region, (y, _)) = self.region(place, &args, |args| {
+            let (x, c) = args.split_at(count.min(args.len()));
+            step(shaped(self, &inputs, x.to_vec()), shaped(self, &inits, c.to_vec()))
+        });
+        let slices = y.values();
+        let op = Scan {
+            dim,
+            size: None,
+            is_reverse,
+            is_associative: None,
+            inputs: count,
+            carries: carried.len(),
+            outputs: slices.len(),
+        };
+        let whole = |ty: Type| match (ty, size) {
+            (Type::Tensor(ty), Some(size)) => {
+                let mut dims: Vec<Dim> = ty.dims().collect();
+                dims.insert(dim.min(dims.len()), size);
+                Type::Tensor(ty.with_dims(dims))
+            }
+            (other, _) => other,
+        };
+        let mut results: Vec<Option<Type>> = types(&slices).into_iter().map(|ty| ty.map(whole)).collect();
+        results.extend(types(&carried));
+        let mut instruction = self.at(place, Op::Scan(op), (xs, carried)).with_region(region);
+        for ty in results {
+            instruction = instruction.result_if_known(ty);
+        }
+        instruction.like(&(y, inits))
+    }
+}
+
+impl<'g> Value<'g> {
+    /// `select_and_scatter`: each element of `source` goes to the element of a window of this value that `select` chooses (it
+    /// compares two of them); `scatter` combines what comes together in one place, beginning with `init`.
+    #[track_caller]
+    pub fn select_and_scatter(
+        self,
+        source: Value<'g>,
+        init: Value<'g>,
+        windows: SelectAndScatter,
+        select: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
+        scatter: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
+    ) -> Value<'g> {
+        let graph = self.graph;
+        let instruction = graph.at(Location::caller(), Op::SelectAndScatter(windows), [self, source, init]);
+        let instruction = instruction.region_if_known(&pairs(&[self]), |args| {
+            let [left, right] = shaped(graph, &[self, self], args);
+            vec![select(left, right)]
+        });
+        graph.combining(instruction, &source, scatter)
+    }
+
+    /// The sum of all elements along dimensions, which go.
+    #[track_caller]
+    pub fn reduce_sum(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
+        self.reduced(Location::caller(), dims.into(), 0.into(), |a, b| a + b)
+    }
+
+    /// The product of all elements along dimensions, which go.
+    #[track_caller]
+    pub fn reduce_prod(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
+        self.reduced(Location::caller(), dims.into(), 1.into(), |a, b| a * b)
+    }
+
+    /// The largest element along dimensions, which go.
+    #[track_caller]
+    pub fn reduce_max(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
+        self.reduced(Location::caller(), dims.into(), extreme(self, false), |a, b| a.maximum(b))
+    }
+
+    /// The smallest element along dimensions, which go.
+    #[track_caller]
+    pub fn reduce_min(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
+        self.reduced(Location::caller(), dims.into(), extreme(self, true), |a, b| a.minimum(b))
+    }
+
+    fn reduced(
+        self,
+        place: Place,
+        dims: Vec<usize>,
+        init: Number,
+        combine: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
+    ) -> Value<'g> {
+        let init = super::Operand::from(init).beside(place, self);
+        let instruction = self.graph.at(place, Op::Reduce { dims }, [self, init]);
+        self.graph.combining(instruction, &init, combine)
+    }
+
+    /// `chlo.top_k`: the `k` largest elements along the last dimension, in descending order, and their indices (`s32`).
+    #[track_caller]
+    pub fn top_k(self, k: usize) -> [Value<'g>; 2] {
+        self.graph.instruction(Op::TopK { k }, self).values()
+    }
+}
+
+/// The least number of a value's element type, or the greatest.
+fn extreme(value: Value<'_>, is_greatest: bool) -> Number {
+    let Some(dtype) = value.tensor().map(|ty| ty.dtype) else { return 0.into() };
+    let bits = dtype.bits();
+    match (dtype.is_bool(), dtype.is_signed_integer(), dtype.is_unsigned_integer(), is_greatest) {
+        (true, ..) => is_greatest.into(),
+        (_, true, _, false) => (i64::MIN >> (64 - bits)).into(),
+        (_, true, _, true) => (i64::MAX >> (64 - bits)).into(),
+        (_, _, true, false) => 0.into(),
+        (_, _, true, true) => (u64::MAX >> (64 - bits)).into(),
+        (.., false) => f64::NEG_INFINITY.into(),
+        (.., true) => f64::INFINITY.into(),
+    }
+}

@@ -1,0 +1,148 @@
+//! Values, and several of them together.
+
+use std::fmt;
+use std::panic::Location;
+
+use farcall_ir::{Dim, FuncId, TensorType, Type, ValueId};
+
+use super::graph::Graph;
+
+/// What an instruction of a [`Graph`] gives, or a parameter: a tensor, unless the operation says otherwise.
+///
+/// A value without a type is what an operation gave that was wrong; whatever is done with it is silent.
+#[derive(Clone, Copy)]
+pub struct Value<'g> {
+    pub(super) graph: &'g Graph,
+    /// Its function, and its number there.
+    pub(super) at: Option<(FuncId, ValueId)>,
+}
+
+impl<'g> Value<'g> {
+    /// The type; none if the operation that gave it was wrong, or the graph is finished.
+    pub fn ty(self) -> Option<Type> {
+        let (func, id) = self.at?;
+        let state = self.graph.state();
+        let func = state.module.get(func)?;
+        (id.index() < func.value_count()).then(|| func.ty(id).clone())
+    }
+
+    /// The type, if it is that of a tensor.
+    pub fn tensor(self) -> Option<TensorType> {
+        self.ty()?.tensor().cloned()
+    }
+
+    /// The number of dimensions; 0 if the value is no tensor.
+    pub fn rank(self) -> usize {
+        self.tensor().map_or(0, |ty| ty.rank())
+    }
+
+    /// The size of a dimension. It is an error if it is not known, or if there is no such dimension; the size is 1 then.
+    #[track_caller]
+    pub fn size(self, dim: usize) -> usize {
+        let place = Location::caller();
+        let Some(ty) = self.ty() else { return 1 };
+        match ty.tensor().and_then(|ty| ty.get_dim(dim)).and_then(Dim::size) {
+            Some(size) => size,
+            None => {
+                self.graph.fail(place, "size", format!("{ty} has no dimension {dim} of known size"));
+                1
+            }
+        }
+    }
+
+    /// Names the value for whoever reads the program as text: `%gemm = …`. Names decide nothing; one that is taken gets a
+    /// number behind it.
+    #[must_use]
+    pub fn named(self, name: &str) -> Value<'g> {
+        if let Some((func, id)) = self.at {
+            let mut state = self.graph.state();
+            if state.module.get(func).is_some() {
+                state.module.func_mut(func).set_name(id, name);
+            }
+        }
+        self
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ty() {
+            Some(ty) => write!(f, "Value({ty})"),
+            None => f.write_str("Value(without a type)"),
+        }
+    }
+}
+
+/// One value or several: a [`Value`], arrays, vectors and tuples of them, also in each other.
+///
+/// What loops carry and regions take and return has the structure that it is given in.
+pub trait Values<'g>: Sized {
+    /// The values, in order.
+    fn values(&self) -> Vec<Value<'g>>;
+
+    /// Other values in the same structure, taken from `next` in order.
+    fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self;
+}
+
+impl<'g> Values<'g> for Value<'g> {
+    fn values(&self) -> Vec<Value<'g>> {
+        vec![*self]
+    }
+
+    fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self {
+        next()
+    }
+}
+
+impl<'g, V: Values<'g>> Values<'g> for Vec<V> {
+    fn values(&self) -> Vec<Value<'g>> {
+        self.iter().flat_map(Values::values).collect()
+    }
+
+    fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self {
+        self.iter().map(|part| part.like(next)).collect()
+    }
+}
+
+impl<'g, V: Values<'g>, const N: usize> Values<'g> for [V; N] {
+    fn values(&self) -> Vec<Value<'g>> {
+        self.iter().flat_map(Values::values).collect()
+    }
+
+    fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self {
+        self.each_ref().map(|part| part.like(next))
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident)*))*) => {$(
+        #[expect(non_snake_case, reason = "parts are named as their types")]
+        impl<'g, $($part: Values<'g>),*> Values<'g> for ($($part,)*) {
+            fn values(&self) -> Vec<Value<'g>> {
+                let ($($part,)*) = self;
+                [$($part.values()),*].concat()
+            }
+
+            fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self {
+                let ($($part,)*) = self;
+                ($($part.like(next),)*)
+            }
+        }
+    )*};
+}
+
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H) }
+
+impl<'g> Values<'g> for () {
+    fn values(&self) -> Vec<Value<'g>> {
+        Vec::new()
+    }
+
+    fn like(&self, _: &mut dyn FnMut() -> Value<'g>) -> Self {}
+}
+
+/// Values in the structure of others. Those that are missing have no type.
+pub(super) fn shaped<'g, V: Values<'g>>(graph: &'g Graph, like: &V, values: Vec<Value<'g>>) -> V {
+    let mut values = values.into_iter();
+    like.like(&mut || values.next().unwrap_or_else(|| graph.poison()))
+}
