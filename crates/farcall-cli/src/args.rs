@@ -423,6 +423,9 @@ pub(crate) struct InspectArgs {
 pub(crate) struct TargetsArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    /// Print one line for each target: its name and platform, whether it has a gradient, and whether it can be vmapped
+    #[arg(long, conflicts_with = "json")]
+    pub table: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,

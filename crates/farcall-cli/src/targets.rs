@@ -4,8 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use comfy_table::{Cell, Color};
+use comfy_table::{Cell, Color, Table};
 use farcall::registry::{ApiKind, Declaration, Target};
+use farcall::sig::signature::BatchSummary;
 use serde_json::{Value, json};
 
 use crate::args::TargetsArgs;
@@ -22,6 +23,10 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     if args.json {
         let list: Vec<Value> = targets.iter().map(|t| describe(t)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
+        return Ok(());
+    }
+    if args.table {
+        writeln!(out, "{}", rules(&targets).trim_fmt())?;
         return Ok(());
     }
     let mut table = terminal::table(&["target", "platform", "API", "stages", "traits", "declares", "from"]);
@@ -50,6 +55,26 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A line for each target: whether it has a gradient, and whether it can be vmapped, as one call or as a loop.
+fn rules(targets: &[Arc<Target>]) -> Table {
+    let mut table = terminal::table(&["target", "platform", "gradient", "batching"]);
+    let mark = |has: bool| {
+        if has { color(Cell::new("✓"), Color::Green) } else { color(Cell::new("✗"), Color::Red) }
+    };
+    for target in targets {
+        let declaration = target.declaration();
+        let gradient = declaration.is_some_and(|d| d.vjp.is_some() || d.jvp.is_some());
+        let batching = declaration.is_some_and(|d| d.batching() != BatchSummary::Never);
+        table.add_row([
+            color(Cell::new(target.name()), Color::Green),
+            Cell::new(target.platform()),
+            mark(gradient),
+            mark(batching),
+        ]);
+    }
+    table
 }
 
 /// The targets that are an op's derivatives: `vjp f + g, jvp t`.

@@ -97,7 +97,7 @@ pub struct OpDescriptor {
     pub bundle: HandlerBundle,
     /// Bits of [`abi::handler_traits`].
     pub traits: abi::HandlerTraits,
-    /// None defined; 0.
+    /// Bits of [`op_flags`].
     pub flags: u32,
     /// Documentation: the handler's doc comment.
     pub doc: ByteSpan,
@@ -129,6 +129,12 @@ pub struct OpDescriptor {
     pub lowers: ByteSpan,
     /// Says how; null if the op's signature does. See [`lowering`](crate::lowering).
     pub lower: Option<LowerFn>,
+}
+
+/// Bits of [`OpDescriptor::flags`].
+pub mod op_flags {
+    /// Calls are never vmapped. Hosts that do not know of this vmap them as the signature says.
+    pub const NEVER_BATCHED: u32 = 1 << 0;
 }
 
 /// A parameter of an op.
@@ -212,6 +218,7 @@ pub struct Declaration {
     pub non_differentiable: &'static str,
     pub shape: Option<RuleFn>,
     pub batch: Option<RuleFn>,
+    pub never_batched: bool,
     pub lowers: &'static str,
     pub lower: Option<LowerFn>,
 }
@@ -225,6 +232,7 @@ impl Declaration {
         non_differentiable: "",
         shape: None,
         batch: None,
+        never_batched: false,
         lowers: "",
         lower: None,
     };
@@ -239,7 +247,7 @@ impl OpDescriptor {
             platform: ByteSpan::new(parts.platform.as_bytes()),
             bundle: parts.bundle,
             traits: parts.traits,
-            flags: 0,
+            flags: if parts.declaration.never_batched { op_flags::NEVER_BATCHED } else { 0 },
             doc: ByteSpan::new(parts.doc.as_bytes()),
             file: ByteSpan::new(parts.file.as_bytes()),
             line: parts.line,
@@ -529,6 +537,11 @@ impl<'a> Op<'a> {
     /// Says how calls are vmapped.
     pub fn batch(&self) -> Option<RuleFn> {
         self.descriptor.batch
+    }
+
+    /// True if calls are never vmapped.
+    pub fn never_batched(&self) -> bool {
+        self.descriptor.flags & op_flags::NEVER_BATCHED != 0
     }
 
     /// Tag of the blocks that it is called for.

@@ -32,6 +32,7 @@ pub(crate) struct Declaration {
     non_differentiable: Vec<String>,
     shape: Option<Path>,
     batch: Option<Path>,
+    never_batched: bool,
     lowers: Option<Lowers>,
 }
 
@@ -104,7 +105,9 @@ impl Declaration {
             } else if attr.path().is_ident("shape") {
                 declaration.shape = Some(attr.parse_args()?);
             } else if attr.path().is_ident("batch") {
-                declaration.batch = Some(attr.parse_args()?);
+                let function: Path = attr.parse_args()?;
+                declaration.never_batched = function.is_ident("none");
+                declaration.batch = Some(function).filter(|_| !declaration.never_batched);
             } else if attr.path().is_ident("lowers") {
                 declaration.lowers = Some(attr.parse_args()?);
             } else {
@@ -119,6 +122,9 @@ impl Declaration {
                 Some(attr) => {
                     let of = match attr.path() {
                         path if path.is_ident("shape") => "a shape function is",
+                        path if path.is_ident("batch") && declaration.never_batched => {
+                            "that calls are never vmapped is"
+                        }
                         path if path.is_ident("batch") => "a batching function is",
                         path if path.is_ident("lowers") => "a lowering without a function is",
                         _ => "derivatives are",
@@ -180,6 +186,7 @@ impl Declaration {
         let non_differentiable = self.non_differentiable.join(",");
         let shape = self.rule(self.shape.as_ref(), &SHAPE);
         let batch = self.rule(self.batch.as_ref(), &BATCH);
+        let never_batched = self.never_batched;
         let (lowers, lower) = self.lowering();
         quote! {
             __ffi::__private::Declaration {
@@ -190,6 +197,7 @@ impl Declaration {
                 non_differentiable: #non_differentiable,
                 shape: #shape,
                 batch: #batch,
+                never_batched: #never_batched,
                 lowers: #lowers,
                 lower: #lower,
             }

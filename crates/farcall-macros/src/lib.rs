@@ -60,6 +60,7 @@ mod options;
 /// | `#[nondiff(labels)]` | operands that have no derivative |
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
+/// | `#[batch(none)]` | calls are never vmapped: that is an error which names the op |
 /// | `#[lowers("my.tag")]`, `#[lowers("my.tag", with = f)]` | the blocks that the op is called for, and the function that says how |
 ///
 /// An error in the signature is a compile error at its token. Its operands, attributes and
@@ -103,7 +104,7 @@ pub fn shape(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("shape", item.into()).into()
 }
 
-/// The function that says how calls of an op are vmapped; see [`macro@handler`], below which it stands.
+/// The function that says how calls of an op are vmapped, or that they are not; see [`macro@handler`], below which it stands.
 #[proc_macro_attribute]
 pub fn batch(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("batch", item.into()).into()

@@ -2,6 +2,7 @@
 //!
 //! - `ValueError`: the user's program, names or shapes are invalid.
 //! - `TypeError`: too few or too many arguments, or arguments of the wrong element type.
+//! - `NotImplementedError`: an op is vmapped although it says that it cannot be.
 //! - `RuntimeError`: a handler or the engine failed.
 //! - `FileNotFoundError`, `OSError`: a library's file is missing or unusable.
 //! - `MemoryError`: there is not enough memory.
@@ -16,7 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use farcall::{CompileError, ErrorCode};
 use farcall_ir::ProgramError;
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
+    PyFileNotFoundError, PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -57,6 +59,7 @@ pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
         | ErrorCode::AlreadyRegistered
         | ErrorCode::InvalidTarget
         | ErrorCode::InvalidText => PyValueError::new_err(message),
+        ErrorCode::NotBatched => PyNotImplementedError::new_err(message),
         ErrorCode::OutOfMemory => PyMemoryError::new_err(message),
         ErrorCode::FileNotFound => PyFileNotFoundError::new_err(message),
         ErrorCode::UnreadableFile | ErrorCode::NotALibrary | ErrorCode::Link => PyOSError::new_err(message),

@@ -25,6 +25,8 @@ pub enum ErrorCode {
     Device,
     /// An op without the derivative that is needed.
     NotDifferentiable,
+    /// An op that is vmapped although it cannot be.
+    NotBatched,
     /// There is not enough memory.
     OutOfMemory,
     /// A custom call failed, with this code of the handler's.
@@ -82,7 +84,7 @@ impl ErrorCode {
             ErrorCode::Device | ErrorCode::NoSignature | ErrorCode::UnreadableFile | ErrorCode::Link => {
                 Status::FailedPrecondition
             }
-            ErrorCode::NotDifferentiable => Status::Unimplemented,
+            ErrorCode::NotDifferentiable | ErrorCode::NotBatched => Status::Unimplemented,
             ErrorCode::OutOfMemory | ErrorCode::TooManyIterations => Status::ResourceExhausted,
             ErrorCode::Interrupted => Status::Cancelled,
             ErrorCode::Operation | ErrorCode::InvalidPlan => Status::Internal,

@@ -104,6 +104,7 @@ impl From<MismatchKind> for ErrorCode {
             MismatchKind::Type => ErrorCode::ElementType,
             MismatchKind::Shape => ErrorCode::Shape,
             MismatchKind::AttrName | MismatchKind::AttrType => ErrorCode::Attribute,
+            MismatchKind::Batching => ErrorCode::NotBatched,
         }
     }
 }

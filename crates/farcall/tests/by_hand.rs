@@ -16,7 +16,9 @@ use ops::{stack, transpose, transpose_bwd, transpose_jvp};
 
 fn registry() -> Registry {
     let registry = Registry::new();
-    registry.register_ops(farcall_ffi::ops![transpose, transpose_jvp, transpose_bwd, stack, wrong]).unwrap();
+    registry
+        .register_ops(farcall_ffi::ops![transpose, transpose_jvp, transpose_bwd, stack, wrong, alone])
+        .unwrap();
     registry
 }
 
@@ -54,6 +56,15 @@ fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &Attrs) -> String {
         Ok(other) => format!("{other:?}"),
         Err(mismatch) => mismatch.in_op(op),
     }
+}
+
+/// Sees one process' part only.
+#[handler(name = "alone")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[batch(none)]
+fn alone(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    y.copy_from_slice(x);
+    Ok(())
 }
 
 #[track_caller]
@@ -104,6 +115,10 @@ fn batching_is_asked_for() {
             batch("stack", &[(&[13, 2], true), (&[2], false)], &none),
             batch("stack", &[(&[0, 2], true), (&[2], false)], &none),
             batch("transpose_bwd", &[(&[7, 2, 3], true)], &perm(&[1, 0])),
+            target("alone").declaration().unwrap().batching().to_string(),
+            target("alone").rules().join(" "),
+            batch("alone", &[(&[7, 2], true)], &none),
+            batch("alone", &[(&[7, 2], false)], &none),
         ],
         expect![[r#"
             by hand
@@ -116,7 +131,11 @@ fn batching_is_asked_for() {
             stack: xs[1] has 6 entries along the mapped axis but xs[0] has 7
             Loop { reason: "thirteen is too many" }
             [Some(0), Some(0)] -> [1] {}
-            Loop { reason: "dx can have any dimensions" }"#]],
+            Loop { reason: "dx can have any dimensions" }
+            none
+            infer partition
+            alone: it cannot be vmapped: it is declared with #[batch(none)]
+            Unbatched"#]],
     );
 }
 

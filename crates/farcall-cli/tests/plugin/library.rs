@@ -49,6 +49,7 @@ fn power_sum(
 /// Says something.
 #[handler(name = "test.say")]
 #[signature(() -> () where side_effect)]
+#[batch(none)]
 fn say() -> Result<()> {
     Ok(())
 }

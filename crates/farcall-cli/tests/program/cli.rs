@@ -578,7 +578,7 @@ fn targets_are_listed() {
 
         test.say() -> () where side_effect
           gradient  none
-          batching  loop: it has a side effect, once for each entry
+          batching  none
           sharding  () -> ()
 
         test.triple(x: f32[*]) -> (y: f32[*])
@@ -592,6 +592,15 @@ fn targets_are_listed() {
           sharding  ... -> ...; split ...
     "#]]
     .assert_eq(declared);
+    let table = folder.farcall(["targets", "--load", library, "--table"]).stdout;
+    let marks = |name: &str| {
+        let row = table.lines().find(|line| line.contains(&format!("│ {name} "))).unwrap_or_default();
+        row.split(&['│', '┆']).map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(marks("test.triple"), "test.triple Host ✓ ✓");
+    assert_eq!(marks("test.triple_jvp"), "test.triple_jvp Host ✗ ✓");
+    assert_eq!(marks("test.say"), "test.say Host ✗ ✗");
+    assert_eq!(table.lines().count(), json.as_array().unwrap().len() + 4, "{table}");
     let triple = json.as_array().unwrap().iter().find(|t| t["name"] == "test.triple").unwrap();
     assert_eq!(triple["declaration"]["jvp"]["tangent"], "test.triple_jvp");
     assert_eq!(triple["declaration"]["signature"], "(x: f32[*]) -> (y: f32[*])");

@@ -41,6 +41,12 @@ fn rank(x: &Buffer<f32, 2>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+#[handler(name = "g")]
+#[batch(none)]
+fn never_vmapped(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 #[shape(same)]
 fn no_handler() {}
 

@@ -69,6 +69,8 @@ pub enum BatchSummary {
         /// Why, in words.
         reason: String,
     },
+    /// Not at all, as its author says.
+    Never,
 }
 
 impl Signature {
@@ -139,6 +141,7 @@ impl fmt::Display for BatchSummary {
             }
             BatchSummary::ByHand => f.write_str("by hand"),
             BatchSummary::Loop { reason } => write!(f, "loop: {reason}"),
+            BatchSummary::Never => f.write_str("none"),
         }
     }
 }

@@ -79,6 +79,8 @@ pub enum MismatchKind {
     AttrName,
     /// An attribute of the wrong type.
     AttrType,
+    /// An op that cannot be vmapped.
+    Batching,
 }
 
 /// What a mismatch is about.

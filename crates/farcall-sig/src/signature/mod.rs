@@ -173,7 +173,8 @@
 //!   the signature has been checked ([`Signature::infer_with`]);
 //! - a *batching function* decides for each call whether it is a loop, or one call with given positions of the mapped
 //!   axis and given attributes ([`Batching::Custom`]). It takes precedence over the rule that follows from the
-//!   signature. Without one, an op with a result `[..]` is vmapped as a loop.
+//!   signature. Without one, an op with a result `[..]` is vmapped as a loop. An op may also say that it is never
+//!   vmapped ([`BatchSummary::Never`]).
 //!
 //! Neither the language nor these functions can express an element type that depends on an attribute, reductions of
 //! several kinds over one dimension, or halos. Tensors of any dimensions are not partitioned.

@@ -41,18 +41,19 @@ pub struct Declaration {
 struct Rules {
     shape: Option<RuleFn>,
     batch: Option<RuleFn>,
+    never_batched: bool,
 }
 
 impl Rules {
     fn of(op: &Op<'_>) -> Rules {
-        Rules { shape: op.shape(), batch: op.batch() }
+        Rules { shape: op.shape(), batch: op.batch(), never_batched: op.never_batched() }
     }
 }
 
 impl PartialEq for Rules {
     fn eq(&self, other: &Rules) -> bool {
         let addresses = |rules: &Rules| [rules.shape, rules.batch].map(|rule| rule.map(|rule| rule as usize));
-        addresses(self) == addresses(other)
+        addresses(self) == addresses(other) && self.never_batched == other.never_batched
     }
 }
 
@@ -115,7 +116,8 @@ impl Declaration {
     /// `operands`. Attributes are those of [`infer`](Self::infer).
     ///
     /// # Errors
-    /// If a call cannot be of these operands, or what the batching function says cannot be.
+    /// If a call cannot be of these operands, what the batching function says cannot be, or the op says that it is never
+    /// vmapped ([`MismatchKind::Batching`]).
     pub fn batch_rule(
         &self,
         operands: &[OperandType<'_>],
@@ -129,6 +131,10 @@ impl Declaration {
                 batched.len()
             );
             return Err(Mismatch { kind: MismatchKind::Count, place: Place::Call, message });
+        }
+        if self.rules.never_batched && batched.contains(&true) {
+            let message = "it cannot be vmapped: it is declared with #[batch(none)]".to_owned();
+            return Err(Mismatch { kind: MismatchKind::Batching, place: Place::Call, message });
         }
         match self.rules.batch {
             Some(function) if batched.contains(&true) => {
@@ -152,6 +158,7 @@ impl Declaration {
     /// How the op is vmapped.
     pub fn batching(&self) -> BatchSummary {
         match self.rules.batch {
+            _ if self.rules.never_batched => BatchSummary::Never,
             Some(_) => BatchSummary::ByHand,
             None => self.signature.batching(),
         }
@@ -174,10 +181,11 @@ impl Declaration {
         vjp.chain(jvp).flatten().collect()
     }
 
-    /// What follows from the declaration: `infer`, `batch`, `partition` unless tensors have any dimensions, and
-    /// `vjp`, `jvp` where given.
+    /// What follows from the declaration: `infer`, `batch` unless the op is never vmapped, `partition` unless tensors have any
+    /// dimensions, and `vjp`, `jvp` where given.
     pub fn rules(&self) -> Vec<&'static str> {
-        let mut rules = vec!["infer", "batch"];
+        let mut rules = vec!["infer"];
+        rules.extend((!self.rules.never_batched).then_some("batch"));
         rules.extend(self.partition().map(|_| "partition"));
         rules.extend(self.vjp.as_ref().map(|_| "vjp"));
         rules.extend(self.jvp.as_ref().map(|_| "jvp"));
@@ -260,7 +268,7 @@ fn agree(
 }
 
 /// What is declared beside the signature, in words.
-fn declared(op: &Op<'_>) -> [String; 6] {
+fn declared(op: &Op<'_>) -> [String; 7] {
     let named = |what, name: Option<&str>| {
         name.map_or_else(|| format!("no {what}"), |name| format!("the {what} `{name}`"))
     };
@@ -276,6 +284,7 @@ fn declared(op: &Op<'_>) -> [String; 6] {
         },
         given("shape function", op.shape()),
         given("batching function", op.batch()),
+        if op.never_batched() { "calls never vmapped" } else { "calls that may be vmapped" }.into(),
     ]
 }
 
