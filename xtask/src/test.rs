@@ -89,8 +89,8 @@ pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
 
 /// Builds the libraries that Python tests load.
 fn examples() -> Command {
-    let packages =
-        ["jax-ffi-ops", "rms-norm-ops", "gallery-ops", "farcall-linalg"].map(|name| ["--package", name]);
+    let packages = ["jax-ffi-ops", "rms-norm-ops", "gallery-ops", "lesson-ops", "farcall-linalg"]
+        .map(|name| ["--package", name]);
     let mut build = cargo(&["build", "--quiet"]);
     build.args(packages.as_flattened());
     build

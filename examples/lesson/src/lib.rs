@@ -1,0 +1,132 @@
+//! The ops of the lesson: what a graph of custom calls can name. They compute on the CPU what the libraries that they are named
+//! after compute on GPUs, so that graphs which were made for those run here.
+//!
+//! | op | gradient | batching |
+//! | --- | --- | --- |
+//! | `cublas_gemm` | yes | one call |
+//! | `custom_relu` | yes | one call |
+//! | `sparse_matmul` | none | none |
+//! | `nccl_allreduce` | yes | none |
+//!
+//! `cargo build -p lesson-ops` builds `liblesson_ops.so`, and the program `lesson` (`main.rs`), which builds a graph of the first
+//! two. `farcall targets --table --load target/debug/liblesson_ops.so` prints the table.
+
+use farcall_ffi::descriptor::OpDescriptor;
+use farcall_ffi::prelude::*;
+
+/// The product of matrices: `c = a·b`.
+#[handler(name = "cublas_gemm")]
+#[signature((a: f32[*, m, k], b: f32[*, k, n]) -> (c: f32[*, m, n]))]
+#[vjp(backward = cublas_gemm_bwd)]
+fn cublas_gemm(a: &Buffer<f32>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
+    let ([_, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
+    c.fill(0.0);
+    for ((a, b), c) in a.matrices().zip(b.matrices()).zip(c.matrices_mut()) {
+        for (i, a) in a.iter().enumerate() {
+            add(&mut c[i / k * n..][..n], *a, &b[i % k * n..][..n]);
+        }
+    }
+    Ok(())
+}
+
+/// `da = dc·bᵀ`, `db = aᵀ·dc`
+#[handler(name = "cublas_gemm_bwd")]
+#[signature((a: f32[*, m, k], b: f32[*, k, n], dc: f32[*, m, n]) -> (da: f32[*, m, k], db: f32[*, k, n]))]
+fn cublas_gemm_bwd(
+    a: &Buffer<f32>,
+    b: &Buffer<f32>,
+    dc: &Buffer<f32>,
+    da: &mut Buffer<f32>,
+    db: &mut Buffer<f32>,
+) -> Result<()> {
+    let ([_, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
+    da.fill(0.0);
+    db.fill(0.0);
+    let matrices = a.matrices().zip(b.matrices()).zip(dc.matrices());
+    for (((a, b), dc), (da, db)) in matrices.zip(da.matrices_mut().zip(db.matrices_mut())) {
+        for (i, (a, da)) in a.iter().zip(da).enumerate() {
+            let (dc, l) = (&dc[i / k * n..][..n], i % k * n);
+            *da = b[l..][..n].iter().zip(dc).map(|(b, dc)| b * dc).sum();
+            add(&mut db[l..][..n], *a, dc);
+        }
+    }
+    Ok(())
+}
+
+/// `y += a·x`
+fn add(y: &mut [f32], a: f32, x: &[f32]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+}
+
+/// The positive part of each element.
+#[handler(name = "custom_relu")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[vjp(backward = custom_relu_bwd)]
+fn custom_relu(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = x.max(0.0));
+    Ok(())
+}
+
+/// Cotangents pass where elements are positive.
+#[handler(name = "custom_relu_bwd")]
+#[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
+fn custom_relu_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    for ((dx, x), dy) in dx.iter_mut().zip(x.iter()).zip(dy.iter()) {
+        *dx = if *x > 0.0 { *dy } else { 0.0 };
+    }
+    Ok(())
+}
+
+/// The product of a sparse matrix of `m` rows, of which entries that are not 0 are listed with their indices, and a dense one.
+#[handler(name = "sparse_matmul")]
+#[signature((entries: f32[z], rows: s32[z], columns: s32[z], dense: f32[k, n], m: i64) -> (y: f32[m, n]))]
+#[batch(none)]
+fn sparse_matmul(
+    entries: &Buffer<f32, 1>,
+    rows: &Buffer<i32, 1>,
+    columns: &Buffer<i32, 1>,
+    dense: &Buffer<f32, 2>,
+    m: i64,
+    y: &mut Buffer<f32, 2>,
+) -> Result<()> {
+    let [k, n] = dense.shape();
+    y.fill(0.0);
+    for ((entry, row), column) in entries.iter().zip(rows.iter()).zip(columns.iter()) {
+        let inside = (0..m).contains(&(*row).into()) && (0..k as i64).contains(&(*column).into());
+        ensure!(inside, "entry ({row}, {column}) is not one of a matrix [{m}, {k}]");
+        let (row, column) = (*row as usize, *column as usize);
+        add(&mut y[row * n..][..n], *entry, &dense[column * n..][..n]);
+    }
+    Ok(())
+}
+
+/// The sum over all processes. The CPU has one process, whose own values that is.
+#[handler(name = "nccl_allreduce")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[vjp(backward = nccl_allreduce_bwd)]
+#[batch(none)]
+fn nccl_allreduce(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    y.copy_from_slice(x);
+    Ok(())
+}
+
+/// The derivative of a sum over all processes is the sum of their cotangents.
+#[handler(name = "nccl_allreduce_bwd")]
+#[signature((dy: f32[*]) -> (dx: f32[*]))]
+#[batch(none)]
+fn nccl_allreduce_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    nccl_allreduce(dy, dx)
+}
+
+/// All ops, for programs that link them.
+pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![
+    cublas_gemm,
+    cublas_gemm_bwd,
+    custom_relu,
+    custom_relu_bwd,
+    sparse_matmul,
+    nccl_allreduce,
+    nccl_allreduce_bwd,
+];
+
+farcall_ffi::library!("lesson_ops", [..OPS]);
