@@ -5,7 +5,7 @@ use farcall::build::{Graph, Values};
 use farcall::ir::attr::AttrDict;
 use farcall::ir::op::CustomCall;
 use farcall::ir::types::Dim;
-use farcall::ir::{DType, Literal, Module, TensorType, hlo, text};
+use farcall::ir::{DType, Literal, Module, Source, TensorType, hlo, text};
 use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::prelude::*;
 
@@ -44,10 +44,19 @@ fn f32s<const N: usize>(sizes: [usize; N]) -> TensorType {
     TensorType::new(DType::F32, sizes)
 }
 
+/// What a program computes: the same by way of both texts.
 fn run(module: &Module, inputs: &[Literal]) -> Vec<Vec<f32>> {
-    let executable = Executable::compile(module, &registry(), &CompileOptions::new());
-    let results = executable.unwrap_or_else(|e| panic!("{e}")).run(inputs).unwrap();
-    results.iter().map(|r| r.iter().map(|x| x.as_f64() as f32).collect()).collect()
+    let compute = |module: &Module| -> Vec<Vec<f32>> {
+        let executable = Executable::compile(module, &registry(), &CompileOptions::new());
+        let results = executable.unwrap_or_else(|e| panic!("{e}")).run(inputs).unwrap();
+        results.iter().map(|r| r.iter().map(|x| x.as_f64() as f32).collect()).collect()
+    };
+    let results = compute(module);
+    let stablehlo = text::parse(&Source::new("stablehlo", text::print(module))).unwrap();
+    assert_eq!(compute(&stablehlo), results);
+    let written = hlo::print(module).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(compute(&hlo::parse(&Source::new("hlo", written)).unwrap()), results);
+    results
 }
 
 fn row(values: &[f32]) -> Literal {
@@ -134,13 +143,52 @@ fn closures_are_regions() {
 }
 
 #[test]
+fn a_scan_goes_both_ways() {
+    let graph = Graph::new("scan");
+    let [sums, last, back] = of(&graph, &[1.0, 2.0, 3.0, 4.0], |x| {
+        let rows = x.reshape([2, 2]);
+        let zeros = graph.full(f32s([2]), 0);
+        let (sums, last) = graph.scan(rows, zeros, 0, |x, sum| (x + sum, x + sum));
+        let ((back,), _) = graph.reverse_scan([rows], (), 0, |[row], ()| ((row * row,), ()));
+        [sums, last, back]
+    })
+    .try_into()
+    .unwrap();
+    assert_eq!(sums, [1.0, 2.0, 4.0, 6.0]);
+    assert_eq!(last, [4.0, 6.0]);
+    assert_eq!(back, [1.0, 4.0, 9.0, 16.0]);
+}
+
+#[test]
+fn the_least_and_the_greatest_of_every_element_type() {
+    for dtype in
+        [DType::S4, DType::U4, DType::S8, DType::U64, DType::S64, DType::BF16, DType::F8E5M2, DType::C64]
+    {
+        let graph = Graph::new("extremes");
+        let x = graph.parameter("x", TensorType::new(dtype, [0]));
+        let module = graph.finish((x.reduce_max([0]), x.reduce_min([0]))).unwrap();
+        let results = run(&module, &[Literal::zeros(dtype, [0])]);
+        let of = |bits: i32, signed: bool| if signed { 2f32.powi(bits - 1) } else { 2f32.powi(bits) };
+        let (least, greatest) = match dtype {
+            DType::S4 => (-8.0, 7.0),
+            DType::U4 => (0.0, 15.0),
+            DType::S8 => (-128.0, 127.0),
+            DType::U64 => (0.0, of(64, false)),
+            DType::S64 => (-of(64, true), of(64, true)),
+            _ => (f32::NEG_INFINITY, f32::INFINITY),
+        };
+        assert_eq!(results, [[least], [greatest]], "{dtype}");
+    }
+}
+
+#[test]
 fn declared_ops_have_the_results_of_their_signatures() {
     let registry = registry();
     let graph = Graph::new("ops");
     let x = graph.parameter("x", f32s([2, 3]));
     let y = graph.op(&registry, "scaled", x).value();
     let y = graph.op(&registry, "scaled", [y]).attr("by", 0.25).value();
-    let sums = graph.op(&registry, "sum_and_max", y).values();
+    let sums = graph.op(&registry, "sum_and_max", y).values::<2>();
     let module = graph.finish(sums).unwrap();
     let x = Literal::from_slice(DType::F32, [2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!(run(&module, &[x]), [[3.0, 7.5], [1.5, 3.0]]);
@@ -213,7 +261,7 @@ fn names_are_in_the_text() {
         }
     "#]]
     .assert_eq(&plain(&hlo::print(&module).unwrap()));
-    let again = hlo::parse(&farcall::ir::Source::new("again", hlo::print(&module).unwrap())).unwrap();
+    let again = hlo::parse(&Source::new("again", hlo::print(&module).unwrap())).unwrap();
     assert!(hlo::print(&again).unwrap().contains("custom-call("));
 }
 
@@ -244,19 +292,25 @@ fn wrong_shapes_are_errors_where_they_are_written() {
     let f = x.slice([0, 0], [2, 4]);
     let g = x.size(7);
     let h = graph.while_(x, |x| x.lt(0), |x| x.reduce_sum([0]));
+    let i = x.convert(DType::F8E4M3FN).reduce_max([0]);
+    let j = graph.if_(graph.scalar(DType::Pred, true), || vec![x], || vec![x, x]);
+    let k = graph.case(graph.scalar(DType::S32, 0), 0, |_| x);
     wrong(
         &graph,
-        (a, b, c, d, e, f, x + g, h),
+        (a, b, c, d, e, f, (x + g, h, i, j, k)),
         expect![[r#"
-            -8: [broadcast] tensor<2x3xf32> and tensor<3x2xf32> cannot be broadcast together: sizes must be equal or 1
-            -7: [add_c1] operands must have the same type, found tensor<2x3xf32> and tensor<2x3xi32>
-            -6: [dot_general_c10] contracting dimension 1 of lhs, tensor<2x3xf32>, and 0 of rhs, tensor<2x3xf32>, must have the same size
-            -5: [number] 0.5 cannot be an element of type s32
-            -4: [reshape_c2] tensor<2x3xf32> and tensor<5xf32> must have the same number of elements
-            -3: [slice_c3] start 0 and limit 4 must be in order and within dimension 1 of tensor<2x3xf32>
-            -2: [size] tensor<2x3xf32> has no dimension 7 of known size
-            -1: [while_c1] cond must return tensor<i1>, found (tensor<2x3xi1>)
-            -1: [while_c2] body must return the operands' types, (tensor<2x3xf32>), found (tensor<3xf32>)"#]],
+            -11: [broadcast] tensor<2x3xf32> and tensor<3x2xf32> cannot be broadcast together: sizes must be equal or 1
+            -10: [add_c1] operands must have the same type, found tensor<2x3xf32> and tensor<2x3xi32>
+            -9: [dot_general_c10] contracting dimension 1 of lhs, tensor<2x3xf32>, and 0 of rhs, tensor<2x3xf32>, must have the same size
+            -8: [number] 0.5 cannot be an element of type s32
+            -7: [reshape_c2] tensor<2x3xf32> and tensor<5xf32> must have the same number of elements
+            -6: [slice_c3] start 0 and limit 4 must be in order and within dimension 1 of tensor<2x3xf32>
+            -5: [size] tensor<2x3xf32> has no dimension 7 of known size
+            -4: [while_c1] cond must return tensor<i1>, found (tensor<2x3xi1>)
+            -4: [while_c2] body must return the operands' types, (tensor<2x3xf32>), found (tensor<3xf32>)
+            -3: [number] f8e4m3fn has no infinity to begin with: use Graph::reduce with another number
+            -2: [if_c2] branches must return the same types, found (tensor<2x3xf32>) and (tensor<2x3xf32>, tensor<2x3xf32>)
+            -1: [case_c1] at least one branch is needed, found none"#]],
     );
 }
 
@@ -273,19 +327,21 @@ fn wrong_calls_are_errors_in_the_ops_own_words() {
     let e = graph.op(&registry, "scaled", [x.convert(DType::F64)]).value();
     let f = graph.op(&registry, "mute", [x]).value();
     let g = graph.op(&registry, "scaled", [token]).value();
+    let h = graph.op(&registry, "sum_and_max", x).value();
     wrong(
         &graph,
-        (a, b, c, d, e, f, g),
+        (a, b, c, d, e, f, (g, h)),
         expect![[r#"
-            -7: [missing_target] no target `scale` is registered for the platform Host
+            -8: [missing_target] no target `scale` is registered for the platform Host
               close names that are: scaled
               load the library that has it: --load LIB, or, if the library does not register itself, --load LIB --target scale=SYMBOL
-            -6: [op] scaled: takes 1 operand (x), but is given 2
-            -5: [op] scaled: there is no attribute bye; did you mean by?
-            -4: [op] scaled: attribute by must be f32, but is str
-            -3: [op] scaled: x must be f32, but is f64
-            -2: [op] mute: its library declares no signature for it, so its results are unknown
-            -1: [op] scaled: operand 0 must be a tensor, found !stablehlo.token"#]],
+            -7: [op] scaled: takes 1 operand (x), but is given 2
+            -6: [op] scaled: there is no attribute bye; did you mean by?
+            -5: [op] scaled: attribute by must be f32, but is str
+            -4: [op] scaled: x must be f32, but is f64
+            -3: [op] mute: its library declares no signature for it, so its results are unknown
+            -2: [op] scaled: operand 0 must be a tensor, found !stablehlo.token
+            -1: [result-count] stablehlo.custom_call gives 2 values here, but 1 are taken"#]],
     );
 }
 

@@ -16,7 +16,8 @@ use crate::types::TensorType;
 impl<'m> Printer<'m> {
     /// One instruction, with what it needs before it.
     pub(super) fn instruction(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
-        if !inst.captures().is_empty() {
+        // What a loop captures is carried along, as what it uses from around it; `chlo.scan` becomes such a loop.
+        if !inst.captures().is_empty() && *inst.op() != Op::While {
             return self.fail(inst.span(), "the middle form has no HLO text: its regions capture operands");
         }
         match inst.op() {

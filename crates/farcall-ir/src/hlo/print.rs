@@ -351,6 +351,7 @@ impl<'m> Printer<'m> {
         self.instructions(&mut body, region)?;
         let mut returned = region.returned().to_vec();
         if carries {
+            returned.extend(region.captured_args());
             returned.extend(captured);
             // A loop carries a tuple, also of one value.
             self.tuple(&mut body, &returned, at, "")?;

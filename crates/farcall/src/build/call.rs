@@ -8,7 +8,7 @@ use farcall_sig::{AttrValue, Attrs};
 
 use super::error::Place;
 use super::graph::Graph;
-use super::instruction::types;
+use super::instruction::{Instruction, types};
 use super::value::{Value, Values, shaped};
 use crate::op_program::declared_call;
 use crate::registry::{ApiKind, Platform, Registry};
@@ -83,13 +83,10 @@ impl Graph {
         operands: impl Values<'g>,
         results: impl IntoIterator<Item = impl Into<Type>>,
     ) -> Vec<Value<'g>> {
-        let mut instruction = self.at(Location::caller(), Op::CustomCall(Box::new(call)), operands);
-        let mut count = 0;
-        for ty in results {
-            instruction = instruction.result(ty);
-            count += 1;
-        }
-        instruction.many(count)
+        let instruction = self.at(Location::caller(), Op::CustomCall(Box::new(call)), operands);
+        let results: Vec<Type> = results.into_iter().map(Into::into).collect();
+        let count = results.len();
+        results.into_iter().fold(instruction, Instruction::result).many(count)
     }
 
     /// `composite`: a block with this tag and these options, whose default body is what the closure makes of the operands. The
@@ -110,11 +107,8 @@ impl Graph {
         let Some(decomposition) = decomposition else { return shaped(self, &like, Vec::new()) };
         let results = self.result_types(decomposition);
         let op = Composite { name: tag.to_owned(), attrs: options, decomposition, version: 0 };
-        let mut instruction = self.at(place, Op::Composite(Box::new(op)), values);
-        for ty in results {
-            instruction = instruction.result(ty);
-        }
-        instruction.like(&like)
+        let instruction = self.at(place, Op::Composite(Box::new(op)), values);
+        results.into_iter().fold(instruction, Instruction::result).like(&like)
     }
 
     /// A function that the program calls, with parameters of these types: what the closure makes of them. It uses nothing else
@@ -168,27 +162,35 @@ impl<'g> OpCall<'g, '_> {
         OpCall { platform, ..self }
     }
 
-    /// Makes the call; gives its first result.
+    /// Makes the call; gives its result. It is an error if it has none, or several.
     pub fn value(self) -> Value<'g> {
-        let graph = self.graph;
-        self.values().first().copied().unwrap_or_else(|| graph.poison())
+        let [value] = self.values();
+        value
     }
 
-    /// Makes the call; gives all its results, none if it is wrong.
-    pub fn values(self) -> Vec<Value<'g>> {
+    /// Makes the call; gives its results. It is an error if they are not `N`.
+    pub fn values<const N: usize>(self) -> [Value<'g>; N] {
+        let graph = self.graph;
+        self.instruction().map_or_else(|| [graph.poison(); N], Instruction::values)
+    }
+
+    /// Makes the call; gives its results, as many as it has: none if it is wrong.
+    pub fn many(self) -> Vec<Value<'g>> {
+        self.instruction().map_or_else(Vec::new, |instruction| instruction.many(0))
+    }
+
+    /// The call; none if it is wrong, which is noted.
+    fn instruction(self) -> Option<Instruction<'g>> {
         let OpCall { graph, place, .. } = self;
         match self.resolved() {
-            Ok(None) => Vec::new(),
-            Ok(Some((call, results))) => {
-                let mut instruction = graph.at(place, Op::CustomCall(Box::new(call)), self.operands);
-                for ty in results {
-                    instruction = instruction.result(ty);
-                }
-                instruction.many(0)
+            Ok(found) => {
+                let (call, results) = found?;
+                let instruction = graph.at(place, Op::CustomCall(Box::new(call)), self.operands);
+                Some(results.into_iter().fold(instruction, Instruction::result))
             }
             Err(diagnostic) => {
                 graph.state().errors.push(place, *diagnostic);
-                Vec::new()
+                None
             }
         }
     }
@@ -237,10 +239,8 @@ impl<'g, R: Values<'g>> Function<'g, R> {
     pub fn call(&self, operands: impl Values<'g>) -> R {
         let place = Location::caller();
         let Some(callee) = self.id else { return shaped(self.graph, &self.results, Vec::new()) };
-        let mut instruction = self.graph.at(place, Op::Call { callee }, operands);
-        for ty in self.graph.result_types(callee) {
-            instruction = instruction.result(ty);
-        }
-        instruction.like(&self.results)
+        let instruction = self.graph.at(place, Op::Call { callee }, operands);
+        let results = self.graph.result_types(callee);
+        results.into_iter().fold(instruction, Instruction::result).like(&self.results)
     }
 }

@@ -6,7 +6,7 @@ use farcall_ir::Type;
 use farcall_ir::op::{Endpoint, Op, Transfer};
 
 use super::graph::Graph;
-use super::instruction::types;
+use super::instruction::{Instruction, types};
 use super::value::{Value, Values, shaped};
 
 impl Graph {
@@ -166,13 +166,10 @@ impl<'g> Value<'g> {
 
     #[track_caller]
     fn received(self, op: Transfer, types: impl IntoIterator<Item = Type>) -> (Vec<Value<'g>>, Value<'g>) {
-        let mut instruction = self.graph.instruction(Op::Transfer(Box::new(op)), self);
-        let mut count = 1;
-        for ty in types {
-            instruction = instruction.result(ty);
-            count += 1;
-        }
-        let mut values = instruction.result(Type::Token).many(count);
+        let instruction = self.graph.instruction(Op::Transfer(Box::new(op)), self);
+        let results: Vec<Type> = types.into_iter().chain([Type::Token]).collect();
+        let count = results.len();
+        let mut values = results.into_iter().fold(instruction, Instruction::result).many(count);
         let token = values.pop().unwrap_or_else(|| self.graph.poison());
         (values, token)
     }

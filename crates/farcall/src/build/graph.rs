@@ -90,7 +90,13 @@ impl Graph {
         if state.frames.is_empty() {
             errors.push(place, Diagnostic::global("finished", "the graph is finished already"));
         }
-        if returned && errors.is_empty() {
+        if !returned && errors.is_empty() {
+            errors.push(
+                place,
+                Diagnostic::global("operand", "a value is returned that no instruction has given"),
+            );
+        }
+        if errors.is_empty() {
             state.module.func_mut(state.frames[0].func).infer_result_types();
             if let Err(error) = verify(&state.module) {
                 let at = |d: &Diagnostic| d.span.and_then(|span| state.place(span)).unwrap_or(place);

@@ -101,16 +101,21 @@ impl<'g> Instruction<'g> {
         self
     }
 
-    /// Adds the instruction, and gives its first result.
+    /// Adds the instruction, and gives its result. It is an error if it has none, or several.
     pub fn value(self) -> Value<'g> {
-        let graph = self.graph;
-        self.emit().and_then(|values| values.first().copied()).unwrap_or_else(|| graph.poison())
+        let [value] = self.values();
+        value
     }
 
-    /// Adds the instruction, and gives its results, `N` of them.
+    /// Adds the instruction, and gives its results. It is an error if they are not `N`.
     pub fn values<const N: usize>(self) -> [Value<'g>; N] {
-        let graph = self.graph;
-        let values = self.emit().unwrap_or_default();
+        let (graph, place, name) = (self.graph, self.place, self.op.name());
+        let values = self.emit();
+        if let Some(values) = values.as_ref().filter(|values| values.len() != N) {
+            let message = format!("{name} gives {} values here, but {N} are taken", values.len());
+            graph.fail(place, "result-count", message);
+        }
+        let values = values.unwrap_or_default();
         std::array::from_fn(|i| values.get(i).copied().unwrap_or_else(|| graph.poison()))
     }
 

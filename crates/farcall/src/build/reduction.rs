@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use farcall_ir::op::{Op, ReduceWindow, Scan, SelectAndScatter};
-use farcall_ir::{Dim, Type};
+use farcall_ir::{DType, Dim, Scalar, Type};
 
 use super::error::Place;
 use super::graph::Graph;
@@ -172,11 +172,8 @@ impl Graph {
         };
         let mut results: Vec<Option<Type>> = types(&slices).into_iter().map(|ty| ty.map(whole)).collect();
         results.extend(types(&carried));
-        let mut instruction = self.at(place, Op::Scan(op), (xs, carried)).with_region(region);
-        for ty in results {
-            instruction = instruction.result_if_known(ty);
-        }
-        instruction.like(&(y, inits))
+        let instruction = self.at(place, Op::Scan(op), (xs, carried)).with_region(region);
+        results.into_iter().fold(instruction, Instruction::result_if_known).like(&(y, inits))
     }
 }
 
@@ -216,13 +213,34 @@ impl<'g> Value<'g> {
     /// The largest element along dimensions, which go.
     #[track_caller]
     pub fn reduce_max(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
-        self.reduced(Location::caller(), dims.into(), extreme(self, false), |a, b| a.maximum(b))
+        self.reduced_from_extreme(Location::caller(), dims.into(), false, |a, b| a.maximum(b))
     }
 
     /// The smallest element along dimensions, which go.
     #[track_caller]
     pub fn reduce_min(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
-        self.reduced(Location::caller(), dims.into(), extreme(self, true), |a, b| a.minimum(b))
+        self.reduced_from_extreme(Location::caller(), dims.into(), true, |a, b| a.minimum(b))
+    }
+
+    /// A reduction that begins with the least number of the element type, or with the greatest.
+    fn reduced_from_extreme(
+        self,
+        place: Place,
+        dims: Vec<usize>,
+        is_greatest: bool,
+        combine: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
+    ) -> Value<'g> {
+        let Some(ty) = self.tensor() else { return self.reduced(place, dims, 0.into(), combine) };
+        match extreme(ty.dtype, is_greatest) {
+            Some(init) => self.reduced(place, dims, init, combine),
+            None => {
+                let message = format!(
+                    "{} has no infinity to begin with: use Graph::reduce with another number",
+                    ty.dtype
+                );
+                self.graph.wrong(place, "number", message)
+            }
+        }
     }
 
     fn reduced(
@@ -244,17 +262,19 @@ impl<'g> Value<'g> {
     }
 }
 
-/// The least number of a value's element type, or the greatest.
-fn extreme(value: Value<'_>, is_greatest: bool) -> Number {
-    let Some(dtype) = value.tensor().map(|ty| ty.dtype) else { return 0.into() };
-    let bits = dtype.bits();
-    match (dtype.is_bool(), dtype.is_signed_integer(), dtype.is_unsigned_integer(), is_greatest) {
-        (true, ..) => is_greatest.into(),
-        (_, true, _, false) => (i64::MIN >> (64 - bits)).into(),
-        (_, true, _, true) => (i64::MAX >> (64 - bits)).into(),
-        (_, _, true, false) => 0.into(),
-        (_, _, true, true) => (u64::MAX >> (64 - bits)).into(),
-        (.., false) => f64::NEG_INFINITY.into(),
-        (.., true) => f64::INFINITY.into(),
+/// The least number of an element type, or the greatest; none if it has floats without infinities.
+fn extreme(dtype: DType, is_greatest: bool) -> Option<Number> {
+    let unused = 64_u32.saturating_sub(dtype.bits());
+    let infinity = if is_greatest { f64::INFINITY } else { f64::NEG_INFINITY };
+    match (Scalar::zero(dtype), is_greatest) {
+        (Scalar::Bool(_), _) => Some(is_greatest.into()),
+        (Scalar::Signed(_), false) => Some((i64::MIN >> unused).into()),
+        (Scalar::Signed(_), true) => Some((i64::MAX >> unused).into()),
+        (Scalar::Unsigned(_), false) => Some(0.into()),
+        (Scalar::Unsigned(_), true) => Some((u64::MAX >> unused).into()),
+        (Scalar::Float(_) | Scalar::Complex(_), _) => {
+            let kept = Scalar::Float(infinity).round_to(dtype.real()).as_f64();
+            (kept == infinity).then(|| infinity.into())
+        }
     }
 }
