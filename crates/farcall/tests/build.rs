@@ -372,13 +372,16 @@ fn values_stay_in_their_regions() {
         -3: [operand] operand 1 of stablehlo.add belongs to a region that has ended; return it from there
         -2: [operand] operand 1 of stablehlo.add is a value of the function main; pass it to captures as an argument"#]],
     );
-    let d = x + 1;
+    let late = graph.function("late", [f32s([2])], |args| args[0] + x);
+    let d = late.call(x + 1);
     wrong(
         &graph,
         d,
         expect![[r#"
-        -1: [operand] operand 0 of stablehlo.add is a value of a graph that is finished
-        +0: [finished] the graph is finished already"#]],
+            -2: [finished] the graph is finished
+            -2: [operand] operand 1 of stablehlo.add is a value of a graph that is finished
+            -1: [operand] operand 0 of stablehlo.add is a value of a graph that is finished
+            +0: [finished] the graph is finished already"#]],
     );
 }
 

@@ -263,7 +263,7 @@ fn ops_are_listed_and_explained() {
 
                 test.say()
 
-            vmap: loop: it has a side effect, once for each entry.
+            vmap: none.
             It has a side effect: it is never dropped, repeated or reordered.
             gradient: none.
             sharding: () -> ()

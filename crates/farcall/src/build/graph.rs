@@ -191,7 +191,9 @@ impl Graph {
         types: &[Option<Type>],
         body: impl FnOnce(Vec<Value<'g>>) -> R,
     ) -> (Option<FuncId>, R) {
-        let id = self.state.borrow_mut().begin(place, name);
+        let Some(id) = self.state.borrow_mut().begin(place, name) else {
+            return (None, body(vec![self.poison(); types.len()]));
+        };
         let args = self.args(id, Func::BODY, types);
         let results = body(args);
         let complete = self.end(place, &results.values());
@@ -209,14 +211,18 @@ impl State {
         self.errors.push(place, Diagnostic::global(code, message));
     }
 
-    /// Begins a function.
-    fn begin(&mut self, place: Place, name: &str) -> FuncId {
+    /// Begins a function, unless the graph is finished.
+    fn begin(&mut self, place: Place, name: &str) -> Option<FuncId> {
+        if self.frames.is_empty() {
+            self.fail(place, "finished", "the graph is finished");
+            return None;
+        }
         let span = self.span(place);
         let mut func = Func::new(name, span);
         func.public = false;
         let id = self.module.add_func(func);
         self.frames.push(Frame { func: id, regions: vec![Func::BODY] });
-        id
+        Some(id)
     }
 
     /// The number of a place.
