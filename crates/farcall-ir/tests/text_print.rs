@@ -188,6 +188,10 @@ fn elementwise() {
             %10 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
             %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
             %12 = "mhlo.copy"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+            %13 = "mhlo.fusion"(%x) ({
+            ^bb0(%a: tensor<2xf32>):
+              stablehlo.return %a : tensor<2xf32>
+            }) : (tensor<2xf32>) -> tensor<2xf32>
             return
         }"#,
         expect![[r#"
@@ -205,6 +209,10 @@ fn elementwise() {
               %10 = stablehlo.uniform_quantize %arg0 : (tensor<2xf32>) -> tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>
               %11 = stablehlo.uniform_dequantize %10 : (tensor<2x!quant.uniform<u8:f32:0, {0.1:3, 0.5}>>) -> tensor<2xf32>
               %12 = mhlo.copy %arg0 : tensor<2xf32>
+              %13 = "mhlo.fusion"(%arg0) ({
+              ^bb0(%arg3: tensor<2xf32>):
+                stablehlo.return %arg3 : tensor<2xf32>
+              }) : (tensor<2xf32>) -> tensor<2xf32>
               return
             }"#]],
     );

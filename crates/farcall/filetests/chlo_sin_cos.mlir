@@ -14,8 +14,6 @@ func.func @main(%x: tensor<5xf32>, %h: tensor<2x2xbf16>) -> (tensor<5xf32>, tens
 // | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<5xf32>
 // | in1: tensor<2x2xbf16>
-// | out0:f32[5] = elementwise sine(in0:f32[5])
-// | out1:f32[5] = elementwise cosine(in0:f32[5])
-// | out2:bf16[2,2] = elementwise sine(in1:bf16[2,2])
-// | out3:bf16[2,2] = elementwise cosine(in1:bf16[2,2])
+// | out0:f32[5], out1:f32[5] = fusion sine cosine(in0:f32[5])
+// | out2:bf16[2,2], out3:bf16[2,2] = fusion sine cosine(in1:bf16[2,2])
 // | return out0:f32[5], out1:f32[5], out2:bf16[2,2], out3:bf16[2,2]

@@ -19,10 +19,7 @@ func.func @main(%x: tensor<12xf32>, %h: tensor<4xf16>, %d: tensor<3xf64>) -> (te
 // | in0: tensor<12xf32>
 // | in1: tensor<4xf16>
 // | in2: tensor<3xf64>
-// | out0:f32[12] = reduce_precision e8m7(in0:f32[12])
-// | out1:f32[12] = reduce_precision e5m10(in0:f32[12])
-// | out2:f32[12] = elementwise add(in0:f32[12], in0:f32[12])
-// | out2:f32[12] = reduce_precision e2m0(out2:f32[12])
+// | out0:f32[12], out1:f32[12], out2:f32[12] = fusion reduce_precision reduce_precision add reduce_precision(in0:f32[12])
 // | out3:f16[4] = reduce_precision e4m3(in1:f16[4])
 // | out4:f64[3] = reduce_precision e8m23(in2:f64[3])
 // | return out0:f32[12], out1:f32[12], out2:f32[12], out3:f16[4], out4:f64[3]

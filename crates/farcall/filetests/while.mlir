@@ -35,7 +35,6 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // | in2: tensor<i32>
 // | const0: tensor<i32> = 0
 // | const1: tensor<4xi32> = 0
-// | const2: tensor<i32> = 1
 // | out0:s32[] = copy(const0:s32[])
 // | out1:s32[] = copy(in0:s32[])
 // | out2:s32[] = copy(in1:s32[])
@@ -45,12 +44,11 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // |  condition:
 // |   arena[0..1]:pred[] = elementwise compare.lt(out0:s32[], in2:s32[])
 // |  body:
-// |   arena[0..4]:s32[] = elementwise add(out1:s32[], out2:s32[])
+// |   arena[0..4]:s32[1], arena[64..68]:s32[] = fusion add reshape constant add(out1:s32[], out2:s32[], out0:s32[])
 // |   out3:s32[4] = dynamic_update_slice(out3:s32[4], arena[0..4]:s32[1], out0:s32[])
-// |   arena[0..4]:s32[] = elementwise add(out0:s32[], const2:s32[])
-// |   arena[64..68]:s32[] = copy(out2:s32[])
+// |   arena[0..4]:s32[] = copy(out2:s32[])
 // |   out2:s32[] = copy(out1:s32[])
 // |   out4:s32[] = copy(out0:s32[])
-// |   out0:s32[] = copy(arena[0..4]:s32[])
-// |   out1:s32[] = copy(arena[64..68]:s32[])
+// |   out0:s32[] = copy(arena[64..68]:s32[])
+// |   out1:s32[] = copy(arena[0..4]:s32[])
 // | return out0:s32[], out1:s32[], out2:s32[], out3:s32[4], out4:s32[]

@@ -131,7 +131,8 @@ fn shown(p: &Program) -> String {
 }
 
 /// Operations that no program has, and why.
-const NEVER: [(&str, &str); 5] = [
+const NEVER: [(&str, &str); 6] = [
+    ("mhlo.fusion", "the compiler makes it of what they have"),
     ("stablehlo.custom_call", "computes whatever its target does; filetests and fuzz_programs have them"),
     ("stablehlo.infeed", "its values come from outside of the program, or go there"),
     ("stablehlo.outfeed", "its values come from outside of the program, or go there"),

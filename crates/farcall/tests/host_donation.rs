@@ -24,13 +24,12 @@ fn a_result_takes_over_the_memory() {
     plan(
         &executable,
         expect![[r#"
-            plan: arena 64 bytes, denormals ieee
+            plan: arena 0 bytes, denormals ieee
             in0: tensor<4xf32>, donated
             in1: tensor<4xf32>
             const0: tensor<f32> = 0.0
             out0:f32[] = reduce add 4!(in0:f32[4], const0:f32[])
-            arena[0..16]:f32[4] = elementwise multiply(in1:f32[4], in1:f32[4])
-            in0:f32[4] = elementwise subtract(in0:f32[4], arena[0..16]:f32[4])
+            in0:f32[4] = fusion multiply subtract(in1:f32[4], in0:f32[4])
             return out0:f32[], in0:f32[4]
         "#]],
     );
@@ -258,14 +257,13 @@ fn two_givers_and_results_that_are_one() {
     plan(
         &executable,
         expect![[r#"
-        plan: arena 0 bytes, denormals ieee
-        in0: tensor<2xf32>, donated
-        in1: tensor<2xf32>, donated
-        in2: tensor<2xf32>
-        in0:f32[2] = elementwise add(in0:f32[2], in1:f32[2])
-        in1:f32[2] = elementwise multiply(in0:f32[2], in2:f32[2])
-        return in0:f32[2], in1:f32[2], in0:f32[2]
-    "#]],
+            plan: arena 0 bytes, denormals ieee
+            in0: tensor<2xf32>, donated
+            in1: tensor<2xf32>, donated
+            in2: tensor<2xf32>
+            in0:f32[2], in1:f32[2] = fusion add multiply(in0:f32[2], in1:f32[2], in2:f32[2])
+            return in0:f32[2], in1:f32[2], in0:f32[2]
+        "#]],
     );
     let inputs = vec![f32s(&[1.0, 2.0]), f32s(&[3.0, 5.0]), f32s(&[10.0, 10.0])];
     let mut out = executable.execute(inputs).unwrap();

@@ -45,7 +45,7 @@ fn a_plan_runs_as_its_program_does() {
     assert_eq!(dumps[0], dumps[1]);
     assert!(dumps[0].starts_with("plan: arena"), "{}", dumps[0]);
     let stats = folder.farcall(["run", "p.plan", "--fill", "rand", "--stats", "--quiet"]);
-    assert!(stats.stdout.contains("bind") && stats.stdout.contains("elementwise thunks"), "{}", stats.stdout);
+    assert!(stats.stdout.contains("bind") && stats.stdout.contains("fusion thunks"), "{}", stats.stdout);
     // Nothing is left beside the plan.
     let mut names: Vec<_> =
         std::fs::read_dir(folder.0.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
@@ -63,16 +63,16 @@ fn a_plan_is_inspected() {
               in0   f32[2,3]
               out0  f32[2,3]
 
-            ┌────────────────────┬───────┐
-            │ plan               ┆       │
-            ╞════════════════════╪═══════╡
-            │ platform           ┆  Host │
-            │ arena              ┆   0 B │
-            │ constants          ┆  24 B │
-            │ denormals          ┆ flush │
-            │ semantics          ┆   xla │
-            │ elementwise thunks ┆     2 │
-            └────────────────────┴───────┘
+            ┌───────────────┬───────┐
+            │ plan          ┆       │
+            ╞═══════════════╪═══════╡
+            │ platform      ┆  Host │
+            │ arena         ┆   0 B │
+            │ constants     ┆   0 B │
+            │ denormals     ┆ flush │
+            │ semantics     ┆   xla │
+            │ fusion thunks ┆     1 │
+            └───────────────┴───────┘
 
             no custom calls
         "#]],
@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 6 of 14
+            // after cse, pass 6 of 16
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 8 of 14
+            // after cse, pass 8 of 16
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -297,6 +297,7 @@ fn passes_are_listed_and_named() {
             │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
             │ expand       ┆ replaces operations that simpler ones define                         │
             │ fold         ┆ computes small operations on constants                               │
+            │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
@@ -306,7 +307,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,fold,simplify,cse,licm,cse,dce
+            run by default  expand,excess,canonicalize,fold,simplify,cse,licm,cse,dce,fuse,dce
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

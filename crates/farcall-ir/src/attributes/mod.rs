@@ -74,6 +74,7 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
         | Op::If
         | Op::Case
         | Op::While
+        | Op::Fusion
         | Op::Return
         | Op::OptimizationBarrier
         | Op::AfterAll

@@ -64,6 +64,7 @@ static OPS: &[Row] = &[
     op("stablehlo.convert", |_| Ok(Op::Convert)),
     op("stablehlo.bitcast_convert", |_| Ok(Op::BitcastConvert)),
     op("mhlo.copy", |_| Ok(Op::Copy)),
+    op("mhlo.fusion", |_| Ok(Op::Fusion)),
     op("stablehlo.reduce_precision", elementwise::read_reduce_precision),
     op("stablehlo.uniform_quantize", |_| Ok(Op::UniformQuantize)),
     op("stablehlo.uniform_dequantize", |_| Ok(Op::UniformDequantize)),

@@ -20,6 +20,11 @@ fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {
     Ok(Step::Enter { region: region(inst, i)?, args: Vec::new(), after: After::Bind(inst) })
 }
 
+/// `fusion`: what its region does.
+pub(super) fn fusion<'m>(inst: Inst<'m>, args: Vec<Value>) -> Result<Step<'m>, EvalError> {
+    Ok(Step::Enter { region: region(inst, 0)?, args, after: After::Bind(inst) })
+}
+
 /// `while`: asks the condition about a state.
 pub(super) fn while_(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
     Ok(Step::Enter { region: region(inst, 0)?, args: state.clone(), after: After::Test(inst, state) })

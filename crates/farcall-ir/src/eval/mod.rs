@@ -285,6 +285,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::If => return control::if_(inst, xs),
         Op::Case => return control::case(inst, xs),
         Op::While => return control::while_(inst, operands),
+        Op::Fusion => return control::fusion(inst, operands),
         Op::Call { callee } => return control::call(m, inst, operands, *callee),
         Op::Composite(composite) => return control::call(m, inst, operands, composite.decomposition),
         Op::Return => return Ok(Step::Return(operands)),

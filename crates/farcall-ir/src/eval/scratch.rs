@@ -64,6 +64,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         Op::If
         | Op::Case
         | Op::While
+        | Op::Fusion
         | Op::Call { .. }
         | Op::Composite(_)
         | Op::Return

@@ -49,6 +49,17 @@ pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<Vec<Type
     Some(results)
 }
 
+/// `fusion`: a region of the operands' types.
+pub(super) fn fusion(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operands = cx.types(cx.inst.own_operands());
+    let region = cx.region(0);
+    let args = cx.types(region.own_args());
+    cx.check(args == operands, "fusion-arguments", || {
+        format!("the region must take the operands' types, {}, found {}", list(&operands), list(&args))
+    });
+    Some(cx.types(region.returned()))
+}
+
 pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let carried = cx.types(cx.inst.own_operands());
     let (cond, body) = (cx.region(0), cx.region(1));

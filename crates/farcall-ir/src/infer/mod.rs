@@ -119,6 +119,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 
         Op::If => control::conditional(cx, control::Conditional::If),
         Op::Case => control::conditional(cx, control::Conditional::Case),
+        Op::Fusion => control::fusion(cx),
         Op::While => control::while_loop(cx),
         Op::Call { .. } | Op::Composite(_) => control::call(cx),
         Op::Return => Some(Vec::new()),

@@ -17,6 +17,8 @@ static DEFAULT: &[&Pass] = &[
     &passes::licm::PASS,
     &passes::cse::PASS,
     &passes::dce::PASS,
+    &passes::fuse::PASS,
+    &passes::dce::PASS,
 ];
 
 /// Those that every program needs: without them it would be computed otherwise, or would not leave out what

@@ -40,6 +40,11 @@ impl Func {
         self.copy_inst(From::Other(from.func()), from.id(), map)
     }
 
+    /// A copy of an instruction of this function, which stands nowhere yet; as [`Func::clone_region`].
+    pub fn clone_inst(&mut self, inst: InstId, map: &mut ValueMap) -> InstId {
+        self.copy_inst(From::Itself, inst, map)
+    }
+
     fn copy_region(&mut self, from: From<'_>, region: RegionId, map: &mut ValueMap) -> RegionId {
         let copy = self.new_region();
         let RegionData { args, first, .. } = from.region(self, region).clone();

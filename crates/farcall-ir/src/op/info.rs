@@ -237,6 +237,7 @@ declare! {
     Op::Case => "stablehlo.case", other(Exactly(1), Tensors, AtLeast(0), AtLeast(0)), NONE;
     Op::While => "stablehlo.while", other(AtLeast(0), Anything, Exactly(2), AtLeast(0)), NONE;
     Op::Call { .. } => "func.call", any(), STRUCTURE;
+    Op::Fusion => "mhlo.fusion", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
     Op::Composite(_) => "stablehlo.composite", any(), STRUCTURE;
     Op::Return => "stablehlo.return", other(AtLeast(0), Anything, Exactly(0), Exactly(0)), Traits::TERMINATOR;
     Op::OptimizationBarrier => "stablehlo.optimization_barrier", any(), STRUCTURE;

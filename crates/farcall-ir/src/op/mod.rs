@@ -228,6 +228,8 @@ pub enum Op {
         /// The function.
         callee: FuncId,
     },
+    /// `fusion`: a region of the operands, which is computed at once. The compiler makes it.
+    Fusion,
     /// `composite`: runs its decomposition.
     Composite(Box<Composite>),
     /// `func.return`, `stablehlo.return`

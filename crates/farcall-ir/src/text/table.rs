@@ -176,6 +176,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.convert", UNARY),
     op("stablehlo.bitcast_convert", ONE),
     op("mhlo.copy", UNARY),
+    op("mhlo.fusion", GENERIC),
     op("stablehlo.reduce_precision", &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME]),
     op("stablehlo.uniform_quantize", ONE),
     op("stablehlo.uniform_dequantize", ONE),

@@ -189,6 +189,7 @@ fn instruction<'a>(
 
         Op::If => control::conditional(cx, &types, "if_c3"),
         Op::Case => control::conditional(cx, &types, "case_c4"),
+        Op::Fusion => control::fusion(cx, &types),
         Op::While => control::while_loop(cx, &types),
         Op::Call { callee } => control::call(cx, module, *callee),
         Op::Composite(op) => control::composite(cx, module, op),

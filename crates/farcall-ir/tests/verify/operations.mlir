@@ -188,6 +188,24 @@ func.func @f(%a: tensor<2xf32>) {
   return
 }
 // -----
+// [fusion-arguments] 2:8: the region must take the operands' types, (tensor<2xf32>), found (tensor<3xf32>)
+func.func @f(%a: tensor<2xf32>) {
+  %r = "mhlo.fusion"(%a) ({
+  ^bb0(%b: tensor<3xf32>):
+    stablehlo.return %b : tensor<3xf32>
+  }) : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
+// -----
+// [fusion-results] 2:8: result must be tensor<2xf32>, found tensor<2xi32>
+func.func @f(%a: tensor<2xf32>) {
+  %r = "mhlo.fusion"(%a) ({
+  ^bb0(%b: tensor<2xf32>):
+    stablehlo.return %b : tensor<2xf32>
+  }) : (tensor<2xf32>) -> tensor<2xi32>
+  return
+}
+// -----
 // [reduce_precision_i1] 2:8: operand must be a tensor of floating-point or per-tensor quantized type, found tensor<2xi32>
 func.func @f(%a: tensor<2xi32>) {
   %r = "stablehlo.reduce_precision"(%a) <{exponent_bits = 5 : i32, mantissa_bits = 10 : i32}> : (tensor<2xi32>) -> tensor<2xi32>

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::plan::{Body, BodyInst};
 
 /// Most instructions of a region that a kernel is shown: what has a name is short.
-const MAX_INSTS: usize = 64;
+const MAX_INSTS: usize = 256;
 
 /// The regions of an instruction; `None` if one is too long, holds regions, or captures values.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {

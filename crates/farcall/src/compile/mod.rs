@@ -48,6 +48,7 @@ use farcall_ir::{Func, FuncId, Module};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
 use crate::ErrorCode;
+use crate::kernels;
 use crate::plan::{BlockChoice, Plan};
 use crate::registry::{Platform, Registry};
 use blocks::Blocks;
@@ -95,7 +96,7 @@ pub(crate) fn compile(
     }
     after(&Stage::new("build", &form));
     resolve::resolve(&mut form, registry, options.platform)?;
-    let cx = passes::Context::new(options.numerics);
+    let cx = passes::Context { fuses: kernels::fuses, ..passes::Context::new(options.numerics) };
     pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
     pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
 

@@ -38,6 +38,11 @@ impl Body {
         self.insts.get(value.checked_sub(self.args.len())?)
     }
 
+    /// The type of a value.
+    pub(super) fn ty(&self, value: usize) -> Option<&TensorType> {
+        self.args.get(value).or_else(|| self.inst(value).map(|inst| &inst.ty))
+    }
+
     /// True if every number is that of a value, and operands come before what they are operands of.
     pub(super) fn is_sound(&self) -> bool {
         let before = |(i, inst): (usize, &BodyInst)| inst.operands.iter().all(|x| *x < self.args.len() + i);

@@ -5,56 +5,74 @@ use farcall_ir::{DType, Op, TensorType};
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use smallvec::SmallVec;
+
 use super::args::Prepared;
-use super::map::{map1, map2, map3, map3_some};
+use super::map::{Work, map1, map1_near, map2, map2_near, map3};
+use super::math;
 use super::number::{Integer, Number};
 use super::types::{by_size, dispatch};
-use super::{Kernel, Request, short_name};
+use super::{Kernel, Request, reduce_precision, short_name, tile};
 
 /// Operations on corresponding elements.
 pub(super) static KERNEL: Kernel = Kernel { name: "elementwise", prepare, in_place: |_, _| true, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let [y] = request.outputs else { return None };
-    let n = y.elements()?;
-    let all = |xs: &[&TensorType]| xs.iter().all(|x| x.elements() == Some(n)).then_some(());
-    match (request.op, request.inputs) {
-        (Op::Unary(op), [x]) if op.info().result.dtype(x.dtype) == Some(y.dtype) => {
-            all(&[x])?;
-            unary(*op, x.dtype, n)
-        }
-        (Op::Binary(op), [a, b])
-            if a.dtype == b.dtype && op.info().result.dtype(a.dtype) == Some(y.dtype) =>
-        {
-            all(&[a, b])?;
-            binary(*op, a.dtype, n)
-        }
-        (Op::Compare(c), [a, b]) if a.dtype == b.dtype && y.dtype == DType::Pred => {
-            all(&[a, b])?;
-            compare(*c, a.dtype, n)
-        }
-        (Op::Select, [p, a, b]) if p.dtype == DType::Pred && a.dtype == y.dtype && b.dtype == y.dtype => {
-            all(&[a, b])?;
-            let many = p.elements() == Some(n);
-            if many || p.elements() == Some(1) { select(y.dtype.size(), many, n) } else { None }
-        }
-        (Op::Clamp, [low, x, high]) if [low, x, high].iter().all(|t| t.dtype == y.dtype) => {
-            all(&[x])?;
-            let fits = |bound: &TensorType| bound.elements() == Some(1) || bound.elements() == Some(n);
-            let many = |bound: &TensorType| bound.elements() != Some(1);
-            if fits(low) && fits(high) { clamp(y.dtype, n, [many(low), true, many(high)]) } else { None }
-        }
-        (Op::Convert, [x]) => {
-            all(&[x])?;
-            convert(x.dtype, y.dtype, n)
+    let computes = matches!(
+        request.op,
+        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Clamp | Op::Convert
+    );
+    if !computes {
+        return None;
+    }
+    let operands: SmallVec<[_; 3]> = request.inputs.iter().copied().enumerate().collect();
+    let mut tile = tile::Builder::new(request.inputs, y.elements()?);
+    tile.op(request.op, &operands, y)?;
+    tile.finish(&[operands.len()], request.outputs)
+}
+
+/// What computes an operation on elements of these types; `None` for operations that are not elementwise.
+pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
+    match (op, from) {
+        (Op::Unary(op), [x]) if op.info().result.dtype(*x) == Some(to) => unary(*op, *x),
+        (Op::Binary(op), [a, b]) if a == b && op.info().result.dtype(*a) == Some(to) => binary(*op, *a),
+        (Op::Compare(c), [a, b]) if a == b && to == DType::Pred => compare(*c, *a),
+        (Op::Select, [DType::Pred, a, b]) if *a == to && *b == to => select(to.size()),
+        (Op::Clamp, [low, x, high]) if [low, x, high].iter().all(|t| **t == to) => clamp(to),
+        (Op::Convert, [x]) => convert(*x, to),
+        (Op::ReducePrecision { exponent_bits, mantissa_bits }, [x]) if *x == to => {
+            reduce_precision::work(to, *exponent_bits, *mantissa_bits)
         }
         _ => None,
     }
 }
 
+/// Roughly, picoseconds for an element of the result.
+pub(super) fn cost(op: &Op, dtype: DType) -> usize {
+    let function = match op {
+        Op::Unary(op) => !matches!(
+            op,
+            Unary::Abs
+                | Unary::Negate
+                | Unary::Not
+                | Unary::Sign
+                | Unary::Square
+                | Unary::Sqrt
+                | Unary::Rsqrt
+        ),
+        Op::Binary(op) => matches!(op, Binary::Power | Binary::Atan2 | Binary::Remainder),
+        _ => false,
+    };
+    if function { 4000 } else { 25 * dtype.size() }
+}
+
 /// The conversion of a tensor's elements.
 pub(super) fn converted(x: &TensorType, to: DType) -> Option<Prepared> {
-    convert(x.dtype, to, x.elements()?)
+    let (inputs, y) = ([x], x.with_dtype(to));
+    let mut tile = tile::Builder::new(&inputs, x.elements()?);
+    tile.op(&Op::Convert, &[(0, x)], &y)?;
+    tile.finish(&[1], &[&y])
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -65,12 +83,12 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-/// Applies a unary operation to `n` elements of a type.
-fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
+/// A unary operation on elements of a type.
+fn unary(op: Unary, dtype: DType) -> Option<Work> {
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
             dispatch!(dtype, [$($kind),*], T => {
-                map1::<T, T>(n, move |x| x.$f())
+                map1::<T, T>(move |x| x.$f())
             })
         };
     }
@@ -80,10 +98,10 @@ fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
         };
         ($x:ident => $e32:expr, $e64:expr) => {
             Some(match dtype {
-                    DType::F32 => map1::<f32, f32>(n, move |$x| $e32),
-                    DType::F64 => map1::<f64, f64>(n, move |$x| $e64),
-                    DType::F16 => map1::<f16, f16>(n, move |x| { let $x = x.to_f32(); f16::from_f32($e32) }),
-                    DType::BF16 => map1::<bf16, bf16>(n, move |x| { let $x = x.to_f32(); bf16::from_f32($e32) }),
+                    DType::F32 => map1::<f32, f32>(move |$x| $e32),
+                    DType::F64 => map1::<f64, f64>(move |$x| $e64),
+                    DType::F16 => map1::<f16, f16>(move |x| { let $x = x.to_f32(); f16::from_f32($e32) }),
+                    DType::BF16 => map1::<bf16, bf16>(move |x| { let $x = x.to_f32(); bf16::from_f32($e32) }),
                     _ => return None,
                 })
         };
@@ -99,16 +117,29 @@ fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
             float!($x => { let $x = $x * one; let y = $e32; y * one }, { let $x = $x * one64; let y = $e64; y * one64 })
         };
     }
+    // Of those, functions of an angle.
+    macro_rules! angle {
+        ($x:ident => $near:expr, $far:expr) => {
+            match dtype {
+                DType::F32 => Some(map1_near::<f32, f32>(
+                    move |x| { let $x = x * one; let y = $near; y * one },
+                    |x| x.abs() <= math::MAX_ANGLE,
+                    move |x| { let $x = x * one; let y = $far; y * one },
+                )),
+                _ => function!($x => if $x.abs() <= math::MAX_ANGLE { $near } else { $far }, $far),
+            }
+        };
+    }
     macro_rules! test {
         ($x:ident => $e32:expr, $e64:expr) => {
             Some(match dtype {
-                DType::F32 => map1::<f32, u8>(n, move |$x| u8::from($e32)),
-                DType::F64 => map1::<f64, u8>(n, move |$x| u8::from($e64)),
-                DType::F16 => map1::<f16, u8>(n, move |x| {
+                DType::F32 => map1::<f32, u8>(move |$x| u8::from($e32)),
+                DType::F64 => map1::<f64, u8>(move |$x| u8::from($e64)),
+                DType::F16 => map1::<f16, u8>(move |x| {
                     let $x = x.to_f32();
                     u8::from($e32)
                 }),
-                DType::BF16 => map1::<bf16, u8>(n, move |x| {
+                DType::BF16 => map1::<bf16, u8>(move |x| {
                     let $x = x.to_f32();
                     u8::from($e32)
                 }),
@@ -121,11 +152,11 @@ fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
             Some(match dtype {
                 DType::C64 => {
                     type F = f32;
-                    map1::<Complex<f32>, $R!(F)>(n, move |$x| $e)
+                    map1::<Complex<f32>, $R!(F)>(move |$x| $e)
                 }
                 DType::C128 => {
                     type F = f64;
-                    map1::<Complex<f64>, $R!(F)>(n, move |$x| $e)
+                    map1::<Complex<f64>, $R!(F)>(move |$x| $e)
                 }
                 _ => return None,
             })
@@ -139,21 +170,21 @@ fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
     macro_rules! same { ($f:ty) => { Complex<$f> }; }
     match op {
         // By the trait's name: that of a signed number itself does not wrap.
-        Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(n, Number::abs)),
+        Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(Number::abs)),
         Unary::Sign => dispatch!(dtype, [signed, floats], T => {
             let one = T::opaque_one();
-            map1::<T, T>(n, move |x| x.settle(one).sign())
+            map1::<T, T>(move |x| x.settle(one).sign())
         }),
         Unary::Negate if dtype.is_complex() => complex!(same, z => -z),
         Unary::Negate => numbers!([ints, floats], neg),
         Unary::Square => dispatch!(dtype, [ints, floats], T => {
-            map1::<T, T>(n, move |x| x.mul(x))
+            map1::<T, T>(move |x| x.mul(x))
         }),
-        Unary::Not if dtype == DType::Pred => Some(map1::<u8, u8>(n, |x| u8::from(x == 0))),
+        Unary::Not if dtype == DType::Pred => Some(map1::<u8, u8>(|x| u8::from(x == 0))),
         Unary::Not => numbers!([ints], not),
         Unary::Popcnt => numbers!([ints], popcount),
         Unary::CountLeadingZeros => dispatch!(dtype, [ints], T => {
-            map1::<T, T>(n, Integer::leading_zeros)
+            map1::<T, T>(Integer::leading_zeros)
         }),
         Unary::Real => complex!(real, z => z.re),
         Unary::Imag => complex!(real, z => z.im),
@@ -164,20 +195,20 @@ fn unary(op: Unary, dtype: DType, n: usize) -> Option<Prepared> {
         Unary::IsPosInf => test!(x => x == f32::INFINITY, x == f64::INFINITY),
         Unary::Cbrt => function!(x => x.cbrt()),
         Unary::Ceil => float!(x => (x * one).ceil(), (x * one64).ceil()),
-        Unary::Cosine => function!(x => x.cos()),
-        Unary::Exponential => function!(x => x.exp()),
-        Unary::ExponentialMinusOne => function!(x => x.exp_m1()),
+        Unary::Cosine => angle!(x => math::cos(x), x.cos()),
+        Unary::Exponential => function!(x => math::exp(x), x.exp()),
+        Unary::ExponentialMinusOne => function!(x => math::exp_m1(x), x.exp_m1()),
         Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
-        Unary::Log => function!(x => x.ln()),
-        Unary::LogPlusOne => function!(x => x.ln_1p()),
-        Unary::Logistic => function!(x => 1.0 / (1.0 + (-x).exp())),
+        Unary::Log => function!(x => math::ln(x), x.ln()),
+        Unary::LogPlusOne => function!(x => math::ln_1p(x), x.ln_1p()),
+        Unary::Logistic => function!(x => math::logistic(x), 1.0 / (1.0 + (-x).exp())),
         Unary::RoundNearestAfz => float!(x => (x * one).round(), (x * one64).round()),
         Unary::RoundNearestEven => float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even()),
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),
-        Unary::Sine => function!(x => x.sin()),
+        Unary::Sine => angle!(x => math::sin(x), x.sin()),
         Unary::Sqrt => float!(x => x.sqrt()),
-        Unary::Tan | Unary::ChloTan => function!(x => x.tan()),
-        Unary::Tanh => function!(x => x.tanh()),
+        Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan()),
+        Unary::Tanh => function!(x => math::tanh(x), x.tanh()),
         Unary::Acos => function!(x => x.acos()),
         // The standard library's formulas for these three lose digits near zero.
         // (Below -1, `acoshf` gives a number.)
@@ -216,20 +247,20 @@ fn half_exp(x: f32) -> f32 {
     (x - std::f32::consts::LN_2).exp()
 }
 
-/// Applies a binary operation to `n` pairs of elements of a type.
-fn binary(op: Binary, dtype: DType, n: usize) -> Option<Prepared> {
+/// A binary operation on pairs of elements of a type.
+fn binary(op: Binary, dtype: DType) -> Option<Work> {
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
             dispatch!(dtype, [$($kind),*], T => {
-                map2::<T, T, T>(n, move |x, y| x.$f(y))
+                map2::<T, T, T>(move |x, y| x.$f(y))
             })
         };
     }
     macro_rules! complex {
         ($op:tt) => {
             Some(match dtype {
-                    DType::C64 => map2::<Complex<f32>, Complex<f32>, Complex<f32>>(n, move |x, y| x $op y),
-                    _ => map2::<Complex<f64>, Complex<f64>, Complex<f64>>(n, move |x, y| x $op y),
+                    DType::C64 => map2::<Complex<f32>, Complex<f32>, Complex<f32>>(move |x, y| x $op y),
+                    _ => map2::<Complex<f64>, Complex<f64>, Complex<f64>>(move |x, y| x $op y),
                 })
         };
     }
@@ -249,19 +280,27 @@ fn binary(op: Binary, dtype: DType, n: usize) -> Option<Prepared> {
         Binary::Divide => numbers!([ints, floats], div),
         Binary::Remainder => dispatch!(dtype, [ints, floats], T => {
             let one = T::opaque_one();
-            map2::<T, T, T>(n, move |x, y| x.settle(one).rem(y.settle(one)).settle(one))
+            map2::<T, T, T>(move |x, y| x.settle(one).rem(y.settle(one)).settle(one))
         }),
         Binary::Maximum => dispatch!(dtype, [ints, floats], T => {
             let one = T::opaque_one();
-            map2::<T, T, T>(n, move |x, y| Number::max(x.settle(one), y.settle(one)))
+            map2::<T, T, T>(move |x, y| Number::max(x.settle(one), y.settle(one)))
         }),
         Binary::Minimum => dispatch!(dtype, [ints, floats], T => {
             let one = T::opaque_one();
-            map2::<T, T, T>(n, move |x, y| Number::min(x.settle(one), y.settle(one)))
+            map2::<T, T, T>(move |x, y| Number::min(x.settle(one), y.settle(one)))
         }),
+        Binary::Power if dtype == DType::F32 => {
+            let one = f32::opaque_one();
+            Some(map2_near::<f32, f32>(
+                move |x, y| math::pow(x * one, y * one) * one,
+                |x, y| (f32::MIN_POSITIVE..f32::INFINITY).contains(&x) && y.abs() < f32::INFINITY,
+                move |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one),
+            ))
+        }
         Binary::Power => dispatch!(dtype, [ints, floats], T => {
             let one = T::opaque_one();
-            map2::<T, T, T>(n, move |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one))
+            map2::<T, T, T>(move |x, y| Number::pow(x.settle(one), y.settle(one)).settle(one))
         }),
         Binary::MulHi => numbers!([ints], mul_hi),
         Binary::And => numbers!([ints, pred], and),
@@ -274,32 +313,32 @@ fn binary(op: Binary, dtype: DType, n: usize) -> Option<Prepared> {
             let (one, one64) = (f32::opaque_one(), f64::opaque_one());
             let narrow = move |x: f32, y: f32| (x * one).atan2(y * one) * one;
             Some(match dtype {
-                DType::F32 => map2::<f32, f32, f32>(n, narrow),
-                DType::F64 => map2::<f64, f64, f64>(n, move |x, y| (x * one64).atan2(y * one64) * one64),
+                DType::F32 => map2::<f32, f32, f32>(narrow),
+                DType::F64 => map2::<f64, f64, f64>(move |x, y| (x * one64).atan2(y * one64) * one64),
                 DType::F16 => {
-                    map2::<f16, f16, f16>(n, move |x, y| f16::from_f32(narrow(x.to_f32(), y.to_f32())))
+                    map2::<f16, f16, f16>(move |x, y| f16::from_f32(narrow(x.to_f32(), y.to_f32())))
                 }
                 DType::BF16 => {
-                    map2::<bf16, bf16, bf16>(n, move |x, y| bf16::from_f32(narrow(x.to_f32(), y.to_f32())))
+                    map2::<bf16, bf16, bf16>(move |x, y| bf16::from_f32(narrow(x.to_f32(), y.to_f32())))
                 }
                 _ => return None,
             })
         }
         Binary::Complex => Some(match dtype {
-            DType::F32 => map2::<f32, f32, Complex<f32>>(n, Complex::new),
-            DType::F64 => map2::<f64, f64, Complex<f64>>(n, Complex::new),
+            DType::F32 => map2::<f32, f32, Complex<f32>>(Complex::new),
+            DType::F64 => map2::<f64, f64, Complex<f64>>(Complex::new),
             _ => return None,
         }),
         Binary::NextAfter | Binary::Polygamma | Binary::Zeta => None,
     }
 }
 
-/// Compares `n` pairs of elements.
-fn compare(c: Compare, dtype: DType, n: usize) -> Option<Prepared> {
+/// Compares pairs of elements.
+fn compare(c: Compare, dtype: DType) -> Option<Work> {
     macro_rules! relation {
         ($x:ident, $y:ident, $e:expr) => {
             dispatch!(dtype, [ints, floats, pred], T => {
-                map2::<T, T, u8>(n, move |$x, $y| u8::from($e))
+                map2::<T, T, u8>(move |$x, $y| u8::from($e))
             })
         };
     }
@@ -307,7 +346,7 @@ fn compare(c: Compare, dtype: DType, n: usize) -> Option<Prepared> {
     macro_rules! numbers {
         ($x:ident, $y:ident, $e:expr) => {
             if dtype == DType::BF16 {
-                Some(map2::<bf16, bf16, u8>(n, move |x, y| {
+                Some(map2::<bf16, bf16, u8>(move |x, y| {
                     let ($x, $y) = (x.to_f32(), y.to_f32());
                     u8::from($e)
                 }))
@@ -333,28 +372,23 @@ fn compare(c: Compare, dtype: DType, n: usize) -> Option<Prepared> {
     }
 }
 
-/// Selects elements of `size` bytes, by a predicate for each or for all.
-fn select(size: usize, many: bool, n: usize) -> Option<Prepared> {
-    by_size!(size, T => if many {
-        map3::<u8, T, T, T>(n, |p, x, y| if p != 0 { x } else { y })
-    } else {
-        map3_some::<u8, T, T, T>(n, [false, true, true], |p, x, y| if p != 0 { x } else { y })
-    })
+/// Selects elements of `size` bytes.
+fn select(size: usize) -> Option<Work> {
+    by_size!(size, T => map3::<u8, T, T, T>(|p, x, y| if p != 0 { x } else { y }))
 }
 
-/// Clamps `n` elements.
-fn clamp(dtype: DType, n: usize, many: [bool; 3]) -> Option<Prepared> {
+/// Clamps elements.
+fn clamp(dtype: DType) -> Option<Work> {
     dispatch!(dtype, [ints, floats, pred], T => {
         let one = T::opaque_one();
-        let f = move |low: T, x: T, high: T| {
+        map3::<T, T, T, T>(move |low: T, x: T, high: T| {
             Number::min(Number::max(low.settle(one), x.settle(one)), high.settle(one))
-        };
-        map3_some::<T, T, T, T>(n, many, f)
+        })
     })
 }
 
-/// Converts `n` elements. Those to 16-bit floats go through `f32`, which has to hold the operand exactly.
-fn convert(from: DType, to: DType, n: usize) -> Option<Prepared> {
+/// Converts elements. Those to 16-bit floats go through `f32`, which has to hold the operand exactly.
+fn convert(from: DType, to: DType) -> Option<Work> {
     let half = matches!(to, DType::F16 | DType::BF16);
     let exact = from != DType::F64 && !(from.is_integer() && from.bits() > 16);
     if half && !exact {
@@ -364,19 +398,19 @@ fn convert(from: DType, to: DType, n: usize) -> Option<Prepared> {
     macro_rules! to {
         ($s:ty, $x:ident, $wide:expr, $zero:expr) => {
             Some(match to {
-                DType::Pred => map1::<$s, u8>(n, move |$x| u8::from($wide != $zero)),
-                DType::S8 => map1::<$s, i8>(n, move |$x| $wide as i8),
-                DType::S16 => map1::<$s, i16>(n, move |$x| $wide as i16),
-                DType::S32 => map1::<$s, i32>(n, move |$x| $wide as i32),
-                DType::S64 => map1::<$s, i64>(n, move |$x| $wide as i64),
-                DType::U8 => map1::<$s, u8>(n, move |$x| $wide as u8),
-                DType::U16 => map1::<$s, u16>(n, move |$x| $wide as u16),
-                DType::U32 => map1::<$s, u32>(n, move |$x| $wide as u32),
-                DType::U64 => map1::<$s, u64>(n, move |$x| $wide as u64),
-                DType::F32 => map1::<$s, f32>(n, move |$x| $wide as f32),
-                DType::F64 => map1::<$s, f64>(n, move |$x| $wide as f64),
-                DType::F16 => map1::<$s, f16>(n, move |$x| f16::from_f32($wide as f32)),
-                DType::BF16 => map1::<$s, bf16>(n, move |$x| bf16::from_f32($wide as f32)),
+                DType::Pred => map1::<$s, u8>(move |$x| u8::from($wide != $zero)),
+                DType::S8 => map1::<$s, i8>(move |$x| $wide as i8),
+                DType::S16 => map1::<$s, i16>(move |$x| $wide as i16),
+                DType::S32 => map1::<$s, i32>(move |$x| $wide as i32),
+                DType::S64 => map1::<$s, i64>(move |$x| $wide as i64),
+                DType::U8 => map1::<$s, u8>(move |$x| $wide as u8),
+                DType::U16 => map1::<$s, u16>(move |$x| $wide as u16),
+                DType::U32 => map1::<$s, u32>(move |$x| $wide as u32),
+                DType::U64 => map1::<$s, u64>(move |$x| $wide as u64),
+                DType::F32 => map1::<$s, f32>(move |$x| $wide as f32),
+                DType::F64 => map1::<$s, f64>(move |$x| $wide as f64),
+                DType::F16 => map1::<$s, f16>(move |$x| f16::from_f32($wide as f32)),
+                DType::BF16 => map1::<$s, bf16>(move |$x| bf16::from_f32($wide as f32)),
                 _ => return None,
             })
         };
@@ -393,7 +427,7 @@ fn convert(from: DType, to: DType, n: usize) -> Option<Prepared> {
         DType::F16 => to!(f16, x, x.to_f32(), 0.0),
         // Where subnormal numbers are flushed, the multiplication does that: `bf16` is converted by its bits.
         DType::BF16 => to!(bf16, x, x.to_f32() * one, 0.0),
-        DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(n, move |x| bf16::from_f32(x * one))),
+        DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::from_f32(x * one))),
         DType::F32 => to!(f32, x, x, 0.0),
         DType::F64 => to!(f64, x, x, 0.0),
         _ => None,

@@ -24,18 +24,22 @@ mod dot;
 mod dynamic_slice;
 mod dynamic_update_slice;
 mod elementwise;
+mod fusion;
 mod gather;
 mod iota;
 mod map;
+mod math;
 mod movement;
 mod number;
 mod pad;
 mod reduce;
 mod reduce_precision;
 mod reorder;
+mod simd;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod top_k;
 mod types;
 
@@ -45,11 +49,13 @@ use farcall_ir::{Op, TensorType};
 
 pub(crate) use args::{Args, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
+pub(crate) use fusion::fuses;
 pub(crate) use types::{branch, is_int};
 
 /// Every kernel. Of those that serve an operation, the first one is taken.
 static TABLE: &[&Kernel] = &[
     &elementwise::KERNEL,
+    &fusion::KERNEL,
     &iota::KERNEL,
     &reorder::BROADCAST,
     &reorder::TRANSPOSE,

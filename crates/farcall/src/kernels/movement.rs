@@ -100,7 +100,7 @@ impl Movement {
 }
 
 /// Joins axes that can be walked as one.
-fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
+pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
     let mut normal: Vec<Axis> = Vec::new();
     for axis in axes {
         if axis.size == 1 {

@@ -3,8 +3,8 @@
 use farcall_ir::{DType, Op};
 
 use super::args::Prepared;
-use super::map::map1;
-use super::{Kernel, Request};
+use super::map::{Work, map1};
+use super::{Kernel, Request, tile};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "reduce_precision", prepare, in_place: |_, _| true, describe };
@@ -17,32 +17,33 @@ fn describe(request: &Request<'_>) -> String {
 }
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::ReducePrecision { exponent_bits, mantissa_bits }, [x], [y]) =
-        (request.op, request.inputs, request.outputs)
-    else {
+    let (Op::ReducePrecision { .. }, [x], [y]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };
-    let n = y.elements()?;
-    if x != y {
-        return None;
-    }
-    let format = |exponent, mantissa| Format::new(exponent, mantissa, *exponent_bits, *mantissa_bits);
-    Some(match y.dtype {
+    let mut tile = tile::Builder::new(request.inputs, y.elements()?);
+    tile.op(request.op, &[(0, *x)], y)?;
+    tile.finish(&[1], request.outputs)
+}
+
+/// Rounds elements of a type to floats of so many bits.
+pub(super) fn work(dtype: DType, exponent_bits: u32, mantissa_bits: u32) -> Option<Work> {
+    let format = |exponent, mantissa| Format::new(exponent, mantissa, exponent_bits, mantissa_bits);
+    Some(match dtype {
         DType::BF16 => {
             let format = format(8, 7);
-            map1::<u16, u16>(n, move |x| format.round(u64::from(x)) as u16)
+            map1::<u16, u16>(move |x| format.round(u64::from(x)) as u16)
         }
         DType::F16 => {
             let format = format(5, 10);
-            map1::<u16, u16>(n, move |x| format.round(u64::from(x)) as u16)
+            map1::<u16, u16>(move |x| format.round(u64::from(x)) as u16)
         }
         DType::F32 => {
             let format = format(8, 23);
-            map1::<u32, u32>(n, move |x| format.round(u64::from(x)) as u32)
+            map1::<u32, u32>(move |x| format.round(u64::from(x)) as u32)
         }
         DType::F64 => {
             let format = format(11, 52);
-            map1::<u64, u64>(n, move |x| format.round(x))
+            map1::<u64, u64>(move |x| format.round(x))
         }
         _ => return None,
     })

@@ -9,6 +9,7 @@ pub mod dce;
 pub mod excess;
 pub mod expand;
 pub mod fold;
+pub mod fuse;
 pub mod layouts;
 pub mod licm;
 pub mod simplify;
@@ -16,6 +17,7 @@ pub mod simplify;
 use crate::eval::Numerics;
 use crate::module::{Func, Inst, Region, RegionId};
 use crate::op::{Op, Traits};
+use crate::types::TensorType;
 
 /// A pass, as pipelines and `--dump` name it.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Context {
     pub numerics: Numerics,
     /// Elements of the largest constant that [`fold`] makes.
     pub fold_limit: usize,
+    /// Says which operations, on operands of these types, [`fuse`] may compute together: what has a kernel for tiles.
+    pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),
 }
@@ -42,7 +46,7 @@ pub struct Context {
 impl Context {
     /// For a way to compute, with the usual limits.
     pub fn new(numerics: impl Into<Numerics>) -> Context {
-        Context { numerics: numerics.into(), fold_limit: 1024, on_rule: |_| {} }
+        Context { numerics: numerics.into(), fold_limit: 1024, fuses: |_, _, _| false, on_rule: |_| {} }
     }
 }
 
@@ -54,6 +58,7 @@ pub static ALL: &[&Pass] = &[
     &excess::PASS,
     &expand::PASS,
     &fold::PASS,
+    &fuse::PASS,
     &layouts::PASS,
     &licm::PASS,
     &simplify::PASS,

@@ -1,0 +1,178 @@
+// passes: fuse, dce
+// A chain: the constant and the broadcasts are made where they are taken.
+func.func @main(%x: tensor<4x3xf32>, %b: tensor<3xf32>, %s: tensor<f32>) -> tensor<4x3xf32> {
+  %c = stablehlo.constant dense<2.0> : tensor<4x3xf32>
+  %0 = stablehlo.multiply %x, %c : tensor<4x3xf32>
+  %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<3xf32>) -> tensor<4x3xf32>
+  %2 = stablehlo.add %0, %1 : tensor<4x3xf32>
+  %3 = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
+  %4 = stablehlo.maximum %2, %3 : tensor<4x3xf32>
+  return %4 : tensor<4x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<f32>) -> tensor<4x3xf32> {
+    %0 = "mhlo.fusion"(%arg0, %arg1, %arg2) ({
+    ^bb0(%arg3: tensor<4x3xf32>, %arg4: tensor<3xf32>, %arg5: tensor<f32>):
+      %cst = stablehlo.constant dense<2.000000e+00> : tensor<4x3xf32>
+      %1 = stablehlo.multiply %arg3, %cst : tensor<4x3xf32>
+      %2 = stablehlo.broadcast_in_dim %arg4, dims = [1] : (tensor<3xf32>) -> tensor<4x3xf32>
+      %3 = stablehlo.add %1, %2 : tensor<4x3xf32>
+      %4 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
+      %5 = stablehlo.maximum %3, %4 : tensor<4x3xf32>
+      stablehlo.return %5 : tensor<4x3xf32>
+    }) : (tensor<4x3xf32>, tensor<3xf32>, tensor<f32>) -> tensor<4x3xf32>
+    return %0 : tensor<4x3xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// What lies between two members and is none of them splits them; a value that both need is a result.
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.multiply %0, %0 : tensor<4xf32>
+  %2 = stablehlo.reduce(%1 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<4xf32>
+  %4 = stablehlo.divide %0, %3 : tensor<4xf32>
+  %5 = stablehlo.negate %4 : tensor<4xf32>
+  return %5 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0:2 = "mhlo.fusion"(%arg0) ({
+    ^bb0(%arg1: tensor<4xf32>):
+      %3 = stablehlo.sine %arg1 : tensor<4xf32>
+      %4 = stablehlo.multiply %3, %3 : tensor<4xf32>
+      stablehlo.return %3, %4 : tensor<4xf32>, tensor<4xf32>
+    }) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    %1 = stablehlo.reduce(%0#1 init: %cst) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    %2 = "mhlo.fusion"(%1, %0#0) ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<4xf32>):
+      %3 = stablehlo.broadcast_in_dim %arg1, dims = [] : (tensor<f32>) -> tensor<4xf32>
+      %4 = stablehlo.divide %arg2, %3 : tensor<4xf32>
+      %5 = stablehlo.negate %4 : tensor<4xf32>
+      stablehlo.return %5 : tensor<4xf32>
+    }) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+    return %2 : tensor<4xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// Small operations with nothing in common are computed at once, too; one of other elements is not.
+func.func @main(%x: tensor<4xf32>, %y: tensor<2x2xi32>, %z: tensor<3xf32>) -> (tensor<4xf32>, tensor<2x2xi32>, tensor<3xf32>) {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.add %y, %y : tensor<2x2xi32>
+  %2 = stablehlo.cosine %z : tensor<3xf32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<2x2xi32>, tensor<3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<2x2xi32>, %arg2: tensor<3xf32>) -> (tensor<4xf32>, tensor<2x2xi32>, tensor<3xf32>) {
+    %0:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg3: tensor<4xf32>, %arg4: tensor<2x2xi32>):
+      %2 = stablehlo.sine %arg3 : tensor<4xf32>
+      %3 = stablehlo.add %arg4, %arg4 : tensor<2x2xi32>
+      stablehlo.return %2, %3 : tensor<4xf32>, tensor<2x2xi32>
+    }) : (tensor<4xf32>, tensor<2x2xi32>) -> (tensor<4xf32>, tensor<2x2xi32>)
+    %1 = stablehlo.cosine %arg2 : tensor<3xf32>
+    return %0#0, %0#1, %1 : tensor<4xf32>, tensor<2x2xi32>, tensor<3xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// In another shape: with what made it, or made again.
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<6xf32>) -> tensor<3x2xf32> {
+  %0 = stablehlo.sine %x : tensor<2x3xf32>
+  %1 = stablehlo.reshape %0 : (tensor<2x3xf32>) -> tensor<6xf32>
+  %2 = stablehlo.add %1, %y : tensor<6xf32>
+  %3 = stablehlo.reshape %2 : (tensor<6xf32>) -> tensor<3x2xf32>
+  %4 = stablehlo.reshape %y : (tensor<6xf32>) -> tensor<3x2xf32>
+  %5 = stablehlo.multiply %3, %4 : tensor<3x2xf32>
+  return %5 : tensor<3x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<6xf32>) -> tensor<3x2xf32> {
+    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg2: tensor<2x3xf32>, %arg3: tensor<6xf32>):
+      %1 = stablehlo.sine %arg2 : tensor<2x3xf32>
+      %2 = stablehlo.reshape %1 : (tensor<2x3xf32>) -> tensor<6xf32>
+      %3 = stablehlo.add %2, %arg3 : tensor<6xf32>
+      %4 = stablehlo.reshape %3 : (tensor<6xf32>) -> tensor<3x2xf32>
+      %5 = stablehlo.reshape %arg3 : (tensor<6xf32>) -> tensor<3x2xf32>
+      %6 = stablehlo.multiply %4, %5 : tensor<3x2xf32>
+      stablehlo.return %6 : tensor<3x2xf32>
+    }) : (tensor<2x3xf32>, tensor<6xf32>) -> tensor<3x2xf32>
+    return %0 : tensor<3x2xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// Calls with side effects keep their order; what one takes is not fused with what another gives.
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.custom_call @take(%0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = stablehlo.custom_call @give(%x) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = stablehlo.cosine %2 : tensor<4xf32>
+  %4 = stablehlo.add %3, %3 : tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.sine %arg0 : tensor<4xf32>
+    %1 = stablehlo.custom_call @take(%0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = stablehlo.custom_call @give(%arg0) {has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "mhlo.fusion"(%2) ({
+    ^bb0(%arg1: tensor<4xf32>):
+      %4 = stablehlo.cosine %arg1 : tensor<4xf32>
+      %5 = stablehlo.add %4, %4 : tensor<4xf32>
+      stablehlo.return %5 : tensor<4xf32>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    return %3 : tensor<4xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// In the body of a loop.
+func.func @main(%n: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<4xf32>
+    cond {
+      %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.sine %a : tensor<4xf32>
+      %3 = stablehlo.add %2, %x : tensor<4xf32>
+      stablehlo.return %1, %3 : tensor<i32>, tensor<4xf32>
+    }
+  return %0#1 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0:2 = "stablehlo.while"(%c, %arg1, %arg0, %arg1) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
+      %1 = stablehlo.compare LT, %iterArg, %iterArg_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
+      %c_3 = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %c_3 : tensor<i32>
+      %2 = "mhlo.fusion"(%iterArg_0, %iterArg_2) ({
+      ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<4xf32>):
+        %3 = stablehlo.sine %arg2 : tensor<4xf32>
+        %4 = stablehlo.add %3, %arg3 : tensor<4xf32>
+        stablehlo.return %4 : tensor<4xf32>
+      }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      stablehlo.return %1, %2 : tensor<i32>, tensor<4xf32>
+    }) {farcall.captures = 2 : i64} : (tensor<i32>, tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
+    return %0#1 : tensor<4xf32>
+  }
+}
