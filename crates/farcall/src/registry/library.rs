@@ -131,6 +131,14 @@ impl Library {
         }
     }
 
+    /// A library that is open already, by the file that the dynamic linker knows it by.
+    pub(super) fn opened(file: &Path) -> Option<Library> {
+        let name = CString::new(file.as_os_str().as_bytes()).ok()?;
+        // SAFETY: nothing is loaded, and no code runs. One more reference keeps the library open.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then(|| Library { handle: handle.addr() })
+    }
+
     /// Address of a symbol.
     pub(super) fn symbol(&self, name: &str) -> Option<*mut c_void> {
         let name = CString::new(name).ok()?;

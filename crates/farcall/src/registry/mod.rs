@@ -323,6 +323,20 @@ pub enum RegisterError {
         /// Target.
         name: String,
     },
+    /// A handler of the typed API is registered as a function of the untyped one.
+    #[error(
+        "`{name}` is registered for the untyped API, but the function is a handler of the typed one: {} describes it as \
+         that of `{target}`; register it with api_version=1",
+        file.display()
+    )]
+    Typed {
+        /// Target.
+        name: String,
+        /// What the function's library calls it.
+        target: String,
+        /// The function's library.
+        file: std::path::PathBuf,
+    },
     /// A handler was built for an interface that this host does not speak.
     #[error(
         "the {} handler of `{name}` was built for XLA FFI {}.{}; this host supports 0.1 to {}.{}",
@@ -374,6 +388,7 @@ impl RegisterError {
             RegisterError::Conflict { .. } | RegisterError::Lowering { .. } => ErrorCode::AlreadyRegistered,
             RegisterError::EmptyName
             | RegisterError::NoExecute { .. }
+            | RegisterError::Typed { .. }
             | RegisterError::Version { .. }
             | RegisterError::Metadata { .. }
             | RegisterError::StateTypeUnnamed(_)
