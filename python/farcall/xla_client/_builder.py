@@ -95,10 +95,22 @@ class XlaComputation:
     GetHloText = as_hlo_text
 
     def hash(self) -> int:
-        """A number that is the same for the same text."""
-        return int.from_bytes(hashlib.sha256(self.as_hlo_text().encode()).digest()[:8], "little")
+        """A number that is the same for computations of the same instructions, whatever their names, and wherever they were made."""
+        text = self._text if self._text is not None else module_text(self, anonymous=True)
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
     Hash = hash
+
+    def as_hlo_dot_graph(self) -> str:
+        """The instructions as a graph for Graphviz."""
+        if self._text is not None:
+            raise XlaRuntimeError("UNIMPLEMENTED: as_hlo_dot_graph is not supported for a computation that was made of a text")
+        names = _names(self._instructions)
+        nodes = [f'  "{name}" [label="{name}: {inst.shape}"];\n' for name, inst in zip(names, self._instructions)]
+        edges = [f'  "{names[i]}" -> "{name}";\n' for name, inst in zip(names, self._instructions) for i in inst.operands]
+        return f'digraph "{self._name}" {{\n{"".join(nodes + edges)}}}\n'
+
+    GetHloDotGraph = as_hlo_dot_graph
 
     def get_hlo_module(self) -> "HloModule":
         """The computation as a module."""
@@ -190,10 +202,16 @@ class XlaBuilder:
     def is_constant(self, op: XlaOp) -> bool:
         """True if an instruction depends neither on parameters nor on what differs from run to run."""
         varying = {"parameter", "infeed", "rng", "custom-call", "replica-id", "partition-id", "recv"}
-        instruction = self._instructions[self._own(op)]
-        if instruction.opcode in varying:
-            return False
-        return all(self.is_constant(XlaOp(self, operand)) for operand in instruction.operands)
+        seen: set[int] = set()
+        stack = [self._own(op)]
+        while stack:
+            number = stack.pop()
+            if self._instructions[number].opcode in varying:
+                return False
+            if number not in seen:
+                seen.add(number)
+                stack.extend(self._instructions[number].operands)
+        return True
 
     IsConstant = is_constant
 
@@ -302,21 +320,23 @@ class OpMetadata:
 # --- text
 
 
-def module_text(computation: XlaComputation) -> str:
-    """A computation, and those that it applies, as a module of HLO text."""
+def module_text(computation: XlaComputation, *, anonymous: bool = False) -> str:
+    """A computation, and those that it applies, as a module of HLO text; without names and metadata if it is anonymous."""
     order = list(_applied_first(computation))
     names: dict[int, str] = {}
     taken: set[str] = set()
     for one in order:
-        base = _identifier(one._name) or "computation"
+        base = "" if anonymous else _identifier(one._name)
+        base = base or "computation"
         name = next(name for name in _candidates(base) if name not in taken)
         taken.add(name)
         names[id(one)] = name
     shape = computation._shape
     layout = f"({', '.join(map(str, shape.parameter_shapes()))})->{shape.result_shape()}"
     aliases = f", input_output_alias={{ {', '.join(computation._aliases)} }}" if computation._aliases else ""
-    header = f"HloModule {_identifier(computation._name) or 'module'}{aliases}, entry_computation_layout={{{layout}}}\n"
-    return "\n".join([header, *(_computation_text(one, names, one is computation) for one in order)])
+    module = "" if anonymous else _identifier(computation._name)
+    header = f"HloModule {module or 'module'}{aliases}, entry_computation_layout={{{layout}}}\n"
+    return "\n".join([header, *(_computation_text(one, names, one is computation, anonymous) for one in order)])
 
 
 def _applied_first(computation: XlaComputation) -> Iterator[XlaComputation]:
@@ -337,12 +357,12 @@ def _applied_first(computation: XlaComputation) -> Iterator[XlaComputation]:
                 stack.extend((other, False) for other in applied)
 
 
-def _computation_text(computation: XlaComputation, names: dict[int, str], is_entry: bool) -> str:
-    instructions = _names(computation._instructions)
+def _computation_text(computation: XlaComputation, names: dict[int, str], is_entry: bool, anonymous: bool) -> str:
+    instructions = _names(computation._instructions, anonymous=anonymous)
     lines = []
     for number, instruction in enumerate(computation._instructions):
         operands = instruction.argument or ", ".join(f"%{instructions[i]}" for i in instruction.operands)
-        attributes = [f"{key}={value}" for key, value in instruction.attributes]
+        attributes = [f"{key}={value}" for key, value in instruction.attributes if not (anonymous and key == "metadata")]
         for key, applied in instruction.computations:
             called = ", ".join(f"%{names[id(one)]}" for one in applied)
             attributes.append(f"{key}={{{called}}}" if key.endswith("computations") else f"{key}={called}")
@@ -359,9 +379,10 @@ def _computation_text(computation: XlaComputation, names: dict[int, str], is_ent
     return f"{'ENTRY ' if is_entry else ''}{head} {{\n{''.join(lines)}}}\n"
 
 
-def _names(instructions: Sequence[Instruction]) -> list[str]:
+def _names(instructions: Sequence[Instruction], *, anonymous: bool = False) -> list[str]:
     """A name for each: its own, or its opcode, with a number."""
-    return [f"{_identifier(inst.name) or inst.opcode}.{i + 1}" for i, inst in enumerate(instructions)]
+    names = (inst.opcode if anonymous else _identifier(inst.name) or inst.opcode for inst in instructions)
+    return [f"{name}.{i + 1}" for i, name in enumerate(names)]
 
 
 def _candidates(base: str) -> Iterator[str]:

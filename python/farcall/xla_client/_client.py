@@ -2,7 +2,7 @@
 
 import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from farcall import _farcall
 from farcall._engine import Executable as _Executable
 from farcall._engine import compile as _compile
+from farcall._engine import convert
 from farcall.xla_client._builder import HloModule, XlaComputation
 from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
-from farcall.xla_client._registration import inspect_shardings
 from farcall.xla_client._shapes import ProgramShape, Shape
 
 
@@ -124,9 +124,19 @@ class Buffer:
         device.client._buffers.add(self)
 
     @staticmethod
-    def from_pyval(pyval: Any, device: Device | None = None, backend: "Client | None" = None, force_copy: bool = False) -> "Buffer":
-        """A buffer of a NumPy array."""
+    def from_pyval(
+        pyval: Any, device: Device | None = None, backend: "Client | None" = None, force_copy: bool = False
+    ) -> "Buffer | TupleBuffer":
+        """A buffer of a NumPy array, or of a tuple of such values."""
+        if isinstance(pyval, tuple):
+            return TupleBuffer([Buffer.from_pyval(part, device, backend, force_copy) for part in pyval])
         return (backend or get_local_backend()).buffer_from_pyval(pyval, device, force_copy)
+
+    @staticmethod
+    def make_tuple(buffers: "Sequence[Buffer | TupleBuffer]", device: Device | None = None) -> "TupleBuffer":
+        """Buffers as one."""
+        del device
+        return TupleBuffer(buffers)
 
     def _live(self, what: str) -> np.ndarray:
         if self._value is None:
@@ -216,13 +226,54 @@ class Buffer:
         return "<deleted Buffer>" if self._value is None else f"<Buffer {self.xla_shape()}>"
 
 
+class TupleBuffer:
+    """Several buffers as one, which the first versions had."""
+
+    def __init__(self, parts: "Sequence[Buffer | TupleBuffer]") -> None:
+        self._parts = list(parts)
+
+    def destructure(self) -> "list[Buffer | TupleBuffer]":
+        """The parts."""
+        return list(self._parts)
+
+    def to_py(self) -> tuple[Any, ...]:
+        """A tuple of the parts' arrays."""
+        return tuple(part.to_py() for part in self._parts)
+
+    def xla_shape(self) -> Shape:
+        """The shape of the tuple."""
+        return Shape.tuple_shape([part.xla_shape() for part in self._parts])
+
+    shape = xla_shape
+
+    def block_until_ready(self) -> "TupleBuffer":
+        """Waits until all parts are computed."""
+        for part in self._parts:
+            part.block_until_ready()
+        return self
+
+    block_host_until_ready = block_until_ready
+
+    def delete(self) -> None:
+        """Gives the memory of all parts back."""
+        for part in self._parts:
+            part.delete()
+
+    def is_deleted(self) -> bool:
+        """True if a part was deleted."""
+        return any(part.is_deleted() for part in self._parts)
+
+    def __repr__(self) -> str:
+        return f"<TupleBuffer {self.xla_shape()}>"
+
+
 class LoadedExecutable:
     """A compiled computation."""
 
-    def __init__(self, client: "Client", executable: _Executable, text: str) -> None:
+    def __init__(self, client: "Client", executable: _Executable, program: XlaComputation | str | bytes) -> None:
         self.client = client
         self._executable = executable
-        self._text = text
+        self._program = program
         self.fingerprint = None
         self.traceback = None
         #: Compiled by `Computation.Compile`.
@@ -241,12 +292,20 @@ class LoadedExecutable:
           XlaRuntimeError: if the arguments are not what the parameters are, or a custom call fails.
         """
         del device
-        given = [argument.to_py() if isinstance(argument, Buffer) else argument for argument in arguments]
+        given: list[Any] = []
+        for argument in arguments:
+            _flatten(argument, given)
         with as_xla_errors():
             results = self._executable.run(given)
         return [Buffer(_sealed(result), self.client._device) for result in results]
 
-    Execute = execute
+    def Execute(self, arguments: Sequence[Any] = ()) -> Any:
+        """Runs it, and returns a list of buffers; executables of `Computation.Compile` return one buffer, of a tuple if the result is
+        one."""
+        results = self.execute(arguments)
+        if not self._is_old:
+            return results
+        return _nested(self.program_shape().result_shape(), iter(results), TupleBuffer)
 
     def execute_sharded_on_local_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[Buffer]]:
         """Runs it on one device; arguments and results are by device."""
@@ -275,15 +334,21 @@ class LoadedExecutable:
 
     def hlo_modules(self) -> list[HloModule]:
         """The program that was compiled."""
-        return [HloModule(XlaComputation(self._text))]
+        return [HloModule(self._computation())]
 
     def get_hlo_text(self) -> str:
         """The program that was compiled, as HLO text."""
-        return XlaComputation(self._text).as_hlo_text()
+        return self._computation().as_hlo_text()
 
     def program_shape(self) -> ProgramShape:
         """The shapes of parameters and result."""
-        return XlaComputation(self._text).program_shape()
+        return self._computation().program_shape()
+
+    def _computation(self) -> XlaComputation:
+        """The program that was compiled; it is only looked at on request."""
+        if not isinstance(self._program, XlaComputation):
+            self._program = XlaComputation(convert(self._program, "hlo"))
+        return self._program
 
     def delete(self) -> None:
         """Nothing is left to do: memory is given back with the object."""
@@ -330,12 +395,13 @@ class Client:
             raise XlaRuntimeError("UNIMPLEMENTED: host_callbacks are not supported by farcall.xla_client")
         program = _program(computation)
         with as_xla_errors(program if isinstance(program, str) else ""):
-            inspect_shardings(program if isinstance(program, bytes) else program.encode())
             executable = _compile(program, name="<computation>")
         if not isinstance(executable, _Executable):
             raise XlaRuntimeError("UNIMPLEMENTED: the program leaves sizes of its inputs open; farcall.compile takes it")
         _check_options(compile_options or CompileOptions(), executable)
-        loaded = LoadedExecutable(self, executable, program if isinstance(program, str) else "")
+        source = getattr(computation, "computation", computation)
+        source = source._computation if isinstance(source, HloModule) else source
+        loaded = LoadedExecutable(self, executable, source if isinstance(source, XlaComputation) else program)
         self._executables.add(loaded)
         return loaded
 
@@ -434,7 +500,7 @@ def execute_with_python_values(executable: LoadedExecutable, arguments: Sequence
     results = [buffer.to_py() for buffer in executable.execute(_typed(flat, executable, backend))]
     if not executable._is_old:
         return results
-    return _nested(executable.program_shape().result_shape(), iter(results))
+    return _nested(executable.program_shape().result_shape(), iter(results), tuple)
 
 
 def execute_with_python_values_replicated(
@@ -455,14 +521,17 @@ def _flatten(value: Any, out: list[Any]) -> None:
     if isinstance(value, tuple):
         for part in value:
             _flatten(part, out)
+    elif isinstance(value, TupleBuffer):
+        for piece in value.destructure():
+            _flatten(piece, out)
     else:
         out.append(value.to_py() if isinstance(value, Buffer) else value)
 
 
-def _nested(shape: Shape, leaves: Any) -> Any:
-    """The value of a shape, of the arrays in it."""
+def _nested(shape: Shape, leaves: Any, whole: Callable[[list[Any]], Any]) -> Any:
+    """The value of a shape, of the arrays in it; `whole` makes a tuple of its parts."""
     if shape.is_tuple():
-        return tuple(_nested(part, leaves) for part in shape.tuple_shapes())
+        return whole([_nested(part, leaves, whole) for part in shape.tuple_shapes()])
     return next(leaves)
 
 

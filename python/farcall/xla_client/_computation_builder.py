@@ -45,6 +45,10 @@ class Computation:
         """The computation as HLO text."""
         return self._computation.as_hlo_text()
 
+    def GetHloDotGraph(self) -> str:
+        """The instructions as a graph for Graphviz."""
+        return self._computation.as_hlo_dot_graph()
+
     def GetSerializedProto(self) -> bytes:
         """Not supported."""
         return self._computation.as_serialized_hlo_module_proto()
@@ -58,7 +62,7 @@ class Computation:
         return self._computation.program_shape().result_shape()
 
     def Hash(self) -> int:
-        """A number that is the same for the same text."""
+        """A number that is the same for computations of the same instructions."""
         return self._computation.hash()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from farcall import _farcall
-from farcall._engine import register_type
+from farcall._engine import register_type, watchers
 from farcall._handlers import Handler, address_of
 from farcall.xla_client._sharding import HloSharding
 
@@ -327,7 +327,7 @@ def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> 
     return key
 
 
-def inspect_shardings(program: bytes) -> None:
+def _inspect_shardings(program: bytes) -> None:
     """Calls the functions that a program's calls of `InspectSharding` name.
 
     Raises:
@@ -345,5 +345,6 @@ def inspect_shardings(program: bytes) -> None:
             _inspectors[config](HloSharding.replicate())
 
 
+watchers.append(_inspect_shardings)
 #: Nothing is left to do when the program runs.
 _register_target("InspectSharding", lambda out, ins: None, "Host", 0)

@@ -2,7 +2,7 @@
 
 from farcall._engine import convert
 from farcall.xla_client._builder import XlaComputation
-from farcall.xla_client._errors import as_xla_errors
+from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
 
 
 def xla_computation_to_mlir_module(computation: XlaComputation) -> str:
@@ -17,8 +17,6 @@ def mlir_module_to_xla_computation(mlir_module: str | bytes, use_tuple_args: boo
     Raises:
       XlaRuntimeError: if the program is invalid, or tuples are asked for, which is not supported.
     """
-    from farcall.xla_client._errors import XlaRuntimeError
-
     if use_tuple_args or return_tuple:
         raise XlaRuntimeError("UNIMPLEMENTED: mlir_module_to_xla_computation: use_tuple_args and return_tuple are not supported")
     with as_xla_errors():

@@ -4,7 +4,6 @@ An instruction's shape follows from its operands. Like XLA's builder, those of t
 dimensions if `broadcast_dimensions` says which dimensions it has, and dimensions of size 1.
 """
 
-import enum
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -12,65 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from farcall.xla_client._builder import OpMetadata, XlaBuilder, XlaComputation, XlaOp, constant_text, metadata_text, quoted
+from farcall.xla_client._attributes import (
+    FftType,
+    PrecisionConfig_Precision,
+    RandomAlgorithm,
+    TriangularSolveOptions_Transpose,
+    flag_text,
+    ints_text,
+    labels_text,
+    precision_attributes,
+    window_text,
+)
+from farcall.xla_client._builder import XlaBuilder, XlaComputation, XlaOp, constant_text, quoted
+from farcall.xla_client._custom_call import (
+    CustomCall,
+    CustomCallApiVersion,
+    CustomCallSchedule,
+    CustomCallWithAliasing,
+    CustomCallWithLayout,
+)
 from farcall.xla_client._errors import XlaRuntimeError
 from farcall.xla_client._shapes import PrimitiveType, Shape, ShapeIndex, primitive_type
-
-
-class CustomCallApiVersion(enum.IntEnum):
-    """What the function of a custom call is called with."""
-
-    API_VERSION_UNSPECIFIED = 0
-    #: `void f(void* out, const void** ins)`
-    API_VERSION_ORIGINAL = 1
-    #: and `XlaCustomCallStatus* status`
-    API_VERSION_STATUS_RETURNING = 2
-    #: and `const char* opaque, size_t opaque_len` before it
-    API_VERSION_STATUS_RETURNING_UNIFIED = 3
-    #: a call frame
-    API_VERSION_TYPED_FFI = 4
-
-
-class CustomCallSchedule(enum.IntEnum):
-    """When a custom call is made, beyond what its operands require."""
-
-    SCHEDULE_NONE = 0
-    SCHEDULE_LATEST = 1
-    SCHEDULE_EARLIEST = 2
-
-
-class FftType(enum.IntEnum):
-    """The kinds of Fourier transforms."""
-
-    FFT = 0
-    IFFT = 1
-    RFFT = 2
-    IRFFT = 3
-
-
-class PrecisionConfig_Precision(enum.IntEnum):
-    """The precision of products."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-
-class TriangularSolveOptions_Transpose(enum.IntEnum):
-    """What is done to the matrix of a triangular system before it is solved."""
-
-    TRANSPOSE_INVALID = 0
-    NO_TRANSPOSE = 1
-    TRANSPOSE = 2
-    ADJOINT = 3
-
-
-class RandomAlgorithm(enum.IntEnum):
-    """The algorithms of random bits."""
-
-    RNG_DEFAULT = 0
-    RNG_THREE_FRY = 1
-    RNG_PHILOX = 2
 
 
 # --- elementwise
@@ -341,7 +302,7 @@ def BroadcastInDim(operand: XlaOp, shape: Sequence[int], broadcast_dimensions: S
         operand, dims = Reshape(operand, [given[i] for i in kept]), [dims[i] for i in kept]
     result = Shape.array_shape(operand.shape.xla_element_type(), sizes)
     _check_broadcast(operand, sizes, dims)
-    return operand._builder._add("broadcast", [operand], result, attributes=[("dimensions", _ints(dims))])
+    return operand._builder._add("broadcast", [operand], result, attributes=[("dimensions", ints_text(dims))])
 
 
 def Reshape(operand: XlaOp, *sizes: Any, **kwargs: Any) -> XlaOp:
@@ -369,12 +330,12 @@ def Collapse(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
 
 def Transpose(operand: XlaOp, permutation: Sequence[int]) -> XlaOp:
     """The dimensions in another order."""
-    return operand._builder._add("transpose", [operand], attributes=[("dimensions", _ints(permutation))])
+    return operand._builder._add("transpose", [operand], attributes=[("dimensions", ints_text(permutation))])
 
 
 def Rev(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
     """Elements in reverse order."""
-    return operand._builder._add("reverse", [operand], attributes=[("dimensions", _ints(dimensions))])
+    return operand._builder._add("reverse", [operand], attributes=[("dimensions", ints_text(dimensions))])
 
 
 def Slice(operand: XlaOp, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]) -> XlaOp:
@@ -393,7 +354,7 @@ def SliceInDim(operand: XlaOp, start_index: int, limit_index: int, stride: int, 
 
 def ConcatInDim(builder: XlaBuilder, operands: Sequence[XlaOp], dimension: int) -> XlaOp:
     """Arrays one after the other."""
-    return builder._add("concatenate", operands, attributes=[("dimensions", _ints([dimension]))])
+    return builder._add("concatenate", operands, attributes=[("dimensions", ints_text([dimension]))])
 
 
 def Pad(operand: XlaOp, padding_value: XlaOp, padding_config: Any) -> XlaOp:
@@ -412,12 +373,12 @@ def Pad(operand: XlaOp, padding_value: XlaOp, padding_config: Any) -> XlaOp:
 
 def GetDimensionSize(operand: XlaOp, index: int) -> XlaOp:
     """The size of a dimension, an `s32`."""
-    return operand._builder._add("get-dimension-size", [operand], attributes=[("dimensions", _ints([index]))])
+    return operand._builder._add("get-dimension-size", [operand], attributes=[("dimensions", ints_text([index]))])
 
 
 def DynamicSlice(operand: XlaOp, start_indices: Sequence[XlaOp], slice_sizes: Sequence[int]) -> XlaOp:
     """A slice of these sizes from computed indices on."""
-    attributes = [("dynamic_slice_sizes", _ints(slice_sizes))]
+    attributes = [("dynamic_slice_sizes", ints_text(slice_sizes))]
     return operand._builder._add("dynamic-slice", [operand, *start_indices], attributes=attributes)
 
 
@@ -430,8 +391,8 @@ def Gather(
     a: XlaOp, start_indices: XlaOp, dimension_numbers: Any, slice_sizes: Sequence[int], indices_are_sorted: bool = False
 ) -> XlaOp:
     """Slices at computed indices. `dimension_numbers` are `GatherDimensionNumbers`."""
-    attributes = [(key, _ints(getattr(dimension_numbers, key))) for key in ("offset_dims", "collapsed_slice_dims", "start_index_map")]
-    attributes += [("index_vector_dim", dimension_numbers.index_vector_dim), ("slice_sizes", _ints(slice_sizes))]
+    attributes = [(key, ints_text(getattr(dimension_numbers, key))) for key in ("offset_dims", "collapsed_slice_dims", "start_index_map")]
+    attributes += [("index_vector_dim", dimension_numbers.index_vector_dim), ("slice_sizes", ints_text(slice_sizes))]
     attributes += [("indices_are_sorted", "true")] if indices_are_sorted else []
     return a._builder._add("gather", [a, start_indices], attributes=attributes)
 
@@ -448,7 +409,7 @@ def Scatter(
     """Slices at computed indices, combined with updates. `dimension_numbers` are `ScatterDimensionNumbers`."""
     inputs, new = _listed(input), _listed(updates)
     keys = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
-    attributes = [(key, _ints(getattr(dimension_numbers, key))) for key in keys]
+    attributes = [(key, ints_text(getattr(dimension_numbers, key))) for key in keys]
     attributes += [("index_vector_dim", dimension_numbers.index_vector_dim)]
     attributes += [("indices_are_sorted", "true")] if indices_are_sorted else []
     attributes += [("unique_indices", "true")] if unique_indices else []
@@ -474,7 +435,7 @@ def Map(
     """A computation of the elements at each place."""
     del static_operands
     return builder._add(
-        "map", operands, attributes=[("dimensions", _ints(dimensions))], computations=[("to_apply", [computation])]
+        "map", operands, attributes=[("dimensions", ints_text(dimensions))], computations=[("to_apply", [computation])]
     )
 
 
@@ -490,7 +451,7 @@ def Reduce(
         "reduce",
         [*operands, *init_values],
         results=len(operands),
-        attributes=[("dimensions", _ints(dimensions_to_reduce))],
+        attributes=[("dimensions", ints_text(dimensions_to_reduce))],
         computations=[("to_apply", [computation])],
     )
 
@@ -516,7 +477,7 @@ def ReduceWindowWithGeneralPadding(
     """Elements in windows, combined."""
     arrays = _listed(operand if operands is None else operands)
     values = _listed(init_value if init_values is None else init_values)
-    window = _window(window_dimensions, window_strides, padding, base_dilations, window_dilations)
+    window = window_text(window_dimensions, window_strides, padding, base_dilations, window_dilations)
     return arrays[0]._builder._add(
         "reduce-window",
         [*arrays, *values],
@@ -540,7 +501,7 @@ def SelectAndScatterWithGeneralPadding(
     return operand._builder._add(
         "select-and-scatter",
         [operand, source, init_value],
-        attributes=[("window", _window(window_dimensions, window_strides, padding))],
+        attributes=[("window", window_text(window_dimensions, window_strides, padding))],
         computations=[("select", [select]), ("scatter", [scatter])],
     )
 
@@ -556,7 +517,7 @@ def Sort(
     if comparator is None:
         comparator = _less_than([operand.shape.xla_element_type() for operand in operands])
     rank = len(operands[0].shape.dimensions())
-    attributes = [("dimensions", _ints([dimension % rank if -rank <= dimension < rank else dimension]))]
+    attributes = [("dimensions", ints_text([dimension % rank if -rank <= dimension < rank else dimension]))]
     attributes += [("is_stable", "true")] if is_stable else []
     return builder._add(
         "sort", operands, results=len(operands), attributes=attributes, computations=[("to_apply", [comparator])]
@@ -629,10 +590,10 @@ def DotGeneral(
     numbers = dimension_numbers if dimensions_numbers is None else dimensions_numbers
     pairs = [("batch", "batch_dims"), ("contracting", "contracting_dims")]
     attributes = [
-        (f"{side}_{key}", _ints(getattr(numbers, f"{side}_{kind}_dimensions"))) for kind, key in pairs for side in ("lhs", "rhs")
+        (f"{side}_{key}", ints_text(getattr(numbers, f"{side}_{kind}_dimensions"))) for kind, key in pairs for side in ("lhs", "rhs")
     ]
     attributes = [(key, value) for key, value in attributes if value != "{}"]
-    op = lhs._builder._add("dot", [lhs, rhs], attributes=attributes + _precision(precision_config))
+    op = lhs._builder._add("dot", [lhs, rhs], attributes=attributes + precision_attributes(precision_config))
     return _preferred(op, "dot", [lhs, rhs], preferred_element_type)
 
 
@@ -653,39 +614,39 @@ def ConvGeneralDilated(
     """A convolution. The dimensions are `ConvolutionDimensionNumbers`."""
     numbers = dimension_numbers
     sizes = [rhs.shape.dimensions()[dim] for dim in numbers.kernel_spatial_dimensions]
-    window = _window(sizes, window_strides, padding, lhs_dilation, rhs_dilation, window_reversal or ())
+    window = window_text(sizes, window_strides, padding, lhs_dilation, rhs_dilation, window_reversal or ())
     labels = (
-        _labels("b", "f", numbers.input_batch_dimension, numbers.input_feature_dimension, numbers.input_spatial_dimensions),
-        _labels(
+        labels_text("b", "f", numbers.input_batch_dimension, numbers.input_feature_dimension, numbers.input_spatial_dimensions),
+        labels_text(
             "i", "o", numbers.kernel_input_feature_dimension, numbers.kernel_output_feature_dimension, numbers.kernel_spatial_dimensions
         ),
-        _labels("b", "f", numbers.output_batch_dimension, numbers.output_feature_dimension, numbers.output_spatial_dimensions),
+        labels_text("b", "f", numbers.output_batch_dimension, numbers.output_feature_dimension, numbers.output_spatial_dimensions),
     )
     attributes = [("window", window)] if sizes else []
     attributes += [("dim_labels", f"{labels[0]}_{labels[1]}->{labels[2]}")]
     attributes += [("feature_group_count", feature_group_count)] if feature_group_count != 1 else []
     attributes += [("batch_group_count", batch_group_count)] if batch_group_count != 1 else []
-    op = lhs._builder._add("convolution", [lhs, rhs], attributes=attributes + _precision(precision_config))
+    op = lhs._builder._add("convolution", [lhs, rhs], attributes=attributes + precision_attributes(precision_config))
     return _preferred(op, "convolution", [lhs, rhs], preferred_element_type)
 
 
-def Cholesky(a: XlaOp, lower: bool = False) -> XlaOp:
+def Cholesky(a: XlaOp, lower: bool = True) -> XlaOp:
     """The Cholesky decomposition of Hermitian matrices."""
-    return a._builder._add("cholesky", [a], attributes=[("lower", _flag(lower))])
+    return a._builder._add("cholesky", [a], attributes=[("lower", flag_text(lower))])
 
 
 def TriangularSolve(
     a: XlaOp, b: XlaOp, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: TriangularSolveOptions_Transpose
 ) -> XlaOp:
     """The solutions of triangular systems."""
-    attributes = [("left_side", _flag(left_side)), ("lower", _flag(lower)), ("unit_diagonal", _flag(unit_diagonal))]
+    attributes = [("left_side", flag_text(left_side)), ("lower", flag_text(lower)), ("unit_diagonal", flag_text(unit_diagonal))]
     attributes += [("transpose_a", TriangularSolveOptions_Transpose(transpose_a).name)]
     return a._builder._add("triangular-solve", [a, b], attributes=attributes)
 
 
 def Fft(operand: XlaOp, fft_type: FftType, fft_length: Sequence[int]) -> XlaOp:
     """Fourier transforms along the last dimensions."""
-    attributes = [("fft_type", FftType(fft_type).name), ("fft_length", _ints(fft_length))]
+    attributes = [("fft_type", FftType(fft_type).name), ("fft_length", ints_text(fft_length))]
     return operand._builder._add("fft", [operand], attributes=attributes)
 
 
@@ -721,7 +682,7 @@ def AllReduce(
 ) -> XlaOp:
     """The operands of all devices of a group, combined."""
     del channel_id, shape_with_layout
-    groups = ", ".join(_ints(getattr(group, "replica_ids", group)) for group in replica_groups or ())
+    groups = ", ".join(ints_text(getattr(group, "replica_ids", group)) for group in replica_groups or ())
     return operand._builder._add(
         "all-reduce",
         [operand],
@@ -753,155 +714,7 @@ def OutfeedWithToken(operand: XlaOp, token: XlaOp, shape_with_layout: Shape, out
     return token._builder._add("outfeed", [operand, token], Shape.token_shape(), attributes=attributes)
 
 
-# --- custom calls
-
-
-def CustomCall(
-    builder: XlaBuilder,
-    call_target_name: str | bytes,
-    operands: Sequence[XlaOp],
-    shape: Shape,
-    opaque: str | bytes = b"",
-    has_side_effect: bool = False,
-    schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
-    api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
-) -> XlaOp:
-    """A call of a registered target.
-
-    Args:
-      builder: where it is added.
-      call_target_name: the target.
-      operands: any.
-      shape: the shape of the result; a tuple for several.
-      opaque: bytes for the function; of a typed target, its attributes as MLIR writes a dictionary: `{eps = 1.0e-5 : f32}`.
-      has_side_effect: the call is made even if nobody uses its result.
-      schedule: when it is made.
-      api_version: what the function is called with.
-    """
-    return _custom_call(builder, call_target_name, operands, shape, None, opaque, has_side_effect, (), schedule, api_version)
-
-
-def CustomCallWithLayout(
-    builder: XlaBuilder,
-    call_target_name: str | bytes,
-    operands: Sequence[XlaOp],
-    shape_with_layout: Shape,
-    operand_shapes_with_layout: Sequence[Shape],
-    opaque: str | bytes = b"",
-    has_side_effect: bool = False,
-    schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
-    api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
-) -> XlaOp:
-    """A call whose function gets operands in the layouts of these shapes, and writes the result in that of its shape."""
-    return _custom_call(
-        builder,
-        call_target_name,
-        operands,
-        shape_with_layout,
-        operand_shapes_with_layout,
-        opaque,
-        has_side_effect,
-        (),
-        schedule,
-        api_version,
-    )
-
-
-def CustomCallWithAliasing(
-    builder: XlaBuilder,
-    call_target_name: str | bytes,
-    operands: Sequence[XlaOp],
-    shape_with_layout: Shape,
-    operand_shapes_with_layout: Sequence[Shape],
-    opaque: str | bytes = b"",
-    has_side_effect: bool = False,
-    output_operand_aliasing: Sequence[tuple[ShapeIndex, tuple[int, ShapeIndex]]] = (),
-    literal: Any = None,
-    schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
-    api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
-) -> XlaOp:
-    """The same, of a function whose results have the memory of operands: for each, its place in the result, and the operand's number
-    with the place in it."""
-    if literal is not None:
-        raise XlaRuntimeError("UNIMPLEMENTED: CustomCallWithAliasing: literal is not supported")
-    return _custom_call(
-        builder,
-        call_target_name,
-        operands,
-        shape_with_layout,
-        operand_shapes_with_layout,
-        opaque,
-        has_side_effect,
-        output_operand_aliasing,
-        schedule,
-        api_version,
-    )
-
-
-def _custom_call(
-    builder: XlaBuilder,
-    target: str | bytes,
-    operands: Sequence[XlaOp],
-    shape: Shape,
-    operand_shapes: Sequence[Shape] | None,
-    opaque: str | bytes | None,
-    has_side_effect: bool,
-    aliases: Sequence[tuple[Any, tuple[int, Any]]],
-    schedule: CustomCallSchedule,
-    api_version: CustomCallApiVersion,
-) -> XlaOp:
-    operands, version = list(operands), CustomCallApiVersion(api_version)
-    name = target.decode() if isinstance(target, bytes) else target
-    attributes = [("custom_call_target", quoted(target))]
-    if operand_shapes is not None:
-        _check_shapes(name, operands, list(operand_shapes))
-        attributes.append(("operand_layout_constraints", f"{{{', '.join(map(str, operand_shapes))}}}"))
-    if has_side_effect:
-        attributes.append(("custom_call_has_side_effect", "true"))
-    if aliases:
-        pairs = [f"{ShapeIndex(out)}: ({int(number)}, {ShapeIndex(part)})" for out, (number, part) in aliases]
-        attributes.append(("output_to_operand_aliasing", f"{{{', '.join(pairs)}}}"))
-    if schedule:
-        attributes.append(("schedule", CustomCallSchedule(schedule).name))
-    if version != CustomCallApiVersion.API_VERSION_ORIGINAL:
-        attributes.append(("api_version", version.name))
-    if opaque:
-        text = opaque.decode() if isinstance(opaque, bytes) and version == CustomCallApiVersion.API_VERSION_TYPED_FFI else opaque
-        is_dictionary = version == CustomCallApiVersion.API_VERSION_TYPED_FFI
-        attributes.append(("backend_config", text if is_dictionary else quoted(text)))
-    if builder._metadata is None:
-        attributes.append(("metadata", _caller()))
-    return builder._add("custom-call", operands, shape, attributes=attributes)
-
-
-def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape]) -> None:
-    if len(operands) != len(shapes):
-        raise XlaRuntimeError(
-            f"INVALID_ARGUMENT: {name}: Must specify a shape with layout for each operand for custom call with constrained layout; "
-            f"given {len(shapes)} shapes, expected {len(operands)}"
-        )
-    for i, (operand, shape) in enumerate(zip(operands, shapes)):
-        if operand.shape._text(layouts=False) != shape._text(layouts=False):
-            raise XlaRuntimeError(f"INVALID_ARGUMENT: {name}: operand {i} is {operand.shape}, but its shape with layout is {shape}")
-
-
-def _caller() -> str:
-    """The line that calls this package, as metadata: where errors are."""
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
-        frame = frame.f_back
-    return metadata_text(OpMetadata(source_file=frame.f_code.co_filename, source_line=frame.f_lineno))
-
-
 # --- how attributes and shapes are made
-
-
-def _ints(numbers: Iterable[int]) -> str:
-    return f"{{{','.join(str(int(i)) for i in numbers)}}}"
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"
 
 
 def _listed(given: Any) -> list[XlaOp]:
@@ -956,38 +769,6 @@ def _broadcast(title: str, lhs: XlaOp, rhs: XlaOp, dims: tuple[int, ...]) -> tup
         every = range(len(sizes))
         lhs, rhs = (op if list(op.shape.dimensions()) == sizes else BroadcastInDim(op, sizes, every) for op in (lhs, rhs))
     return lhs, rhs
-
-
-def _window(
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
-    base_dilations: Sequence[int] = (),
-    window_dilations: Sequence[int] = (),
-    reversal: Sequence[bool] = (),
-) -> str:
-    def joined(key: str, values: Iterable[Any]) -> str:
-        text = "x".join(str(value) for value in values)
-        return f" {key}={text}" if text else ""
-
-    window = joined("size", sizes) + joined("stride", strides) + joined("pad", (f"{int(a)}_{int(b)}" for a, b in padding or ()))
-    window += joined("lhs_dilate", base_dilations or ()) + joined("rhs_dilate", window_dilations or ())
-    return f"{{{(window + joined('rhs_reversal', (int(flag) for flag in reversal))).strip()}}}"
-
-
-def _labels(first: str, second: str, first_dim: int, second_dim: int, spatial: Sequence[int]) -> str:
-    labels = {first_dim: first, second_dim: second} | {dim: str(i) for i, dim in enumerate(spatial)}
-    return "".join(labels[dim] for dim in sorted(labels))
-
-
-def _precision(config: Any) -> list[tuple[str, Any]]:
-    """The precision of a product's operands, from a `PrecisionConfig` or one precision for all."""
-    given = getattr(config, "operand_precision", config)
-    if given is None or (isinstance(given, Sequence) and not given):
-        return []
-    precisions = list(given) if isinstance(given, Sequence) else [given, given]
-    names = ",".join(PrecisionConfig_Precision(int(precision)).name.lower() for precision in precisions)
-    return [("operand_precision", f"{{{names}}}")]
 
 
 def _preferred(op: XlaOp, opcode: str, operands: Sequence[XlaOp], element_type: Any) -> XlaOp:

@@ -159,21 +159,34 @@ pub(super) fn process_symbol(name: &str) -> Option<usize> {
 
 /// The file that the code at an address belongs to; `None` for the program itself.
 pub(super) fn file_of(address: usize) -> Option<PathBuf> {
-    let find = |address: usize| {
-        // SAFETY: all members are pointers.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: `dladdr` takes any address and writes to `info`.
-        let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
-        if found == 0 || info.dli_fname.is_null() {
-            return None;
-        }
-        // SAFETY: a name that lives as long as its library.
-        let name = unsafe { CStr::from_ptr(info.dli_fname) };
-        Some((info.dli_fbase.addr(), PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()))))
-    };
-    let (base, file) = find(address)?;
-    let own = find(file_of as *const () as usize).map(|(base, _)| base);
-    (Some(base) != own).then(|| file.canonicalize().unwrap_or(file))
+    let info = find(address)?;
+    let own = find(file_of as *const () as usize).map(|own| own.dli_fbase);
+    if Some(info.dli_fbase) == own {
+        return None;
+    }
+    // SAFETY: a name that lives as long as its library.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    let file = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
+    Some(file.canonicalize().unwrap_or(file))
+}
+
+/// The name of the exported symbol at exactly this address.
+pub(super) fn symbol_at(address: usize) -> Option<String> {
+    let info = find(address)?;
+    if info.dli_saddr.addr() != address || info.dli_sname.is_null() {
+        return None;
+    }
+    // SAFETY: a name that lives as long as its library.
+    Some(unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy().into_owned())
+}
+
+/// What the dynamic linker knows of an address.
+fn find(address: usize) -> Option<libc::Dl_info> {
+    // SAFETY: all members are pointers.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `dladdr` takes any address and writes to `info`.
+    let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
+    (found != 0 && !info.dli_fname.is_null()).then_some(info)
 }
 
 #[cfg(test)]

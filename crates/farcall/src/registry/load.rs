@@ -459,7 +459,8 @@ fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Described> {
     }
 }
 
-/// The library that describes the function at an address as a handler, and the name of its target.
+/// The library that describes the function at an address as a handler, and the name of its target. The functions that a
+/// library exports for its handlers are known by their names.
 pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
     let file = library::file_of(address)?;
     let symbol = Library::opened(&file)?.symbol(descriptor::SYMBOL)?;
@@ -471,7 +472,11 @@ pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
     let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
     let library = unsafe { descriptor::Library::read(describe()) }.ok()?;
+    let exported = library::symbol_at(address);
     let is_of = |op: &Op<'_>| {
+        if exported.as_deref() == Some(op.name()) {
+            return true;
+        }
         let bundle = op.bundle();
         let stages = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record];
         stages.into_iter().flatten().any(|handler| handler as usize == address)

@@ -409,6 +409,28 @@ mod tests {
         std::hint::black_box(2);
     }
 
+    unsafe extern "C" fn subtract(out: *mut f32, ins: *const *const f32) {
+        // SAFETY: two operands and a result.
+        unsafe { *out = **ins - **ins.add(1) };
+    }
+
+    #[test]
+    fn a_function_of_the_untyped_api_is_not_a_handler() {
+        type Function = unsafe extern "C" fn(*mut f32, *const *const f32);
+        // SAFETY: what is called with more arguments than it takes, or with the ones that it takes, is the same function.
+        let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::Handler>(subtract) });
+        let bundle = farcall_ffi::abi::HandlerBundle {
+            instantiate: None,
+            prepare: None,
+            initialize: None,
+            execute,
+            record: None,
+        };
+        // SAFETY: it is what the test is about.
+        let error = unsafe { Target::typed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+        assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
+    }
+
     fn untyped(name: &str, f: UntypedHandler) -> Target {
         // SAFETY: never called.
         unsafe { Target::untyped(name, Platform::Host, f, Origin::program()) }.expect("has a name")
