@@ -248,7 +248,8 @@ def test_python_functions():
         np.multiply(x - y, scale, out=z)
 
     xla_client.register_custom_call_target("python_views", views, api_version=1)
-    assert run(subtract("python_views")) == [2]
+    xla_client.register_custom_call_target("python_handler", farcall.handler(name="python_handler_too")(views), api_version=1)
+    assert run(subtract("python_views")) == run(subtract("python_handler")) == [2]
 
     def fails(out, ins):
         raise KeyError("of no use")
@@ -294,7 +295,7 @@ def pointed_to(function):
     return new(ctypes.CFUNCTYPE(ctypes.c_void_p)(get(function, None))(), None, None)
 
 
-def test_the_wrong_interface(cython, capsule):
+def test_the_wrong_interface(cython, capsule, compiled_handlers):
     register = xla_client.register_custom_call_target
     untyped = cython.cpu_custom_call_targets[b"test_subtract_f32"]
 
@@ -316,6 +317,8 @@ def test_the_wrong_interface(cython, capsule):
         register("wrong_2", wrong_interface)
     with pytest.raises(ValueError, match="returned without an answer.*registered with api_version=0"):
         register("wrong", untyped, api_version=1)
+    with pytest.raises(ValueError, match="returned without an answer.*registered with api_version=0"):
+        farcall.Registry().load(compiled_handlers(), ["wrong=add_one"])
     with pytest.raises(ValueError, match="no handler for the execute stage"):
         register("wrong", {"instantiate": capsule("CounterNew")}, api_version=1)
     with pytest.raises(ValueError, match="there is no stage `run`"):
@@ -367,6 +370,17 @@ def test_registrations_wait_for_their_handler():
     xla_client.register_custom_type_id_handler("gpu", lambda *args: later.append(args))
     xla_client.register_custom_type("state_2", {"type_id": "id"}, platform="gpu")
     assert later == [("state", "id"), ("state_2", {"type_id": "id"})]
+
+    def picky(name, *_):
+        if name == "bad":
+            raise ValueError("no")
+        later.append(name)
+
+    for name in ("bad", "good"):
+        xla_client.register_custom_call_target(name, 1, platform="picky")
+    with pytest.raises(ValueError, match="no"):
+        xla_client.register_custom_call_handler("picky", picky)
+    assert later.pop() == "good" and xla_client.custom_call_targets("picky") == {}
 
     # The CPU has a handler: the engine.
     xla_client.register_custom_call_handler("cpu", lambda *args: later.append(args))

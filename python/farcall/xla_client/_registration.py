@@ -70,10 +70,14 @@ class _Deliveries:
                 logger.debug("%s has a %s handler already; the new one is ignored", platform, self._what)
                 return
             self._handlers[platform] = handler
-            waiting = self._waiting.get(platform, [])
-            while waiting:
-                handler(*waiting.pop(0))
-            self._waiting.pop(platform, None)
+            refused = None
+            for registration in self._waiting.pop(platform, ()):
+                try:
+                    handler(*registration)
+                except Exception as error:
+                    refused = refused or error  # the others are not to blame
+            if refused is not None:
+                raise refused
 
     def waiting(self, platform: str) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -125,7 +129,8 @@ def register_custom_call_handler(platform: str, handler: CustomCallHandler) -> N
 
     Args:
       platform: the platform.
-      handler: called as `handler(name, fn, platform, api_version, traits)`, with the platform's name in XLA.
+      handler: called as `handler(name, fn, platform, api_version, traits)`, with the platform's name in XLA. What it raises for one
+        that has waited is raised here, after the others.
     """
     _calls.handle(xla_platform_names.get(platform, platform), handler)
 
