@@ -13,7 +13,7 @@ use farcall_ffi::abi::{
 };
 
 use super::api::API_VERSION;
-use super::error::{Failure, take_error};
+use super::error::{Failure, NOT_OURS, take_error};
 use super::guard;
 
 /// A handler's answer.
@@ -86,7 +86,8 @@ pub(crate) unsafe fn query(api: *const Api, handler: abi::Handler, stage: Stage)
     let metadata = unsafe { room_at.read() }.metadata;
     let version = (metadata.api_version.major_version, metadata.api_version.minor_version);
     let failure = take_error(error);
-    if version == UNANSWERED && failure.as_ref().is_none_or(|failure| failure.code == ErrorCode::UNKNOWN) {
+    if version == UNANSWERED && failure.as_ref().is_none_or(|failure| failure.message == NOT_OURS) {
+        // A function without a result leaves anything in the place of an error.
         let words = "it returned without an answer; is the symbol an XLA FFI handler? A function of the older, untyped \
                      interface is registered with api_version=0";
         return Err(NoFacts::Refused(Failure::new(ErrorCode::INVALID_ARGUMENT, words)));
