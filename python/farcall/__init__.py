@@ -14,7 +14,8 @@ array([2., 4., 6.], dtype=float32)
 
 Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
-`farcall.ffi` calls them by name, as `jax.ffi` does.
+`farcall.ffi` calls them by name, as `jax.ffi` does. `farcall.xla_client`, which is imported on request, has the interface of
+`jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
 name or shape, `TypeError` for the wrong number of arguments or the wrong element type, `RuntimeError` for a

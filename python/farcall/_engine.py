@@ -341,6 +341,10 @@ def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
     return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
+#: What looks at programs before they are compiled: functions of their text, or of the bytes of an artifact.
+watchers: list[Callable[[bytes], None]] = []
+
+
 def compile(
     program: Any,
     registry: Registry | None = None,
@@ -372,6 +376,8 @@ def compile(
         every error, with line, column and a caret.
     """
     content, known_as = _content(program)
+    for watcher in watchers:
+        watcher(content)
     targets = (Registry.process() if registry is None else registry)._native
     trees = _trees_of(program, content, entry)
     callbacks = getattr(trees, "callbacks", None)

@@ -61,7 +61,7 @@ class Handler:
         self._kept.append(self)
         self.name = name
         #: The address of the handler's C function, for any host in this process.
-        self.capsule = _farcall.capsule(self._entry.address)
+        self.capsule = _farcall.handler_capsule(self._entry.address)
         functools.update_wrapper(self, function)
 
     def __call__(self, *buffers: np.ndarray, **attributes: Any) -> None:

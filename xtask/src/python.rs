@@ -1,6 +1,6 @@
 //! The Python environment that tests and benchmarks use: the real peer, jaxlib.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -90,17 +90,27 @@ fn assemble(folder: &str, profile: &str) -> Result<PathBuf> {
     let path = target().join(folder);
     let package = path.join("farcall");
     std::fs::create_dir_all(&package)?;
-    for entry in std::fs::read_dir(root().join("python/farcall"))? {
-        let file = entry?.path();
-        if let Some(name) = file.file_name().filter(|_| file.is_file()) {
-            std::fs::copy(&file, package.join(name))?;
-        }
-    }
+    copy_files(&root().join("python/farcall"), &package)?;
     // A process may have the old module open: a new file takes its name.
     let fresh = package.join("fresh.so");
     std::fs::copy(target().join(profile).join("lib_farcall.so"), &fresh)?;
     std::fs::rename(fresh, package.join("_farcall.abi3.so"))?;
     Ok(path)
+}
+
+/// Copies the files of a folder, and those in folders in it, into a folder that exists.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let path = entry?.path();
+        let Some(name) = path.file_name() else { continue };
+        if path.is_file() {
+            std::fs::copy(&path, to.join(name))?;
+        } else if name != "__pycache__" {
+            std::fs::create_dir_all(to.join(name))?;
+            copy_files(&path, &to.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 fn find_python() -> Result<&'static str> {

@@ -1,6 +1,7 @@
 //! Which Python exception an error of the engine becomes; its message is always the engine's.
 //!
-//! - `ValueError`: the user's program, names or shapes are invalid.
+//! - `ValueError`: the user's program, names or shapes are invalid; its subclass `MissingTargetError`: the program calls
+//!   targets that are not registered.
 //! - `TypeError`: too few or too many arguments, or arguments of the wrong element type.
 //! - `NotImplementedError`: an op is vmapped although it says that it cannot be.
 //! - `RuntimeError`: a handler or the engine failed.
@@ -21,6 +22,13 @@ use pyo3::exceptions::{
     PyValueError,
 };
 use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    farcall,
+    MissingTargetError,
+    PyValueError,
+    "A program calls targets that are not registered."
+);
 
 /// Enters the engine. A panic ends here: what the engine shares between calls recovers from poisoned locks.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
@@ -55,11 +63,11 @@ pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
         | ErrorCode::MissingSymbol
         | ErrorCode::NoTargets
         | ErrorCode::RefusedTargets
-        | ErrorCode::MissingTarget
         | ErrorCode::AlreadyRegistered
         | ErrorCode::InvalidTarget
         | ErrorCode::InvalidText => PyValueError::new_err(message),
         ErrorCode::NotBatched => PyNotImplementedError::new_err(message),
+        ErrorCode::MissingTarget => MissingTargetError::new_err(message),
         ErrorCode::OutOfMemory => PyMemoryError::new_err(message),
         ErrorCode::FileNotFound => PyFileNotFoundError::new_err(message),
         ErrorCode::UnreadableFile | ErrorCode::NotALibrary | ErrorCode::Link => PyOSError::new_err(message),
@@ -82,7 +90,11 @@ pub(crate) fn program(error: &ProgramError) -> PyErr {
 /// A program that cannot be compiled.
 pub(crate) fn compile(error: &CompileError) -> PyErr {
     match error {
-        CompileError::Program(error) | CompileError::Calls { error, .. } => program(error),
+        CompileError::Program(error) => program(error),
+        CompileError::Calls { error, code: ErrorCode::MissingTarget } => {
+            exception(ErrorCode::MissingTarget, error.render(false))
+        }
+        CompileError::Calls { error, .. } => program(error),
         error => exception(error.code(), error.to_string()),
     }
 }

@@ -27,6 +27,21 @@ use crate::elements::element_type;
 thread_local! {
     /// What the handler that was called last on this thread has raised.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// What a function of the untyped API has raised, which has no way to tell its host. The first one counts.
+    static UNTOLD: RefCell<Option<(String, PyErr)>> = const { RefCell::new(None) };
+}
+
+/// What a function of the untyped API, which a run on this thread has called, has raised, and the function's name.
+pub(crate) fn untold() -> Option<(String, PyErr)> {
+    UNTOLD.take()
+}
+
+/// Fails the run that calls a function of the untyped API on this thread, because of this exception. The run goes on until
+/// its end.
+#[pyfunction]
+pub(crate) fn fail_run(name: String, exception: Bound<'_, PyAny>) {
+    let error = PyErr::from_value(exception);
+    UNTOLD.with_borrow_mut(|untold| _ = untold.get_or_insert((name, error)));
 }
 
 /// What the handler of Python that was called last on this thread has raised, if it failed.
@@ -195,7 +210,7 @@ impl Memory {
 
 /// The exception with its traceback, as Python prints it; its last line first, in case that a message must be shortened.
 #[cold]
-fn words(py: Python<'_>, error: &PyErr) -> String {
+pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
     let Some(traceback) = error.traceback(py) else { return error.to_string() };
     let formatted = || -> PyResult<String> {
         let parts = (error.get_type(py), error.value(py), traceback);

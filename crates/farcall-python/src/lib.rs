@@ -28,6 +28,7 @@ mod elements;
 mod error;
 mod executable;
 mod handler;
+mod hlo;
 mod linear;
 mod lowering;
 mod op;
@@ -43,19 +44,23 @@ mod _farcall {
     use crate::attributes::{Attributes, exact_attributes};
     #[pymodule_export]
     use crate::elements::{Elements, element_types, holds};
+    #[pymodule_export]
+    use crate::error::MissingTargetError;
     #[cfg(debug_assertions)]
     #[pymodule_export]
     use crate::error::panics;
     #[pymodule_export]
     use crate::executable::{Executable, Polymorphic, compile, compile_call, convert, is_artifact, trees};
     #[pymodule_export]
-    use crate::handler::Handler;
+    use crate::handler::{Handler, fail_run};
+    #[pymodule_export]
+    use crate::hlo::{custom_calls, entry_types, infer_root};
     #[pymodule_export]
     use crate::linear::Linear;
     #[pymodule_export]
     use crate::op::{Call, Op};
     #[pymodule_export]
-    use crate::registry::{Registry, Target, capsule, register_type};
+    use crate::registry::{Registry, Target, capsule, handler_capsule, register_type};
 
     use pyo3::prelude::*;
 

@@ -1,13 +1,16 @@
 //! Registries, and targets that come as capsules.
 //!
-//! A capsule holds the address of a handler. As in jaxlib, its name does not matter: jaxlib's own are
-//! called `xla._CUSTOM_CALL_TARGET`, those of `jax.ffi.pycapsule` have none.
+//! A capsule holds the address of a function. Those of `jax.ffi.pycapsule` and of jaxlib's handlers have no name, and libraries
+//! call functions of both interfaces `xla._CUSTOM_CALL_TARGET`. Only a name of the typed interface, such as `XLA_FFI_Handler`,
+//! says what a function is. It is known of our own handlers, of those that were registered before, and of those that their
+//! library describes. Such a function is not registered for the other interface.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
 use std::os::raw::c_char;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farcall::registry::{self, ApiKind, Handler, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec};
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
@@ -54,9 +57,10 @@ impl Registry {
         let target = match api_version {
             // SAFETY: whoever registers a capsule vouches for the handler in it; what owns the
             // code is kept by `handler`.
-            1 => unsafe { registry::Target::typed(name, platform, bundle(name, fn_)?, traits, origin) },
+            1 => unsafe { registry::Target::typed(name, platform, bundle(name, fn_)?, traits, origin) }
+                .inspect(note_typed),
             0 => {
-                let address = handler(fn_, name)?;
+                let address = untyped(fn_, name)?;
                 // SAFETY: a data pointer and a function pointer have the same representation.
                 let function =
                     unsafe { std::mem::transmute::<NonNull<c_void>, registry::UntypedHandler>(address) };
@@ -255,6 +259,13 @@ pub(crate) fn register_type(
     }
 }
 
+/// The addresses of handlers of the typed interface, as far as they are known: they are not registered for the untyped one.
+static TYPED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+fn typed_addresses() -> MutexGuard<'static, BTreeSet<usize>> {
+    TYPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A capsule with this address. Like those of `jax.ffi.pycapsule`, it has no name.
 ///
 /// # Errors
@@ -270,6 +281,14 @@ pub(crate) fn capsule(py: Python<'_>, address: usize) -> PyResult<Bound<'_, PyCa
         Bound::from_owned_ptr_or_err(py, pyo3::ffi::PyCapsule_New(address, std::ptr::null(), None))?
     };
     Ok(capsule.cast_into()?)
+}
+
+/// The same for a handler of the typed interface, which is known as that from now on.
+#[pyfunction]
+pub(crate) fn handler_capsule(py: Python<'_>, address: usize) -> PyResult<Bound<'_, PyCapsule>> {
+    let capsule = capsule(py, address)?;
+    typed_addresses().insert(address);
+    Ok(capsule)
 }
 
 /// A target's functions: a dictionary of capsules by stage if typed, else a capsule. They stay loaded for the rest of the process.
@@ -288,10 +307,18 @@ pub(crate) fn capsules<'py>(py: Python<'py>, handler: &Handler) -> PyResult<Boun
     let by_stage = PyDict::new(py);
     for (stage, handler) in stages {
         if let Some(handler) = handler {
-            by_stage.set_item(stage.name(), capsule(py, handler as usize)?)?;
+            by_stage.set_item(stage.name(), handler_capsule(py, handler as usize)?)?;
         }
     }
     Ok(by_stage.into_any())
+}
+
+/// What a target's functions are is known from now on: they have answered.
+fn note_typed(target: &registry::Target) {
+    if let Handler::Typed(bundle) = target.handler() {
+        let stages = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute];
+        typed_addresses().extend(stages.into_iter().flatten().map(|handler| handler as usize));
+    }
 }
 
 /// The functions in a capsule (the execute stage) or in a dictionary of capsules by stage.
@@ -331,6 +358,33 @@ fn bundle(name: &str, fn_: &Bound<'_, PyAny>) -> PyResult<HandlerBundle> {
     Ok(bundle)
 }
 
+/// The address of a function of the untyped interface, if nothing says that it is something else.
+fn untyped(fn_: &Bound<'_, PyAny>, name: &str) -> PyResult<NonNull<c_void>> {
+    if fn_.is_instance_of::<PyDict>() {
+        let message = format!(
+            "`{name}`: functions by stage are registered with api_version=1; api_version=0 is one function"
+        );
+        return Err(PyTypeError::new_err(message));
+    }
+    let refuse = |why: &str| {
+        Err(PyValueError::new_err(format!(
+            "`{name}` is registered for the untyped API (api_version=0), but {why} a handler of the typed one; register it \
+             with api_version=1"
+        )))
+    };
+    if let Ok(capsule) = fn_.cast::<PyCapsule>()
+        && let Some(called) = capsule_name(capsule)?
+        && called.to_bytes().to_ascii_lowercase().windows(3).any(|part| part == b"ffi")
+    {
+        return refuse(&format!("its capsule, called {called:?}, holds"));
+    }
+    let address = handler(fn_, name)?;
+    if typed_addresses().contains(&address.as_ptr().addr()) {
+        return refuse("the function is");
+    }
+    Ok(address)
+}
+
 /// The address of a handler. What owns its code is kept until the process ends: executables may use it.
 fn handler(capsule: &Bound<'_, PyAny>, what: &str) -> PyResult<NonNull<c_void>> {
     let address = pointer(capsule, &|| format!("`{what}`"))?;
@@ -348,10 +402,14 @@ fn pointer(capsule: &Bound<'_, PyAny>, what: &dyn Fn() -> String) -> PyResult<No
         );
         return Err(PyTypeError::new_err(message));
     };
+    capsule.pointer_checked(capsule_name(capsule)?)
+}
+
+/// The name of a capsule, to be used at once.
+fn capsule_name<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<Option<&'a CStr>> {
     let name = capsule.name()?;
-    // SAFETY: the name lives as long as the capsule has it, and is only used for the next call.
-    let name: Option<&CStr> = name.map(|name| unsafe { CStr::from_ptr(name.as_ptr().cast::<c_char>()) });
-    capsule.pointer_checked(name)
+    // SAFETY: the name lives as long as the capsule has it, which nobody changes while the interpreter's lock is held.
+    Ok(name.map(|name| unsafe { CStr::from_ptr(name.as_ptr().cast::<c_char>()) }))
 }
 
 /// Loads a library; if it registers itself, through symbols of this module.

@@ -11,7 +11,7 @@ use farcall::custom_call::RunContext;
 use farcall::device::{Buffer, BufferError};
 use farcall::{ErrorCode, Executable, Interrupt, RunError};
 use farcall_ir::Literal;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::{error, handler};
@@ -32,7 +32,7 @@ thread_local! {
 /// such as `KeyboardInterrupt`, as it was raised by such a handler or by that of a signal.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
     if !IS_MAIN.with(|is| *is) {
-        return py.detach(|| literals(executable.execute(inputs))).map_err(|e| failure(py, &e));
+        return finished(py, py.detach(|| literals(executable.execute(inputs))));
     }
     // A handler may run a program in turn.
     let mut run = CONTEXT
@@ -43,6 +43,20 @@ pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>)
     CONTEXT.set(Some(run));
     if let Some(raised) = RAISED.take() {
         return Err(raised);
+    }
+    finished(py, outcome)
+}
+
+/// The outcome of a run in Python's terms.
+fn finished(py: Python<'_>, outcome: Result<Vec<Literal>, RunError>) -> PyResult<Vec<Literal>> {
+    if let Some((name, raised)) = handler::untold() {
+        if !raised.is_instance_of::<PyException>(py) {
+            return Err(raised);
+        }
+        let exception =
+            PyRuntimeError::new_err(format!("custom call `{name}`: {}", handler::words(py, &raised)));
+        exception.set_cause(py, Some(raised));
+        return Err(exception);
     }
     outcome.map_err(|e| failure(py, &e))
 }

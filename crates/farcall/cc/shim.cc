@@ -67,6 +67,11 @@ Error *farcall_shim_handler(Error *(*handler)(void *), void *frame, Thrown throw
   GUARDED(return handler(frame))
 }
 
+Error *farcall_shim_probe(Error *(*function)(void *, const void *const *), void *frame,
+                          const void *const *ins, Thrown thrown) {
+  GUARDED(return function(frame, ins))
+}
+
 Error *farcall_shim_task(void (*task)(void *), void *data, Thrown thrown) {
   GUARDED(task(data))
   return nullptr;

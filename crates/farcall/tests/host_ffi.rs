@@ -368,7 +368,7 @@ fn handlers_that_this_host_cannot_run_are_refused() {
         };
         expect!["the execute handler of `f` was built for XLA FFI 0.77; this host supports 0.1 to 0.5"]
             .assert_eq(&refused("f=FromTheFuture"));
-        expect!["the execute handler of `f` does not report its version: it returned without an answer; is the symbol an XLA FFI handler?"]
+        expect!["the execute handler of `f` does not report its version: it returned without an answer; is the symbol an XLA FFI handler? A function of the older, untyped interface is registered with api_version=0"]
             .assert_eq(&refused("f=Silent"));
         let e = Registry::new().load_symbols(&lib.path, &["f=AddOn".parse().unwrap()]).unwrap_err();
         assert!(

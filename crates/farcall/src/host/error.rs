@@ -29,13 +29,15 @@ impl Failure {
     }
 }
 
+/// What is said of an error that this host has not made.
+pub(crate) const NOT_OURS: &str = "the handler returned an error that is not this host's";
+
 /// Takes an error that a handler returned; `None` for null.
 pub(crate) fn take_error(error: *mut Error) -> Option<Failure> {
     if error.is_null() {
         return None;
     }
-    let unknown =
-        || Failure::new(ErrorCode::UNKNOWN, "the handler returned an error that is not this host's");
+    let unknown = || Failure::new(ErrorCode::UNKNOWN, NOT_OURS);
     Some(match ERRORS.take(error) {
         None => unknown(),
         Some(HostError { code, message }) => {

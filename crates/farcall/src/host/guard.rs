@@ -30,6 +30,26 @@ pub(crate) type Unified =
 pub(crate) use imp::open;
 pub(crate) use imp::{handler, original, unified, with_status};
 
+/// A function that is either a handler, which has one parameter, or one of the untyped API, which has operands besides.
+type Probed = unsafe extern "C" fn(*mut c_void, *const *const c_void) -> *mut Error;
+
+/// Calls a function that should be a handler. If it is a function of the untyped API by mistake, it finds operands in
+/// `ins`, and its result in the place of the frame; what this then returns means nothing.
+///
+/// # Safety
+/// As for the handler; and `ins` and `frame` point to memory that a function of the untyped API may take for operands and
+/// a result.
+pub(crate) unsafe fn probe(
+    handler: abi::Handler,
+    frame: *mut abi::CallFrame,
+    ins: *const *const c_void,
+) -> *mut Error {
+    // SAFETY: the same function; in the calling conventions of C, more arguments than parameters are ignored.
+    let function = unsafe { std::mem::transmute::<abi::Handler, Probed>(handler) };
+    // SAFETY: the caller's promise.
+    unsafe { imp::probe(function, frame.cast(), ins) }
+}
+
 /// Runs a task that a handler scheduled.
 ///
 /// # Safety
@@ -57,7 +77,7 @@ mod imp {
 
     use super::super::error::{Failure, new_error, take_error};
     use super::super::exit;
-    use super::{CallStatus, Original, Unified, WithStatus};
+    use super::{CallStatus, Original, Probed, Unified, WithStatus};
 
     type Thrown = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Error;
 
@@ -69,6 +89,12 @@ mod imp {
             thrown: Thrown,
         ) -> *mut Error;
         fn farcall_shim_handler(handler: Handler, frame: *mut abi::CallFrame, thrown: Thrown) -> *mut Error;
+        fn farcall_shim_probe(
+            function: Probed,
+            frame: *mut c_void,
+            ins: *const *const c_void,
+            thrown: Thrown,
+        ) -> *mut Error;
         fn farcall_shim_task(task: Task, data: *mut c_void, thrown: Thrown) -> *mut Error;
         fn farcall_shim_untyped(
             function: Original,
@@ -148,6 +174,17 @@ mod imp {
     }
 
     /// # Safety
+    /// As [`super::probe`].
+    pub(crate) unsafe fn probe(
+        function: Probed,
+        frame: *mut c_void,
+        ins: *const *const c_void,
+    ) -> *mut Error {
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_probe(function, frame, ins, thrown) }
+    }
+
+    /// # Safety
     /// As for the task.
     pub(crate) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
         // SAFETY: the caller's promise.
@@ -220,7 +257,7 @@ mod imp {
     use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
 
     use super::super::error::{Failure, new_error};
-    use super::{CallStatus, Original, Unified, WithStatus, c_char};
+    use super::{CallStatus, Original, Probed, Unified, WithStatus, c_char};
 
     /// # Safety
     /// As `dlopen`: the library's code is trusted.
@@ -252,6 +289,20 @@ mod imp {
         let handler = unsafe { std::mem::transmute::<Handler, Unwinding>(handler) };
         // SAFETY: the caller's promise.
         contained(|| unsafe { handler(frame) })
+    }
+
+    /// # Safety
+    /// As [`super::probe`].
+    pub(crate) unsafe fn probe(
+        function: Probed,
+        frame: *mut c_void,
+        ins: *const *const c_void,
+    ) -> *mut Error {
+        type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, *const *const c_void) -> *mut Error;
+        // SAFETY: the same function, but it may unwind.
+        let function = unsafe { std::mem::transmute::<Probed, Unwinding>(function) };
+        // SAFETY: the caller's promise.
+        contained(|| unsafe { function(frame, ins) })
     }
 
     /// # Safety

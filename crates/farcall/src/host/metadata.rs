@@ -1,5 +1,10 @@
 //! The metadata of a handler: version, traits, type of its state.
+//!
+//! The first call of a function shows whether it is a handler at all. One of the untyped API, registered for the typed one
+//! by mistake, would take the frame for its result, and whatever is in the next register for its operands. So it gets
+//! operands: zeros. If it writes one result that is not too large, it returns, and there is an error instead of a crash.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use farcall_ffi::abi::{
@@ -8,7 +13,7 @@ use farcall_ffi::abi::{
 };
 
 use super::api::API_VERSION;
-use super::error::{Failure, take_error};
+use super::error::{Failure, NOT_OURS, take_error};
 use super::guard;
 
 /// A handler's answer.
@@ -35,6 +40,19 @@ struct Room {
 /// The version that stands in the metadata until the handler writes its own.
 const UNANSWERED: (i32, i32) = (-1, -1);
 
+/// What a function of the untyped API may take for its result: the frame, and what it writes behind that.
+#[repr(C, align(64))]
+struct ResultRoom {
+    frame: CallFrame,
+    rest: [u8; 1 << 16],
+}
+
+/// What such a function may take for each of its operands.
+static OPERAND: [u64; 1 << 13] = [0; 1 << 13];
+
+/// As many operands as are provided.
+const OPERANDS: usize = 64;
+
 /// Asks a handler for its metadata.
 ///
 /// # Safety
@@ -58,19 +76,24 @@ pub(crate) unsafe fn query(api: *const Api, handler: abi::Handler, stage: Stage)
         },
         metadata: room_at.cast(),
     };
-    let mut frame = empty_frame(api, stage);
-    frame.extension_start = (&raw mut extension).cast();
-    // SAFETY: the frame is complete, and what it points to outlives the call.
-    let error = unsafe { guard::handler(handler, &raw mut frame) };
-    if let Some(failure) = take_error(error) {
-        return Err(NoFacts::Refused(failure));
-    }
+    let mut result = Box::new(ResultRoom { frame: empty_frame(api, stage), rest: [0; 1 << 16] });
+    result.frame.extension_start = (&raw mut extension).cast();
+    let operands = [OPERAND.as_ptr().cast::<c_void>(); OPERANDS];
+    let at = &raw mut *result;
+    // SAFETY: the frame is complete, and what it points to outlives the call. The operands are memory that can be read.
+    let error = unsafe { guard::probe(handler, at.cast(), operands.as_ptr()) };
     // SAFETY: initialized above; only the handler wrote to it since.
     let metadata = unsafe { room_at.read() }.metadata;
     let version = (metadata.api_version.major_version, metadata.api_version.minor_version);
-    if version == UNANSWERED {
-        let words = "it returned without an answer; is the symbol an XLA FFI handler?";
+    let failure = take_error(error);
+    if version == UNANSWERED && failure.as_ref().is_none_or(|failure| failure.message == NOT_OURS) {
+        // A function without a result leaves anything in the place of an error.
+        let words = "it returned without an answer; is the symbol an XLA FFI handler? A function of the older, untyped \
+                     interface is registered with api_version=0";
         return Err(NoFacts::Refused(Failure::new(ErrorCode::INVALID_ARGUMENT, words)));
+    }
+    if let Some(failure) = failure {
+        return Err(NoFacts::Refused(failure));
     }
     if version.0 != API_VERSION.0 || !(0..=API_VERSION.1).contains(&version.1) {
         return Err(NoFacts::Version(version));

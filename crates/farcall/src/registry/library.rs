@@ -131,6 +131,14 @@ impl Library {
         }
     }
 
+    /// A library that is open already, by the file that the dynamic linker knows it by.
+    pub(super) fn opened(file: &Path) -> Option<Library> {
+        let name = CString::new(file.as_os_str().as_bytes()).ok()?;
+        // SAFETY: nothing is loaded, and no code runs. One more reference keeps the library open.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then(|| Library { handle: handle.addr() })
+    }
+
     /// Address of a symbol.
     pub(super) fn symbol(&self, name: &str) -> Option<*mut c_void> {
         let name = CString::new(name).ok()?;
@@ -151,21 +159,34 @@ pub(super) fn process_symbol(name: &str) -> Option<usize> {
 
 /// The file that the code at an address belongs to; `None` for the program itself.
 pub(super) fn file_of(address: usize) -> Option<PathBuf> {
-    let find = |address: usize| {
-        // SAFETY: all members are pointers.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: `dladdr` takes any address and writes to `info`.
-        let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
-        if found == 0 || info.dli_fname.is_null() {
-            return None;
-        }
-        // SAFETY: a name that lives as long as its library.
-        let name = unsafe { CStr::from_ptr(info.dli_fname) };
-        Some((info.dli_fbase.addr(), PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()))))
-    };
-    let (base, file) = find(address)?;
-    let own = find(file_of as *const () as usize).map(|(base, _)| base);
-    (Some(base) != own).then(|| file.canonicalize().unwrap_or(file))
+    let info = find(address)?;
+    let own = find(file_of as *const () as usize).map(|own| own.dli_fbase);
+    if Some(info.dli_fbase) == own {
+        return None;
+    }
+    // SAFETY: a name that lives as long as its library.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    let file = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
+    Some(file.canonicalize().unwrap_or(file))
+}
+
+/// The name of the exported symbol at exactly this address.
+pub(super) fn symbol_at(address: usize) -> Option<String> {
+    let info = find(address)?;
+    if info.dli_saddr.addr() != address || info.dli_sname.is_null() {
+        return None;
+    }
+    // SAFETY: a name that lives as long as its library.
+    Some(unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy().into_owned())
+}
+
+/// What the dynamic linker knows of an address.
+fn find(address: usize) -> Option<libc::Dl_info> {
+    // SAFETY: all members are pointers.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `dladdr` takes any address and writes to `info`.
+    let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
+    (found != 0 && !info.dli_fname.is_null()).then_some(info)
 }
 
 #[cfg(test)]

@@ -459,6 +459,32 @@ fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Described> {
     }
 }
 
+/// The library that describes the function at an address as a handler, and the name of its target. The functions that a
+/// library exports for its handlers are known by their names.
+pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
+    let file = library::file_of(address)?;
+    let symbol = Library::opened(&file)?.symbol(descriptor::SYMBOL)?;
+    // A look-up also finds the symbols of libraries that this one depends on.
+    if library::file_of(symbol.addr())? != file {
+        return None;
+    }
+    // SAFETY: the name of the symbol implies its type.
+    let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
+    // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
+    let library = unsafe { descriptor::Library::read(describe()) }.ok()?;
+    let exported = library::symbol_at(address);
+    let is_of = |op: &Op<'_>| {
+        if exported.as_deref() == Some(op.name()) {
+            return true;
+        }
+        let bundle = op.bundle();
+        let stages = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record];
+        stages.into_iter().flatten().any(|handler| handler as usize == address)
+    };
+    let name = library.ops().find(is_of)?.name().to_owned();
+    Some((file, name))
+}
+
 /// The targets of ops that belong together, and what these lower.
 fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
     let declarations = declaration::declarations(ops);

@@ -323,6 +323,20 @@ pub enum RegisterError {
         /// Target.
         name: String,
     },
+    /// A handler of the typed API is registered as a function of the untyped one.
+    #[error(
+        "`{name}` is registered for the untyped API, but the function is a handler of the typed one: {} describes it as \
+         that of `{target}`; register it with api_version=1",
+        file.display()
+    )]
+    Typed {
+        /// Target.
+        name: String,
+        /// What the function's library calls it.
+        target: String,
+        /// The function's library.
+        file: std::path::PathBuf,
+    },
     /// A handler was built for an interface that this host does not speak.
     #[error(
         "the {} handler of `{name}` was built for XLA FFI {}.{}; this host supports 0.1 to {}.{}",
@@ -374,6 +388,7 @@ impl RegisterError {
             RegisterError::Conflict { .. } | RegisterError::Lowering { .. } => ErrorCode::AlreadyRegistered,
             RegisterError::EmptyName
             | RegisterError::NoExecute { .. }
+            | RegisterError::Typed { .. }
             | RegisterError::Version { .. }
             | RegisterError::Metadata { .. }
             | RegisterError::StateTypeUnnamed(_)
@@ -392,6 +407,28 @@ mod tests {
     unsafe extern "C" fn one() {}
     unsafe extern "C" fn two() {
         std::hint::black_box(2);
+    }
+
+    unsafe extern "C" fn subtract(out: *mut f32, ins: *const *const f32) {
+        // SAFETY: two operands and a result.
+        unsafe { *out = **ins - **ins.add(1) };
+    }
+
+    #[test]
+    fn a_function_of_the_untyped_api_is_not_a_handler() {
+        type Function = unsafe extern "C" fn(*mut f32, *const *const f32);
+        // SAFETY: what is called with more arguments than it takes, or with the ones that it takes, is the same function.
+        let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::Handler>(subtract) });
+        let bundle = farcall_ffi::abi::HandlerBundle {
+            instantiate: None,
+            prepare: None,
+            initialize: None,
+            execute,
+            record: None,
+        };
+        // SAFETY: it is what the test is about.
+        let error = unsafe { Target::typed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+        assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
     }
 
     fn untyped(name: &str, f: UntypedHandler) -> Target {

@@ -13,6 +13,7 @@ use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
 use farcall_sig::Signature;
 
 use super::exports::host_api;
+use super::load::described_at;
 use super::{Declaration, RegisterError};
 use crate::host::api::API_VERSION;
 use crate::host::metadata::{self, NoFacts};
@@ -201,7 +202,7 @@ impl Target {
     /// A target of the untyped API.
     ///
     /// # Errors
-    /// If the name is empty.
+    /// If the name is empty, or the descriptor of the function's library lists it as a handler of the typed API.
     ///
     /// # Safety
     /// The function has the parameters that the calls' `api_version` implies (see
@@ -212,6 +213,9 @@ impl Target {
         function: UntypedHandler,
         origin: Origin,
     ) -> Result<Target, RegisterError> {
+        if let Some((file, target)) = described_at(function as usize) {
+            return Err(RegisterError::Typed { name: name.into(), target, file });
+        }
         Target::bare(name, platform, Handler::Untyped(function), origin)
     }
 

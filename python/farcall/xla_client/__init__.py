@@ -1,0 +1,211 @@
+"""The interface of `jaxlib.xla_client`, on farcall's engine: `from farcall import xla_client` in the place of
+`from jaxlib import xla_client`.
+
+It has the names of jaxlib 0.10 and of versions before it: registration of custom-call targets
+(`register_custom_call_target`), builders of computations (`XlaBuilder` with `ops`, `ComputationBuilder`), shapes, and a client that
+compiles and runs what they build, or programs in StableHLO and HLO. jaxlib is not needed.
+
+>>> import numpy as np
+>>> from farcall import xla_client
+>>> c = xla_client.XlaBuilder("example")
+>>> x = xla_client.ops.Parameter(c, 0, xla_client.Shape.array_shape(np.dtype(np.float32), (2,)))
+>>> y = xla_client.ops.Mul(x, xla_client.ops.Constant(c, np.float32(3)))
+>>> executable = xla_client.make_cpu_client().compile(c.build())
+>>> xla_client.execute_with_python_values(executable, [np.array([1, 2], np.float32)])
+[array([3., 6.], dtype=float32)]
+
+There is one device, the host's processor. Errors are `XlaRuntimeError`s with XLA's status codes.
+"""
+
+import enum
+import types
+from typing import Any
+
+import numpy as np
+
+from farcall.xla_client import hlo, mlir, ops
+from farcall.xla_client._builder import HloModule, OpMetadata, XlaBuilder, XlaComputation, XlaOp
+from farcall.xla_client._client import (
+    Buffer,
+    Client,
+    CompileOptions,
+    Device,
+    DeviceAssignment,
+    Executable,
+    ExecutableBuildOptions,
+    LoadedExecutable,
+    LocalExecutable,
+    execute_with_python_values,
+    execute_with_python_values_replicated,
+    get_local_backend,
+    make_cpu_client,
+)
+from farcall.xla_client._computation_builder import Computation, ComputationBuilder
+from farcall.xla_client._dimensions import (
+    ConvolutionDimensionNumbers,
+    CurrentSourceInfoMetadata,
+    DotDimensionNumbers,
+    GatherDimensionNumbers,
+    PaddingConfig,
+    PaddingConfigDimension,
+    PaddingType,
+    PrecisionConfig,
+    ReplicaGroup,
+    ScatterDimensionNumbers,
+    make_convolution_dimension_numbers,
+    make_dot_dimension_numbers,
+    make_padding_config,
+    make_replica_groups,
+    window_padding_type_to_pad_values,
+)
+from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._registration import (
+    CustomCallHandler,
+    CustomCallPartitioner,
+    CustomCallTargetTraits,
+    CustomTypeIdHandler,
+    batch_partitionable_custom_calls,
+    custom_call_partitioners,
+    custom_call_targets,
+    encode_inspect_sharding_callback,
+    register_cpu_custom_call_target,
+    register_custom_call_as_batch_partitionable,
+    register_custom_call_handler,
+    register_custom_call_partitioner,
+    register_custom_call_target,
+    register_custom_type,
+    register_custom_type_handler,
+    register_custom_type_id,
+    register_custom_type_id_handler,
+    xla_platform_names,
+)
+from farcall.xla_client._shapes import (
+    ELEMENT_TYPES,
+    Layout,
+    PrimitiveType,
+    ProgramShape,
+    Shape,
+    ShapeIndex,
+    primitive_type,
+    shape_from_pyval,
+)
+from farcall.xla_client._sharding import HloSharding, OpSharding
+from farcall.xla_client.ops import FftType
+
+__all__ = [
+    "Array",
+    "ArrayImpl",
+    "Buffer",
+    "Client",
+    "CompileOptions",
+    "Computation",
+    "ComputationBuilder",
+    "ConvolutionDimensionNumbers",
+    "CurrentSourceInfoMetadata",
+    "CustomCallHandler",
+    "CustomCallPartitioner",
+    "CustomCallTargetTraits",
+    "CustomTypeIdHandler",
+    "DTYPE_TO_XLA_ELEMENT_TYPE",
+    "Device",
+    "DeviceAssignment",
+    "DotDimensionNumbers",
+    "Executable",
+    "ExecutableBuildOptions",
+    "FftType",
+    "GatherDimensionNumbers",
+    "HloModule",
+    "HloSharding",
+    "HostBufferSemantics",
+    "Layout",
+    "LoadedExecutable",
+    "LocalExecutable",
+    "OpMetadata",
+    "OpSharding",
+    "PaddingConfig",
+    "PaddingConfigDimension",
+    "PaddingType",
+    "PrecisionConfig",
+    "PrimitiveType",
+    "ProgramShape",
+    "ReplicaGroup",
+    "ScatterDimensionNumbers",
+    "Shape",
+    "ShapeIndex",
+    "XLA_ELEMENT_TYPE_TO_DTYPE",
+    "XlaBuilder",
+    "XlaComputation",
+    "XlaOp",
+    "XlaRuntimeError",
+    "batch_partitionable_custom_calls",
+    "bfloat16",
+    "custom_call_partitioners",
+    "custom_call_targets",
+    "dtype_to_etype",
+    "encode_inspect_sharding_callback",
+    "execute_with_python_values",
+    "execute_with_python_values_replicated",
+    "get_cpu_client",
+    "get_local_backend",
+    "hlo",
+    "make_convolution_dimension_numbers",
+    "make_cpu_client",
+    "make_dot_dimension_numbers",
+    "make_padding_config",
+    "make_replica_groups",
+    "mlir",
+    "ops",
+    "register_cpu_custom_call_target",
+    "register_custom_call_as_batch_partitionable",
+    "register_custom_call_handler",
+    "register_custom_call_partitioner",
+    "register_custom_call_target",
+    "register_custom_type",
+    "register_custom_type_handler",
+    "register_custom_type_id",
+    "register_custom_type_id_handler",
+    "shape_from_pyval",
+    "window_padding_type_to_pad_values",
+    "xla_platform_names",
+]
+
+#: The names of older versions.
+Array = ArrayImpl = Buffer
+get_cpu_client = make_cpu_client
+
+
+class HostBufferSemantics(enum.IntEnum):
+    """What a client may do with the array that a buffer is made of. It is always copied."""
+
+    IMMUTABLE_ONLY_DURING_CALL = 0
+    IMMUTABLE_UNTIL_TRANSFER_COMPLETES = 1
+    ZERO_COPY = 2
+
+
+#: NumPy's element types by those of XLA, and the other way round by their names.
+XLA_ELEMENT_TYPE_TO_DTYPE = {
+    **{kind: Shape.scalar_shape(kind).element_type() for kind in ELEMENT_TYPES},
+    PrimitiveType.TUPLE: np.dtype(object),
+    PrimitiveType.TOKEN: np.dtype(object),
+}
+DTYPE_TO_XLA_ELEMENT_TYPE = {
+    str(dtype): kind for kind, dtype in XLA_ELEMENT_TYPE_TO_DTYPE.items() if dtype != np.dtype(object)
+}
+bfloat16 = XLA_ELEMENT_TYPE_TO_DTYPE[PrimitiveType.BF16].type
+
+
+def dtype_to_etype(dtype: Any) -> PrimitiveType:
+    """XLA's element type for one of NumPy.
+
+    Raises:
+      TypeError: if there is none.
+    """
+    return primitive_type(dtype)
+
+
+#: What code reaches jaxlib's inner module for.
+_xla = types.SimpleNamespace(mlir=mlir, ops=ops, Shape=Shape, XlaBuilder=XlaBuilder, XlaComputation=XlaComputation, XlaOp=XlaOp)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"farcall.xla_client has no {name}: this part of jaxlib.xla_client is not supported")

@@ -1,0 +1,169 @@
+"""Custom calls as instructions: `CustomCall`, `CustomCallWithLayout`, `CustomCallWithAliasing` of `ops`."""
+
+import enum
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from farcall.xla_client._builder import OpMetadata, XlaBuilder, XlaOp, metadata_text, quoted
+from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._shapes import Shape, ShapeIndex
+
+
+class CustomCallApiVersion(enum.IntEnum):
+    """What the function of a custom call is called with."""
+
+    API_VERSION_UNSPECIFIED = 0
+    #: `void f(void* out, const void** ins)`
+    API_VERSION_ORIGINAL = 1
+    #: and `XlaCustomCallStatus* status`
+    API_VERSION_STATUS_RETURNING = 2
+    #: and `const char* opaque, size_t opaque_len` before it
+    API_VERSION_STATUS_RETURNING_UNIFIED = 3
+    #: a call frame
+    API_VERSION_TYPED_FFI = 4
+
+
+class CustomCallSchedule(enum.IntEnum):
+    """When a custom call is made, beyond what its operands require."""
+
+    SCHEDULE_NONE = 0
+    SCHEDULE_LATEST = 1
+    SCHEDULE_EARLIEST = 2
+
+
+def CustomCall(
+    builder: XlaBuilder,
+    call_target_name: str | bytes,
+    operands: Sequence[XlaOp],
+    shape: Shape,
+    opaque: str | bytes = b"",
+    has_side_effect: bool = False,
+    schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
+    api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
+) -> XlaOp:
+    """A call of a registered target.
+
+    Args:
+      builder: where it is added.
+      call_target_name: the target.
+      operands: any.
+      shape: the shape of the result; a tuple for several.
+      opaque: bytes for the function; of a typed target, its attributes as MLIR writes a dictionary: `{eps = 1.0e-5 : f32}`.
+      has_side_effect: the call is made even if nobody uses its result.
+      schedule: when it is made.
+      api_version: what the function is called with.
+    """
+    return _custom_call(builder, call_target_name, operands, shape, None, opaque, has_side_effect, (), schedule, api_version)
+
+
+def CustomCallWithLayout(
+    builder: XlaBuilder,
+    call_target_name: str | bytes,
+    operands: Sequence[XlaOp],
+    shape_with_layout: Shape,
+    operand_shapes_with_layout: Sequence[Shape],
+    opaque: str | bytes = b"",
+    has_side_effect: bool = False,
+    schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
+    api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
+) -> XlaOp:
+    """A call whose function gets operands in the layouts of these shapes, and writes the result in that of its shape."""
+    return _custom_call(
+        builder,
+        call_target_name,
+        operands,
+        shape_with_layout,
+        operand_shapes_with_layout,
+        opaque,
+        has_side_effect,
+        (),
+        schedule,
+        api_version,
+    )
+
+
+def CustomCallWithAliasing(
+    builder: XlaBuilder,
+    call_target_name: str | bytes,
+    operands: Sequence[XlaOp],
+    shape_with_layout: Shape,
+    operand_shapes_with_layout: Sequence[Shape],
+    opaque: str | bytes = b"",
+    has_side_effect: bool = False,
+    output_operand_aliasing: Sequence[tuple[ShapeIndex, tuple[int, ShapeIndex]]] = (),
+    literal: Any = None,
+    schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
+    api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
+) -> XlaOp:
+    """The same, of a function whose results have the memory of operands: for each, its place in the result, and the operand's number
+    with the place in it."""
+    if literal is not None:
+        raise XlaRuntimeError("UNIMPLEMENTED: CustomCallWithAliasing: literal is not supported")
+    return _custom_call(
+        builder,
+        call_target_name,
+        operands,
+        shape_with_layout,
+        operand_shapes_with_layout,
+        opaque,
+        has_side_effect,
+        output_operand_aliasing,
+        schedule,
+        api_version,
+    )
+
+
+def _custom_call(
+    builder: XlaBuilder,
+    target: str | bytes,
+    operands: Sequence[XlaOp],
+    shape: Shape,
+    operand_shapes: Sequence[Shape] | None,
+    opaque: str | bytes | None,
+    has_side_effect: bool,
+    aliases: Sequence[tuple[Any, tuple[int, Any]]],
+    schedule: CustomCallSchedule,
+    api_version: CustomCallApiVersion,
+) -> XlaOp:
+    operands, version = list(operands), CustomCallApiVersion(api_version)
+    name = target.decode() if isinstance(target, bytes) else target
+    attributes = [("custom_call_target", quoted(target))]
+    if operand_shapes is not None:
+        _check_shapes(name, operands, list(operand_shapes))
+        attributes.append(("operand_layout_constraints", f"{{{', '.join(map(str, operand_shapes))}}}"))
+    if has_side_effect:
+        attributes.append(("custom_call_has_side_effect", "true"))
+    if aliases:
+        pairs = [f"{ShapeIndex(out)}: ({int(number)}, {ShapeIndex(part)})" for out, (number, part) in aliases]
+        attributes.append(("output_to_operand_aliasing", f"{{{', '.join(pairs)}}}"))
+    if schedule:
+        attributes.append(("schedule", CustomCallSchedule(schedule).name))
+    if version != CustomCallApiVersion.API_VERSION_ORIGINAL:
+        attributes.append(("api_version", version.name))
+    if opaque:
+        text = opaque.decode() if isinstance(opaque, bytes) and version == CustomCallApiVersion.API_VERSION_TYPED_FFI else opaque
+        is_dictionary = version == CustomCallApiVersion.API_VERSION_TYPED_FFI
+        attributes.append(("backend_config", text if is_dictionary else quoted(text)))
+    if builder._metadata is None:
+        attributes.append(("metadata", _caller()))
+    return builder._add("custom-call", operands, shape, attributes=attributes)
+
+
+def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape]) -> None:
+    if len(operands) != len(shapes):
+        raise XlaRuntimeError(
+            f"INVALID_ARGUMENT: {name}: Must specify a shape with layout for each operand for custom call with constrained layout; "
+            f"given {len(shapes)} shapes, expected {len(operands)}"
+        )
+    for i, (operand, shape) in enumerate(zip(operands, shapes)):
+        if operand.shape._text(layouts=False) != shape._text(layouts=False):
+            raise XlaRuntimeError(f"INVALID_ARGUMENT: {name}: operand {i} is {operand.shape}, but its shape with layout is {shape}")
+
+
+def _caller() -> str:
+    """The line that calls this package, as metadata: where errors are."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        frame = frame.f_back
+    return metadata_text(OpMetadata(source_file=frame.f_code.co_filename, source_line=frame.f_lineno))

@@ -1,0 +1,475 @@
+"""Shapes as XLA has them: an element type with dimensions and a layout, a tuple of shapes, or a token."""
+
+import enum
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from farcall._arrays import dtype_name, dtype_of, is_element_type
+from farcall.xla_client._errors import XlaRuntimeError
+
+
+class PrimitiveType(enum.IntEnum):
+    """The kind of a shape: an element type, `TUPLE` or `TOKEN`. The numbers are those of XLA."""
+
+    PRIMITIVE_TYPE_INVALID = 0
+    PRED = 1
+    S2 = 26
+    S4 = 21
+    S8 = 2
+    S16 = 3
+    S32 = 4
+    S64 = 5
+    U2 = 27
+    U4 = 22
+    U8 = 6
+    U16 = 7
+    U32 = 8
+    U64 = 9
+    F16 = 10
+    F4E2M1FN = 32
+    F8E3M4 = 29
+    F8E4M3 = 28
+    F8E4M3FN = 20
+    F8E4M3B11FNUZ = 23
+    F8E4M3FNUZ = 25
+    F8E5M2 = 19
+    F8E5M2FNUZ = 24
+    F8E8M0FNU = 33
+    BF16 = 16
+    F32 = 11
+    F64 = 12
+    C64 = 15
+    C128 = 18
+    TUPLE = 13
+    OPAQUE_TYPE = 14
+    TOKEN = 17
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"PrimitiveType.{self.name}"
+
+
+#: Element types by their names in HLO text, which are the engine's.
+_BY_NAME = {member.name.lower(): member for member in PrimitiveType if is_element_type(member.name.lower())}
+
+#: The kinds that are element types.
+ELEMENT_TYPES = tuple(_BY_NAME.values())
+
+
+def primitive_type(element_type: Any) -> PrimitiveType:
+    """An element type, given as that or as a NumPy `dtype`, or what makes one.
+
+    Raises:
+      TypeError: if XLA has no such element type.
+    """
+    if isinstance(element_type, PrimitiveType):
+        if element_type.name.lower() not in _BY_NAME:
+            raise TypeError(f"{element_type} is not an element type")
+        return element_type
+    name = dtype_name(np.dtype(element_type))
+    if name is None:
+        raise TypeError(f"there is no element type for NumPy's {np.dtype(element_type)}")
+    return _BY_NAME[name]
+
+
+class Layout:
+    """The order of the dimensions of an array in memory: `Layout([1, 0])` is row-major, the last dimension varies fastest."""
+
+    def __init__(self, minor_to_major: Sequence[int]) -> None:
+        self._order = tuple(int(dim) for dim in minor_to_major)
+
+    def minor_to_major(self) -> tuple[int, ...]:
+        """The dimensions from the fastest-varying in memory to the slowest."""
+        return self._order
+
+    def tiling(self) -> list[tuple[int, ...]]:
+        """Sizes of tiles: none."""
+        return []
+
+    def element_size_in_bits(self) -> int:
+        """The size of elements if it is not that of their type, else 0."""
+        return 0
+
+    def to_string(self) -> str:
+        """The layout as in HLO text."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{{{','.join(map(str, self._order))}}}"
+
+    def __repr__(self) -> str:
+        return f"Layout({list(self._order)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._order == other._order
+
+    def __hash__(self) -> int:
+        return hash(self._order)
+
+
+class Shape:
+    """An array's element type, dimensions and layout; or a tuple of shapes; or a token. `Shape("f32[2,3]{1,0}")` parses one.
+
+    Raises:
+      XlaRuntimeError: if the text is not a shape.
+    """
+
+    def __init__(self, text: str) -> None:
+        parsed = _Parser(text).whole()
+        self._type, self._dims, self._layout, self._parts, self._dynamic = (
+            parsed._type,
+            parsed._dims,
+            parsed._layout,
+            parsed._parts,
+            parsed._dynamic,
+        )
+
+    @staticmethod
+    def _make(
+        kind: PrimitiveType,
+        dims: Sequence[int] = (),
+        layout: Layout | None = None,
+        parts: "Sequence[Shape]" = (),
+        dynamic: Sequence[bool] = (),
+    ) -> "Shape":
+        shape = Shape.__new__(Shape)
+        shape._type, shape._dims, shape._layout, shape._parts = kind, tuple(dims), layout, tuple(parts)
+        shape._dynamic = tuple(dynamic) or (False,) * len(shape._dims)
+        return shape
+
+    @staticmethod
+    def array_shape(
+        type: Any,
+        dims: Sequence[int],
+        layout: Sequence[int] | None = None,
+        dynamic_dimensions: Sequence[bool] | None = None,
+    ) -> "Shape":
+        """The shape of an array.
+
+        Args:
+          type: a `PrimitiveType` or a NumPy `dtype`.
+          dims: sizes.
+          layout: the dimensions from the fastest-varying in memory to the slowest (minor to major); row-major if it is not given.
+          dynamic_dimensions: for each dimension, whether its size is a bound only.
+
+        Raises:
+          TypeError: if there is no such element type.
+          XlaRuntimeError: if a size is negative, or the layout does not name each dimension once.
+        """
+        kind = primitive_type(type)
+        sizes = [int(size) for size in dims]
+        for size in sizes:
+            if size < 0:
+                raise XlaRuntimeError(f"INVALID_ARGUMENT: Invalid dimension size {size}")
+        order = list(range(len(sizes)))[::-1] if layout is None else [int(dim) for dim in layout]
+        shape = f"{kind.name.lower()}[{','.join(map(str, sizes))}]"
+        if sorted(order) != list(range(len(sizes))):
+            raise XlaRuntimeError(
+                f"INVALID_ARGUMENT: the layout {order} does not name each of the {len(sizes)} dimensions once; shape: {shape}"
+            )
+        if dynamic_dimensions is not None and len(dynamic_dimensions) not in (0, len(sizes)):
+            raise XlaRuntimeError(
+                f"INVALID_ARGUMENT: {len(dynamic_dimensions)} dynamic_dimensions for {len(sizes)} dimensions; shape: {shape}"
+            )
+        return Shape._make(kind, sizes, Layout(order), dynamic=dynamic_dimensions or ())
+
+    @staticmethod
+    def tuple_shape(shapes: "Sequence[Shape]") -> "Shape":
+        """The shape of a tuple."""
+        for shape in shapes:
+            if not isinstance(shape, Shape):
+                raise TypeError(f"a tuple shape is made of shapes, not {shape!r}")
+        return Shape._make(PrimitiveType.TUPLE, parts=shapes)
+
+    @staticmethod
+    def scalar_shape(type: Any) -> "Shape":
+        """The shape of an array without dimensions."""
+        return Shape.array_shape(type, ())
+
+    @staticmethod
+    def token_shape() -> "Shape":
+        """The shape of a token."""
+        return Shape._make(PrimitiveType.TOKEN)
+
+    @staticmethod
+    def from_pyval(value: Any) -> "Shape":
+        """The shape of a NumPy array, or of a tuple of such values."""
+        if isinstance(value, tuple):
+            return Shape.tuple_shape([Shape.from_pyval(part) for part in value])
+        array = np.asarray(value)
+        return Shape.array_shape(array.dtype, array.shape)
+
+    def is_array(self) -> bool:
+        """True for what is neither a tuple nor a token."""
+        return not (self.is_tuple() or self.is_token())
+
+    def is_tuple(self) -> bool:
+        """True for a tuple."""
+        return self._type is PrimitiveType.TUPLE
+
+    def is_token(self) -> bool:
+        """True for a token."""
+        return self._type is PrimitiveType.TOKEN
+
+    def xla_element_type(self) -> PrimitiveType:
+        """The element type, `TUPLE` or `TOKEN`."""
+        return self._type
+
+    def element_type(self) -> np.dtype:
+        """The element type of an array, as NumPy has it.
+
+        Raises:
+          XlaRuntimeError: if this is not an array.
+        """
+        return dtype_of(self._array("element_type")._type.name.lower())
+
+    def numpy_dtype(self) -> np.dtype:
+        """As `element_type`, but `dtype('O')` for tuples and tokens."""
+        return self.element_type() if self.is_array() else np.dtype(object)
+
+    def dimensions(self) -> tuple[int, ...]:
+        """Sizes of an array.
+
+        Raises:
+          XlaRuntimeError: if this is not an array.
+        """
+        return self._array("dimensions")._dims
+
+    def rank(self) -> int:
+        """Number of an array's dimensions."""
+        return len(self._array("rank")._dims)
+
+    def layout(self) -> Layout:
+        """The layout of an array."""
+        found = self._array("layout")._layout
+        assert found is not None
+        return found
+
+    def tuple_shapes(self) -> "list[Shape]":
+        """The shapes of a tuple's parts.
+
+        Raises:
+          XlaRuntimeError: if this is not a tuple.
+        """
+        if not self.is_tuple():
+            raise XlaRuntimeError(f"INVALID_ARGUMENT: tuple_shapes() is for tuples, not for {self}")
+        return list(self._parts)
+
+    def leaf_count(self) -> int:
+        """The number of arrays and tokens in it."""
+        return sum(part.leaf_count() for part in self._parts) if self.is_tuple() else 1
+
+    def is_static(self) -> bool:
+        """True if all sizes are known."""
+        return not self.is_dynamic()
+
+    def is_dynamic(self) -> bool:
+        """True if the size of some dimension is a bound only."""
+        return any(self._dynamic) or any(part.is_dynamic() for part in self._parts)
+
+    def is_dynamic_dimension(self, dimension: int) -> bool:
+        """True if the size of this dimension is a bound only."""
+        return self._array("is_dynamic_dimension")._dynamic[dimension]
+
+    def set_dynamic_dimension(self, dimension: int, is_dynamic: bool) -> None:
+        """Makes the size of a dimension a bound, or not."""
+        flags = list(self._array("set_dynamic_dimension")._dynamic)
+        flags[dimension] = bool(is_dynamic)
+        self._dynamic = tuple(flags)
+
+    def with_major_to_minor_layout_if_absent(self) -> "Shape":
+        """A copy whose arrays have layouts; those without have row-major ones."""
+        return Shape._make(self._type, self._dims, self._layout, self._parts, self._dynamic)
+
+    def to_serialized_proto(self) -> bytes:
+        """The shape as a `ShapeProto`."""
+        proto = _field(2, int(self._type))
+        if self.is_array():
+            layout = _packed(1, self.layout().minor_to_major()) + _field(16, 1)
+            proto += _packed(3, self._dims) if self._dims else b""
+            proto += _message(5, layout)
+            proto += _packed(6, map(int, self._dynamic)) if self._dims else b""
+        return proto + b"".join(_message(4, part.to_serialized_proto()) for part in self._parts)
+
+    def _array(self, what: str) -> "Shape":
+        if not self.is_array():
+            raise XlaRuntimeError(f"INVALID_ARGUMENT: {what}() is for arrays, not for {self}")
+        return self
+
+    def _text(self, *, layouts: bool) -> str:
+        """As in HLO text."""
+        if self.is_tuple():
+            return f"({', '.join(part._text(layouts=layouts) for part in self._parts)})"
+        if self.is_token():
+            return "token[]"
+        sizes = (f"<={size}" if dynamic else str(size) for size, dynamic in zip(self._dims, self._dynamic))
+        layout = str(self._layout) if layouts and self._dims else ""
+        return f"{self._type.name.lower()}[{','.join(sizes)}]{layout}"
+
+    def __repr__(self) -> str:
+        return self._text(layouts=True)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._type, self._dims, self._layout, self._parts, self._dynamic
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shape) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        # Without what `set_dynamic_dimension` changes.
+        return hash(self._key()[:-1])
+
+
+class ProgramShape:
+    """The shapes of a computation's parameters and of its result."""
+
+    def __init__(self, parameter_shapes: Sequence[Shape], result_shape: Shape) -> None:
+        self._parameters, self._result = list(parameter_shapes), result_shape
+
+    def parameter_shapes(self) -> list[Shape]:
+        """A shape for each parameter."""
+        return list(self._parameters)
+
+    def result_shape(self) -> Shape:
+        """The shape of the result."""
+        return self._result
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"p{i}: {shape._text(layouts=False)}" for i, shape in enumerate(self._parameters))
+        return f"({parameters}) -> {self._result._text(layouts=False)}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ProgramShape) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class ShapeIndex:
+    """The place of a part in nested tuples."""
+
+    def __init__(self, indices: Sequence[int]) -> None:
+        self._indices = tuple(int(i) for i in indices)
+
+    def __iter__(self) -> Any:
+        return iter(self._indices)
+
+    def __repr__(self) -> str:
+        return f"{{{','.join(map(str, self._indices))}}}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeIndex) and self._indices == other._indices
+
+    def __hash__(self) -> int:
+        return hash(self._indices)
+
+
+def shape_of_type(ty: tuple[str, Sequence[int]] | None) -> Shape:
+    """The shape of a tensor as the engine describes it, or of a token (`None`)."""
+    return Shape.token_shape() if ty is None else Shape.array_shape(_BY_NAME[ty[0]], ty[1])
+
+
+def shape_from_pyval(pyval: Any, layout: Sequence[int] | None = None) -> Shape:
+    """The shape of a NumPy array, or of a tuple of such values; of an array also with a layout (minor to major)."""
+    if layout is None:
+        return Shape.from_pyval(pyval)
+    array = np.asarray(pyval)
+    return Shape.array_shape(array.dtype, array.shape, layout)
+
+
+class _Parser:
+    """Reads a shape as HLO text has it."""
+
+    _TOKEN = re.compile(r"\s*(<=|[A-Za-z_]\w*|\d+|.)", re.DOTALL)
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"a shape is parsed from a string, not from {text!r}")
+        self._text = text
+        self._tokens = [(match.group(1), match.start(1)) for match in self._TOKEN.finditer(text.rstrip())]
+        self._next = 0
+
+    def whole(self) -> Shape:
+        shape = self._shape()
+        if self._next < len(self._tokens):
+            raise self._wrong("the end")
+        return shape
+
+    def _peek(self) -> str:
+        return self._tokens[self._next][0] if self._next < len(self._tokens) else ""
+
+    def _eat(self, token: str) -> bool:
+        found = self._peek() == token
+        self._next += found
+        return found
+
+    def _expect(self, token: str) -> None:
+        if not self._eat(token):
+            raise self._wrong(f"`{token}`")
+
+    def _wrong(self, expected: str) -> XlaRuntimeError:
+        at = self._tokens[self._next][1] if self._next < len(self._tokens) else len(self._text)
+        return XlaRuntimeError(
+            f"INVALID_ARGUMENT: expected {expected} in the shape\n  {self._text}\n  {' ' * at}^"
+        )
+
+    def _list(self, end: str, item: Any) -> list[Any]:
+        items: list[Any] = []
+        while not self._eat(end):
+            if items:
+                self._expect(",")
+            items.append(item())
+        return items
+
+    def _shape(self) -> Shape:
+        if self._eat("("):
+            return Shape.tuple_shape(self._list(")", self._shape))
+        name = self._peek()
+        if name == "token":
+            self._next += 1
+            self._expect("[")
+            self._expect("]")
+            return Shape.token_shape()
+        if name not in _BY_NAME:
+            raise self._wrong("an element type, such as `f32`,")
+        self._next += 1
+        self._expect("[")
+        dims = self._list("]", self._dimension)
+        layout = self._list("}", self._number) if self._eat("{") else None
+        return Shape.array_shape(_BY_NAME[name], [size for size, _ in dims], layout, [dynamic for _, dynamic in dims])
+
+    def _dimension(self) -> tuple[int, bool]:
+        dynamic = self._eat("<=")
+        return self._number(), dynamic
+
+    def _number(self) -> int:
+        if not self._peek().isdecimal():
+            raise self._wrong("a number")
+        self._next += 1
+        return int(self._tokens[self._next - 1][0])
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _field(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _message(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _packed(number: int, values: Iterable[int]) -> bytes:
+    content = b"".join(map(_varint, values))
+    return _message(number, content) if content else b""

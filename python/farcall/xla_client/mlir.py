@@ -1,0 +1,23 @@
+"""Computations to modules of MLIR and back, as text."""
+
+from farcall._engine import convert
+from farcall.xla_client._builder import XlaComputation
+from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
+
+
+def xla_computation_to_mlir_module(computation: XlaComputation) -> str:
+    """The computation as StableHLO text."""
+    with as_xla_errors():
+        return convert(computation.as_hlo_text(), "stablehlo")
+
+
+def mlir_module_to_xla_computation(mlir_module: str | bytes, use_tuple_args: bool = False, return_tuple: bool = False) -> XlaComputation:
+    """The computation that StableHLO text, or a portable artifact, describes.
+
+    Raises:
+      XlaRuntimeError: if the program is invalid, or tuples are asked for, which is not supported.
+    """
+    if use_tuple_args or return_tuple:
+        raise XlaRuntimeError("UNIMPLEMENTED: mlir_module_to_xla_computation: use_tuple_args and return_tuple are not supported")
+    with as_xla_errors():
+        return XlaComputation(convert(mlir_module if isinstance(mlir_module, bytes) else mlir_module + "\n", "hlo"))
