@@ -128,19 +128,6 @@ impl<'a> Args<'a> {
         // SAFETY: the memory is there, and the caller promises the rest.
         unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
     }
-
-    /// Elements in the scratch memory, as many as fit.
-    ///
-    /// # Safety
-    /// The kernel asked for scratch memory. `T` is a type of numbers, or an array of such, for which any bytes will
-    /// do, and nothing else refers to the memory meanwhile: this is called once, and the kernel is not split into
-    /// tasks.
-    #[inline]
-    pub(super) unsafe fn scratch<T: Copy>(&self) -> &'a mut [T] {
-        let place = self.scratch_place();
-        // SAFETY: the memory is there, and the caller promises the rest.
-        unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
-    }
 }
 
 /// Runs the parts of a kernel, maybe on several threads.

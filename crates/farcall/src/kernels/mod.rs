@@ -10,8 +10,8 @@
 //! need not trust anything in a plan.
 //!
 //! To add one: a file here with a `KERNEL`, an entry in [`TABLE`] before the more general ones, and a file in
-//! `filetests/`; ARCHITECTURE.md has the details. `sort` is an example with several operands, scratch memory and a
-//! region; `iota` is the smallest.
+//! `filetests/`; ARCHITECTURE.md has the details. `top_k` is an example with scratch memory and
+//! tasks, `sort` with a region; `iota` is the smallest.
 //!
 //! **Invariants.** `prepare` trusts nothing: whatever its arguments, it returns `None` or code that stays within
 //! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the same bits
@@ -19,6 +19,7 @@
 
 mod args;
 mod body;
+mod cases;
 mod concatenate;
 mod dot;
 mod dynamic_slice;
@@ -33,6 +34,7 @@ mod pad;
 mod reduce;
 mod reduce_precision;
 mod reorder;
+mod simd;
 mod sort;
 #[cfg(test)]
 mod tests;
