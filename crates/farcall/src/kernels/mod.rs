@@ -17,6 +17,7 @@
 //! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the same bits
 //! whatever the number of threads. Kernels do not know the compiler, the plan or the runtime.
 
+mod arg_reduce;
 mod args;
 mod body;
 mod cases;
@@ -26,6 +27,7 @@ mod dynamic_slice;
 mod dynamic_update_slice;
 mod elementwise;
 mod gather;
+mod index;
 mod iota;
 mod map;
 mod movement;
@@ -34,12 +36,15 @@ mod pad;
 mod reduce;
 mod reduce_precision;
 mod reorder;
+mod scatter;
+mod select_and_scatter;
 mod simd;
 mod sort;
 #[cfg(test)]
 mod tests;
 mod top_k;
 mod types;
+mod window;
 
 use std::fmt;
 
@@ -63,6 +68,10 @@ static TABLE: &[&Kernel] = &[
     &dynamic_update_slice::KERNEL,
     &gather::KERNEL,
     &reduce::KERNEL,
+    &arg_reduce::KERNEL,
+    &window::KERNEL,
+    &select_and_scatter::KERNEL,
+    &scatter::KERNEL,
     &reduce_precision::KERNEL,
     &dot::KERNEL,
     &sort::KERNEL,

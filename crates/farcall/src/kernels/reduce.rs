@@ -48,7 +48,7 @@ fn describe(request: &Request<'_>) -> String {
 
 /// An operation that reductions have fast loops for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Combine {
+pub(super) enum Combine {
     Add,
     Multiply,
     Maximum,
@@ -59,7 +59,7 @@ enum Combine {
 
 impl Combine {
     /// The one operation that a reducer applies to its two arguments of this type.
-    fn of(body: &Body, dtype: DType) -> Option<Combine> {
+    pub(super) fn of(body: &Body, dtype: DType) -> Option<Combine> {
         let only = body.reducer()?;
         if body.args.iter().chain([&only.ty]).any(|t| t.dtype != dtype) {
             return None;
@@ -79,7 +79,7 @@ impl Combine {
 }
 
 /// The dimensions from outer to inner, neighbours of the same kind joined: size, and whether it is reduced.
-fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
+pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
     let mut joined: Vec<(usize, bool)> = Vec::new();
     for (d, size) in dims.iter().enumerate().filter(|(_, size)| **size != 1) {
         let kind = reduced.contains(&d);
@@ -160,23 +160,57 @@ struct How<A, W, N, C> {
 }
 
 /// Where the elements of a reduction lie.
-struct Shape {
+pub(super) struct Shape {
     /// Sizes and strides of the dimensions that are kept, and of those that are reduced, but for the innermost
     /// one of all.
     kept: Vec<(usize, usize)>,
     reduced: Vec<(usize, usize)>,
     /// Size of the innermost dimension, and whether it is reduced.
-    length: usize,
-    rows: bool,
+    pub(super) length: usize,
+    pub(super) rows: bool,
 }
 
 impl Shape {
-    fn new(dims: &[(usize, bool)]) -> Shape {
+    pub(super) fn new(dims: &[(usize, bool)]) -> Shape {
         let (mut kept, mut reduced) = (strided(dims, false), strided(dims, true));
         let rows = dims.last().is_some_and(|d| d.1);
         let inner = if rows { reduced.pop() } else { kept.pop() };
         Shape { kept, reduced, length: inner.map_or(1, |(n, _)| n), rows }
     }
+
+    /// Results for each index of the kept dimensions: one, or as many as the innermost dimension has elements.
+    pub(super) fn inner_results(&self) -> usize {
+        if self.rows { 1 } else { self.length.max(1) }
+    }
+
+    /// The first element for the index of this number of the kept dimensions.
+    pub(super) fn base(&self, number: usize) -> usize {
+        nth_offset(&self.kept, number)
+    }
+
+    /// Indices of the reduced dimensions, but for the innermost dimension.
+    pub(super) fn lines(&self) -> usize {
+        self.reduced.iter().map(|d| d.0).product()
+    }
+
+    /// Offset of the index of this number of the reduced dimensions.
+    #[inline(always)]
+    pub(super) fn line(&self, number: usize) -> usize {
+        match self.reduced[..] {
+            [(_, stride)] => number * stride,
+            _ => nth_offset(&self.reduced, number),
+        }
+    }
+}
+
+/// Offset of the index of this number, in row-major order.
+fn nth_offset(dims: &[(usize, usize)], number: usize) -> usize {
+    let (mut at, mut rest) = (0, number);
+    for (n, stride) in dims.iter().rev() {
+        at += rest % n * stride;
+        rest /= n;
+    }
+    at
 }
 
 /// Sizes with the strides of a row-major tensor.
