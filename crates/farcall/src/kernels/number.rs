@@ -245,3 +245,29 @@ macro_rules! halves {
 }
 
 halves! { f16 bf16 }
+
+/// A number in the type in which it is compared, by which subnormal numbers are taken as the processor takes them.
+pub(super) trait Compared: Number + Send + Sync {
+    type Wide: PartialOrd + Copy;
+    fn wide(self) -> Self::Wide;
+}
+
+macro_rules! compared {
+    ($($t:ident as $wide:ident, $widen:expr;)*) => {$(
+        impl Compared for $t {
+            type Wide = $wide;
+            #[inline(always)]
+            fn wide(self) -> $wide { $widen(self) }
+        }
+    )*};
+}
+
+fn same<T>(x: T) -> T {
+    x
+}
+
+compared! {
+    u8 as u8, same; u16 as u16, same; u32 as u32, same; u64 as u64, same;
+    i8 as i8, same; i16 as i16, same; i32 as i32, same; i64 as i64, same;
+    f16 as f32, f16::to_f32; bf16 as f32, bf16::to_f32; f32 as f32, same; f64 as f64, same;
+}
