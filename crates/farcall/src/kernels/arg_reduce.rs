@@ -236,7 +236,6 @@ unsafe fn part<T: Compared, I: Integer>(
 fn row<T: Compared, I: Integer>(keep: Keep, init: (T, I), x: &[T], places: &[I]) -> (T, I) {
     let (whole, rest) = x.as_chunks::<LANES>();
     let mut best = [init.0.wide(); LANES];
-    #[expect(clippy::eq_op, reason = "NaN")]
     let is_nan = |x: &T| x.wide() != x.wide();
     let mut nan = is_nan(&init.0) | rest.iter().any(is_nan);
     for chunk in whole {

@@ -271,7 +271,7 @@ fn blocks<A: Copy>(
         let run = axis.run(r);
         let last = run.end() - 1;
         // Windows that are cut off by the end of the dimension, or are a block, need nothing else.
-        let is_end = run.first / block == last / block && (run.end() == n || run.end() % block == 0);
+        let is_end = run.first / block == last / block && (run.end() == n || run.end().is_multiple_of(block));
         if is_end {
             write(r, ends[run.first]);
             continue;
@@ -282,6 +282,6 @@ fn blocks<A: Copy>(
             begin = if at % block == 0 { x } else { join(begin, x) };
         }
         // Those that begin with a block, which are cut off by the begin of the dimension, have one part.
-        write(r, if run.first % block == 0 { begin } else { join(ends[run.first], begin) });
+        write(r, if run.first.is_multiple_of(block) { begin } else { join(ends[run.first], begin) });
     }
 }
