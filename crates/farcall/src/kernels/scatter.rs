@@ -97,7 +97,8 @@ struct Windows {
     window: Vec<(usize, usize, usize)>,
     /// Elements of a window.
     size: usize,
-    /// Windows are rows: each begins at a multiple of its size, and its elements follow each other.
+    /// Windows are rows: each begins at a multiple of its size, of which the operand has a whole number, and its elements
+    /// follow each other.
     rows: bool,
     starts: Starts,
     /// How indices are read, and their size.
@@ -174,12 +175,12 @@ impl Windows {
         if s.update_window_dims.iter().zip(&kept).any(early) {
             return None;
         }
-        let apart = indexed.iter().all(|d| sizes[*d] == 1);
         let size = window.iter().fold(1usize, |n, w| n.saturating_mul(w.0));
         let window = joined(window);
-        let follows = matches!(window[..], [] | [(_, 1, 1)]);
-        let multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
-        let rows = apart && size > 0 && follows && multiples.into_iter().all(|stride| stride % size == 0);
+        let apart = indexed.iter().all(|d| sizes[*d] == 1) && matches!(window[..], [] | [(_, 1, 1)]);
+        let whole = size > 0 && x.elements()?.is_multiple_of(size);
+        let mut multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
+        let rows = apart && whole && multiples.all(|stride| stride.is_multiple_of(size));
         let distance = i_strides.get(s.index_vector_dim).copied().unwrap_or(0);
         let starts = Starts { batch, entries, distance };
         let read = (reader(indices.dtype)?, indices.dtype.size());
