@@ -215,7 +215,7 @@ fn windows_are_the_evaluators() {
 #[test]
 fn large_windows_are_the_evaluators() {
     let mut r = Random(2);
-    for round in 0..104 {
+    for round in 0..52 {
         let dtype = ALL[round % ALL.len()];
         let d = r.below(2);
         let dims = [[1, 3, 20, 70][r.below(4)], 1 + r.below(130), [1, 3, 16, 21][r.below(4)]];
@@ -278,7 +278,7 @@ fn arg_reductions_are_the_evaluators() {
     let mut r = Random(3);
     for round in 0..400 {
         let dtype = ALL[round % (ALL.len() - 1)];
-        let index = r.of(&[DType::S32, DType::S64, DType::U8]);
+        let index = r.of(&[DType::S32, DType::S64, DType::U32]);
         let dims = r.dims(if round % 3 == 0 { 150 } else { 6 }).into_iter().take(3).collect::<Vec<usize>>();
         let reduced: Vec<usize> = (0..dims.len()).filter(|_| r.below(2) == 0).collect();
         let kept: Vec<usize> = (0..dims.len()).filter(|d| !reduced.contains(d)).map(|d| dims[d]).collect();

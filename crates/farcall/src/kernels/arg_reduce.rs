@@ -21,7 +21,7 @@ pub(super) static KERNEL: Kernel = Kernel { name: "arg_reduce", prepare, in_plac
 /// Elements of a task, and from which on a run may take long.
 const TASK: usize = 1 << 17;
 /// Columns that are reduced at once.
-const COLUMNS: usize = 64;
+const COLUMNS: usize = 256;
 /// Numbers that are compared at once.
 const LANES: usize = 32;
 
@@ -41,9 +41,12 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let keep = Keep::of(body, x.dtype, places.dtype)?;
     let shape = Shape::new(&joined(x.sizes(), dims));
     let (elements, results) = (x.elements()?, y.elements()?);
-    dispatch!(x.dtype, [ints, floats], T => dispatch!(places.dtype, [ints], I => {
-        reduction::<T, I>(keep, shape, elements, results)
-    }))??
+    dispatch!(x.dtype, [ints, floats], T => match places.dtype {
+        DType::S32 => reduction::<T, i32>(keep, shape, elements, results),
+        DType::S64 => reduction::<T, i64>(keep, shape, elements, results),
+        DType::U32 => reduction::<T, u32>(keep, shape, elements, results),
+        _ => None,
+    })?
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -148,11 +151,11 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     elements: usize,
     results: usize,
 ) -> Option<Prepared> {
-    // The results are split: the outermost kept dimension, or the columns of a matrix.
-    let units = if results == 0 { 0 } else { results / shape.inner_results() };
-    let per_result = elements / results.max(1);
-    let unit = per_result.saturating_mul(shape.inner_results()).max(1);
-    let per_task = (TASK / unit).max(1);
+    // A unit is an index of the kept dimensions with some of the columns.
+    let columns = if shape.rows { 1 } else { shape.length.div_ceil(COLUMNS) };
+    let units = if results == 0 { 0 } else { results / shape.inner_results() * columns };
+    let work = (elements / units.max(1)).max(1);
+    let per_task = (TASK / work).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
@@ -161,7 +164,7 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
             || {
                 for unit in units {
                     // SAFETY: operands and results have elements of these types and this shape.
-                    unsafe { part::<T, I>(args, keep, &shape, unit) }
+                    unsafe { part::<T, I>(args, keep, &shape, unit / columns, unit % columns * COLUMNS) }
                 }
             },
         );
@@ -169,12 +172,19 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
     Some(if elements < TASK { prepared } else { prepared.slow() })
 }
 
-/// Computes the results of one index of the kept dimensions but for the innermost, if that is innermost of all.
+/// Computes the results of one index of the kept dimensions but for the innermost; if that is innermost of all, some of
+/// them, from column `begin` on.
 ///
 /// # Safety
 /// Operands and results have elements of these types and this shape, and there is such an index.
 #[inline(always)]
-unsafe fn part<T: Compared, I: Integer>(args: &Args<'_>, keep: Keep, shape: &Shape, unit: usize) {
+unsafe fn part<T: Compared, I: Integer>(
+    args: &Args<'_>,
+    keep: Keep,
+    shape: &Shape,
+    unit: usize,
+    begin: usize,
+) {
     let (x, places) = (args.input_ptr::<T>(0), args.input_ptr::<I>(1));
     // SAFETY: one element each, and results are apart from operands.
     let init = unsafe { (args.input_ptr::<T>(2).read(), args.input_ptr::<I>(3).read()) };
@@ -200,29 +210,24 @@ unsafe fn part<T: Compared, I: Integer>(args: &Args<'_>, keep: Keep, shape: &Sha
         }
         return;
     }
-    for begin in (0..shape.length).step_by(COLUMNS) {
-        let width = COLUMNS.min(shape.length - begin);
-        let (mut best, mut at_best) = ([init.0; COLUMNS], [init.1; COLUMNS]);
-        for i in 0..shape.lines() {
-            let at = base + begin + shape.line(i);
-            // SAFETY: `width` elements of both operands.
-            let (x, places) = unsafe {
-                (
-                    std::slice::from_raw_parts(x.add(at), width),
-                    std::slice::from_raw_parts(places.add(at), width),
-                )
-            };
-            let kept = best[..width].iter_mut().zip(&mut at_best[..width]);
-            for ((a, i), (b, j)) in kept.zip(x.iter().zip(places)) {
-                (*a, *i) = keep.step((*a, *i), (*b, *j));
-            }
+    let width = COLUMNS.min(shape.length - begin);
+    let (mut best, mut at_best) = ([init.0; COLUMNS], [init.1; COLUMNS]);
+    for i in 0..shape.lines() {
+        let at = base + begin + shape.line(i);
+        // SAFETY: `width` elements of both operands.
+        let (x, places) = unsafe {
+            (std::slice::from_raw_parts(x.add(at), width), std::slice::from_raw_parts(places.add(at), width))
+        };
+        let kept = best[..width].iter_mut().zip(&mut at_best[..width]);
+        for ((a, i), (b, j)) in kept.zip(x.iter().zip(places)) {
+            (*a, *i) = keep.step((*a, *i), (*b, *j));
         }
-        let to = unit * shape.length + begin;
-        // SAFETY: as many results.
-        unsafe {
-            values.add(to).copy_from_nonoverlapping(best.as_ptr(), width);
-            found.add(to).copy_from_nonoverlapping(at_best.as_ptr(), width);
-        }
+    }
+    let to = unit * shape.length + begin;
+    // SAFETY: as many results.
+    unsafe {
+        values.add(to).copy_from_nonoverlapping(best.as_ptr(), width);
+        found.add(to).copy_from_nonoverlapping(at_best.as_ptr(), width);
     }
 }
 
@@ -231,15 +236,14 @@ unsafe fn part<T: Compared, I: Integer>(args: &Args<'_>, keep: Keep, shape: &Sha
 fn row<T: Compared, I: Integer>(keep: Keep, init: (T, I), x: &[T], places: &[I]) -> (T, I) {
     let (whole, rest) = x.as_chunks::<LANES>();
     let mut best = [init.0.wide(); LANES];
-    let mut nan = [false; LANES];
+    let is_nan = |x: &T| x.wide() != x.wide();
+    let mut nan = is_nan(&init.0) | rest.iter().any(is_nan);
     for chunk in whole {
-        for ((best, nan), x) in best.iter_mut().zip(&mut nan).zip(chunk) {
+        nan |= chunk.iter().fold(false, |any, x| any | is_nan(x));
+        for (best, x) in best.iter_mut().zip(chunk) {
             let x = x.wide();
             let is_better = if keep.largest { x > *best } else { x < *best };
-            #[expect(clippy::eq_op, reason = "NaN")]
-            let is_nan = x != x;
             *best = if is_better { x } else { *best };
-            *nan |= is_nan;
         }
     }
     let mut most = init.0.wide();
@@ -248,9 +252,7 @@ fn row<T: Compared, I: Integer>(keep: Keep, init: (T, I), x: &[T], places: &[I])
             most = x;
         }
     }
-    #[expect(clippy::eq_op, reason = "NaN")]
-    let is_nan = |x: T::Wide| x != x;
-    if nan.contains(&true) || is_nan(init.0.wide()) || rest.iter().any(|x| is_nan(x.wide())) {
+    if nan {
         return x.iter().zip(places).fold(init, |kept, (x, i)| keep.step(kept, (*x, *i)));
     }
     // Only equals of the largest one have a say.

@@ -4,7 +4,7 @@ use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
-use super::index::{Batch, Starts};
+use super::index::{Batch, Start, Starts};
 use super::movement::{Axis, Movement, row_major};
 use super::number::Integer;
 use super::types::dispatch;
@@ -126,15 +126,30 @@ impl Slices {
 
     /// Moves the slices of the index vectors that have these numbers, among indices of this type.
     fn take<I: Integer>(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
-        let (x, indices, out) = (args.input_ptr::<u8>(0), args.input_ptr::<I>(1), args.output_ptr::<u8>(0));
+        let indices = args.input_ptr::<I>(1);
+        // SAFETY: an index vector among the indices.
+        let entry = |at: usize, limit: usize| unsafe { indices.add(at).read() }.clamp_index(limit);
+        // Most have one entry, whose limit and stride then stay in registers.
+        if let [(limit, stride)] = self.starts.entries[..] {
+            self.move_from(args, numbers, |start| start.operand + entry(start.index, limit) * stride);
+        } else {
+            self.move_from(args, numbers, |start| {
+                let entries =
+                    self.starts.entries.iter().zip((start.index..).step_by(self.starts.distance.max(1)));
+                start.operand + entries.map(|((limit, stride), at)| entry(at, *limit) * stride).sum::<usize>()
+            });
+        }
+    }
+
+    /// Moves slices that begin where `from` says.
+    #[inline(always)]
+    fn move_from(&self, args: &Args<'_>, numbers: std::ops::Range<usize>, from: impl Fn(Start) -> usize) {
+        let (x, out, size) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0), self.size);
         macro_rules! blocks {
             ($copy:expr) => {
                 self.starts.each(numbers, |start| {
-                    // SAFETY: an index vector; a slice of the operand, and of the result, which are apart.
-                    unsafe {
-                        let from = self.starts.clamped(indices, start);
-                        $copy(x.add(from * self.size), out.add(start.slices * self.size));
-                    }
+                    // SAFETY: a slice of the operand, and of the result, which are apart.
+                    unsafe { $copy(x.add(from(start) * size), out.add(start.slices * size)) }
                 })
             };
         }
@@ -144,21 +159,18 @@ impl Slices {
             };
         }
         match self.block {
-            Some(bytes) if bytes != self.size => {
+            Some(bytes) if bytes != size => {
                 blocks!(|from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, bytes));
             }
             Some(1) => element!(u8),
             Some(2) => element!(u16),
             Some(4) => element!(u32),
-            Some(8) => element!(u64),
+            Some(8) => element!([u32; 2]),
             Some(bytes) => blocks!(|from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, bytes)),
             None => self.starts.each(numbers, |start| {
-                // SAFETY: an index vector; tensors of the types that this was made for, which are apart; the shifts
-                // are not above those that fit.
-                unsafe {
-                    let from = self.starts.clamped(indices, start);
-                    self.slice.run_shifted(x, out, [from, start.slices]);
-                }
+                // SAFETY: tensors of the types that this was made for, which are apart; the shifts are not above those
+                // that fit.
+                unsafe { self.slice.run_shifted(x, out, [from(start), start.slices]) };
             }),
         }
     }

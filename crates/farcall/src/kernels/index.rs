@@ -2,7 +2,27 @@
 
 use std::ops::Range;
 
+use farcall_ir::DType;
+
 use super::number::Integer;
+use super::types::dispatch;
+
+/// Reads an index; the largest number stands for those that are negative or larger.
+pub(super) type ReadIndex = unsafe fn(*const u8) -> usize;
+
+/// How indices of a type are read; `None` for other types than integers.
+///
+/// What it returns is to be called with the address of an aligned element.
+pub(super) fn reader(dtype: DType) -> Option<ReadIndex> {
+    /// # Safety
+    /// `x` is valid for the read of an aligned element.
+    unsafe fn read<T: Integer>(x: *const u8) -> usize {
+        // SAFETY: the caller's promise.
+        let index = unsafe { x.cast::<T>().read() };
+        if index.is_below_zero() { usize::MAX } else { index.clamp_index(usize::MAX) }
+    }
+    dispatch!(dtype, [ints], T => read::<T> as ReadIndex)
+}
 
 /// The index vectors of a tensor.
 pub(super) struct Starts {
@@ -15,6 +35,7 @@ pub(super) struct Starts {
 }
 
 /// A dimension of the indices; strides in elements.
+#[derive(Clone, Copy)]
 pub(super) struct Batch {
     pub(super) size: usize,
     pub(super) indices: usize,
@@ -60,46 +81,40 @@ impl Starts {
                 first.slices += i * b.slices;
                 rest /= b.size;
             }
+            // In registers, whatever `f` writes to.
+            let Batch { indices, operand, slices, .. } = *last;
+            let Start { index: index_0, operand: operand_0, slices: slices_0 } = first;
             for i in begin..end {
                 f(Start {
-                    index: first.index + i * last.indices,
-                    operand: first.operand + i * last.operand,
-                    slices: first.slices + i * last.slices,
+                    index: index_0 + i * indices,
+                    operand: operand_0 + i * operand,
+                    slices: slices_0 + i * slices,
                 });
             }
             next += end - begin;
         }
     }
 
-    /// Where the slice begins, clamped so that it lies inside.
-    ///
-    /// # Safety
-    /// `indices` has elements of this type, and the index vector among them.
-    #[inline(always)]
-    pub(super) unsafe fn clamped<I: Integer>(&self, indices: *const I, start: Start) -> usize {
-        let mut at = start.operand;
-        for (i, (limit, stride)) in self.entries.iter().enumerate() {
-            // SAFETY: the caller's promise.
-            let entry = unsafe { indices.add(start.index + i * self.distance).read() };
-            at += entry.clamp_index(*limit) * stride;
-        }
-        at
-    }
-
     /// Where the slice begins; `None` if it does not lie inside as a whole.
     ///
     /// # Safety
-    /// As for [`Starts::clamped`].
+    /// `indices` has elements of `size` bytes, which `read` reads, and the index vector among them.
     #[inline(always)]
-    pub(super) unsafe fn inside<I: Integer>(&self, indices: *const I, start: Start) -> Option<usize> {
-        let (mut at, mut inside) = (start.operand, true);
+    pub(super) unsafe fn inside(
+        &self,
+        (read, size): (ReadIndex, usize),
+        indices: *const u8,
+        start: Start,
+    ) -> Option<usize> {
+        let mut at = start.operand;
         for (i, (limit, stride)) in self.entries.iter().enumerate() {
             // SAFETY: the caller's promise.
-            let entry = unsafe { indices.add(start.index + i * self.distance).read() };
-            let index = entry.clamp_index(usize::MAX);
-            inside &= !entry.is_below_zero() & (index <= *limit);
-            at = at.wrapping_add(index.wrapping_mul(*stride));
+            let index = unsafe { read(indices.add((start.index + i * self.distance) * size)) };
+            if index > *limit {
+                return None;
+            }
+            at += index * stride;
         }
-        inside.then_some(at)
+        Some(at)
     }
 }

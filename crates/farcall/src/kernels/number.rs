@@ -177,13 +177,18 @@ macro_rules! floats {
             fn rem(self, b: $t) -> $t { self % b }
             #[inline(always)]
             fn max(self, b: $t) -> $t {
-                let greater = if self > b || (self == b && self.is_sign_positive()) { self } else { b };
-                if self.is_nan() || b.is_nan() { self + b } else { greater }
+                // Each of these is a selection, so loops become vectors. Equal numbers that differ are zeros.
+                let nan = self + b;
+                let greater = if b > self { b } else { nan };
+                let greater = if self > b { self } else { greater };
+                if self == b { <$t>::from_bits(self.to_bits() & b.to_bits()) } else { greater }
             }
             #[inline(always)]
             fn min(self, b: $t) -> $t {
-                let less = if self < b || (self == b && self.is_sign_negative()) { self } else { b };
-                if self.is_nan() || b.is_nan() { self + b } else { less }
+                let nan = self + b;
+                let less = if b < self { b } else { nan };
+                let less = if self < b { self } else { less };
+                if self == b { <$t>::from_bits(self.to_bits() | b.to_bits()) } else { less }
             }
             #[inline(always)]
             fn pow(self, b: $t) -> $t { self.powf(b) }

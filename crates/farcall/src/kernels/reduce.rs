@@ -198,7 +198,7 @@ impl Shape {
 
     /// Indices of the reduced dimensions, but for the innermost dimension.
     pub(super) fn lines(&self) -> usize {
-        self.reduced.iter().map(|d| d.0).product()
+        self.reduced.iter().fold(1, |n, d| n.saturating_mul(d.0))
     }
 
     /// Offset of the index of this number of the reduced dimensions.

@@ -1,15 +1,15 @@
 //! `scatter` by one operation, or of the updates themselves, with XLA's semantics: a window that does not lie inside as a
 //! whole is dropped.
 //!
-//! Updates of one element come in row-major order of the indices. Tasks share the elements, not the updates: each looks at
-//! all indices, and applies those that lie in its part.
+//! Updates of one element come in row-major order of the indices. Tasks share the columns of rows: each goes through all
+//! indices in order.
 
 use farcall_ir::op::Scatter;
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::body::Body;
-use super::index::{Batch, Starts};
+use super::index::{Batch, ReadIndex, Starts, reader};
 use super::movement::row_major;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
@@ -22,13 +22,11 @@ pub(super) static KERNEL: Kernel =
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 16;
-/// Elements that are worth a task, and of each window at least: a task looks at all indices.
-const TASK: usize = 1 << 20;
-const WINDOW: usize = 16;
+/// Updated elements that are worth tasks, and columns that each has at least.
+const TASK: usize = 1 << 19;
+const COLUMNS: usize = 32;
 /// Most tasks.
-const MOST_TASKS: usize = 8;
-/// Elements that are updated at once.
-const LANES: usize = 16;
+const MOST_TASKS: usize = 4;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
@@ -38,7 +36,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let windows = Windows::new(s, x, indices, updates)?;
     let operation = Operation::of(body, x.dtype)?;
-    dispatch!(indices.dtype, [ints], I => operation.scatter::<I>(windows, x))?
+    operation.scatter(windows, x)
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -66,11 +64,11 @@ impl Operation {
         Combine::of(body, dtype).map(Operation::Combine)
     }
 
-    fn scatter<I: Integer + Send + Sync>(self, windows: Windows, x: &TensorType) -> Option<Prepared> {
+    fn scatter(self, windows: Windows, x: &TensorType) -> Option<Prepared> {
         let dtype = x.dtype;
         macro_rules! go {
             ($T:ty, $combine:expr) => {
-                prepared::<$T, I>(windows, x, $combine)
+                prepared::<$T>(windows, x, $combine)
             };
         }
         let Operation::Combine(op) = self else {
@@ -99,11 +97,12 @@ struct Windows {
     window: Vec<(usize, usize, usize)>,
     /// Elements of a window.
     size: usize,
-    /// Windows are the same, or apart.
-    apart: bool,
-    /// Windows are rows: each begins at a multiple of its size, and its elements follow each other.
+    /// Windows are rows: each begins at a multiple of its size, of which the operand has a whole number, and its elements
+    /// follow each other.
     rows: bool,
     starts: Starts,
+    /// How indices are read, and their size.
+    read: (ReadIndex, usize),
 }
 
 impl Windows {
@@ -176,15 +175,16 @@ impl Windows {
         if s.update_window_dims.iter().zip(&kept).any(early) {
             return None;
         }
-        let apart = indexed.iter().all(|d| sizes[*d] == 1);
-        let size: usize = window.iter().map(|w| w.0).product();
+        let size = window.iter().fold(1usize, |n, w| n.saturating_mul(w.0));
         let window = joined(window);
-        let follows = matches!(window[..], [] | [(_, 1, 1)]);
-        let multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
-        let rows = apart && size > 0 && follows && multiples.into_iter().all(|stride| stride % size == 0);
+        let apart = indexed.iter().all(|d| sizes[*d] == 1) && matches!(window[..], [] | [(_, 1, 1)]);
+        let whole = size > 0 && x.elements()?.is_multiple_of(size);
+        let mut multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
+        let rows = apart && whole && multiples.all(|stride| stride.is_multiple_of(size));
         let distance = i_strides.get(s.index_vector_dim).copied().unwrap_or(0);
         let starts = Starts { batch, entries, distance };
-        Some(Windows { window, size, apart, rows, starts })
+        let read = (reader(indices.dtype)?, indices.dtype.size());
+        Some(Windows { window, size, rows, starts, read })
     }
 }
 
@@ -202,70 +202,66 @@ fn joined(window: Vec<(usize, usize, usize)>) -> Vec<(usize, usize, usize)> {
     joined
 }
 
-fn prepared<T: Copy + 'static, I: Integer + Send + Sync>(
+fn prepared<T: Copy + 'static>(
     windows: Windows,
     x: &TensorType,
     combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
 ) -> Option<Prepared> {
     let elements = x.elements()?;
-    let updates = windows.starts.count().saturating_mul(windows.size);
-    let is_shared = windows.apart && windows.size >= WINDOW;
-    let tasks = if is_shared { (updates / TASK).clamp(1, MOST_TASKS) } else { 1 };
-    // Where parts begin, in elements: at a row, if windows are rows.
-    let unit = if windows.rows { windows.size } else { 1 };
-    let part = (elements / unit).div_ceil(tasks) * unit;
-    let copies = windows.rows || tasks == 1;
+    let size = windows.size;
+    let updates = windows.starts.count().saturating_mul(size);
+    let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
+    let width = size.div_ceil(tasks);
     let work = move |args: &Args<'_>, task: usize| {
-        let end = if task + 1 == tasks { elements } else { elements.min((task + 1) * part) };
-        let range = elements.min(task * part)..end;
-        if copies {
-            copy::<T>(args, range.clone());
+        let columns = (task * width).min(size)..((task + 1) * width).min(size);
+        if tasks == 1 {
+            copy::<T>(args, 0, elements);
+        } else {
+            (0..elements).step_by(size).for_each(|row| copy::<T>(args, row + columns.start, columns.len()));
         }
         if updates > 0 {
             vectorized(
                 #[inline(always)]
-                || windows.apply::<T, I>(args, range, combine),
+                || windows.apply::<T>(args, columns, combine),
             );
         }
     };
     let prepared = Prepared::in_tasks(tasks, work);
-    let prepared = if elements.max(updates) < SLOW { prepared } else { prepared.slow() };
-    Some(if copies { prepared } else { prepared.after(move |args| copy::<T>(args, 0..elements)) })
+    Some(if elements.max(updates) < SLOW { prepared } else { prepared.slow() })
 }
 
 /// Copies elements of the operand to the result, if that is not in its place.
-fn copy<T: Copy>(args: &Args<'_>, range: std::ops::Range<usize>) {
+fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
     let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
     if !std::ptr::eq(x, out) {
         // SAFETY: both have these elements, and are apart.
-        unsafe { out.add(range.start).copy_from_nonoverlapping(x.add(range.start), range.len()) };
+        unsafe { out.add(first).copy_from_nonoverlapping(x.add(first), count) };
     }
 }
 
 impl Windows {
-    /// Applies the updates whose windows begin in this range of elements.
+    /// Applies the updates; of windows that are rows, to these columns.
     #[inline(always)]
-    fn apply<T: Copy, I: Integer>(
+    fn apply<T: Copy>(
         &self,
         args: &Args<'_>,
-        range: std::ops::Range<usize>,
+        columns: std::ops::Range<usize>,
         combine: impl Fn(T, T) -> T + Copy,
     ) {
-        let (indices, updates) = (args.input_ptr::<I>(1), args.input_ptr::<T>(2));
+        let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
         let out = args.output_ptr::<T>(0);
         let count = self.starts.count();
         self.starts.each(0..count, |start| {
             // SAFETY: an index vector.
-            let Some(at) = (unsafe { self.starts.inside(indices, start) }).filter(|at| range.contains(at))
-            else {
-                return;
-            };
+            let Some(at) = (unsafe { self.starts.inside(self.read, indices, start) }) else { return };
             // SAFETY: a window of the result, which lies inside as a whole, and its updates.
             unsafe {
                 let (to, from) = (out.add(at), updates.add(start.slices));
                 match self.window[..] {
                     [] => to.write(combine(to.read(), from.read())),
-                    [(n, 1, 1)] => row(n, to, from, combine),
+                    [(_, 1, 1)] => {
+                        row(columns.len(), to.add(columns.start), from.add(columns.start), combine)
+                    }
                     _ => window(&self.window, to, from, combine),
                 }
             }
@@ -279,21 +275,10 @@ impl Windows {
 /// There are `n` elements, and as many updates apart from them.
 #[inline(always)]
 unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T, T) -> T) {
-    let whole = n / LANES * LANES;
-    for i in (0..whole).step_by(LANES) {
-        // SAFETY: `i + LANES <= n`.
-        unsafe {
-            let (to, from) = (to.add(i).cast::<[T; LANES]>(), from.add(i).cast::<[T; LANES]>());
-            let mut values = to.read_unaligned();
-            for (value, update) in values.iter_mut().zip(from.read_unaligned()) {
-                *value = combine(*value, update);
-            }
-            to.write_unaligned(values);
-        }
-    }
-    for i in whole..n {
-        // SAFETY: `i < n`.
-        unsafe { to.add(i).write(combine(to.add(i).read(), from.add(i).read())) };
+    // SAFETY: the caller's promise.
+    let (to, from) = unsafe { (std::slice::from_raw_parts_mut(to, n), std::slice::from_raw_parts(from, n)) };
+    for (value, update) in to.iter_mut().zip(from) {
+        *value = combine(*value, *update);
     }
 }
 

@@ -11,7 +11,7 @@ use super::body::Body;
 use super::number::Compared;
 use super::simd::vectorized;
 use super::types::dispatch;
-use super::window::{Axis, fits};
+use super::window::{Axis, fits, product};
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel =
@@ -19,8 +19,9 @@ pub(super) static KERNEL: Kernel =
 
 /// Comparisons of a task, and from which on a run may take long.
 const TASK: usize = 1 << 17;
-/// Columns that are selected at once.
-const LANES: usize = 32;
+/// Columns that are selected at once. How many they are is not known when loops are compiled: of those that are known,
+/// the compiler unrolls loops instead of making vectors.
+const LANES: usize = 64;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::SelectAndScatter(s), [select, scatter]) = (request.op, request.bodies) else { return None };
@@ -102,13 +103,13 @@ impl Shape {
         }
         let first = axes.iter().position(|a| !a.is_trivial()).unwrap_or(rank);
         let behind = axes.iter().rposition(|a| !a.is_trivial()).map_or(rank, |d| d + 1);
-        let apart: usize = axes[..first].iter().map(|a| a.size).product();
-        let inner: usize = axes[behind..].iter().map(|a| a.size).product();
-        let mut stride = 1;
+        let apart = product(axes[..first].iter().map(|a| a.size));
+        let inner = product(axes[behind..].iter().map(|a| a.size));
+        let mut stride = 1usize;
         let mut windowed = Vec::new();
         for axis in axes[first..behind].iter().rev() {
             windowed.push((*axis, axis.windows(), stride));
-            stride *= axis.size;
+            stride = stride.saturating_mul(axis.size);
         }
         windowed.reverse();
         let values = source.elements()?.checked_div(apart).unwrap_or(0);
@@ -126,11 +127,11 @@ fn reduction<T: Compared>(
     shape: Shape,
     keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
 ) -> Prepared {
-    let under: usize = shape.axes.iter().map(|a| a.0.most()).product();
+    let under = product(shape.axes.iter().map(|a| a.0.most()));
     // Units are independent: an index of the first dimensions with some of the columns.
     let columns = shape.inner.div_ceil(LANES);
-    let units = shape.apart * columns;
-    let work = shape.values / columns.max(1) * under.max(1);
+    let units = shape.apart.saturating_mul(columns);
+    let work = (shape.values / columns.max(1)).saturating_mul(under.max(1));
     let per_task = (TASK / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
@@ -200,29 +201,18 @@ fn select<T: Compared>(
     let mut first = true;
     each_row(shape, window, |row| {
         // SAFETY: columns of a row under the window.
-        let at = unsafe { x.add(row * shape.inner) };
+        let values = unsafe { std::slice::from_raw_parts(x.add(row * shape.inner), width) };
         let row = row as u32;
         if first {
-            // SAFETY: `width` columns.
-            kept[..width].iter_mut().enumerate().for_each(|(j, to)| *to = unsafe { at.add(j).read() });
-            best.fill(row);
+            kept[..width].copy_from_slice(values);
+            best[..width].fill(row);
             first = false;
-        } else if width == LANES {
-            // SAFETY: as many columns.
-            let values = unsafe { at.cast::<[T; LANES]>().read_unaligned() };
-            for ((kept, best), x) in kept.iter_mut().zip(best.iter_mut()).zip(values) {
-                let stays = keeps(kept.wide(), x.wide());
-                *kept = if stays { *kept } else { x };
-                *best = if stays { *best } else { row };
-            }
-        } else {
-            for (j, (kept, best)) in kept[..width].iter_mut().zip(best.iter_mut()).enumerate() {
-                // SAFETY: one of `width` columns.
-                let x = unsafe { at.add(j).read() };
-                if !keeps(kept.wide(), x.wide()) {
-                    (*kept, *best) = (x, row);
-                }
-            }
+            return;
+        }
+        for ((kept, best), x) in kept[..width].iter_mut().zip(&mut best[..width]).zip(values) {
+            let stays = keeps(kept.wide(), x.wide());
+            *kept = if stays { *kept } else { *x };
+            *best = if stays { *best } else { row };
         }
     });
     !first

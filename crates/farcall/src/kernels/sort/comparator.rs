@@ -35,6 +35,9 @@ const EQUAL: usize = 1;
 const GREATER: usize = 2;
 const UNORDERED: usize = 3;
 
+/// A value that depends on the elements of one operand alone, and whether it holds for each relation.
+type Part = (usize, [bool; 4]);
+
 /// More operands than that are not compared; the number of cases is a power of it.
 const MOST_KEYS: usize = 4;
 
@@ -95,12 +98,7 @@ fn support(body: &Body) -> Option<Vec<u64>> {
 
 /// The order in which the region compares the elements of an operand, and what each part that depends on these alone
 /// says of two elements for each relation.
-fn relations(
-    body: &Body,
-    operand: usize,
-    support: &[u64],
-    value: usize,
-) -> Option<(Order, Vec<(usize, [bool; 4])>)> {
+fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<Part>)> {
     let own = |v: usize| support[v] == 1 << operand;
     let is_pred = |v: usize| cases::dtype_of(body, v) == DType::Pred;
     let used = |v: usize| {

@@ -142,10 +142,11 @@ impl<T: Copy> Strided<T> {
     fn each(&self, mut f: impl FnMut(usize, T)) {
         let Shape { length, stride } = self.shape;
         // SAFETY: elements of the line.
+        let mut at = |i: usize, place: usize| f(i, unsafe { self.input.add(place).read() });
         if stride == 1 {
-            (0..length).for_each(|i| f(i, unsafe { self.input.add(i).read() }));
+            (0..length).for_each(|i| at(i, i));
         } else {
-            (0..length).for_each(|i| f(i, unsafe { self.input.add(i * stride).read() }));
+            (0..length).for_each(|i| at(i, i * stride));
         }
     }
 
@@ -163,10 +164,11 @@ impl<T: Copy> Strided<T> {
         let Shape { length, stride } = self.shape;
         assert!(range.end <= length);
         // SAFETY: elements of the line.
+        let at = |i: usize, place: usize| unsafe { self.output.add(place).write(f(i)) };
         if stride == 1 {
-            range.for_each(|i| unsafe { self.output.add(i).write(f(i)) });
+            range.for_each(|i| at(i, i));
         } else {
-            range.for_each(|i| unsafe { self.output.add(i * stride).write(f(i)) });
+            range.for_each(|i| at(i, i * stride));
         }
     }
 }

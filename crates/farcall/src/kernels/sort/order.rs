@@ -4,7 +4,7 @@ use farcall_ir::DType;
 
 use super::comparator::Key;
 use super::element::Element;
-use super::radix::{self, Packed, Pair};
+use super::radix::{self, Keyed, Packed, Pair};
 use super::{Shape, Sorter};
 use crate::kernels::args::Args;
 use crate::kernels::types::{by_size, dispatch};
@@ -19,11 +19,11 @@ pub(super) fn sorter(types: &[DType], keys: Vec<Key>, shape: Shape) -> Option<So
     let layout = Layout::new(shape.length, keys.len())?;
     let scratch = layout.end;
     let lines = Lines { keys, read, permute, shape, layout };
-    // SAFETY: whoever calls it promises that the line and the scratch memory are there.
-    Some(Sorter {
-        scratch,
-        sort: Box::new(move |args, begin, scratch| unsafe { lines.sort(args, begin, scratch) }),
-    })
+    let sort = move |args: &Args<'_>, begin: usize, scratch: *mut u8| {
+        // SAFETY: whoever calls it promises that the line and the scratch memory are there.
+        unsafe { lines.sort(args, begin, scratch) }
+    };
+    Some(Sorter { scratch, sort: Box::new(sort) })
 }
 
 /// Stands for an element that is neither less nor greater than others.
@@ -43,7 +43,7 @@ fn reader(key: &Key) -> Option<ReadKeys> {
             for (i, to) in keys.iter_mut().enumerate() {
                 // SAFETY: the address is that of a line of elements of this type.
                 let x = unsafe { x.cast::<T>().add(i * stride).read() };
-                *to = u64::from(x.place(order, one)) ^ flip;
+                *to = x.place(order, one).key() ^ flip;
                 if may_be_unordered && Element::is_nan(x) {
                     (*to, unordered) = (UNORDERED, true);
                 }

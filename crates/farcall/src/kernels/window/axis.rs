@@ -63,12 +63,15 @@ impl Axis {
     }
 
     /// The elements under window `r`.
+    #[inline]
     pub(crate) fn run(&self, r: usize) -> Run {
         let start = r as i64 * self.stride as i64 - self.padding.0;
         let (base, dilation) = (self.base_dilation as i64, self.window_dilation as i64);
         // The number of elements before a place of the padded and dilated dimension.
-        let before =
-            |at: i64| usize::try_from((at + base - 1).div_euclid(base)).map_or(0, |n| n.min(self.size));
+        let before = |at: i64| {
+            let elements = if base == 1 { at } else { (at + base - 1).div_euclid(base) };
+            elements.clamp(0, self.size as i64) as usize
+        };
         let (first, end) = (before(start), before(start + (self.window as i64 - 1) * dilation + 1));
         if dilation == 1 || self.window == 1 {
             return Run { first, step: 1, count: end.saturating_sub(first) };

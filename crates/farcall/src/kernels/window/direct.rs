@@ -5,10 +5,11 @@
 
 use super::super::args::{Args, Prepared};
 use super::super::simd::vectorized;
-use super::{Axis, Fold, Run, SHORT, TASK};
+use super::{Axis, Fold, Run, SHORT, TASK, product};
 
-/// Results that are computed together.
-const LANES: usize = 32;
+/// Results that are computed together. How many they are is not known when loops are compiled: of those that are known,
+/// the compiler unrolls loops instead of making vectors.
+const LANES: usize = 64;
 
 /// Where the elements of windows lie.
 struct Shape {
@@ -29,29 +30,30 @@ impl Shape {
         let trivial =
             Axis { size: 1, window: 1, stride: 1, base_dilation: 1, window_dilation: 1, padding: (0, 0) };
         let last = axes.get(windowed).copied().unwrap_or(trivial);
-        let inner: usize = axes.iter().skip(windowed + 1).map(|a| a.size).product();
-        let mut stride: usize = last.size * inner;
+        let inner = product(axes.iter().skip(windowed + 1).map(|a| a.size));
+        let mut stride = last.size.saturating_mul(inner);
         let mut outer = Vec::new();
         for axis in axes[..windowed.min(axes.len())].iter().rev() {
             outer.push((*axis, axis.windows(), stride));
-            stride *= axis.size;
+            stride = stride.saturating_mul(axis.size);
         }
         outer.reverse();
-        let terms: usize = axes.iter().map(Axis::most).product();
+        let terms = product(axes.iter().map(Axis::most));
         let windows = last.windows();
-        let part = (TASK / (terms * inner).max(1)).clamp(1, windows.max(1));
+        let part = (TASK / terms.saturating_mul(inner).max(1)).clamp(1, windows.max(1));
         Shape { outer, last: (last, windows), inner, part, parts: windows.div_ceil(part) }
     }
 
     fn units(&self) -> usize {
-        if self.inner == 0 { 0 } else { self.outer.iter().map(|o| o.1).product::<usize>() * self.parts }
+        let rows = product(self.outer.iter().map(|o| o.1));
+        if self.inner == 0 { 0 } else { rows.saturating_mul(self.parts) }
     }
 }
 
 pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Prepared {
     let shape = Shape::new(&axes);
     let units = shape.units();
-    let work: usize = axes.iter().map(Axis::most).product::<usize>() * shape.part * shape.inner;
+    let work = product(axes.iter().map(Axis::most).chain([shape.part, shape.inner]));
     let per_task = (TASK / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
@@ -100,7 +102,6 @@ fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
     }
     let inside = axis.inside(*windows);
     let inside = inside.start.clamp(range.start, range.end)..inside.end.clamp(range.start, range.end);
-    let (whole, mut next) = (inside.len() / LANES * LANES, range.start);
     let single = |r: usize| {
         let run = axis.run(r);
         let mut total = init;
@@ -114,15 +115,13 @@ fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
         // SAFETY: a result.
         unsafe { to.add(out(r)).write(fold.narrow(total)) };
     };
-    if whole > 0 {
-        (next..inside.start).for_each(single);
-        for r in (inside.start..inside.start + whole).step_by(LANES) {
-            // SAFETY: windows that are inside, all of whose places hold elements.
-            unsafe { neighbours(fold, init, bases, axis, r, x, to.add(out(r))) };
-        }
-        next = inside.start + whole;
+    (range.start..inside.start).for_each(single);
+    for r in inside.clone().step_by(LANES) {
+        let width = LANES.min(inside.end - r);
+        // SAFETY: windows that are inside, all of whose places hold elements.
+        unsafe { neighbours(fold, init, bases, axis, r, width, x, to.add(out(r))) };
     }
-    (next..range.end).for_each(single);
+    (inside.end..range.end).for_each(single);
 }
 
 /// Where the elements under the windows of a row begin, in row-major order.
@@ -163,17 +162,10 @@ unsafe fn columns<F: Fold>(
     for base in bases {
         for i in 0..run.count {
             let at = base + (run.first + i * run.step) * inner;
-            if width == LANES {
-                // SAFETY: the caller's promise.
-                let values = unsafe { x.add(at).cast::<[F::T; LANES]>().read_unaligned() };
-                for (total, x) in totals.iter_mut().zip(values) {
-                    *total = fold.combine(*total, fold.widen(x));
-                }
-            } else {
-                for (j, total) in totals[..width].iter_mut().enumerate() {
-                    // SAFETY: the caller's promise.
-                    *total = fold.combine(*total, fold.widen(unsafe { x.add(at + j).read() }));
-                }
+            // SAFETY: the caller's promise.
+            let values = unsafe { std::slice::from_raw_parts(x.add(at), width) };
+            for (total, x) in totals[..width].iter_mut().zip(values) {
+                *total = fold.combine(*total, fold.widen(*x));
             }
         }
     }
@@ -183,17 +175,19 @@ unsafe fn columns<F: Fold>(
     }
 }
 
-/// Reduces windows `r` and those that follow.
+/// Reduces `width` windows from `r` on.
 ///
 /// # Safety
 /// They are inside, in the tensor `x`; there are as many results from `out` on.
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "they are what the loop needs, in registers")]
 unsafe fn neighbours<F: Fold>(
     fold: F,
     init: F::A,
     bases: &[usize],
     axis: &Axis,
     r: usize,
+    width: usize,
     x: *const F::T,
     out: *mut F::T,
 ) {
@@ -205,7 +199,7 @@ unsafe fn neighbours<F: Fold>(
             let at = unsafe { x.add(base + first + w * axis.window_dilation) };
             macro_rules! step {
                 ($stride:expr) => {
-                    for (j, total) in totals.iter_mut().enumerate() {
+                    for (j, total) in totals[..width].iter_mut().enumerate() {
                         // SAFETY: the caller's promise.
                         *total = fold.combine(*total, fold.widen(unsafe { at.add(j * $stride).read() }));
                     }
@@ -218,7 +212,7 @@ unsafe fn neighbours<F: Fold>(
             }
         }
     }
-    for (j, total) in totals.iter().enumerate() {
+    for (j, total) in totals[..width].iter().enumerate() {
         // SAFETY: the caller's promise.
         unsafe { out.add(j).write(fold.narrow(*total)) };
     }

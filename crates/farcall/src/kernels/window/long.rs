@@ -7,7 +7,6 @@
 //! nothing away again, so sums are as accurate as those of one window.
 
 use super::super::args::{Args, Prepared};
-use super::super::simd::vectorized;
 use super::{Axis, Fold, Run, TASK};
 
 /// Columns that are reduced at once.
@@ -70,10 +69,7 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
         let spare = args.ptr::<F::A>(scratch.from(2 * room + task * lines));
         // The buffer before is that of an odd number for the first pass, but then it is not read.
         let memory = Memory { args, from: buffer(p + 1), to: buffer(p), spare };
-        vectorized(
-            #[inline(always)]
-            || units.for_each(|unit| memory.unit(fold, pass, unit)),
-        );
+        units.for_each(|unit| memory.unit(fold, pass, unit));
     };
     let count = before.len();
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
@@ -211,8 +207,9 @@ impl<A: Copy> Memory<'_, A> {
             Method::Growing => {
                 let mut end = 1;
                 let mut total = read(0);
+                let first = axis.run(0).end();
                 for r in 0..windows {
-                    let last = axis.run(r).end();
+                    let last = n.min(first + r * axis.stride);
                     while end < last {
                         total = join(total, read(end));
                         end += 1;
@@ -224,8 +221,8 @@ impl<A: Copy> Memory<'_, A> {
                 let mut begin = n - 1;
                 let mut total = read(begin);
                 for r in (0..windows).rev() {
-                    let first = axis.run(r).first;
-                    while begin > first {
+                    let first = r as i64 * axis.stride as i64 - axis.padding.0;
+                    while begin as i64 > first && begin > 0 {
                         begin -= 1;
                         total = join(read(begin), total);
                     }
@@ -274,7 +271,7 @@ fn blocks<A: Copy>(
         let run = axis.run(r);
         let last = run.end() - 1;
         // Windows that are cut off by the end of the dimension, or are a block, need nothing else.
-        let is_end = run.first / block == last / block && (run.end() == n || run.end() % block == 0);
+        let is_end = run.first / block == last / block && (run.end() == n || run.end().is_multiple_of(block));
         if is_end {
             write(r, ends[run.first]);
             continue;
@@ -285,6 +282,6 @@ fn blocks<A: Copy>(
             begin = if at % block == 0 { x } else { join(begin, x) };
         }
         // Those that begin with a block, which are cut off by the begin of the dimension, have one part.
-        write(r, if run.first % block == 0 { begin } else { join(ends[run.first], begin) });
+        write(r, if run.first.is_multiple_of(block) { begin } else { join(ends[run.first], begin) });
     }
 }

@@ -145,7 +145,7 @@ impl Sum {
 
 /// The reduction of windows by one operation.
 fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
-    let terms = axes.iter().fold(1usize, |n, a| n.saturating_mul(a.window));
+    let terms = product(axes.iter().map(|a| a.window));
     let wide = terms > SHORT;
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $combine:expr) => {
@@ -184,6 +184,11 @@ fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
 }
 
 fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
-    let most = axes.iter().fold(1usize, |n, a| n.saturating_mul(a.most()));
+    let most = product(axes.iter().map(|a| a.most().max(1)));
     if most <= SHORT { Some(direct::reduction(axes, fold)) } else { long::reduction(axes, fold) }
+}
+
+/// The product of sizes, or the largest number.
+pub(super) fn product(sizes: impl Iterator<Item = usize>) -> usize {
+    sizes.fold(1, usize::saturating_mul)
 }
