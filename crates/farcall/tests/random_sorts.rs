@@ -76,40 +76,115 @@ fn comparator(r: &mut Random) -> String {
 
 #[test]
 fn sorts_are_the_evaluators() {
-    let (mut r, registry) = (Random(1), Registry::new());
+    let mut r = Random(1);
     for round in 0..400 {
-        let (name, dtype, nan) = TYPES[r.below(4)];
         let dims = [1 + r.below(70), 1 + r.below(4)];
         let (comparator, dim) = (comparator(&mut r), r.below(2));
-        let types = format!("tensor<{0}x{1}xTY>, tensor<{0}x{1}xi32>", dims[0], dims[1]);
-        let (x, y) = types.split_once(", ").unwrap();
-        let program = format!(
-            "func.func @main(%x: {x}, %y: {y}) -> ({types}) {{
-%s:2 = \"stablehlo.sort\"(%x, %y) ({{
-^bb0(%a: tensor<TY>, %b: tensor<TY>, %c: tensor<i32>, %d: tensor<i32>):
+        check_sort(&mut r, round, &comparator, dims, dim);
+    }
+}
+
+/// Checks a sort by a comparator of floats and `s32`, which a kernel has to serve; of the floats alone if it looks at
+/// nothing else.
+fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
+    let registry = Registry::new();
+    let (name, dtype, nan) = TYPES[r.below(4)];
+    let alone = !comparator.contains("%c") && r.below(2) == 0;
+    let mut types = format!("tensor<{0}x{1}xTY>, tensor<{0}x{1}xi32>", dims[0], dims[1]);
+    let (x, y) = types.split_once(", ").map(|(x, y)| (x.to_owned(), y.to_owned())).unwrap();
+    let (mut results, mut args, mut operands) =
+        ("%s#0, %s#1", ", %c: tensor<i32>, %d: tensor<i32>", "%x, %y");
+    if alone {
+        (types, results, args, operands) = (x.clone(), "%s#0", "", "%x");
+    }
+    let program = format!(
+        "func.func @main(%x: {x}, %y: {y}) -> ({types}) {{
+%s:{count} = \"stablehlo.sort\"({operands}) ({{
+^bb0(%a: tensor<TY>, %b: tensor<TY>{args}):
 {comparator}stablehlo.return %r : tensor<i1>
 }}) {{dimension = {dim} : i64, is_stable = true}} : ({types}) -> ({types})
-return %s#0, %s#1 : {types} }}"
-        );
-        let module =
-            text::parse(&Source::new("sort", program.replace("TY", name).replace("NAN", nan))).unwrap();
-        let nans = r.below(2) == 0;
-        let inputs = [
-            Literal::from_fn(dtype, dims, |_| Scalar::Float(r.float(nans))),
-            Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(5) as i64 - 2)),
-        ];
-        let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
-        let options = CompileOptions::new().denormals(denormals);
-        let executable = Executable::compile(&module, &registry, &options).unwrap();
-        assert_eq!(executable.stats().thunks.get("sort"), Some(&1), "{}", executable.plan());
-        let found = executable.run(&inputs).unwrap();
-        let values = inputs.clone().map(Value::Tensor);
-        let host = RegistryHost::new(&registry, denormals);
-        let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
-        for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
-            assert_eq!(found.bytes(), wanted.bytes(), "round {round}, {denormals:?}: {program}\n{inputs:?}");
-        }
+return {results} : {types} }}",
+        count = 2 - usize::from(alone)
+    );
+    let module = text::parse(&Source::new("sort", program.replace("TY", name).replace("NAN", nan))).unwrap();
+    let nans = r.below(2) == 0;
+    let inputs = [
+        Literal::from_fn(dtype, dims, |_| Scalar::Float(r.float(nans))),
+        Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(5) as i64 - 2)),
+    ];
+    let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
+    let options = CompileOptions::new().denormals(denormals);
+    let executable = Executable::compile(&module, &registry, &options).unwrap();
+    assert_eq!(executable.stats().thunks.get("sort"), Some(&1), "{program}{}", executable.plan());
+    let found = executable.run(&inputs).unwrap();
+    let values = inputs.clone().map(Value::Tensor);
+    let host = RegistryHost::new(&registry, denormals);
+    let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
+    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+        assert_eq!(found.bytes(), wanted.bytes(), "round {round}, {denormals:?}: {program}\n{inputs:?}");
     }
+}
+
+/// Comparators that say the same in other words, of `%a` and `%b` alone or with `%c` and `%d`.
+const SPELLINGS: [&str; 6] = [
+    // Not (b <= a): of integers only.
+    "%0 = stablehlo.compare LE, %d, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%r = stablehlo.not %0 : tensor<i1>\n",
+    // a != b and a <= b.
+    "%0 = stablehlo.compare NE, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%1 = stablehlo.compare LE, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%r = stablehlo.and %1, %0 : tensor<i1>\n",
+    // By the first one unless it is equal.
+    "%0 = stablehlo.compare EQ, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%1 = stablehlo.compare LT, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%2 = stablehlo.compare GT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%r = stablehlo.select %0, %1, %2 : tensor<i1>, tensor<i1>\n",
+    // NaNs last and equal, zeros equal, without making them so.
+    "%0 = stablehlo.compare NE, %a, %a : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%1 = stablehlo.compare EQ, %b, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%2 = stablehlo.compare GE, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%3 = stablehlo.or %0, %2 : tensor<i1>
+%4 = stablehlo.not %3 : tensor<i1>
+%5 = stablehlo.not %1 : tensor<i1>
+%6 = stablehlo.not %0 : tensor<i1>
+%r = stablehlo.and %6, %4 : tensor<i1>\n",
+    // Less or equal, and less unless equal.
+    "%0 = stablehlo.compare LE, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%1 = stablehlo.compare LT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%2 = stablehlo.compare GT, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
+%3 = stablehlo.or %1, %2 : tensor<i1>
+%r = stablehlo.and %0, %3 : tensor<i1>\n",
+    // A constant between has no say.
+    "%k = stablehlo.constant dense<3> : tensor<i32>
+%0 = stablehlo.compare LT, %c, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%1 = stablehlo.compare GE, %d, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%2 = stablehlo.and %0, %1 : tensor<i1>
+%3 = stablehlo.compare LT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%r = stablehlo.or %2, %3 : tensor<i1>\n",
+];
+
+#[test]
+fn comparators_are_known_by_what_they_mean() {
+    let mut r = Random(3);
+    for (round, spelling) in SPELLINGS.iter().cycle().take(60).enumerate() {
+        check_sort(&mut r, round, spelling, [1 + round * 37 % 300, 2], 0);
+    }
+}
+
+#[test]
+fn long_lines_are_sorted_like_short_ones() {
+    let mut r = Random(4);
+    for (round, length) in [159, 160, 161, 1000, 3000].into_iter().cycle().take(30).enumerate() {
+        let comparator = comparator(&mut r);
+        check_sort(&mut r, round, &comparator, [length, 1], 0);
+    }
+    check_sort(
+        &mut r,
+        0,
+        &(prepared("a") + &prepared("b") + &compare("r", "GT", ["jax_a", "jax_b"], "TOTALORDER")),
+        [17_000, 1],
+        0,
+    );
 }
 
 /// Checks `top_k` of an operand, of which the kernel has to serve the type.
@@ -158,7 +233,9 @@ fn top_k_is_the_evaluators() {
     let mut r = Random(2);
     for round in 0..390 {
         let (name, dtype) = TYPES[round % TYPES.len()];
-        let dims = [1 + r.below(4), 1 + r.below(80)];
+        // Of long lines, few elements are asked for.
+        let (longest, most) = [(80, 80), (2000, 100)][round / TYPES.len() % 2];
+        let dims = [1 + r.below(4), 1 + r.below(longest)];
         let count = dims[0] * dims[1];
         // Any bits at all; or few different elements, among them NaNs of either sign, quiet ones and others.
         let bytes: Vec<u8> = (0..count)
@@ -176,7 +253,7 @@ fn top_k_is_the_evaluators() {
             })
             .collect();
         let x = Literal::from_bytes(dtype, dims, &bytes).unwrap();
-        check_top_k(&x, name, 1 + r.below(dims[1]), [Denormals::Ieee, Denormals::Flush][round % 2]);
+        check_top_k(&x, name, 1 + r.below(dims[1].min(most)), [Denormals::Ieee, Denormals::Flush][round % 2]);
     }
 }
 

@@ -46,7 +46,7 @@ module {
     ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
       %5 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %5 : tensor<i1>
-    }) {farcall.places = ["arena[0..64]"], farcall.scratch = "arena[64..576]"} : (tensor<16xi32>) -> tensor<16xi32>
+    }) {farcall.places = ["arena[0..64]"], farcall.scratch = "arena[64..192]"} : (tensor<16xi32>) -> tensor<16xi32>
     %4 = stablehlo.slice %3 [0:4] {farcall.places = ["out1"]} : (tensor<16xi32>) -> tensor<4xi32>
     return %1, %4 : tensor<16xi32>, tensor<4xi32>
   }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use farcall_ir::diag::Diagnostics;
+use farcall_ir::eval::Semantics;
 use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId};
 
@@ -176,13 +177,21 @@ impl<'m> Choosing<'m> {
         {
             return Ok(Choice::View);
         }
-        if let Some(bodies) = body::bodies(inst) {
+        if self.is_for_kernels(inst.op())
+            && let Some(bodies) = body::bodies(inst)
+        {
             let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs };
             if let Some((kernel, prepared)) = kernels::find(&request) {
                 return Ok(Choice::Kernel { kernel, scratch: prepared.scratch(), bodies });
             }
         }
         self.reference(inst)
+    }
+
+    /// False for operations that kernels compute as XLA does, if the specification's results are asked for.
+    fn is_for_kernels(&self, op: &Op) -> bool {
+        let decided = matches!(op, Op::ReduceWindow(_) | Op::Scatter(_));
+        !decided || self.options.numerics.semantics == Semantics::Xla
     }
 
     /// A constant; equal ones are one.

@@ -105,18 +105,6 @@ impl<'a> Args<'a> {
         self.at(place)
     }
 
-    /// The elements of an input.
-    ///
-    /// # Safety
-    /// The kernel was prepared for elements of type `T`, and does not write to their memory meanwhile: no
-    /// output may be in their place.
-    #[inline]
-    pub(super) unsafe fn input<T: Copy>(&self, i: usize) -> &'a [T] {
-        let place = self.input_place(i);
-        // SAFETY: the memory is there, and the caller promises the rest.
-        unsafe { std::slice::from_raw_parts(self.at(place), place.size / size_of::<T>()) }
-    }
-
     /// The elements of an output.
     ///
     /// # Safety
@@ -125,19 +113,6 @@ impl<'a> Args<'a> {
     #[inline]
     pub(super) unsafe fn output<T: Copy>(&self, i: usize) -> &'a mut [T] {
         let place = self.output_place(i);
-        // SAFETY: the memory is there, and the caller promises the rest.
-        unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
-    }
-
-    /// Elements in the scratch memory, as many as fit.
-    ///
-    /// # Safety
-    /// The kernel asked for scratch memory. `T` is a type of numbers, or an array of such, for which any bytes will
-    /// do, and nothing else refers to the memory meanwhile: this is called once, and the kernel is not split into
-    /// tasks.
-    #[inline]
-    pub(super) unsafe fn scratch<T: Copy>(&self) -> &'a mut [T] {
-        let place = self.scratch_place();
         // SAFETY: the memory is there, and the caller promises the rest.
         unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
     }
@@ -153,8 +128,9 @@ type Work = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
 
 /// What runs an operation on tensors of certain types.
 pub(crate) struct Prepared {
-    /// What comes before the tasks.
+    /// What comes before the tasks, and after them.
     before: Option<Work>,
+    after: Option<Work>,
     work: Work,
     tasks: usize,
     scratch: usize,
@@ -179,12 +155,24 @@ impl Prepared {
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
     ) -> Prepared {
-        Prepared { before: None, work: Box::new(work), tasks: count, scratch: 0, slow: count > 1 }
+        Prepared {
+            before: None,
+            after: None,
+            work: Box::new(work),
+            tasks: count,
+            scratch: 0,
+            slow: count > 1,
+        }
     }
 
     /// The same, with something that is done before the tasks.
     pub(super) fn after(self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         Prepared { before: Some(Box::new(move |args, _| before(args))), ..self }
+    }
+
+    /// The same, with something that is done when the tasks are.
+    pub(super) fn before(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+        Prepared { after: Some(Box::new(move |args, _| after(args))), ..self }
     }
 
     /// The same with this much scratch memory, as one place behind the outputs. What it holds at first is
@@ -222,6 +210,9 @@ impl Prepared {
         match self.tasks {
             1 => (self.work)(args, 0),
             count => tasks.each(count, &|i| (self.work)(args, i)),
+        }
+        if let Some(after) = &self.after {
+            after(args, 0);
         }
     }
 

@@ -4,46 +4,47 @@ use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
+use super::index::{Batch, Start, Starts};
 use super::movement::{Axis, Movement, row_major};
-use super::types::{ReadIndex, index_reader};
+use super::number::Integer;
+use super::types::dispatch;
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe: nothing };
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 20;
+/// Elements of a task, of which a slice counts as some at least.
+const TASK: usize = 1 << 17;
+const LEAST: usize = 8;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Gather(g), [x, indices], [y]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };
     let slices = Slices::new(g, x, indices, y)?;
-    let slow = y.elements()? >= SLOW;
-    let prepared = Prepared::new(move |args| slices.each(args, &slices.batch, 0, [0, 0]));
-    Some(if slow { prepared.slow() } else { prepared })
+    let (elements, count) = (y.elements()?, slices.starts.count());
+    let per_task = (TASK / elements.checked_div(count).unwrap_or(0).max(LEAST)).max(1);
+    let tasks = if elements == 0 { 1 } else { count.div_ceil(per_task).max(1) };
+    dispatch!(indices.dtype, [ints], I => {
+        let prepared = Prepared::in_tasks(tasks, move |args, task| {
+            if elements > 0 {
+                slices.take::<I>(args, task * per_task..((task + 1) * per_task).min(count));
+            }
+        });
+        if elements >= SLOW { prepared.slow() } else { prepared }
+    })
 }
 
 /// Which slices become which part of the result.
 struct Slices {
     /// The movement of the slice that begins at the operand's first element to the begin of the result.
     slice: Movement,
-    /// The dimensions of the indices, but for that along which the entries of one lie.
-    batch: Vec<Batch>,
-    /// Per entry of an index: the largest value that keeps the slice inside (others are clamped), and the
-    /// stride in the operand.
-    entries: Vec<(usize, usize)>,
-    /// Distance of the entries, and bytes of one.
-    entry: (usize, usize),
-    read: ReadIndex,
-}
-
-/// A dimension of the indices; strides in elements.
-struct Batch {
+    /// Bytes of a slice, if its elements follow each other in operand and result.
+    block: Option<usize>,
+    /// Bytes of an element.
     size: usize,
-    indices: usize,
-    /// Not 0 if the slices are taken from a part of the operand for each.
-    operand: usize,
-    result: usize,
+    starts: Starts,
 }
 
 impl Slices {
@@ -87,7 +88,7 @@ impl Slices {
                 size,
                 indices: i_strides[*d],
                 operand,
-                result: y_strides[*to],
+                slices: y_strides[*to],
             })
         });
         let batch: Vec<Batch> = batch.collect::<Option<_>>()?;
@@ -99,41 +100,78 @@ impl Slices {
         if length != entries.len() || g.start_index_map.iter().enumerate().any(twice) {
             return None;
         }
+        let mut length = 1;
+        let follows = |a: &Axis| {
+            let fits = a.size == 1 || [a.src, a.dst].iter().all(|s| usize::try_from(*s) == Ok(length));
+            length = length.saturating_mul(a.size);
+            fits
+        };
+        let together = axes.iter().rev().all(follows);
+        let size = x.dtype.size();
+        let block = together.then(|| length.checked_mul(size)).flatten();
         let slice = Movement::new([x, y], axes, [0, 0])?;
         let far = |start: Option<usize>, each: &dyn Fn(&Batch) -> usize| {
             batch.iter().try_fold(start?, |n, b| n.checked_add(b.size.checked_sub(1)?.checked_mul(each(b))?))
         };
         let starts =
             entries.iter().try_fold(0usize, |n, (limit, stride)| n.checked_add(limit.checked_mul(*stride)?));
-        let (src, dst) = (far(starts, &|b| b.operand), far(Some(0), &|b| b.result));
+        let (src, dst) = (far(starts, &|b| b.operand), far(Some(0), &|b| b.slices));
         let empty = batch.iter().any(|b| b.size == 0);
         if !empty && !slice.fits([x, y], [src?, dst?]) {
             return None;
         }
-        let entry = (i_strides.get(g.index_vector_dim).copied().unwrap_or(0), indices.dtype.size());
-        Some(Slices { slice, batch, entries, entry, read: index_reader(indices.dtype)? })
+        let distance = i_strides.get(g.index_vector_dim).copied().unwrap_or(0);
+        Some(Slices { slice, block, size, starts: Starts { batch, entries, distance } })
     }
 
-    /// Moves the slices for the dimensions of the indices that are left, from these elements on: of the indices,
-    /// of operand and result.
-    fn each(&self, args: &Args<'_>, left: &[Batch], index: usize, at: [usize; 2]) {
-        let [src, dst] = at;
-        if let [outer, rest @ ..] = left {
-            for i in 0..outer.size {
-                let at = [src + i * outer.operand, dst + i * outer.result];
-                self.each(args, rest, index + i * outer.indices, at);
-            }
-            return;
+    /// Moves the slices of the index vectors that have these numbers, among indices of this type.
+    fn take<I: Integer>(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
+        let indices = args.input_ptr::<I>(1);
+        // SAFETY: an index vector among the indices.
+        let entry = |at: usize, limit: usize| unsafe { indices.add(at).read() }.clamp_index(limit);
+        // Most have one entry, whose limit and stride then stay in registers.
+        if let [(limit, stride)] = self.starts.entries[..] {
+            self.move_from(args, numbers, |start| start.operand + entry(start.index, limit) * stride);
+        } else {
+            self.move_from(args, numbers, |start| {
+                let entries =
+                    self.starts.entries.iter().zip((start.index..).step_by(self.starts.distance.max(1)));
+                start.operand + entries.map(|((limit, stride), at)| entry(at, *limit) * stride).sum::<usize>()
+            });
         }
-        let (distance, size) = self.entry;
-        let start = self.entries.iter().enumerate().map(|(i, (limit, stride))| {
-            // SAFETY: an element of the indices.
-            stride
-                * unsafe { (self.read)(args.input_ptr::<u8>(1).add((index + i * distance) * size), *limit) }
-        });
-        let src = src + start.sum::<usize>();
-        // SAFETY: tensors of the types that this was made for, which are apart; the shifts are not above those
-        // that fit.
-        unsafe { self.slice.run_shifted(args.input_ptr(0), args.output_ptr(0), [src, dst]) };
+    }
+
+    /// Moves slices that begin where `from` says.
+    #[inline(always)]
+    fn move_from(&self, args: &Args<'_>, numbers: std::ops::Range<usize>, from: impl Fn(Start) -> usize) {
+        let (x, out, size) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0), self.size);
+        macro_rules! blocks {
+            ($copy:expr) => {
+                self.starts.each(numbers, |start| {
+                    // SAFETY: a slice of the operand, and of the result, which are apart.
+                    unsafe { $copy(x.add(from(start) * size), out.add(start.slices * size)) }
+                })
+            };
+        }
+        macro_rules! element {
+            ($t:ty) => {
+                blocks!(|from: *const u8, to: *mut u8| to.cast::<$t>().write(from.cast::<$t>().read()))
+            };
+        }
+        match self.block {
+            Some(bytes) if bytes != size => {
+                blocks!(|from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, bytes));
+            }
+            Some(1) => element!(u8),
+            Some(2) => element!(u16),
+            Some(4) => element!(u32),
+            Some(8) => element!([u32; 2]),
+            Some(bytes) => blocks!(|from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, bytes)),
+            None => self.starts.each(numbers, |start| {
+                // SAFETY: tensors of the types that this was made for, which are apart; the shifts are not above those
+                // that fit.
+                unsafe { self.slice.run_shifted(x, out, [from(start), start.slices]) };
+            }),
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use super::simd;
+use super::simd::vectorized;
 
 /// An operation on `n` elements: of up to three inputs, which are aligned, and either do not overlap the output or lie
 /// exactly in its place, with elements of the same size. Whoever calls it promises that the memory is there, for the
@@ -18,7 +18,12 @@ const BLOCK: usize = 32;
 
 /// `out[i] = f(a[i])`
 pub(super) fn map1<A: Copy, R: Copy>(f: impl Fn(A) -> R + Send + Sync + 'static) -> Work {
-    Box::new(move |[a, _, _], out, n| simd::run(Map1 { a: a.cast(), out: out.cast(), n, f: &f }))
+    Box::new(move |[a, _, _], out, n| {
+        vectorized(
+            #[inline(always)]
+            || Map1 { a: a.cast(), out: out.cast(), n, f: &f }.run(),
+        )
+    })
 }
 
 /// `out[i] = f(a[i])`, for a function that holds where `near` is true; elsewhere it is `far`.
@@ -28,7 +33,10 @@ pub(super) fn map1_near<A: Copy, R: Copy>(
     far: impl Fn(A) -> R + Send + Sync + 'static,
 ) -> Work {
     Box::new(move |[a, _, _], out, n| {
-        simd::run(Map1Near { a: a.cast(), out: out.cast(), n, f: &f, near: &near, far: &far });
+        vectorized(
+            #[inline(always)]
+            || Map1Near { a: a.cast(), out: out.cast(), n, f: &f, near: &near, far: &far }.run(),
+        );
     })
 }
 
@@ -40,14 +48,20 @@ pub(super) fn map2_near<A: Copy, R: Copy>(
 ) -> Work {
     Box::new(move |[a, b, _], out, n| {
         let (a, b, out) = (a.cast(), b.cast(), out.cast());
-        simd::run(Map2Near { a, b, out, n, f: &f, near: &near, far: &far });
+        vectorized(
+            #[inline(always)]
+            || Map2Near { a, b, out, n, f: &f, near: &near, far: &far }.run(),
+        );
     })
 }
 
 /// `out[i] = f(a[i], b[i])`
 pub(super) fn map2<A: Copy, B: Copy, R: Copy>(f: impl Fn(A, B) -> R + Send + Sync + 'static) -> Work {
     Box::new(move |[a, b, _], out, n| {
-        simd::run(Map2 { a: a.cast(), b: b.cast(), out: out.cast(), n, f: &f });
+        vectorized(
+            #[inline(always)]
+            || Map2 { a: a.cast(), b: b.cast(), out: out.cast(), n, f: &f }.run(),
+        );
     })
 }
 
@@ -56,7 +70,10 @@ pub(super) fn map3<A: Copy, B: Copy, C: Copy, R: Copy>(
     f: impl Fn(A, B, C) -> R + Send + Sync + 'static,
 ) -> Work {
     Box::new(move |[a, b, c], out, n| {
-        simd::run(Map3 { a: a.cast(), b: b.cast(), c: c.cast(), out: out.cast(), n, f: &f });
+        vectorized(
+            #[inline(always)]
+            || Map3 { a: a.cast(), b: b.cast(), c: c.cast(), out: out.cast(), n, f: &f }.run(),
+        );
     })
 }
 
@@ -86,7 +103,7 @@ struct Map1<'f, A, R, F> {
     f: &'f F,
 }
 
-impl<A: Copy, R: Copy, F: Fn(A) -> R> simd::Loop for Map1<'_, A, R, F> {
+impl<A: Copy, R: Copy, F: Fn(A) -> R> Map1<'_, A, R, F> {
     #[inline(always)]
     fn run(self) {
         let Map1 { a, out, n, f } = self;
@@ -118,9 +135,7 @@ struct Map1Near<'f, A, R, F, N, G> {
     far: &'f G,
 }
 
-impl<A: Copy, R: Copy, F: Fn(A) -> R, N: Fn(A) -> bool, G: Fn(A) -> R> simd::Loop
-    for Map1Near<'_, A, R, F, N, G>
-{
+impl<A: Copy, R: Copy, F: Fn(A) -> R, N: Fn(A) -> bool, G: Fn(A) -> R> Map1Near<'_, A, R, F, N, G> {
     #[inline(always)]
     fn run(self) {
         let Map1Near { a, out, n, f, near, far } = self;
@@ -163,9 +178,7 @@ struct Map2Near<'f, A, R, F, N, G> {
     far: &'f G,
 }
 
-impl<A: Copy, R: Copy, F: Fn(A, A) -> R, N: Fn(A, A) -> bool, G: Fn(A, A) -> R> simd::Loop
-    for Map2Near<'_, A, R, F, N, G>
-{
+impl<A: Copy, R: Copy, F: Fn(A, A) -> R, N: Fn(A, A) -> bool, G: Fn(A, A) -> R> Map2Near<'_, A, R, F, N, G> {
     #[inline(always)]
     fn run(self) {
         let Map2Near { a, b, out, n, f, near, far } = self;
@@ -207,7 +220,7 @@ struct Map2<'f, A, B, R, F> {
     f: &'f F,
 }
 
-impl<A: Copy, B: Copy, R: Copy, F: Fn(A, B) -> R> simd::Loop for Map2<'_, A, B, R, F> {
+impl<A: Copy, B: Copy, R: Copy, F: Fn(A, B) -> R> Map2<'_, A, B, R, F> {
     #[inline(always)]
     fn run(self) {
         let Map2 { a, b, out, n, f } = self;
@@ -240,7 +253,7 @@ struct Map3<'f, A, B, C, R, F> {
     f: &'f F,
 }
 
-impl<A: Copy, B: Copy, C: Copy, R: Copy, F: Fn(A, B, C) -> R> simd::Loop for Map3<'_, A, B, C, R, F> {
+impl<A: Copy, B: Copy, C: Copy, R: Copy, F: Fn(A, B, C) -> R> Map3<'_, A, B, C, R, F> {
     #[inline(always)]
     fn run(self) {
         let Map3 { a, b, c, out, n, f } = self;

@@ -10,15 +10,17 @@
 //! need not trust anything in a plan.
 //!
 //! To add one: a file here with a `KERNEL`, an entry in [`TABLE`] before the more general ones, and a file in
-//! `filetests/`; ARCHITECTURE.md has the details. `sort` is an example with several operands, scratch memory and a
-//! region; `iota` is the smallest.
+//! `filetests/`; ARCHITECTURE.md has the details. `top_k` is an example with scratch memory and
+//! tasks, `sort` with a region; `iota` is the smallest.
 //!
 //! **Invariants.** `prepare` trusts nothing: whatever its arguments, it returns `None` or code that stays within
 //! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the same bits
 //! whatever the number of threads. Kernels do not know the compiler, the plan or the runtime.
 
+mod arg_reduce;
 mod args;
 mod body;
+mod cases;
 mod concatenate;
 mod dot;
 mod dynamic_slice;
@@ -26,6 +28,7 @@ mod dynamic_update_slice;
 mod elementwise;
 mod fusion;
 mod gather;
+mod index;
 mod iota;
 mod map;
 mod math;
@@ -35,6 +38,8 @@ mod pad;
 mod reduce;
 mod reduce_precision;
 mod reorder;
+mod scatter;
+mod select_and_scatter;
 mod simd;
 mod sort;
 #[cfg(test)]
@@ -42,6 +47,7 @@ mod tests;
 mod tile;
 mod top_k;
 mod types;
+mod window;
 
 use std::fmt;
 
@@ -67,6 +73,10 @@ static TABLE: &[&Kernel] = &[
     &dynamic_update_slice::KERNEL,
     &gather::KERNEL,
     &reduce::KERNEL,
+    &arg_reduce::KERNEL,
+    &window::KERNEL,
+    &select_and_scatter::KERNEL,
+    &scatter::KERNEL,
     &reduce_precision::KERNEL,
     &dot::KERNEL,
     &sort::KERNEL,

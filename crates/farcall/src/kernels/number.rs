@@ -177,13 +177,18 @@ macro_rules! floats {
             fn rem(self, b: $t) -> $t { self % b }
             #[inline(always)]
             fn max(self, b: $t) -> $t {
-                let greater = if self > b || (self == b && self.is_sign_positive()) { self } else { b };
-                if self.is_nan() || b.is_nan() { self + b } else { greater }
+                // Each of these is a selection, so loops become vectors. Equal numbers that differ are zeros.
+                let nan = self + b;
+                let greater = if b > self { b } else { nan };
+                let greater = if self > b { self } else { greater };
+                if self == b { <$t>::from_bits(self.to_bits() & b.to_bits()) } else { greater }
             }
             #[inline(always)]
             fn min(self, b: $t) -> $t {
-                let less = if self < b || (self == b && self.is_sign_negative()) { self } else { b };
-                if self.is_nan() || b.is_nan() { self + b } else { less }
+                let nan = self + b;
+                let less = if b < self { b } else { nan };
+                let less = if self < b { self } else { less };
+                if self == b { <$t>::from_bits(self.to_bits() | b.to_bits()) } else { less }
             }
             #[inline(always)]
             fn pow(self, b: $t) -> $t { self.powf(b) }
@@ -245,3 +250,29 @@ macro_rules! halves {
 }
 
 halves! { f16 bf16 }
+
+/// A number in the type in which it is compared, by which subnormal numbers are taken as the processor takes them.
+pub(super) trait Compared: Number + Send + Sync {
+    type Wide: PartialOrd + Copy;
+    fn wide(self) -> Self::Wide;
+}
+
+macro_rules! compared {
+    ($($t:ident as $wide:ident, $widen:expr;)*) => {$(
+        impl Compared for $t {
+            type Wide = $wide;
+            #[inline(always)]
+            fn wide(self) -> $wide { $widen(self) }
+        }
+    )*};
+}
+
+fn same<T>(x: T) -> T {
+    x
+}
+
+compared! {
+    u8 as u8, same; u16 as u16, same; u32 as u32, same; u64 as u64, same;
+    i8 as i8, same; i16 as i16, same; i32 as i32, same; i64 as i64, same;
+    f16 as f32, f16::to_f32; bf16 as f32, bf16::to_f32; f32 as f32, same; f64 as f64, same;
+}

@@ -3,12 +3,15 @@
 //! The order of combination depends on the sizes alone. Rows are combined in lanes and blocks, pairwise
 //! above that; sums of `f32` and the 16-bit floats are carried in a wider type.
 
+use std::sync::Arc;
+
 use farcall_ir::op::Binary;
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
-use super::args::Prepared;
+use super::args::{Args, Prepared};
 use super::number::{Integer, Number};
+use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Body, Kernel, Request, apart};
 
@@ -48,7 +51,7 @@ fn describe(request: &Request<'_>) -> String {
 
 /// An operation that reductions have fast loops for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Combine {
+pub(super) enum Combine {
     Add,
     Multiply,
     Maximum,
@@ -59,7 +62,7 @@ enum Combine {
 
 impl Combine {
     /// The one operation that a reducer applies to its two arguments of this type.
-    fn of(body: &Body, dtype: DType) -> Option<Combine> {
+    pub(super) fn of(body: &Body, dtype: DType) -> Option<Combine> {
         let only = body.reducer()?;
         if body.args.iter().chain([&only.ty]).any(|t| t.dtype != dtype) {
             return None;
@@ -79,7 +82,7 @@ impl Combine {
 }
 
 /// The dimensions from outer to inner, neighbours of the same kind joined: size, and whether it is reduced.
-fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
+pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
     let mut joined: Vec<(usize, bool)> = Vec::new();
     for (d, size) in dims.iter().enumerate().filter(|(_, size)| **size != 1) {
         let kind = reduced.contains(&d);
@@ -160,23 +163,62 @@ struct How<A, W, N, C> {
 }
 
 /// Where the elements of a reduction lie.
-struct Shape {
+pub(super) struct Shape {
     /// Sizes and strides of the dimensions that are kept, and of those that are reduced, but for the innermost
     /// one of all.
     kept: Vec<(usize, usize)>,
     reduced: Vec<(usize, usize)>,
     /// Size of the innermost dimension, and whether it is reduced.
-    length: usize,
-    rows: bool,
+    pub(super) length: usize,
+    pub(super) rows: bool,
 }
 
 impl Shape {
-    fn new(dims: &[(usize, bool)]) -> Shape {
+    pub(super) fn new(dims: &[(usize, bool)]) -> Shape {
         let (mut kept, mut reduced) = (strided(dims, false), strided(dims, true));
         let rows = dims.last().is_some_and(|d| d.1);
         let inner = if rows { reduced.pop() } else { kept.pop() };
         Shape { kept, reduced, length: inner.map_or(1, |(n, _)| n), rows }
     }
+
+    /// Results for each index of the kept dimensions: one, or as many as the innermost dimension has elements.
+    pub(super) fn inner_results(&self) -> usize {
+        if self.rows { 1 } else { self.length.max(1) }
+    }
+
+    /// Indices of the kept dimensions, but for the innermost dimension.
+    pub(super) fn outer(&self) -> usize {
+        self.kept.iter().fold(1, |n, d| n.saturating_mul(d.0))
+    }
+
+    /// The first element for the index of this number of the kept dimensions.
+    pub(super) fn base(&self, number: usize) -> usize {
+        nth_offset(&self.kept, number)
+    }
+
+    /// Indices of the reduced dimensions, but for the innermost dimension.
+    pub(super) fn lines(&self) -> usize {
+        self.reduced.iter().fold(1, |n, d| n.saturating_mul(d.0))
+    }
+
+    /// Offset of the index of this number of the reduced dimensions.
+    #[inline(always)]
+    pub(super) fn line(&self, number: usize) -> usize {
+        match self.reduced[..] {
+            [(_, stride)] => number * stride,
+            _ => nth_offset(&self.reduced, number),
+        }
+    }
+}
+
+/// Offset of the index of this number, in row-major order.
+fn nth_offset(dims: &[(usize, usize)], number: usize) -> usize {
+    let (mut at, mut rest) = (0, number);
+    for (n, stride) in dims.iter().rev() {
+        at += rest % n * stride;
+        rest /= n;
+    }
+    at
 }
 
 /// Sizes with the strides of a row-major tensor.
@@ -193,13 +235,8 @@ fn strided(dims: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
     out
 }
 
-/// Calls `f` with the offset of every index, in row-major order.
-fn offsets(dims: &[(usize, usize)], base: usize, f: &mut dyn FnMut(usize)) {
-    match dims {
-        [] => f(base),
-        [(n, stride), rest @ ..] => (0..*n).for_each(|i| offsets(rest, base + i * stride, f)),
-    }
-}
+/// Elements that a task should combine at least.
+const TASK: usize = 200_000;
 
 fn reduction<T, A, W, N, C>(shape: Shape, how: How<A, W, N, C>) -> Prepared
 where
@@ -209,47 +246,117 @@ where
     N: Fn(A) -> T + Send + Sync + 'static,
     C: Fn(A, A) -> A + Send + Sync + 'static,
 {
-    let Shape { kept, reduced, length, rows } = shape;
-    Prepared::new(move |args| {
-        if args.output_place(0).size == 0 {
-            return;
-        }
+    let lines = shape.lines();
+    let work = shape.outer().saturating_mul(lines).saturating_mul(shape.length);
+    if shape.rows && lines == 1 && shape.outer() == 1 && work >= 2 * TASK {
+        return long_row(shape.length, how);
+    }
+    // A unit is what is combined at once: a row, or some columns.
+    let across = if shape.rows { 1 } else { shape.length.div_ceil(COLUMNS) };
+    let units = shape.outer().saturating_mul(across);
+    let tasks = (work / TASK).clamp(1, units.clamp(1, 256));
+    let share = units.div_ceil(tasks);
+    Prepared::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
-        // SAFETY: one element of this type, and the output is apart from the inputs.
-        let init = (how.widen)(unsafe { args.input::<T>(1) }[0]);
-        let mut written = 0;
-        if rows {
-            let identity = how.identity.unwrap_or(init);
-            offsets(&kept, 0, &mut |base| {
+        for unit in task * share..((task + 1) * share).min(units) {
+            // SAFETY: there is a result, so the initial value is one element of this type, apart from the output.
+            let init = (how.widen)(unsafe { args.input_ptr::<T>(1).read() });
+            let (number, part) = (unit / across, unit % across);
+            let base = shape.base(number);
+            if shape.rows {
+                let identity = how.identity.unwrap_or(init);
                 let mut total = init;
-                offsets(&reduced, base, &mut |at| {
+                for l in 0..lines {
                     // SAFETY: a row of the operand.
-                    total = (how.combine)(total, unsafe { row(x.add(at), length, &how, identity) });
-                });
-                // SAFETY: one element per index of the kept dimensions.
-                unsafe { out.add(written).write((how.narrow)(total)) };
-                written += 1;
-            });
-            return;
-        }
-        offsets(&kept, 0, &mut |base| {
-            for begin in (0..length).step_by(COLUMNS) {
-                let width = COLUMNS.min(length - begin);
-                let mut totals = [init; COLUMNS];
-                offsets(&reduced, base + begin, &mut |at| {
-                    for (j, total) in totals[..width].iter_mut().enumerate() {
-                        // SAFETY: `width` elements from column `begin` on.
-                        *total = (how.combine)(*total, (how.widen)(unsafe { x.add(at + j).read() }));
-                    }
-                });
-                for total in &totals[..width] {
-                    // SAFETY: one element per index of the kept dimensions.
-                    unsafe { out.add(written).write((how.narrow)(*total)) };
-                    written += 1;
+                    let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &how, identity) };
+                    total = (how.combine)(total, row);
                 }
+                // SAFETY: one element per index of the kept dimensions.
+                unsafe { out.add(number).write((how.narrow)(total)) };
+            } else {
+                let begin = part * COLUMNS;
+                let width = COLUMNS.min(shape.length - begin);
+                vectorized(
+                    #[inline(always)]
+                    || {
+                        // SAFETY: `width` columns of the operand, and as many results.
+                        unsafe {
+                            let out = out.add(number * shape.length + begin);
+                            columns(x.add(base + begin), &shape, [lines, width], out, &how, init);
+                        }
+                    },
+                );
             }
-        });
+        }
     })
+}
+
+/// The reduction of all elements to one, in parts that several threads can have.
+fn long_row<T, A, W, N, C>(length: usize, how: How<A, W, N, C>) -> Prepared
+where
+    T: Copy,
+    A: Copy + Send + Sync + 'static,
+    W: Fn(T) -> A + Send + Sync + 'static,
+    N: Fn(A) -> T + Send + Sync + 'static,
+    C: Fn(A, A) -> A + Send + Sync + 'static,
+{
+    let how = Arc::new(how);
+    let tasks = (length / TASK).clamp(1, 256);
+    let share = length.div_ceil(tasks).next_multiple_of(BLOCK);
+    let parts = length.div_ceil(share);
+    let last = Arc::clone(&how);
+    let init = |args: &Args<'_>, how: &How<A, W, N, C>| {
+        // SAFETY: the initial value is one element of this type, apart from the output and the scratch memory.
+        (how.widen)(unsafe { args.input_ptr::<T>(1).read() })
+    };
+    let work = move |args: &Args<'_>, task: usize| {
+        let begin = task * share;
+        let identity = how.identity.unwrap_or_else(|| init(args, &how));
+        // SAFETY: a part of the operand.
+        let total =
+            unsafe { row(args.input_ptr::<T>(0).add(begin), share.min(length - begin), &how, identity) };
+        // SAFETY: the scratch memory has an element for each task.
+        unsafe { args.ptr::<A>(args.scratch_place()).add(task).write(total) };
+    };
+    let combine = move |args: &Args<'_>| {
+        let mut total = init(args, &last);
+        for task in 0..parts {
+            // SAFETY: the tasks have written them.
+            let part = unsafe { args.ptr::<A>(args.scratch_place()).add(task).read() };
+            total = (last.combine)(total, part);
+        }
+        // SAFETY: the only result.
+        unsafe { args.output_ptr::<T>(0).write((last.narrow)(total)) };
+    };
+    Prepared::in_tasks(parts, work).before(combine).with_scratch(parts * size_of::<A>())
+}
+
+/// Combines columns of a tensor.
+///
+/// # Safety
+/// `width` elements can be read from each line from `x` on, and written to `out`; `width` is at most [`COLUMNS`].
+#[inline(always)]
+unsafe fn columns<T: Copy, A: Copy, W: Fn(T) -> A, N: Fn(A) -> T, C: Fn(A, A) -> A>(
+    x: *const T,
+    shape: &Shape,
+    [lines, width]: [usize; 2],
+    out: *mut T,
+    how: &How<A, W, N, C>,
+    init: A,
+) {
+    let mut totals = [init; COLUMNS];
+    for l in 0..lines {
+        // SAFETY: the caller's promise.
+        let line = unsafe { x.add(shape.line(l)) };
+        for (j, total) in totals[..width].iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *total = (how.combine)(*total, (how.widen)(unsafe { line.add(j).read() }));
+        }
+    }
+    for (j, total) in totals[..width].iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { out.add(j).write((how.narrow)(*total)) };
+    }
 }
 
 /// # Safety
@@ -268,6 +375,22 @@ unsafe fn row<T: Copy, A: Copy, W: Fn(T) -> A, N, C: Fn(A, A) -> A>(
             (how.combine)(row(x, half, how, identity), row(x.add(half), n - half, how, identity))
         };
     }
+    vectorized(
+        #[inline(always)]
+        // SAFETY: the caller's promise.
+        || unsafe { block(x, n, how, identity) },
+    )
+}
+
+/// # Safety
+/// `n` elements can be read from `x`.
+#[inline(always)]
+unsafe fn block<T: Copy, A: Copy, W: Fn(T) -> A, N, C: Fn(A, A) -> A>(
+    x: *const T,
+    n: usize,
+    how: &How<A, W, N, C>,
+    identity: A,
+) -> A {
     let mut lanes = [identity; LANES];
     let whole = n / LANES * LANES;
     for i in (0..whole).step_by(LANES) {

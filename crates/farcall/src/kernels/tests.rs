@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use farcall_ir::op::{Binary, Compare, DotGeneral, Gather, Pad, Slice, Unary};
-use farcall_ir::op::{CompareKind, Direction};
+use farcall_ir::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Gather, Pad, Slice, Unary};
+use farcall_ir::op::{ReduceWindow, Scatter, SelectAndScatter};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::*;
@@ -140,6 +140,10 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     sort,
     top_k,
     gather,
+    arg_reduce,
+    reduce_window,
+    select_and_scatter,
+    scatter,
 ];
 
 fn transpose(r: &mut Random, Start { rank, x, .. }: Start) -> Question {
@@ -219,6 +223,91 @@ fn gather(r: &mut Random, Start { rank, x, .. }: Start) -> Question {
     };
     let y = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
     (Op::Gather(g), vec![], vec![x, indices], vec![y])
+}
+
+fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
+    let dims = r.dims(rank);
+    let kept: Vec<usize> = (0..rank).filter(|d| !dims.contains(d)).map(|d| x.sizes()[d]).collect();
+    let index = DType::S32;
+    let compare = Op::Compare(Compare { direction: Direction::Ge, kind: None });
+    let inst = |op: Op, operands: &[usize], to: DType| BodyInst {
+        op,
+        operands: operands.to_vec(),
+        ty: TensorType::scalar(to),
+    };
+    let body = Body {
+        args: [dtype, index, dtype, index].map(TensorType::scalar).to_vec(),
+        insts: vec![
+            inst(compare, &[0, 2], DType::Pred),
+            inst(Op::Compare(Compare { direction: Direction::Ne, kind: None }), &[0, 0], DType::Pred),
+            inst(Op::Binary(Binary::Or), &[4, 5], DType::Pred),
+            inst(Op::Select, &[6, 0, 2], dtype),
+            inst(Op::Select, &[6, 1, 3], index),
+        ],
+        returned: vec![7, 8],
+    };
+    let inputs = vec![x.clone(), x.with_dtype(index), TensorType::scalar(dtype), TensorType::scalar(index)];
+    let y = x.with_sizes(kept);
+    (Op::Reduce { dims }, vec![body], inputs, vec![y.clone(), y.with_dtype(index)])
+}
+
+/// Windows with padding along each dimension, and how many of them there are.
+fn windows(r: &mut Random, x: &TensorType, dilated: bool) -> (ReduceWindow, Vec<usize>) {
+    let rank = x.rank();
+    let mut list = |n: usize| r.list(rank, |r| 1 + r.below(n));
+    let (window, strides) = (list(4), list(3));
+    let [base_dilations, window_dilations] = [0; 2].map(|_| if dilated { list(3) } else { vec![1; rank] });
+    let padding: Vec<(i64, i64)> =
+        r.list(rank, |r| r.below(9)).iter().map(|p| ((p % 3) as i64 - 1, (p / 3) as i64)).collect();
+    let w = ReduceWindow { window, strides, base_dilations, window_dilations, padding };
+    let all = [&w.window, &w.strides, &w.base_dilations, &w.window_dilations];
+    let complete = all.iter().all(|l| l.len() >= rank) && w.padding.len() >= rank;
+    let count = |d: usize| {
+        let axis = window::Axis {
+            size: x.sizes()[d],
+            window: w.window[d],
+            stride: w.strides[d],
+            base_dilation: w.base_dilations[d],
+            window_dilation: w.window_dilations[d],
+            padding: w.padding[d],
+        };
+        if axis.is_sound() { axis.windows() } else { 1 }
+    };
+    let results = if complete { (0..rank).map(count).collect() } else { x.sizes().to_vec() };
+    (w, results)
+}
+
+fn reduce_window(r: &mut Random, Start { dtype, x, .. }: Start) -> Question {
+    let (w, results) = windows(r, &x, true);
+    let y = x.with_sizes(results);
+    let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Minimum][r.below(2)]), dtype);
+    (Op::ReduceWindow(w), vec![body], vec![x, TensorType::scalar(dtype)], vec![y])
+}
+
+fn select_and_scatter(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {
+    let (w, results) = windows(r, &x, false);
+    let source = x.with_sizes(results);
+    let compare = Op::Compare(Compare { direction: [Direction::Gt, Direction::Le][r.below(2)], kind: None });
+    let bodies = vec![body(dtype, 2, compare, DType::Pred), body(dtype, 2, Op::Binary(Binary::Add), dtype)];
+    let op = SelectAndScatter { window: w.window, strides: w.strides, padding: w.padding };
+    (Op::SelectAndScatter(op), bodies, vec![x, source, TensorType::scalar(dtype)], vec![y])
+}
+
+fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
+    let index = [DType::S32, DType::U8][r.below(2)];
+    let indices = r.ty(index, 2);
+    let inserted = r.dims(rank);
+    let kept: Vec<usize> = (0..rank).filter(|d| !inserted.contains(d)).map(|_| r.below(3)).collect();
+    let s = Scatter {
+        update_window_dims: (1..=kept.len()).collect(),
+        inserted_window_dims: inserted,
+        scatter_dims_to_operand_dims: r.dims(rank),
+        index_vector_dim: 1,
+        ..Scatter::default()
+    };
+    let updates = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
+    let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Maximum][r.below(2)]), dtype);
+    (Op::Scatter(s), vec![body], vec![x.clone(), indices, updates], vec![x])
 }
 
 /// Bytes before and behind each buffer.

@@ -1,19 +1,30 @@
 //! `chlo.top_k`: the largest elements of each line along the last dimension, largest first, and their places.
 //! Equal ones come in the order of the operand; floats are in total order.
 //!
-//! An element becomes an integer of the reverse order, its place the lower bits of it, so that no two are equal.
+//! An element becomes an integer of the reverse order, its place the lower bits of it, so that no two are equal. Of long
+//! lines, only elements are looked at closer that are larger than the smallest of as many as are asked for.
 
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
 use super::args::Prepared;
+use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "top_k", prepare, in_place: apart, describe };
 
-/// Elements from which on a run may take long.
-const SLOW: usize = 1 << 16;
+/// Elements of a task, and from which on a run may take long.
+const TASK: usize = 1 << 16;
+/// Most tasks, each of which has scratch memory for a line.
+const MOST_TASKS: usize = 64;
+/// Elements that are compared at once.
+const LANES: usize = 32;
+
+/// How many ranks of a line are kept at once.
+fn room(k: usize, length: usize) -> usize {
+    if k > length / 8 { length } else { (4 * k).max(256).min(length) }
+}
 
 fn describe(request: &Request<'_>) -> String {
     match request.op {
@@ -34,34 +45,72 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     u32::try_from(length).ok()?;
     let elements = x.elements()?;
+    let lines = elements.checked_div(length).unwrap_or(0);
+    let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
+    let tasks = lines.div_ceil(per_task).max(1);
     dispatch!(x.dtype, [ints, floats, pred], T => {
-        let bytes = length.checked_mul(size_of::<<T as Ranked>::Rank>())?;
-        let prepared = Prepared::new(move |args| {
-            if k == 0 || elements == 0 {
+        let room = room(k, length);
+        let bytes = room.checked_mul(size_of::<<T as Ranked>::Rank>())?.checked_next_multiple_of(64)?;
+        let prepared = Prepared::in_tasks(tasks, move |args, task| {
+            if k == 0 {
                 return;
             }
-            // SAFETY: the operand and the results have elements of these types and are apart; there is scratch memory
-            // for a line of ranks, which are integers.
-            let (x, values, places, ranks) =
-                unsafe { (args.input::<T>(0), args.output::<T>(0), args.output::<i32>(1), args.scratch()) };
-            let results = values.chunks_exact_mut(k).zip(places.chunks_exact_mut(k));
-            for (x, (values, places)) in x.chunks_exact(length).zip(results) {
-                line(x, values, places, ranks);
+            for at in task * per_task..((task + 1) * per_task).min(lines) {
+                // SAFETY: a line of the operand and of the results, which have elements of these types and are apart;
+                // there is scratch memory for the ranks of each task, which are integers.
+                let (x, values, places, ranks) = unsafe {
+                    let ranks = args.ptr::<<T as Ranked>::Rank>(args.scratch_place().from(task * bytes));
+                    (
+                        std::slice::from_raw_parts(args.input_ptr::<T>(0).add(at * length), length),
+                        std::slice::from_raw_parts_mut(args.output_ptr::<T>(0).add(at * k), k),
+                        std::slice::from_raw_parts_mut(args.output_ptr::<i32>(1).add(at * k), k),
+                        std::slice::from_raw_parts_mut(ranks, room),
+                    )
+                };
+                vectorized(#[inline(always)] || line(x, values, places, ranks));
             }
         });
-        Some(if elements < SLOW { prepared } else { prepared.slow() }.with_scratch(bytes))
+        let prepared = if elements < TASK { prepared } else { prepared.slow() };
+        Some(prepared.with_scratch(bytes.checked_mul(tasks)?))
     })?
 }
 
-/// The largest elements of a line, of which there are as many at least as are asked for, and room for their ranks.
+/// The largest elements of a line, of which there are as many at least as are asked for. There is room for all ranks,
+/// or for some more than are asked for.
+#[inline(always)]
 fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [T::Rank]) {
-    let ranks = &mut ranks[..x.len()];
-    for ((rank, x), i) in ranks.iter_mut().zip(x).zip(0..) {
+    let k = values.len();
+    let (first, rest) = x.split_at(ranks.len());
+    for ((rank, x), i) in ranks.iter_mut().zip(first).zip(0..) {
         *rank = x.rank(i);
     }
-    let k = values.len();
     if k < ranks.len() {
         ranks.select_nth_unstable(k);
+    }
+    // The lowest key among the largest elements so far, which later ones have to exceed.
+    let lowest = |ranks: &[T::Rank]| ranks[..k].iter().max().map(|rank| x[T::place(*rank) as usize].key());
+    let (mut least, mut taken) = (lowest(ranks), k);
+    for (c, chunk) in rest.chunks(LANES).enumerate() {
+        let exceeds = match chunk.as_array::<LANES>() {
+            Some(chunk) => chunk.iter().fold(false, |any, x| any | (Some(x.key()) > least)),
+            None => true,
+        };
+        if !exceeds {
+            continue;
+        }
+        for (x, i) in chunk.iter().zip(first.len() + c * LANES..) {
+            if Some(x.key()) > least {
+                ranks[taken] = x.rank(i as u32);
+                taken += 1;
+                if taken == ranks.len() {
+                    ranks.select_nth_unstable(k);
+                    (least, taken) = (lowest(ranks), k);
+                }
+            }
+        }
+    }
+    if k < taken {
+        ranks[..taken].select_nth_unstable(k);
     }
     ranks[..k].sort_unstable();
     for ((value, place), rank) in values.iter_mut().zip(places).zip(&*ranks) {
@@ -74,6 +123,10 @@ fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [T
 trait Ranked: Copy + 'static {
     /// An integer with room for the bits of an element and a place.
     type Rank: Ord + Copy;
+    /// An integer of the order of elements.
+    type Key: Ord + Copy;
+    /// The element as such.
+    fn key(self) -> Self::Key;
     /// Less for larger elements, and for earlier ones among those that are equal.
     fn rank(self, place: u32) -> Self::Rank;
     /// The place that is in a rank.
@@ -83,13 +136,18 @@ trait Ranked: Copy + 'static {
 }
 
 macro_rules! ranked {
-    ($($t:ty, $rank:ty, $ascending:expr, $quiet:expr;)*) => {$(
+    ($($t:ty, $key:ty, $rank:ty, $ascending:expr, $quiet:expr;)*) => {$(
         impl Ranked for $t {
             type Rank = $rank;
+            type Key = $key;
+            #[inline(always)]
+            fn key(self) -> $key {
+                $ascending(self)
+            }
             #[inline(always)]
             fn rank(self, place: u32) -> $rank {
                 let all = <$rank>::MAX >> 32;
-                (all - <$rank>::from($ascending(self))) << 32 | <$rank>::from(place)
+                (all - <$rank>::from(self.key())) << 32 | <$rank>::from(place)
             }
             #[inline(always)]
             fn place(rank: $rank) -> u32 {
@@ -125,16 +183,16 @@ fn same<T>(x: T) -> T {
 }
 
 ranked! {
-    u8, u64, same, same;
-    u16, u64, same, same;
-    u32, u64, same, same;
-    u64, u128, same, same;
-    i8, u64, |x: i8| x.cast_unsigned() ^ 1 << 7, same;
-    i16, u64, |x: i16| x.cast_unsigned() ^ 1 << 15, same;
-    i32, u64, |x: i32| x.cast_unsigned() ^ 1 << 31, same;
-    i64, u128, |x: i64| x.cast_unsigned() ^ 1 << 63, same;
-    f16, u64, total!(f16, u16), quiet!(f16, 0x0200);
-    bf16, u64, total!(bf16, u16), quiet!(bf16, 0x0040);
-    f32, u64, total!(f32, u32), quiet!(f32, 0x0040_0000);
-    f64, u128, total!(f64, u64), same;
+    u8, u8, u64, same, same;
+    u16, u16, u64, same, same;
+    u32, u32, u64, same, same;
+    u64, u64, u128, same, same;
+    i8, u8, u64, |x: i8| x.cast_unsigned() ^ 1 << 7, same;
+    i16, u16, u64, |x: i16| x.cast_unsigned() ^ 1 << 15, same;
+    i32, u32, u64, |x: i32| x.cast_unsigned() ^ 1 << 31, same;
+    i64, u64, u128, |x: i64| x.cast_unsigned() ^ 1 << 63, same;
+    f16, u16, u64, total!(f16, u16), quiet!(f16, 0x0200);
+    bf16, u16, u64, total!(bf16, u16), quiet!(bf16, 0x0040);
+    f32, u32, u64, total!(f32, u32), quiet!(f32, 0x0040_0000);
+    f64, u64, u128, total!(f64, u64), same;
 }

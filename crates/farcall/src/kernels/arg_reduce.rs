@@ -1,0 +1,269 @@
+//! `reduce` of numbers with indices, by a region that keeps the largest or smallest number and its index: `argmax`,
+//! `argmin`.
+//!
+//! What a region does is found by trying every case ([`cases`]). Rows are searched for the largest number first, then
+//! for its index: most indices are never read. Columns, and rows with NaNs, are reduced step by step, as the region
+//! says.
+
+use farcall_ir::{DType, Op};
+
+use super::args::{Args, Prepared};
+use super::body::Body;
+use super::cases::{self, Columns, Numbers};
+use super::number::{Compared, Integer};
+use super::reduce::{Shape, joined};
+use super::simd::vectorized;
+use super::types::dispatch;
+use super::{Kernel, Request, apart};
+
+pub(super) static KERNEL: Kernel = Kernel { name: "arg_reduce", prepare, in_place: apart, describe };
+
+/// Elements of a task, and from which on a run may take long.
+const TASK: usize = 1 << 17;
+/// Columns that are reduced at once.
+const COLUMNS: usize = 256;
+/// Numbers that are compared at once.
+const LANES: usize = 32;
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::Reduce { dims }, [body]) = (request.op, request.bodies) else { return None };
+    let ([x, places, init, first], [y, found]) = (request.inputs, request.outputs) else { return None };
+    let kept = (0..x.rank()).filter(|d| !dims.contains(d)).map(|d| x.sizes()[d]);
+    let same = init.dtype == x.dtype
+        && y.dtype == x.dtype
+        && first.dtype == places.dtype
+        && found.dtype == places.dtype;
+    let one = init.elements() == Some(1) && first.elements() == Some(1);
+    let fits = same && one && x.sizes() == places.sizes() && y.sizes() == found.sizes();
+    if !fits || !kept.eq(y.sizes().iter().copied()) || dims.iter().any(|d| *d >= x.rank()) {
+        return None;
+    }
+    let keep = Keep::of(body, x.dtype, places.dtype)?;
+    let shape = Shape::new(&joined(x.sizes(), dims));
+    let (elements, results) = (x.elements()?, y.elements()?);
+    dispatch!(x.dtype, [ints, floats], T => match places.dtype {
+        DType::S32 => reduction::<T, i32>(keep, shape, elements, results),
+        DType::S64 => reduction::<T, i64>(keep, shape, elements, results),
+        DType::U32 => reduction::<T, u32>(keep, shape, elements, results),
+        _ => None,
+    })?
+}
+
+fn describe(request: &Request<'_>) -> String {
+    let ([body], [x, places, ..]) = (request.bodies, request.inputs) else { return String::new() };
+    let keep = Keep::of(body, x.dtype, places.dtype);
+    keep.map_or(String::new(), |keep| (if keep.largest { "largest" } else { "smallest" }).to_owned())
+}
+
+/// What a region keeps of a number with its index, and the ones that come after: the first number if it is larger (or
+/// smaller), or NaN; otherwise the second one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Keep {
+    largest: bool,
+    /// Of equal numbers, the first one, rather than the second.
+    first: bool,
+    /// Which index of equal numbers.
+    tie: Tie,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tie {
+    /// The smaller one.
+    Lower,
+    First,
+    Second,
+}
+
+impl Keep {
+    /// What the region keeps; `None` if it does anything else.
+    fn of(body: &Body, dtype: DType, index: DType) -> Option<Keep> {
+        let types = [dtype, index, dtype, index];
+        if body.args.len() != 4 || body.returned.len() != 2 || !body.args.iter().map(|t| t.dtype).eq(types) {
+            return None;
+        }
+        let numbers = cases::pairs(&cases::kinds(body, dtype)?);
+        let indices = cases::pairs(&cases::kinds(body, index)?);
+        let times = indices[0].len();
+        let each = |column: &[u64]| column.iter().flat_map(|x| vec![*x; times]).collect::<Vec<u64>>();
+        let [a, b] = [0, 1].map(|i| each(&numbers[i]));
+        let [i, j] = [0, 1].map(|k| indices[k].repeat(numbers[0].len()));
+        let mut possible: Vec<Keep> = Vec::new();
+        for tie in [Tie::Lower, Tie::First, Tie::Second] {
+            let all = [(true, false), (true, true), (false, false), (false, true)];
+            possible.extend(all.map(|(largest, first)| Keep { largest, first, tie }));
+        }
+        for flush in [false, true] {
+            let mut columns: Columns = [&a, &i, &b, &j].map(|c| Some(c.clone())).into();
+            cases::evaluate(body, &mut columns, flush);
+            let numbers = Numbers::of(dtype, flush)?;
+            let (value, place) = (columns[body.returned[0]].as_ref()?, columns[body.returned[1]].as_ref()?);
+            possible.retain(|keep| {
+                (0..a.len()).all(|c| keep.case(numbers, (a[c], i[c]), (b[c], j[c])) == (value[c], place[c]))
+            });
+        }
+        possible.first().copied()
+    }
+
+    /// What is kept of two numbers with their indices, all as keys.
+    fn case(self, numbers: Numbers, a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+        let (x, y) = (numbers.number(a.0), numbers.number(b.0));
+        let keeps = match (x, y) {
+            (None, _) => true,
+            (_, None) => false,
+            (Some(x), Some(y)) => {
+                if self.largest {
+                    x > y
+                } else {
+                    x < y
+                }
+            }
+        };
+        let equal = x == y && x.is_some();
+        let value = if keeps || (equal && self.first) { a.0 } else { b.0 };
+        let place = match (keeps, equal, self.tie) {
+            (true, ..) | (_, true, Tie::First) => a.1,
+            (_, true, Tie::Lower) => a.1.min(b.1),
+            _ => b.1,
+        };
+        (value, place)
+    }
+
+    /// The same of numbers.
+    #[inline(always)]
+    fn step<T: Compared, I: Integer>(self, (a, i): (T, I), (b, j): (T, I)) -> (T, I) {
+        let (x, y) = (a.wide(), b.wide());
+        #[expect(clippy::eq_op, reason = "NaN")]
+        let keeps = (if self.largest { x > y } else { x < y }) | (x != x);
+        let equal = x == y;
+        let value = if keeps | (equal & self.first) { a } else { b };
+        let first = match self.tie {
+            Tie::Lower => i < j,
+            Tie::First => true,
+            Tie::Second => false,
+        };
+        (value, if keeps | (equal & first) { i } else { j })
+    }
+}
+
+fn reduction<T: Compared, I: Integer + Send + Sync>(
+    keep: Keep,
+    shape: Shape,
+    elements: usize,
+    results: usize,
+) -> Option<Prepared> {
+    // A unit is an index of the kept dimensions with some of the columns.
+    let columns = if shape.rows { 1 } else { shape.length.div_ceil(COLUMNS) };
+    let units = if results == 0 { 0 } else { results / shape.inner_results() * columns };
+    let work = (elements / units.max(1)).max(1);
+    let per_task = (TASK / work).max(1);
+    let tasks = units.div_ceil(per_task).max(1);
+    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let units = task * per_task..((task + 1) * per_task).min(units);
+        vectorized(
+            #[inline(always)]
+            || {
+                for unit in units {
+                    // SAFETY: operands and results have elements of these types and this shape.
+                    unsafe { part::<T, I>(args, keep, &shape, unit / columns, unit % columns * COLUMNS) }
+                }
+            },
+        );
+    });
+    Some(if elements < TASK { prepared } else { prepared.slow() })
+}
+
+/// Computes the results of one index of the kept dimensions but for the innermost; if that is innermost of all, some of
+/// them, from column `begin` on.
+///
+/// # Safety
+/// Operands and results have elements of these types and this shape, and there is such an index.
+#[inline(always)]
+unsafe fn part<T: Compared, I: Integer>(
+    args: &Args<'_>,
+    keep: Keep,
+    shape: &Shape,
+    unit: usize,
+    begin: usize,
+) {
+    let (x, places) = (args.input_ptr::<T>(0), args.input_ptr::<I>(1));
+    // SAFETY: one element each, and results are apart from operands.
+    let init = unsafe { (args.input_ptr::<T>(2).read(), args.input_ptr::<I>(3).read()) };
+    let (values, found) = (args.output_ptr::<T>(0), args.output_ptr::<I>(1));
+    let base = shape.base(unit);
+    if shape.rows {
+        let mut kept = init;
+        for i in 0..shape.lines() {
+            let at = base + shape.line(i);
+            // SAFETY: a row of both operands.
+            let (x, places) = unsafe {
+                (
+                    std::slice::from_raw_parts(x.add(at), shape.length),
+                    std::slice::from_raw_parts(places.add(at), shape.length),
+                )
+            };
+            kept = row(keep, kept, x, places);
+        }
+        // SAFETY: one element for each unit.
+        unsafe {
+            values.add(unit).write(kept.0);
+            found.add(unit).write(kept.1);
+        }
+        return;
+    }
+    let width = COLUMNS.min(shape.length - begin);
+    let (mut best, mut at_best) = ([init.0; COLUMNS], [init.1; COLUMNS]);
+    for i in 0..shape.lines() {
+        let at = base + begin + shape.line(i);
+        // SAFETY: `width` elements of both operands.
+        let (x, places) = unsafe {
+            (std::slice::from_raw_parts(x.add(at), width), std::slice::from_raw_parts(places.add(at), width))
+        };
+        let kept = best[..width].iter_mut().zip(&mut at_best[..width]);
+        for ((a, i), (b, j)) in kept.zip(x.iter().zip(places)) {
+            (*a, *i) = keep.step((*a, *i), (*b, *j));
+        }
+    }
+    let to = unit * shape.length + begin;
+    // SAFETY: as many results.
+    unsafe {
+        values.add(to).copy_from_nonoverlapping(best.as_ptr(), width);
+        found.add(to).copy_from_nonoverlapping(at_best.as_ptr(), width);
+    }
+}
+
+/// Takes in a row.
+#[inline(always)]
+fn row<T: Compared, I: Integer>(keep: Keep, init: (T, I), x: &[T], places: &[I]) -> (T, I) {
+    let (whole, rest) = x.as_chunks::<LANES>();
+    let mut best = [init.0.wide(); LANES];
+    let is_nan = |x: &T| x.wide() != x.wide();
+    let mut nan = is_nan(&init.0) | rest.iter().any(is_nan);
+    for chunk in whole {
+        nan |= chunk.iter().fold(false, |any, x| any | is_nan(x));
+        for (best, x) in best.iter_mut().zip(chunk) {
+            let x = x.wide();
+            let is_better = if keep.largest { x > *best } else { x < *best };
+            *best = if is_better { x } else { *best };
+        }
+    }
+    let mut most = init.0.wide();
+    for x in best.into_iter().chain(rest.iter().map(|x| x.wide())) {
+        if if keep.largest { x > most } else { x < most } {
+            most = x;
+        }
+    }
+    if nan {
+        return x.iter().zip(places).fold(init, |kept, (x, i)| keep.step(kept, (*x, *i)));
+    }
+    // Only equals of the largest one have a say.
+    let mut kept = init;
+    let mut step = |i: usize| kept = keep.step(kept, (x[i], places[i]));
+    for (c, chunk) in whole.iter().enumerate() {
+        let equal = chunk.iter().fold(false, |any, x| any | (x.wide() == most));
+        if equal {
+            (0..LANES).filter(|i| chunk[*i].wide() == most).for_each(|i| step(c * LANES + i));
+        }
+    }
+    (whole.len() * LANES..x.len()).filter(|i| x[*i].wide() == most).for_each(step);
+    kept
+}

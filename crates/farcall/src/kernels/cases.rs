@@ -1,0 +1,182 @@
+//! What a region says that only compares and chooses, found by trying every case.
+//!
+//! Such a region cannot tell apart two lists of arguments that lie alike among each other and among the numbers that it
+//! may treat differently: its constants, zeros, infinities, NaNs. So one list of each kind, a *case*, is enough to know
+//! what it does, however it is spelled. Numbers are written as integers of the same order ([`key`]).
+
+use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
+use farcall_ir::{DType, Literal, Op};
+
+use super::body::{Body, BodyInst};
+
+/// For each value of a region, its key in each case; `None` if that is not known.
+pub(super) type Columns = Vec<Option<Vec<u64>>>;
+
+/// Fills in the columns of the instructions that follow from those that are given. `flush`: subnormal numbers compare
+/// as zeros.
+pub(super) fn evaluate(body: &Body, columns: &mut Columns, flush: bool) {
+    columns.resize(body.args.len() + body.insts.len(), None);
+    let cases = columns.iter().flatten().map(Vec::len).next().unwrap_or(0);
+    for (i, inst) in body.insts.iter().enumerate() {
+        let to = body.args.len() + i;
+        if columns[to].is_none() {
+            columns[to] = column(body, inst, columns, cases, flush);
+        }
+    }
+}
+
+fn column(body: &Body, inst: &BodyInst, known: &Columns, cases: usize, flush: bool) -> Option<Vec<u64>> {
+    let of = |i: usize| known[*inst.operands.get(i)?].as_deref();
+    let is_pred = inst.ty.dtype == DType::Pred;
+    let two = |f: &dyn Fn(u64, u64) -> u64| {
+        Some(of(0)?.iter().zip(of(1)?).map(|(x, y)| f(*x, *y)).collect::<Vec<u64>>())
+    };
+    match &inst.op {
+        Op::Constant(literal) => Some(vec![constant(literal)?; cases]),
+        Op::Compare(compare) => {
+            let order = Numbers::of(dtype_of(body, inst.operands[0]), flush)?;
+            two(&|x, y| u64::from(order.holds(compare, x, y)))
+        }
+        Op::Select => {
+            let chosen = of(0)?.iter().zip(of(1)?).zip(of(2)?);
+            Some(chosen.map(|((p, x), y)| if *p == 1 { *x } else { *y }).collect())
+        }
+        Op::Binary(Binary::And) if is_pred => two(&|x, y| x & y),
+        Op::Binary(Binary::Or) if is_pred => two(&|x, y| x | y),
+        Op::Binary(Binary::Xor) if is_pred => two(&|x, y| x ^ y),
+        Op::Unary(Unary::Not) if is_pred => Some(of(0)?.iter().map(|x| x ^ 1).collect()),
+        _ => None,
+    }
+}
+
+/// Element type of a value.
+pub(super) fn dtype_of(body: &Body, value: usize) -> DType {
+    body.inst(value).map_or_else(|| body.args[value].dtype, |inst| inst.ty.dtype)
+}
+
+/// Numbers of a type: two of each kind that a region with these constants may treat differently, in order.
+///
+/// `None` for types without an order, and if there are too many.
+pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
+    /// A region that compares and chooses has few constants.
+    const MOST: usize = 32;
+    let numbers = Numbers::of(dtype, true)?;
+    let mut special = numbers.special();
+    for inst in body.insts.iter().filter(|inst| inst.ty.dtype == dtype) {
+        if let Op::Constant(literal) = &inst.op {
+            special.push(constant(literal)?);
+        }
+    }
+    special.sort_unstable();
+    special.dedup();
+    let mut kinds = special.clone();
+    // Between special numbers, two are enough for any two arguments. In `u128`, all numbers have one above them.
+    let mut next = 0;
+    for point in special.into_iter().map(u128::from).chain([u128::from(numbers.all) + 1]) {
+        if next < point {
+            kinds.extend([next as u64, (point - 1) as u64]);
+        }
+        next = point + 1;
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    (kinds.len() <= MOST).then_some(kinds)
+}
+
+/// The key of a constant.
+fn constant(literal: &Literal) -> Option<u64> {
+    if literal.is_empty() {
+        return None;
+    }
+    let dtype = literal.dtype();
+    let mut word = [0; 8];
+    let bytes = literal.element(0);
+    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    key(dtype, u64::from_le_bytes(word))
+}
+
+/// The number with these bits as an integer of the same order, which is the total one for floats; `None` for other
+/// types than integers, `pred` and floats of 16 to 64 bits.
+pub(super) fn key(dtype: DType, bits: u64) -> Option<u64> {
+    let Numbers { all, float, .. } = Numbers::of(dtype, false)?;
+    let sign = all / 2 + 1;
+    Some(match (float.is_some(), bits & sign == 0) {
+        (true, false) => !bits & all,
+        (true, true) => bits | sign,
+        _ if dtype.is_signed_integer() => bits ^ sign,
+        _ => bits,
+    })
+}
+
+/// How the numbers of a type compare, by their keys.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers {
+    /// The largest key.
+    all: u64,
+    float: Option<Float>,
+}
+
+/// Bits of a float: infinity, and the largest number that is taken as zero.
+#[derive(Clone, Copy)]
+struct Float {
+    infinity: u64,
+    zero: u64,
+}
+
+impl Numbers {
+    /// The numbers of a type; `flush`: subnormal ones are zeros in comparisons, where the type has that.
+    pub(super) fn of(dtype: DType, flush: bool) -> Option<Numbers> {
+        let (infinity, smallest) = match dtype {
+            DType::F16 => (0x7c00, 0),
+            DType::BF16 => (0x7f80, 0x80),
+            DType::F32 => (0x7f80_0000, 0x80_0000),
+            DType::F64 => (0x7ff0 << 48, 1 << 52),
+            DType::Pred => return Some(Numbers { all: 1, float: None }),
+            _ if super::is_int(dtype) => {
+                return Some(Numbers { all: u64::MAX >> (64 - dtype.bits()), float: None });
+            }
+            _ => return None,
+        };
+        let zero = if flush && smallest > 0 { smallest - 1 } else { 0 };
+        Some(Numbers { all: u64::MAX >> (64 - dtype.bits()), float: Some(Float { infinity, zero }) })
+    }
+
+    /// Keys of the numbers that differ in kind from those beside them.
+    fn special(&self) -> Vec<u64> {
+        let Some(Float { infinity, zero }) = self.float else { return Vec::new() };
+        let sign = self.all / 2 + 1;
+        [0, zero, infinity].iter().flat_map(|bits| [sign + bits, sign - 1 - bits]).collect()
+    }
+
+    /// The key of what a number compares as; `None` for NaN, which compares as nothing.
+    pub(super) fn number(&self, key: u64) -> Option<u64> {
+        let Some(Float { infinity, zero }) = self.float else { return Some(key) };
+        let sign = self.all / 2 + 1;
+        let size = if key >= sign { key - sign } else { sign - 1 - key };
+        match size {
+            _ if size > infinity => None,
+            _ if size <= zero => Some(sign),
+            _ => Some(key),
+        }
+    }
+
+    fn holds(&self, compare: &Compare, x: u64, y: u64) -> bool {
+        let total = self.float.is_none() || compare.kind == Some(CompareKind::TotalOrder);
+        let (x, y) = if total { (Some(x), Some(y)) } else { (self.number(x), self.number(y)) };
+        let (Some(x), Some(y)) = (x, y) else { return compare.direction == Direction::Ne };
+        match compare.direction {
+            Direction::Lt => x < y,
+            Direction::Gt => x > y,
+            Direction::Le => x <= y,
+            Direction::Ge => x >= y,
+            Direction::Eq => x == y,
+            Direction::Ne => x != y,
+        }
+    }
+}
+
+/// All pairs of these numbers, as two columns.
+pub(super) fn pairs(kinds: &[u64]) -> [Vec<u64>; 2] {
+    let n = kinds.len();
+    [kinds.iter().flat_map(|x| vec![*x; n]).collect(), kinds.repeat(n)]
+}

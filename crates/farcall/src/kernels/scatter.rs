@@ -1,0 +1,305 @@
+//! `scatter` by one operation, or of the updates themselves, with XLA's semantics: a window that does not lie inside as a
+//! whole is dropped.
+//!
+//! Updates of one element come in row-major order of the indices. Tasks share the columns of rows: each goes through all
+//! indices in order.
+
+use farcall_ir::op::Scatter;
+use farcall_ir::{DType, Op, TensorType};
+
+use super::args::{Args, Prepared};
+use super::body::Body;
+use super::index::{Batch, ReadIndex, Starts, reader};
+use super::movement::row_major;
+use super::number::{Integer, Number};
+use super::reduce::Combine;
+use super::simd::vectorized;
+use super::types::{by_size, dispatch};
+use super::{Kernel, Request};
+
+pub(super) static KERNEL: Kernel =
+    Kernel { name: "scatter", prepare, in_place: |output, input| output == 0 && input == 0, describe };
+
+/// Elements from which on a run may take long.
+const SLOW: usize = 1 << 16;
+/// Updated elements that are worth tasks, and columns that each has at least.
+const TASK: usize = 1 << 19;
+const COLUMNS: usize = 32;
+/// Most tasks.
+const MOST_TASKS: usize = 4;
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
+    let ([x, indices, updates], [y]) = (request.inputs, request.outputs) else { return None };
+    if x != y || updates.dtype != x.dtype {
+        return None;
+    }
+    let windows = Windows::new(s, x, indices, updates)?;
+    let operation = Operation::of(body, x.dtype)?;
+    operation.scatter(windows, x)
+}
+
+fn describe(request: &Request<'_>) -> String {
+    let ([body], [x, ..]) = (request.bodies, request.inputs) else { return String::new() };
+    match Operation::of(body, x.dtype) {
+        Some(Operation::Combine(op)) => format!("{op:?}").to_lowercase(),
+        Some(Operation::Set) => "set".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// What an update does to an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operation {
+    Combine(Combine),
+    /// It takes its place.
+    Set,
+}
+
+impl Operation {
+    fn of(body: &Body, dtype: DType) -> Option<Operation> {
+        if body.args.len() == 2 && body.insts.is_empty() && body.returned == [1] {
+            return body.args.iter().all(|t| t.dtype == dtype).then_some(Operation::Set);
+        }
+        Combine::of(body, dtype).map(Operation::Combine)
+    }
+
+    fn scatter(self, windows: Windows, x: &TensorType) -> Option<Prepared> {
+        let dtype = x.dtype;
+        macro_rules! go {
+            ($T:ty, $combine:expr) => {
+                prepared::<$T>(windows, x, $combine)
+            };
+        }
+        let Operation::Combine(op) = self else {
+            return by_size!(dtype.size(), T => go!(T, |_, update| update))?;
+        };
+        match op {
+            Combine::Add => dispatch!(dtype, [ints, floats], T => go!(T, <T as Number>::add)),
+            Combine::Multiply => dispatch!(dtype, [ints, floats], T => go!(T, <T as Number>::mul)),
+            Combine::Maximum => dispatch!(dtype, [ints, floats], T => {
+                let one = T::opaque_one();
+                go!(T, move |a: T, b: T| Number::max(a.settle(one), b.settle(one)))
+            }),
+            Combine::Minimum => dispatch!(dtype, [ints, floats], T => {
+                let one = T::opaque_one();
+                go!(T, move |a: T, b: T| Number::min(a.settle(one), b.settle(one)))
+            }),
+            Combine::And => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::and)),
+            Combine::Or => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::or)),
+        }?
+    }
+}
+
+/// Where updates go.
+struct Windows {
+    /// Dimensions of a window, from outer to inner: size, stride in the updates, stride in the operand.
+    window: Vec<(usize, usize, usize)>,
+    /// Elements of a window.
+    size: usize,
+    /// Windows are rows: each begins at a multiple of its size, of which the operand has a whole number, and its elements
+    /// follow each other.
+    rows: bool,
+    starts: Starts,
+    /// How indices are read, and their size.
+    read: (ReadIndex, usize),
+}
+
+impl Windows {
+    fn new(s: &Scatter, x: &TensorType, indices: &TensorType, updates: &TensorType) -> Option<Windows> {
+        let [x_strides, i_strides, u_strides] = [x, indices, updates]
+            .map(|t| row_major(t.sizes()).iter().map(|s| s.unsigned_abs()).collect::<Vec<usize>>());
+        if s.index_vector_dim > indices.rank()
+            || x.elements()?.max(updates.elements()?) > isize::MAX as usize / 16
+        {
+            return None;
+        }
+        // Windows: dimensions of the updates that are some of the operand's.
+        let dropped = |d: &usize| s.inserted_window_dims.contains(d) || s.input_batching_dims.contains(d);
+        let kept: Vec<usize> = (0..x.rank()).filter(|d| !dropped(d)).collect();
+        let ascending = s.update_window_dims.windows(2).all(|d| d[0] < d[1]);
+        if kept.len() != s.update_window_dims.len() || !ascending {
+            return None;
+        }
+        let mut sizes = vec![1; x.rank()];
+        let mut window = Vec::new();
+        for (d, u) in kept.iter().zip(&s.update_window_dims) {
+            sizes[*d] = *updates.sizes().get(*u)?;
+            window.push((sizes[*d], u_strides[*u], x_strides[*d]));
+        }
+        let limit = |d: usize| x.sizes().get(d)?.checked_sub(sizes[d]);
+        (0..x.rank()).try_for_each(|d| limit(d).map(drop))?;
+
+        // The other dimensions of the updates are those of the indices.
+        let free: Vec<usize> = (0..updates.rank()).filter(|d| !s.update_window_dims.contains(d)).collect();
+        let outer: Vec<usize> = (0..indices.rank()).filter(|d| *d != s.index_vector_dim).collect();
+        if outer.len() != free.len() {
+            return None;
+        }
+        let batch = outer.iter().zip(&free).map(|(d, u)| {
+            let parted = s.scatter_indices_batching_dims.iter().position(|b| b == d);
+            let operand = match parted {
+                Some(i) => {
+                    let of = *s.input_batching_dims.get(i)?;
+                    (x.sizes().get(of)? == &indices.sizes()[*d]).then_some(x_strides[of])?
+                }
+                None => 0,
+            };
+            let size = indices.sizes()[*d];
+            (updates.sizes()[*u] == size).then_some(Batch {
+                size,
+                indices: i_strides[*d],
+                operand,
+                slices: u_strides[*u],
+            })
+        });
+        let batch: Vec<Batch> = batch.collect::<Option<_>>()?;
+
+        let indexed = &s.scatter_dims_to_operand_dims;
+        let entries = indexed.iter().map(|d| Some((limit(*d)?, *x_strides.get(*d)?)));
+        let entries: Vec<(usize, usize)> = entries.collect::<Option<_>>()?;
+        let twice = |(i, d): (usize, &usize)| {
+            indexed[..i].contains(d) || s.input_batching_dims.contains(d) || sizes.get(*d).is_none()
+        };
+        let length = indices.sizes().get(s.index_vector_dim).copied().unwrap_or(1);
+        let batching = &s.input_batching_dims;
+        let repeated = batching.iter().enumerate().any(|(i, d)| batching[..i].contains(d));
+        if length != entries.len() || indexed.iter().enumerate().any(twice) || repeated {
+            return None;
+        }
+        // Updates are applied index by index, the evaluator's go through the dimensions of the updates. The order is the
+        // same if elements of a window that come first there cannot meet others.
+        let early = |(u, d): (&usize, &usize)| {
+            free.iter().any(|f| f > u && updates.sizes()[*f] > 1) && indexed.contains(d) && sizes[*d] > 1
+        };
+        if s.update_window_dims.iter().zip(&kept).any(early) {
+            return None;
+        }
+        let size = window.iter().fold(1usize, |n, w| n.saturating_mul(w.0));
+        let window = joined(window);
+        let apart = indexed.iter().all(|d| sizes[*d] == 1) && matches!(window[..], [] | [(_, 1, 1)]);
+        let whole = size > 0 && x.elements()?.is_multiple_of(size);
+        let mut multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
+        let rows = apart && whole && multiples.all(|stride| stride.is_multiple_of(size));
+        let distance = i_strides.get(s.index_vector_dim).copied().unwrap_or(0);
+        let starts = Starts { batch, entries, distance };
+        let read = (reader(indices.dtype)?, indices.dtype.size());
+        Some(Windows { window, size, rows, starts, read })
+    }
+}
+
+/// The dimensions of a window without those of size 1, neighbours that can be walked as one joined.
+fn joined(window: Vec<(usize, usize, usize)>) -> Vec<(usize, usize, usize)> {
+    let mut joined: Vec<(usize, usize, usize)> = Vec::new();
+    for (size, u, x) in window.into_iter().filter(|w| w.0 != 1) {
+        match joined.last_mut() {
+            Some(outer) if outer.1 == size.saturating_mul(u) && outer.2 == size.saturating_mul(x) => {
+                *outer = (outer.0.saturating_mul(size), u, x);
+            }
+            _ => joined.push((size, u, x)),
+        }
+    }
+    joined
+}
+
+fn prepared<T: Copy + 'static>(
+    windows: Windows,
+    x: &TensorType,
+    combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+) -> Option<Prepared> {
+    let elements = x.elements()?;
+    let size = windows.size;
+    let updates = windows.starts.count().saturating_mul(size);
+    let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
+    let width = size.div_ceil(tasks);
+    let work = move |args: &Args<'_>, task: usize| {
+        let columns = (task * width).min(size)..((task + 1) * width).min(size);
+        if tasks == 1 {
+            copy::<T>(args, 0, elements);
+        } else {
+            (0..elements).step_by(size).for_each(|row| copy::<T>(args, row + columns.start, columns.len()));
+        }
+        if updates > 0 {
+            vectorized(
+                #[inline(always)]
+                || windows.apply::<T>(args, columns, combine),
+            );
+        }
+    };
+    let prepared = Prepared::in_tasks(tasks, work);
+    Some(if elements.max(updates) < SLOW { prepared } else { prepared.slow() })
+}
+
+/// Copies elements of the operand to the result, if that is not in its place.
+fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
+    let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
+    if !std::ptr::eq(x, out) {
+        // SAFETY: both have these elements, and are apart.
+        unsafe { out.add(first).copy_from_nonoverlapping(x.add(first), count) };
+    }
+}
+
+impl Windows {
+    /// Applies the updates; of windows that are rows, to these columns.
+    #[inline(always)]
+    fn apply<T: Copy>(
+        &self,
+        args: &Args<'_>,
+        columns: std::ops::Range<usize>,
+        combine: impl Fn(T, T) -> T + Copy,
+    ) {
+        let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
+        let out = args.output_ptr::<T>(0);
+        let count = self.starts.count();
+        self.starts.each(0..count, |start| {
+            // SAFETY: an index vector.
+            let Some(at) = (unsafe { self.starts.inside(self.read, indices, start) }) else { return };
+            // SAFETY: a window of the result, which lies inside as a whole, and its updates.
+            unsafe {
+                let (to, from) = (out.add(at), updates.add(start.slices));
+                match self.window[..] {
+                    [] => to.write(combine(to.read(), from.read())),
+                    [(_, 1, 1)] => {
+                        row(columns.len(), to.add(columns.start), from.add(columns.start), combine)
+                    }
+                    _ => window(&self.window, to, from, combine),
+                }
+            }
+        });
+    }
+}
+
+/// Updates elements that follow each other.
+///
+/// # Safety
+/// There are `n` elements, and as many updates apart from them.
+#[inline(always)]
+unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T, T) -> T) {
+    // SAFETY: the caller's promise.
+    let (to, from) = unsafe { (std::slice::from_raw_parts_mut(to, n), std::slice::from_raw_parts(from, n)) };
+    for (value, update) in to.iter_mut().zip(from) {
+        *value = combine(*value, *update);
+    }
+}
+
+/// Updates a window.
+///
+/// # Safety
+/// It lies in the tensor from `to` on, its updates in that from `from` on, and these are apart.
+unsafe fn window<T: Copy>(
+    dims: &[(usize, usize, usize)],
+    to: *mut T,
+    from: *const T,
+    combine: impl Fn(T, T) -> T + Copy,
+) {
+    match dims {
+        // SAFETY: the caller's promise.
+        [] => unsafe { to.write(combine(to.read(), from.read())) },
+        [(n, u, x), rest @ ..] => {
+            for i in 0..*n {
+                // SAFETY: the caller's promise.
+                unsafe { window(rest, to.add(i * x), from.add(i * u), combine) };
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! `select_and_scatter` as in the gradient of pooling: each window keeps its largest or smallest element, to whose place
+//! a value is added.
+//!
+//! Neighbours behind the dimensions with windows are selected together. Values are added in row-major order.
+
+use farcall_ir::op::{Binary, Direction, SelectAndScatter};
+use farcall_ir::{Op, TensorType};
+
+use super::args::{Args, Prepared};
+use super::body::Body;
+use super::number::Compared;
+use super::simd::vectorized;
+use super::types::dispatch;
+use super::window::{Axis, fits, product};
+use super::{Kernel, Request, apart, nothing};
+
+pub(super) static KERNEL: Kernel =
+    Kernel { name: "select_and_scatter", prepare, in_place: apart, describe: nothing };
+
+/// Comparisons of a task, and from which on a run may take long.
+const TASK: usize = 1 << 17;
+/// Columns that are selected at once. How many they are is not known when loops are compiled: of those that are known,
+/// the compiler unrolls loops instead of making vectors.
+const LANES: usize = 64;
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::SelectAndScatter(s), [select, scatter]) = (request.op, request.bodies) else { return None };
+    let ([x, source, init], [y]) = (request.inputs, request.outputs) else { return None };
+    let dtype = x.dtype;
+    let same = [source.dtype, init.dtype, y.dtype] == [dtype; 3];
+    if !same || y.sizes() != x.sizes() || init.elements() != Some(1) {
+        return None;
+    }
+    let shape = Shape::new(x, source, s)?;
+    let keep = selection(select, x)?;
+    let add = scatter.reducer()?;
+    if add.op != Op::Binary(Binary::Add) || scatter.args.iter().chain([&add.ty]).any(|t| t.dtype != dtype) {
+        return None;
+    }
+    macro_rules! by {
+        ($T:ty, $keeps:expr) => {
+            reduction::<$T>(shape, $keeps)
+        };
+    }
+    dispatch!(dtype, [ints, floats], T => match keep {
+        Direction::Ge => by!(T, |a, b| a >= b),
+        Direction::Gt => by!(T, |a, b| a > b),
+        Direction::Le => by!(T, |a, b| a <= b),
+        _ => by!(T, |a, b| a < b),
+    })
+}
+
+/// How an element has to compare to the next one to be kept.
+fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
+    let only = body.reducer()?;
+    let Op::Compare(compare) = &only.op else { return None };
+    let total = compare.kind == Some(farcall_ir::op::CompareKind::TotalOrder) && x.dtype.is_float();
+    if total || body.args.iter().any(|t| t.dtype != x.dtype) {
+        return None;
+    }
+    let swapped = only.operands == [1, 0];
+    Some(match (compare.direction, swapped) {
+        (Direction::Ge, false) | (Direction::Le, true) => Direction::Ge,
+        (Direction::Gt, false) | (Direction::Lt, true) => Direction::Gt,
+        (Direction::Le, false) | (Direction::Ge, true) => Direction::Le,
+        (Direction::Lt, false) | (Direction::Gt, true) => Direction::Lt,
+        (Direction::Eq | Direction::Ne, _) => return None,
+    })
+}
+
+/// Windows over the operand, of which there are as many as there are values.
+struct Shape {
+    /// Dimensions without windows, which come first: indices of these are independent of each other.
+    apart: usize,
+    /// Elements of the operand, and values, for each of these.
+    elements: usize,
+    values: usize,
+    /// The dimensions up to the last one with windows: windows, their number, stride in columns.
+    axes: Vec<(Axis, usize, usize)>,
+    /// Elements behind these dimensions.
+    inner: usize,
+}
+
+impl Shape {
+    fn new(x: &TensorType, source: &TensorType, s: &SelectAndScatter) -> Option<Shape> {
+        let rank = x.rank();
+        if [s.window.len(), s.strides.len(), s.padding.len(), source.rank()] != [rank; 4] {
+            return None;
+        }
+        let axes: Vec<Axis> = (0..rank)
+            .map(|d| Axis {
+                size: x.sizes()[d],
+                window: s.window[d],
+                stride: s.strides[d],
+                base_dilation: 1,
+                window_dilation: 1,
+                padding: s.padding[d],
+            })
+            .collect();
+        let elements = x.elements().filter(|n| u32::try_from(*n).is_ok())?;
+        if !fits(&axes, source) {
+            return None;
+        }
+        let first = axes.iter().position(|a| !a.is_trivial()).unwrap_or(rank);
+        let behind = axes.iter().rposition(|a| !a.is_trivial()).map_or(rank, |d| d + 1);
+        let apart = product(axes[..first].iter().map(|a| a.size));
+        let inner = product(axes[behind..].iter().map(|a| a.size));
+        let mut stride = 1usize;
+        let mut windowed = Vec::new();
+        for axis in axes[first..behind].iter().rev() {
+            windowed.push((*axis, axis.windows(), stride));
+            stride = stride.saturating_mul(axis.size);
+        }
+        windowed.reverse();
+        let values = source.elements()?.checked_div(apart).unwrap_or(0);
+        Some(Shape {
+            apart,
+            elements: elements.checked_div(apart).unwrap_or(0),
+            values,
+            axes: windowed,
+            inner,
+        })
+    }
+}
+
+fn reduction<T: Compared>(
+    shape: Shape,
+    keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
+) -> Prepared {
+    let under = product(shape.axes.iter().map(|a| a.0.most()));
+    // Units are independent: an index of the first dimensions with some of the columns.
+    let columns = shape.inner.div_ceil(LANES);
+    let units = shape.apart.saturating_mul(columns);
+    let work = (shape.values / columns.max(1)).saturating_mul(under.max(1));
+    let per_task = (TASK / work.max(1)).max(1);
+    let tasks = units.div_ceil(per_task).max(1);
+    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let units = task * per_task..((task + 1) * per_task).min(units);
+        vectorized(
+            #[inline(always)]
+            || units.for_each(|unit| part::<T>(args, &shape, keeps, unit / columns, unit % columns * LANES)),
+        );
+    });
+    prepared.slow()
+}
+
+/// Selects and adds in some columns of one index of the first dimensions.
+#[inline(always)]
+fn part<T: Compared>(
+    args: &Args<'_>,
+    shape: &Shape,
+    keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy,
+    index: usize,
+    column: usize,
+) {
+    let inner = shape.inner;
+    let width = LANES.min(inner - column);
+    let (begin, values) = (index * shape.elements + column, index * shape.values + column);
+    // SAFETY: these columns of operand, values and result, which no other unit has; the result is apart.
+    let (x, source, out, init) = unsafe {
+        (
+            args.input_ptr::<T>(0).add(begin),
+            args.input_ptr::<T>(1).add(values),
+            args.output_ptr::<T>(0).add(begin),
+            args.input_ptr::<T>(2).read(),
+        )
+    };
+    for row in 0..shape.elements / inner {
+        for j in 0..width {
+            // SAFETY: an element of the result.
+            unsafe { out.add(row * inner + j).write(init) };
+        }
+    }
+    for window in 0..shape.values / inner {
+        let mut best = [0u32; LANES];
+        let selected = select(shape, keeps, window, width, x, &mut best);
+        if !selected {
+            continue;
+        }
+        for (j, at) in best[..width].iter().enumerate() {
+            // SAFETY: elements of these columns, in rows under the window.
+            unsafe {
+                let to = out.add(*at as usize * inner + j);
+                to.write(to.read().add(source.add(window * inner + j).read()));
+            }
+        }
+    }
+}
+
+/// The row in which each column's element lies that a window keeps; false if there is none.
+#[inline(always)]
+fn select<T: Compared>(
+    shape: &Shape,
+    keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy,
+    window: usize,
+    width: usize,
+    x: *const T,
+    best: &mut [u32; LANES],
+) -> bool {
+    let mut kept = [T::ZERO; LANES];
+    let mut first = true;
+    each_row(shape, window, |row| {
+        // SAFETY: columns of a row under the window.
+        let values = unsafe { std::slice::from_raw_parts(x.add(row * shape.inner), width) };
+        let row = row as u32;
+        if first {
+            kept[..width].copy_from_slice(values);
+            best[..width].fill(row);
+            first = false;
+            return;
+        }
+        for ((kept, best), x) in kept[..width].iter_mut().zip(&mut best[..width]).zip(values) {
+            let stays = keeps(kept.wide(), x.wide());
+            *kept = if stays { *kept } else { *x };
+            *best = if stays { *best } else { row };
+        }
+    });
+    !first
+}
+
+/// Calls `f` with each row under a window, in row-major order.
+#[inline(always)]
+fn each_row(shape: &Shape, window: usize, mut f: impl FnMut(usize)) {
+    match shape.axes[..] {
+        [(a, _, stride)] => {
+            let a = a.run(window);
+            (a.first..a.end()).for_each(|i| f(i * stride));
+        }
+        [(a, _, a_stride), (b, windows, b_stride)] => {
+            let (a, b) = (a.run(window / windows), b.run(window % windows));
+            for i in a.first..a.end() {
+                (b.first..b.end()).for_each(|j| f(i * a_stride + j * b_stride));
+            }
+        }
+        _ => any_row(&shape.axes, window, 0, &mut f),
+    }
+}
+
+/// The same for any number of dimensions.
+fn any_row(axes: &[(Axis, usize, usize)], window: usize, base: usize, f: &mut dyn FnMut(usize)) {
+    let [(axis, _, stride), rest @ ..] = axes else { return f(base) };
+    let behind: usize = rest.iter().map(|a| a.1).product();
+    let run = axis.run(window / behind);
+    for i in run.first..run.end() {
+        any_row(rest, window % behind, base + i * stride, f);
+    }
+}

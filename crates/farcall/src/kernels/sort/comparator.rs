@@ -1,0 +1,197 @@
+//! What a comparator means: by which operands it orders, and how.
+//!
+//! It may be spelled in any way that only compares and chooses. Each part that depends on the elements of one operand
+//! is tried in every case ([`cases`]): if it depends on nothing but how these elements lie to each other in some
+//! [`Order`], then what the parts make together is a function of these relations, and again tried in every case.
+
+use farcall_ir::{DType, TensorType};
+
+use super::super::body::Body;
+use super::super::cases::{self, Columns, Numbers};
+
+/// An operand by which lines are ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Key {
+    pub(super) operand: usize,
+    pub(super) dtype: DType,
+    pub(super) order: Order,
+    pub(super) descending: bool,
+}
+
+/// An order of numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// By their bits, `-NaN < -inf < … < -0 < +0 < … < inf < NaN`; that of integers.
+    Total,
+    /// As JAX sorts: zeros are equal, and NaNs, which are equal, too, come last.
+    Jax,
+    /// As numbers compare: zeros are equal, and a NaN is neither less nor greater than anything.
+    Numbers,
+}
+
+/// How two elements lie to each other: less, equal, greater, or none of these.
+const LESS: usize = 0;
+const EQUAL: usize = 1;
+const GREATER: usize = 2;
+const UNORDERED: usize = 3;
+
+/// A value that depends on the elements of one operand alone, and whether it holds for each relation.
+type Part = (usize, [bool; 4]);
+
+/// More operands than that are not compared; the number of cases is a power of it.
+const MOST_KEYS: usize = 4;
+
+/// What the comparator says of the order, the most significant key first.
+pub(super) fn order(body: &Body, inputs: &[&TensorType]) -> Option<Vec<Key>> {
+    let [value] = body.returned[..] else { return None };
+    let fits = |(arg, ty): (usize, &TensorType)| ty.dtype == inputs[arg / 2].dtype;
+    if body.args.len() != 2 * inputs.len() || !body.args.iter().enumerate().all(fits) {
+        return None;
+    }
+    let support = support(body)?;
+    let compared: Vec<usize> = (0..inputs.len()).filter(|i| support[value] >> i & 1 == 1).collect();
+    if compared.is_empty() || compared.len() > MOST_KEYS {
+        return None;
+    }
+    let mut truth = Vec::with_capacity(compared.len());
+    for operand in &compared {
+        truth.push(relations(body, *operand, &support, value)?);
+    }
+    let orders: Vec<Key> = compared
+        .iter()
+        .zip(&truth)
+        .map(|(operand, (order, _))| {
+            let dtype = body.args[2 * operand].dtype;
+            Key { operand: *operand, dtype, order: *order, descending: false }
+        })
+        .collect();
+    // Every case of all relations, with what the parts say in each.
+    let cases = 1usize << (2 * compared.len());
+    let mut columns: Columns = vec![None; body.args.len() + body.insts.len()];
+    for (k, (_, parts)) in truth.iter().enumerate() {
+        for (part, holds) in parts {
+            columns[*part] = Some((0..cases).map(|case| u64::from(holds[relation(case, k)])).collect());
+        }
+    }
+    cases::evaluate(body, &mut columns, false);
+    let less = columns.swap_remove(value)?;
+    lexicographic(&orders, &mut vec![None; orders.len()], &less)
+}
+
+/// How the elements of key `k` lie to each other in a case.
+fn relation(case: usize, k: usize) -> usize {
+    case >> (2 * k) & 3
+}
+
+/// Of each value, the operands whose elements it depends on, as bits.
+fn support(body: &Body) -> Option<Vec<u64>> {
+    let operands = body.args.len() / 2;
+    if operands > 64 {
+        return None;
+    }
+    let mut support: Vec<u64> = (0..body.args.len()).map(|arg| 1 << (arg / 2)).collect();
+    for inst in &body.insts {
+        support.push(inst.operands.iter().fold(0, |all, x| all | support[*x]));
+    }
+    Some(support)
+}
+
+/// The order in which the region compares the elements of an operand, and what each part that depends on these alone
+/// says of two elements for each relation.
+fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<Part>)> {
+    let own = |v: usize| support[v] == 1 << operand;
+    let is_pred = |v: usize| cases::dtype_of(body, v) == DType::Pred;
+    let used = |v: usize| {
+        let beyond = |(i, inst): (usize, &_)| {
+            let inst: &super::super::BodyInst = inst;
+            !own(body.args.len() + i) && inst.operands.contains(&v)
+        };
+        v == value || body.insts.iter().enumerate().any(beyond)
+    };
+    let parts: Vec<usize> = (0..support.len()).filter(|v| own(*v) && is_pred(*v) && used(*v)).collect();
+    let dtype = body.args[2 * operand].dtype;
+    let [left, right] = cases::pairs(&cases::kinds(body, dtype)?);
+    let tried = [false, true].map(|flush| {
+        let mut columns: Columns = vec![None; support.len()];
+        columns[2 * operand] = Some(left.clone());
+        columns[2 * operand + 1] = Some(right.clone());
+        cases::evaluate(body, &mut columns, flush);
+        columns
+    });
+    let orders =
+        if dtype.is_float() { &[Order::Total, Order::Jax, Order::Numbers][..] } else { &[Order::Total] };
+    orders.iter().find_map(|order| {
+        let mut said = vec![[None; 4]; parts.len()];
+        for (flush, columns) in [false, true].into_iter().zip(&tried) {
+            let numbers = Numbers::of(dtype, flush)?;
+            for (case, (x, y)) in left.iter().zip(&right).enumerate() {
+                let relation = order.relation(numbers, *x, *y);
+                for (part, said) in parts.iter().zip(&mut said) {
+                    let holds = columns[*part].as_ref()?[case] == 1;
+                    if *said[relation].get_or_insert(holds) != holds {
+                        return None;
+                    }
+                }
+            }
+        }
+        let holds = |said: [Option<bool>; 4]| said.map(|holds| holds.unwrap_or(false));
+        Some((*order, parts.iter().copied().zip(said.into_iter().map(holds)).collect()))
+    })
+}
+
+impl Order {
+    fn relation(self, numbers: Numbers, x: u64, y: u64) -> usize {
+        let (x, y) = match self {
+            Order::Total => (x, y),
+            Order::Jax => (numbers.number(x).unwrap_or(u64::MAX), numbers.number(y).unwrap_or(u64::MAX)),
+            Order::Numbers => match (numbers.number(x), numbers.number(y)) {
+                (Some(x), Some(y)) => (x, y),
+                _ => return UNORDERED,
+            },
+        };
+        match x.cmp(&y) {
+            std::cmp::Ordering::Less => LESS,
+            std::cmp::Ordering::Equal => EQUAL,
+            std::cmp::Ordering::Greater => GREATER,
+        }
+    }
+}
+
+/// The keys in order of significance, if `less`, by case, compares lexicographically by some of them. `fixed`: those
+/// that have been found, and are equal.
+fn lexicographic(keys: &[Key], fixed: &mut Vec<Option<usize>>, less: &[u64]) -> Option<Vec<Key>> {
+    // What all cases say in which the keys that have been found are equal, and key `k` has this relation.
+    let all = |fixed: &[Option<usize>], k: Option<(usize, usize)>| {
+        let fits = |case: &usize| {
+            let of = |k: usize| {
+                let r = relation(*case, k);
+                if keys[k].order != Order::Numbers && r == UNORDERED { None } else { Some(r) }
+            };
+            let is_possible = (0..keys.len()).all(|k| of(k).is_some());
+            is_possible
+                && fixed.iter().enumerate().all(|(k, f)| f.is_none_or(|r| of(k) == Some(r)))
+                && k.is_none_or(|(k, r)| of(k) == Some(r))
+        };
+        let mut said = (0..less.len()).filter(fits).map(|case| less[case] == 1);
+        let first = said.next();
+        if said.all(|holds| Some(holds) == first) { first } else { None }
+    };
+    if all(fixed, None) == Some(false) {
+        return Some(Vec::new());
+    }
+    (0..keys.len()).filter(|k| fixed[*k].is_none()).collect::<Vec<_>>().into_iter().find_map(|k| {
+        let [is_less, is_greater] = [LESS, GREATER].map(|r| all(fixed, Some((k, r))));
+        let unordered = keys[k].order == Order::Numbers && all(fixed, Some((k, UNORDERED))) != Some(false);
+        let descending = match (is_less, is_greater, unordered) {
+            (Some(true), Some(false), false) => false,
+            (Some(false), Some(true), false) => true,
+            _ => return None,
+        };
+        fixed[k] = Some(EQUAL);
+        let rest = lexicographic(keys, fixed, less);
+        fixed[k] = None;
+        let mut found = vec![Key { descending, ..keys[k] }];
+        found.extend(rest?);
+        Some(found)
+    })
+}

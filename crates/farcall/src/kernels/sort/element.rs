@@ -1,0 +1,140 @@
+//! Elements as integers of the same order.
+
+use half::{bf16, f16};
+
+use super::comparator::Order;
+use super::radix::Keyed;
+use crate::kernels::number::Number;
+
+/// An unsigned integer that keys are made of.
+pub(super) trait Word: Keyed + Ord + Send + Sync + 'static {
+    fn flip(self, by: u64) -> Self;
+}
+
+impl Word for u32 {
+    #[inline(always)]
+    fn flip(self, by: u64) -> u32 {
+        self ^ by as u32
+    }
+}
+
+impl Word for u64 {
+    #[inline(always)]
+    fn flip(self, by: u64) -> u64 {
+        self ^ by
+    }
+}
+
+/// An element of an operand.
+pub(super) trait Element: Copy + Send + Sync + 'static {
+    type Word: Word;
+    const BITS: u32 = 8 * size_of::<Self>() as u32;
+    /// One, but the compiler does not know.
+    fn opaque_one() -> Self;
+    /// Its place in the total order.
+    fn total(self) -> Self::Word;
+    /// The element of this place.
+    fn from_total(total: Self::Word) -> Self;
+    /// The place of the positive zero and of the largest NaN, if there are numbers that compare as equal to it.
+    fn equals() -> Option<[Self::Word; 2]>;
+    fn is_nan(self) -> bool;
+    /// Compares as equal to zero; `one` is [`Element::opaque_one`].
+    fn is_zero(self, one: Self) -> bool;
+
+    /// The element of which those that are equal to it in an order get the place.
+    #[inline(always)]
+    fn place(self, order: Order, one: Self) -> Self::Word {
+        match (order, Self::equals()) {
+            (Order::Total, _) | (_, None) => self.total(),
+            (_, Some([zero, nan])) => {
+                if self.is_nan() {
+                    nan
+                } else if self.is_zero(one) {
+                    zero
+                } else {
+                    self.total()
+                }
+            }
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($t:ty as $word:ty, $sign:expr;)*) => {$(
+        impl Element for $t {
+            type Word = $word;
+            fn opaque_one() -> $t { 1 }
+            #[inline(always)]
+            fn total(self) -> $word { <$word>::from((self ^ $sign).cast_unsigned_()) }
+            #[inline(always)]
+            fn from_total(total: $word) -> $t { total as $t ^ $sign }
+            fn equals() -> Option<[$word; 2]> { None }
+            fn is_nan(self) -> bool { false }
+            fn is_zero(self, _: $t) -> bool { false }
+        }
+    )*};
+}
+
+/// `cast_unsigned`, which unsigned integers have, too.
+trait CastUnsigned {
+    type Unsigned;
+    fn cast_unsigned_(self) -> Self::Unsigned;
+}
+
+macro_rules! cast_unsigned {
+    ($($t:ty as $unsigned:ty;)*) => {$(
+        impl CastUnsigned for $t {
+            type Unsigned = $unsigned;
+            #[inline(always)]
+            fn cast_unsigned_(self) -> $unsigned { self as $unsigned }
+        }
+    )*};
+}
+
+cast_unsigned! { u8 as u8; u16 as u16; u32 as u32; u64 as u64; i8 as u8; i16 as u16; i32 as u32; i64 as u64; }
+
+integers! {
+    u8 as u32, 0;
+    u16 as u32, 0;
+    u32 as u32, 0;
+    u64 as u64, 0;
+    i8 as u32, i8::MIN;
+    i16 as u32, i16::MIN;
+    i32 as u32, i32::MIN;
+    i64 as u64, i64::MIN;
+}
+
+macro_rules! floats {
+    ($($t:ident, $bits:ident, $signed:ident, $word:ident;)*) => {$(
+        impl Element for $t {
+            type Word = $word;
+            fn opaque_one() -> $t { <$t as Number>::opaque_one() }
+            #[inline(always)]
+            fn total(self) -> $word {
+                let bits = self.to_bits();
+                // All bits of negative numbers, the sign of others.
+                let flip = (bits as $signed >> ($bits::BITS - 1)) as $bits | 1 << ($bits::BITS - 1);
+                <$word>::from(bits ^ flip)
+            }
+            #[inline(always)]
+            fn from_total(total: $word) -> $t {
+                let bits = total as $bits;
+                let flip = !((bits as $signed >> ($bits::BITS - 1)) as $bits) | 1 << ($bits::BITS - 1);
+                $t::from_bits(bits ^ flip)
+            }
+            #[inline(always)]
+            fn equals() -> Option<[$word; 2]> { Some([1 << ($bits::BITS - 1), <$word>::from($bits::MAX)]) }
+            #[inline(always)]
+            fn is_nan(self) -> bool { $t::is_nan(self) }
+            #[inline(always)]
+            fn is_zero(self, one: $t) -> bool { self.settle(one) == <$t as Number>::ZERO }
+        }
+    )*};
+}
+
+floats! {
+    f16, u16, i16, u32;
+    bf16, u16, i16, u32;
+    f32, u32, i32, u32;
+    f64, u64, i64, u64;
+}

@@ -1,0 +1,251 @@
+//! Lines of one operand, or of a key and four bytes that go with it: what is sorted holds all that the results are
+//! made of.
+//!
+//! Only numbers that are equal and yet differ, zeros and NaNs, are lost in their key. They follow each other in the
+//! result, in the order of the operand, from which they are taken again.
+
+use std::ops::Range;
+
+use farcall_ir::DType;
+
+use super::comparator::{Key, Order};
+use super::element::{Element, Word};
+use super::radix::{self, Keyed, Packed, Pair};
+use super::{Shape, Sorter};
+use crate::kernels::args::Args;
+use crate::kernels::types::dispatch;
+
+/// A sorter of such lines; `None` if these are others.
+pub(super) fn sorter(types: &[DType], keys: &[Key], shape: Shape) -> Option<Sorter> {
+    let [key] = *keys else { return None };
+    let carried = match types.len() {
+        1 => None,
+        2 => Some(1 - key.operand),
+        _ => return None,
+    };
+    if carried.is_some_and(|i| types[i].size() != 4) {
+        return None;
+    }
+    dispatch!(key.dtype, [ints, floats, pred], T => match carried {
+        None => lines::<T, <T as Element>::Word>(key, None, shape),
+        Some(i) => lines::<T, <<T as Element>::Word as Carrier>::Item>(key, Some(i), shape),
+    })?
+}
+
+/// What is sorted: a key with four bytes, or alone.
+trait Item<W>: Keyed + Ord + 'static {
+    fn new(word: W, with: u32) -> Self;
+    fn word(self) -> W;
+    fn with(self) -> u32;
+}
+
+/// A word that has a type for itself and four bytes.
+trait Carrier: Sized {
+    type Item: Item<Self>;
+}
+
+impl Carrier for u32 {
+    type Item = Packed;
+}
+
+impl Carrier for u64 {
+    type Item = Pair;
+}
+
+impl<W: Word> Item<W> for W {
+    #[inline(always)]
+    fn new(word: W, _: u32) -> W {
+        word
+    }
+    #[inline(always)]
+    fn word(self) -> W {
+        self
+    }
+    #[inline(always)]
+    fn with(self) -> u32 {
+        0
+    }
+}
+
+impl Item<u32> for Packed {
+    #[inline(always)]
+    fn new(word: u32, with: u32) -> Packed {
+        Packed(u64::from(word) << 32 | u64::from(with))
+    }
+    #[inline(always)]
+    fn word(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+    #[inline(always)]
+    fn with(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl Item<u64> for Pair {
+    #[inline(always)]
+    fn new(word: u64, with: u32) -> Pair {
+        Pair { key: word, with: u64::from(with) }
+    }
+    #[inline(always)]
+    fn word(self) -> u64 {
+        self.key
+    }
+    #[inline(always)]
+    fn with(self) -> u32 {
+        self.with as u32
+    }
+}
+
+fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<usize>, shape: Shape) -> Option<Sorter> {
+    let n = shape.length;
+    let half = n.checked_mul(size_of::<I>())?.checked_next_multiple_of(64)?;
+    let sort = move |args: &Args<'_>, begin: usize, scratch: *mut u8| {
+        // SAFETY: the halves of the scratch memory, which are apart and aligned, of integers.
+        let (items, spare) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(scratch.cast::<I>(), n),
+                std::slice::from_raw_parts_mut(scratch.add(half).cast::<I>(), n),
+            )
+        };
+        // SAFETY: elements of both types; lines of the operands, and of the results.
+        let (x, with) = unsafe {
+            let with = carried.map(|i| Strided::new(args, i, begin, shape));
+            (Strided::<T>::new(args, key.operand, begin, shape), with)
+        };
+        line(key, &x, with.as_ref(), items, spare)
+    };
+    Some(Sorter { scratch: half.checked_mul(2)?, sort: Box::new(sort) })
+}
+
+/// A line of an operand, and the line of the result.
+struct Strided<T> {
+    input: *const T,
+    output: *mut T,
+    shape: Shape,
+}
+
+impl<T: Copy> Strided<T> {
+    /// The lines of operand and result number `i` from this element on.
+    ///
+    /// # Safety
+    /// They are there, and have elements of this type.
+    unsafe fn new(args: &Args<'_>, i: usize, begin: usize, shape: Shape) -> Strided<T> {
+        // SAFETY: the caller's promise.
+        let (input, output) =
+            unsafe { (args.input_ptr::<T>(i).add(begin), args.output_ptr::<T>(i).add(begin)) };
+        Strided { input, output, shape }
+    }
+
+    /// Calls `f` with each element of the operand.
+    #[inline(always)]
+    fn each(&self, mut f: impl FnMut(usize, T)) {
+        let Shape { length, stride } = self.shape;
+        // SAFETY: elements of the line.
+        let mut at = |i: usize, place: usize| f(i, unsafe { self.input.add(place).read() });
+        if stride == 1 {
+            (0..length).for_each(|i| at(i, i));
+        } else {
+            (0..length).for_each(|i| at(i, i * stride));
+        }
+    }
+
+    /// Element `i` of the operand.
+    #[inline(always)]
+    fn get(&self, i: usize) -> T {
+        assert!(i < self.shape.length);
+        // SAFETY: an element of the line.
+        unsafe { self.input.add(i * self.shape.stride).read() }
+    }
+
+    /// Writes elements of the result.
+    #[inline(always)]
+    fn write(&self, range: Range<usize>, f: impl Fn(usize) -> T) {
+        let Shape { length, stride } = self.shape;
+        assert!(range.end <= length);
+        // SAFETY: elements of the line.
+        let at = |i: usize, place: usize| unsafe { self.output.add(place).write(f(i)) };
+        if stride == 1 {
+            range.for_each(|i| at(i, i));
+        } else {
+            range.for_each(|i| at(i, i * stride));
+        }
+    }
+}
+
+/// What reading a line says of it.
+#[derive(Default)]
+struct Read {
+    /// There is a NaN.
+    nan: bool,
+    /// An element differs from the one of its key.
+    lost: bool,
+}
+
+fn line<T: Element, I: Item<T::Word>>(
+    key: Key,
+    x: &Strided<T>,
+    with: Option<&Strided<u32>>,
+    items: &mut [I],
+    spare: &mut [I],
+) -> bool {
+    let flip = if key.descending { u64::MAX >> (64 - T::BITS) } else { 0 };
+    // By number, if items of equal keys would not keep their order.
+    let by_number = with.is_some() && items.len() <= radix::SHORT;
+    let mut read = Read::default();
+    let one = T::opaque_one();
+    macro_rules! fill {
+        ($order:expr) => {
+            x.each(|i, x| {
+                let place = x.place($order, one);
+                read.nan |= x.is_nan();
+                read.lost |= place != x.total();
+                items[i] = I::new(place.flip(flip), i as u32);
+            })
+        };
+    }
+    match key.order {
+        Order::Total => fill!(Order::Total),
+        Order::Jax => fill!(Order::Jax),
+        Order::Numbers => fill!(Order::Numbers),
+    }
+    if key.order == Order::Numbers && read.nan {
+        return false;
+    }
+    if let Some(with) = with.filter(|_| !by_number) {
+        with.each(|i, with| items[i] = I::new(items[i].word(), with));
+    }
+    let (sorted, spare) = radix::sort(items, spare, T::BITS);
+    if let Some(with) = with.filter(|_| by_number) {
+        for item in sorted.iter_mut() {
+            *item = I::new(item.word(), with.get(item.with() as usize));
+        }
+    }
+    // Numbers that were lost, with the places that they are to have.
+    let mut ranges = [0..0, 0..0];
+    if let Some(equals) = T::equals().filter(|_| read.lost) {
+        let places = equals.map(|place| place.flip(flip));
+        ranges = places.map(|place| {
+            let begin = sorted.partition_point(|item| item.word() < place);
+            begin..begin + sorted[begin..].partition_point(|item| item.word() == place)
+        });
+        let mut next = ranges.clone().map(|range| range.start);
+        x.each(|_, x| {
+            let place = x.place(key.order, one).flip(flip);
+            for (next, equal) in next.iter_mut().zip(places) {
+                if place == equal {
+                    spare[*next] = I::new(x.total(), 0);
+                    *next += 1;
+                }
+            }
+        });
+    }
+    x.write(0..sorted.len(), |i| T::from_total(sorted[i].word().flip(flip)));
+    for range in ranges {
+        x.write(range, |i| T::from_total(spare[i].word()));
+    }
+    if let Some(with) = with {
+        with.write(0..sorted.len(), |i| sorted[i].with());
+    }
+    true
+}

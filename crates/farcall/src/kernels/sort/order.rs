@@ -1,0 +1,223 @@
+//! Lines of any operands: the numbers of their elements are sorted, then every operand is brought in that order.
+
+use farcall_ir::DType;
+
+use super::comparator::Key;
+use super::element::Element;
+use super::radix::{self, Keyed, Packed, Pair};
+use super::{Shape, Sorter};
+use crate::kernels::args::Args;
+use crate::kernels::types::{by_size, dispatch};
+
+/// A sorter of such lines; `None` for element types that it does not know.
+pub(super) fn sorter(types: &[DType], keys: Vec<Key>, shape: Shape) -> Option<Sorter> {
+    let read: Vec<ReadKeys> = keys.iter().map(reader).collect::<Option<_>>()?;
+    let mut permute = Vec::with_capacity(types.len());
+    for dtype in types {
+        permute.push((dtype.size(), by_size!(dtype.size(), T => permute_line::<T> as Permute)?));
+    }
+    let layout = Layout::new(shape.length, keys.len())?;
+    let scratch = layout.end;
+    let lines = Lines { keys, read, permute, shape, layout };
+    let sort = move |args: &Args<'_>, begin: usize, scratch: *mut u8| {
+        // SAFETY: whoever calls it promises that the line and the scratch memory are there.
+        unsafe { lines.sort(args, begin, scratch) }
+    };
+    Some(Sorter { scratch, sort: Box::new(sort) })
+}
+
+/// Stands for an element that is neither less nor greater than others.
+const UNORDERED: u64 = u64::MAX;
+
+/// Reads the elements from an address on, at a distance, as integers of the same order. True if one is
+/// [`UNORDERED`].
+type ReadKeys = Box<dyn Fn(*const u8, usize, &mut [u64]) -> bool + Send + Sync>;
+
+fn reader(key: &Key) -> Option<ReadKeys> {
+    let Key { dtype, order, descending, .. } = *key;
+    let may_be_unordered = key.may_be_unordered();
+    dispatch!(dtype, [ints, floats, pred], T => {
+        let flip = if descending { u64::MAX >> (64 - <T as Element>::BITS) } else { 0 };
+        Box::new(move |x: *const u8, stride: usize, keys: &mut [u64]| {
+            let (mut unordered, one) = (false, T::opaque_one());
+            for (i, to) in keys.iter_mut().enumerate() {
+                // SAFETY: the address is that of a line of elements of this type.
+                let x = unsafe { x.cast::<T>().add(i * stride).read() };
+                *to = x.place(order, one).key() ^ flip;
+                if may_be_unordered && Element::is_nan(x) {
+                    (*to, unordered) = (UNORDERED, true);
+                }
+            }
+            unordered
+        }) as ReadKeys
+    })
+}
+
+/// Gives the elements of a line a new order: element `order[i]` comes to be number `i`.
+type Permute = unsafe fn(x: *const u8, out: *mut u8, stride: usize, order: &[u32], room: *mut u8);
+
+/// # Safety
+/// `x` and `out` are lines of elements of the size of `T`, the same one or apart; `order` has numbers of these;
+/// there is room for as many.
+unsafe fn permute_line<T: Copy>(x: *const u8, out: *mut u8, stride: usize, order: &[u32], room: *mut u8) {
+    let (x, out, room) = (x.cast::<T>(), out.cast::<T>(), room.cast::<T>());
+    for (i, from) in order.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { room.add(i).write(x.add(*from as usize * stride).read()) };
+    }
+    for i in 0..order.len() {
+        // SAFETY: the caller's promise.
+        unsafe { out.add(i * stride).write(room.add(i).read()) };
+    }
+}
+
+struct Lines {
+    keys: Vec<Key>,
+    read: Vec<ReadKeys>,
+    /// Per operand: size of an element, and how it is permuted.
+    permute: Vec<(usize, Permute)>,
+    shape: Shape,
+    layout: Layout,
+}
+
+/// Where parts of the scratch memory begin: numbers of elements in order and room for as many, keys, and room for
+/// what is sorted, twice, or for elements, of which each takes up to 16 bytes.
+struct Layout {
+    spare: usize,
+    keys: usize,
+    room: usize,
+    room_2: usize,
+    end: usize,
+}
+
+impl Layout {
+    fn new(length: usize, count: usize) -> Option<Layout> {
+        let part = |size: usize| length.checked_mul(size)?.checked_next_multiple_of(64);
+        let spare = part(4)?;
+        let keys = spare.checked_mul(2)?;
+        let room = keys.checked_add(part(count.checked_mul(8)?)?)?;
+        let room_2 = room.checked_add(part(size_of::<Pair>())?)?;
+        Some(Layout { spare, keys, room, room_2, end: room_2.checked_add(part(size_of::<Pair>())?)? })
+    }
+}
+
+/// The parts of the scratch memory.
+struct Room<'a> {
+    order: &'a mut [u32],
+    spare: &'a mut [u32],
+    keys: &'a mut [u64],
+    items: [*mut u8; 2],
+}
+
+impl Lines {
+    /// Sorts the line that begins at this element.
+    ///
+    /// # Safety
+    /// It is that of a line of the operands that this was made for, and there is so much scratch memory.
+    unsafe fn sort(&self, args: &Args<'_>, begin: usize, scratch: *mut u8) -> bool {
+        let (Shape { length: n, stride }, layout) = (self.shape, &self.layout);
+        // SAFETY: the parts of the scratch memory, which are apart, and aligned.
+        let mut room = unsafe {
+            Room {
+                order: std::slice::from_raw_parts_mut(scratch.cast(), n),
+                spare: std::slice::from_raw_parts_mut(scratch.add(layout.spare).cast(), n),
+                keys: std::slice::from_raw_parts_mut(scratch.add(layout.keys).cast(), n * self.keys.len()),
+                items: [scratch.add(layout.room), scratch.add(layout.room_2)],
+            }
+        };
+        let mut unordered = false;
+        for ((key, read), keys) in self.keys.iter().zip(&self.read).zip(room.keys.chunks_exact_mut(n)) {
+            // SAFETY: an element of the operand.
+            let x = unsafe { args.input_ptr::<u8>(key.operand).add(begin * key.dtype.size()) };
+            unordered |= read(x, stride, keys);
+        }
+        room.order.iter_mut().zip(0..).for_each(|(at, i)| *at = i);
+        if unordered {
+            let keys = &*room.keys;
+            merge_sort(room.order, room.spare, |a, b| self.less(keys, a as usize, b as usize));
+        } else {
+            // The least significant one first: those that come later keep its order among equal ones.
+            for (k, key) in self.keys.iter().enumerate().rev() {
+                // SAFETY: room for the items of a line of either type, twice.
+                unsafe { room.by_key(k * n, key.dtype.size()) };
+            }
+        }
+        for (i, (size, permute)) in self.permute.iter().enumerate() {
+            // SAFETY: lines of the operand and the result; there is room for elements of any size.
+            unsafe {
+                let (x, out) =
+                    (args.input_ptr::<u8>(i).add(begin * size), args.output_ptr::<u8>(i).add(begin * size));
+                permute(x, out, stride, room.order, room.items[0]);
+            }
+        }
+        true
+    }
+
+    /// What the comparator says of two elements.
+    fn less(&self, keys: &[u64], a: usize, b: usize) -> bool {
+        for (key, keys) in self.keys.iter().zip(keys.chunks_exact(self.shape.length)) {
+            let (a, b) = (keys[a], keys[b]);
+            if key.may_be_unordered() && (a == UNORDERED || b == UNORDERED) {
+                return false;
+            }
+            if a != b {
+                return a < b;
+            }
+        }
+        false
+    }
+}
+
+impl Room<'_> {
+    /// Sorts the numbers by the keys from number `first` on, which come of elements of so many bytes.
+    ///
+    /// # Safety
+    /// There is room for as many items of either type, twice.
+    unsafe fn by_key(&mut self, first: usize, size: usize) {
+        let (n, bits) = (self.order.len(), 8 * size as u32);
+        let keys = &self.keys[first..first + n];
+        let ordered = self.order.iter().map(|i| keys[*i as usize]).zip(0u32..);
+        if size > 4 {
+            // SAFETY: the caller's promise; integers.
+            let [items, spare] =
+                self.items.map(|at| unsafe { std::slice::from_raw_parts_mut(at.cast::<Pair>(), n) });
+            items.iter_mut().zip(ordered).for_each(|(to, (key, i))| *to = Pair { key, with: u64::from(i) });
+            let (sorted, _) = radix::sort(items, spare, bits);
+            let order = &*self.order;
+            self.spare.iter_mut().zip(sorted).for_each(|(to, from)| *to = order[from.with as usize]);
+        } else {
+            // SAFETY: as above.
+            let [items, spare] =
+                self.items.map(|at| unsafe { std::slice::from_raw_parts_mut(at.cast::<Packed>(), n) });
+            items.iter_mut().zip(ordered).for_each(|(to, (key, i))| *to = Packed(key << 32 | u64::from(i)));
+            let (sorted, _) = radix::sort(items, spare, bits);
+            let order = &*self.order;
+            self.spare.iter_mut().zip(sorted).for_each(|(to, from)| *to = order[from.0 as u32 as usize]);
+        }
+        self.order.copy_from_slice(self.spare);
+    }
+}
+
+/// The evaluator's merge sort of numbers that are in order: the same questions, and so the same order, whatever `less`
+/// says.
+fn merge_sort(order: &mut [u32], spare: &mut [u32], less: impl Fn(u32, u32) -> bool) {
+    let mut width = 1;
+    while width < order.len() {
+        for (run, merged) in order.chunks(2 * width).zip(spare.chunks_mut(2 * width)) {
+            let (mut left, mut right) = run.split_at(width.min(run.len()));
+            for to in merged {
+                // The right one goes first only if it is less: equal ones keep their order.
+                let from = match (left.first(), right.first()) {
+                    (Some(l), Some(r)) if less(*r, *l) => &mut right,
+                    (None, _) => &mut right,
+                    _ => &mut left,
+                };
+                if let Some((next, rest)) = from.split_first() {
+                    (*to, *from) = (*next, rest);
+                }
+            }
+        }
+        order.copy_from_slice(spare);
+        width *= 2;
+    }
+}

@@ -1,0 +1,104 @@
+//! Windows along one dimension.
+
+/// How windows lie along a dimension.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    /// Elements.
+    pub(crate) size: usize,
+    pub(crate) window: usize,
+    pub(crate) stride: usize,
+    pub(crate) base_dilation: usize,
+    pub(crate) window_dilation: usize,
+    pub(crate) padding: (i64, i64),
+}
+
+/// The elements under a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    pub(crate) first: usize,
+    /// Distance of neighbours.
+    pub(crate) step: usize,
+    pub(crate) count: usize,
+}
+
+impl Run {
+    /// The element behind the last one, if neighbours are.
+    pub(crate) fn end(self) -> usize {
+        self.first + self.count
+    }
+}
+
+/// Sizes and paddings up to this can be added and multiplied in `i64` as windows need it.
+const MOST: i64 = 1 << 30;
+
+impl Axis {
+    /// True if the numbers are so small that nothing overflows, and windows exist.
+    pub(crate) fn is_sound(&self) -> bool {
+        let [size, window] = [self.size, self.window].map(|n| i64::try_from(n).is_ok_and(|n| n <= MOST));
+        let steps = [self.stride, self.base_dilation, self.window_dilation];
+        let small = |n: &usize| (1..=MOST as usize).contains(n);
+        let padding = [self.padding.0, self.padding.1].iter().all(|p| p.abs() <= MOST);
+        size && window && self.window > 0 && steps.iter().all(small) && padding
+    }
+
+    /// How many windows fit.
+    pub(crate) fn windows(&self) -> usize {
+        let dilated = |size: usize, by: usize| if size == 0 { 0 } else { (size as i64 - 1) * by as i64 + 1 };
+        let padded = dilated(self.size, self.base_dilation) + self.padding.0 + self.padding.1;
+        let window = dilated(self.window, self.window_dilation);
+        if padded <= 0 || window > padded {
+            return 0;
+        }
+        usize::try_from((padded - window) / self.stride as i64 + 1).unwrap_or(0)
+    }
+
+    /// True if window `r` is element `r`.
+    pub(crate) fn is_trivial(&self) -> bool {
+        self.window == 1 && self.stride == 1 && self.base_dilation == 1 && self.padding == (0, 0)
+    }
+
+    /// Most elements that a window can cover.
+    pub(crate) fn most(&self) -> usize {
+        self.window.min(self.size)
+    }
+
+    /// The elements under window `r`.
+    #[inline]
+    pub(crate) fn run(&self, r: usize) -> Run {
+        let start = r as i64 * self.stride as i64 - self.padding.0;
+        let (base, dilation) = (self.base_dilation as i64, self.window_dilation as i64);
+        // The number of elements before a place of the padded and dilated dimension.
+        let before = |at: i64| {
+            let elements = if base == 1 { at } else { (at + base - 1).div_euclid(base) };
+            elements.clamp(0, self.size as i64) as usize
+        };
+        let (first, end) = (before(start), before(start + (self.window as i64 - 1) * dilation + 1));
+        if dilation == 1 || self.window == 1 {
+            return Run { first, step: 1, count: end.saturating_sub(first) };
+        }
+        // Every element under the window is a whole number of steps from its start.
+        let step = (dilation / gcd(base, dilation)) as usize;
+        let under = |e: &usize| (*e as i64 * base - start) % dilation == 0;
+        match (first..end).take(step).find(under) {
+            Some(first) => Run { first, step, count: (end - first).div_ceil(step) },
+            None => Run { first, step, count: 0 },
+        }
+    }
+
+    /// The windows, of `all`, that cover as many elements as they have places, at a distance of the stride.
+    pub(crate) fn inside(&self, all: usize) -> std::ops::Range<usize> {
+        if self.base_dilation != 1 {
+            return 0..0;
+        }
+        let stride = self.stride as i64;
+        let span = (self.window as i64 - 1) * self.window_dilation as i64;
+        let first = (self.padding.0 + stride - 1).div_euclid(stride).max(0) as usize;
+        let last = (self.size as i64 - 1 - span + self.padding.0).div_euclid(stride);
+        let end = usize::try_from(last + 1).unwrap_or(0).min(all);
+        first.min(end)..end
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,219 @@
+//! Windows of few elements, each reduced element by element in row-major order, starting with the init value.
+//!
+//! Neighbours are reduced together: elements of the dimensions behind those with windows, or, if there are none, windows
+//! along the last dimension.
+
+use super::super::args::{Args, Prepared};
+use super::super::simd::vectorized;
+use super::{Axis, Fold, Run, SHORT, TASK, product};
+
+/// Results that are computed together. How many they are is not known when loops are compiled: of those that are known,
+/// the compiler unrolls loops instead of making vectors.
+const LANES: usize = 64;
+
+/// Where the elements of windows lie.
+struct Shape {
+    /// The dimensions before the last one with windows: windows, their number, stride in the operand.
+    outer: Vec<(Axis, usize, usize)>,
+    /// The last dimension with windows, and their number.
+    last: (Axis, usize),
+    /// Elements behind it.
+    inner: usize,
+    /// Windows of the last dimension that a unit of work has, and how many such parts there are.
+    part: usize,
+    parts: usize,
+}
+
+impl Shape {
+    fn new(axes: &[Axis]) -> Shape {
+        let windowed = axes.iter().rposition(|a| !a.is_trivial()).unwrap_or(0);
+        let trivial =
+            Axis { size: 1, window: 1, stride: 1, base_dilation: 1, window_dilation: 1, padding: (0, 0) };
+        let last = axes.get(windowed).copied().unwrap_or(trivial);
+        let inner = product(axes.iter().skip(windowed + 1).map(|a| a.size));
+        let mut stride = last.size.saturating_mul(inner);
+        let mut outer = Vec::new();
+        for axis in axes[..windowed.min(axes.len())].iter().rev() {
+            outer.push((*axis, axis.windows(), stride));
+            stride = stride.saturating_mul(axis.size);
+        }
+        outer.reverse();
+        let terms = product(axes.iter().map(Axis::most));
+        let windows = last.windows();
+        let part = (TASK / terms.saturating_mul(inner).max(1)).clamp(1, windows.max(1));
+        Shape { outer, last: (last, windows), inner, part, parts: windows.div_ceil(part) }
+    }
+
+    fn units(&self) -> usize {
+        let rows = product(self.outer.iter().map(|o| o.1));
+        if self.inner == 0 { 0 } else { rows.saturating_mul(self.parts) }
+    }
+}
+
+pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Prepared {
+    let shape = Shape::new(&axes);
+    let units = shape.units();
+    let work = product(axes.iter().map(Axis::most).chain([shape.part, shape.inner]));
+    let per_task = (TASK / work.max(1)).max(1);
+    let tasks = units.div_ceil(per_task).max(1);
+    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let units = task * per_task..((task + 1) * per_task).min(units);
+        vectorized(
+            #[inline(always)]
+            || units.for_each(|unit| part(args, &shape, fold, unit)),
+        );
+    });
+    if tasks == 1 { prepared } else { prepared.slow() }
+}
+
+/// Computes some windows of a row.
+#[inline(always)]
+fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
+    let (x, to) = (args.input_ptr::<F::T>(0), args.output_ptr::<F::T>(0));
+    // SAFETY: one element, apart from the result.
+    let init = fold.widen(unsafe { args.input_ptr::<F::T>(1).read() });
+    let (row, begin) = (unit / shape.parts, unit % shape.parts * shape.part);
+    let (axis, windows) = &shape.last;
+    let range = begin..(begin + shape.part).min(*windows);
+    let mut bases = [0; SHORT];
+    let bases = bases_of(&shape.outer, row, &mut bases);
+    let out = |r: usize| (row * windows + r) * shape.inner;
+    if shape.inner > 1 {
+        for r in range {
+            let run = axis.run(r);
+            for column in (0..shape.inner).step_by(LANES) {
+                let width = LANES.min(shape.inner - column);
+                // SAFETY: `width` columns of the rows under the window, and of the result.
+                unsafe {
+                    columns(
+                        fold,
+                        init,
+                        bases,
+                        run,
+                        shape.inner,
+                        width,
+                        x.add(column),
+                        to.add(out(r) + column),
+                    );
+                }
+            }
+        }
+        return;
+    }
+    let inside = axis.inside(*windows);
+    let inside = inside.start.clamp(range.start, range.end)..inside.end.clamp(range.start, range.end);
+    let single = |r: usize| {
+        let run = axis.run(r);
+        let mut total = init;
+        for base in bases {
+            for i in 0..run.count {
+                // SAFETY: an element under the window.
+                total =
+                    fold.combine(total, fold.widen(unsafe { x.add(base + run.first + i * run.step).read() }));
+            }
+        }
+        // SAFETY: a result.
+        unsafe { to.add(out(r)).write(fold.narrow(total)) };
+    };
+    (range.start..inside.start).for_each(single);
+    for r in inside.clone().step_by(LANES) {
+        let width = LANES.min(inside.end - r);
+        // SAFETY: windows that are inside, all of whose places hold elements.
+        unsafe { neighbours(fold, init, bases, axis, r, width, x, to.add(out(r))) };
+    }
+    (inside.end..range.end).for_each(single);
+}
+
+/// Where the elements under the windows of a row begin, in row-major order.
+fn bases_of<'a>(outer: &[(Axis, usize, usize)], row: usize, bases: &'a mut [usize; SHORT]) -> &'a [usize] {
+    let (mut count, mut rest) = (1, row);
+    bases[0] = 0;
+    // The innermost dimension first: what is there is repeated for each element of the next one.
+    for (axis, windows, stride) in outer.iter().rev() {
+        let run = axis.run(rest % windows);
+        rest /= windows;
+        for i in (0..run.count).rev() {
+            for j in 0..count {
+                bases[i * count + j] = bases[j] + (run.first + i * run.step) * stride;
+            }
+        }
+        count *= run.count;
+    }
+    &bases[..count]
+}
+
+/// Reduces `width` columns at once.
+///
+/// # Safety
+/// `x` is a tensor with these elements, `out` as many as there are columns.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "they are what the loop needs, in registers")]
+unsafe fn columns<F: Fold>(
+    fold: F,
+    init: F::A,
+    bases: &[usize],
+    run: Run,
+    inner: usize,
+    width: usize,
+    x: *const F::T,
+    out: *mut F::T,
+) {
+    let mut totals = [init; LANES];
+    for base in bases {
+        for i in 0..run.count {
+            let at = base + (run.first + i * run.step) * inner;
+            // SAFETY: the caller's promise.
+            let values = unsafe { std::slice::from_raw_parts(x.add(at), width) };
+            for (total, x) in totals[..width].iter_mut().zip(values) {
+                *total = fold.combine(*total, fold.widen(*x));
+            }
+        }
+    }
+    for (j, total) in totals[..width].iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { out.add(j).write(fold.narrow(*total)) };
+    }
+}
+
+/// Reduces `width` windows from `r` on.
+///
+/// # Safety
+/// They are inside, in the tensor `x`; there are as many results from `out` on.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "they are what the loop needs, in registers")]
+unsafe fn neighbours<F: Fold>(
+    fold: F,
+    init: F::A,
+    bases: &[usize],
+    axis: &Axis,
+    r: usize,
+    width: usize,
+    x: *const F::T,
+    out: *mut F::T,
+) {
+    let first = (r as i64 * axis.stride as i64 - axis.padding.0) as usize;
+    let mut totals = [init; LANES];
+    for base in bases {
+        for w in 0..axis.window {
+            // SAFETY: the caller's promise.
+            let at = unsafe { x.add(base + first + w * axis.window_dilation) };
+            macro_rules! step {
+                ($stride:expr) => {
+                    for (j, total) in totals[..width].iter_mut().enumerate() {
+                        // SAFETY: the caller's promise.
+                        *total = fold.combine(*total, fold.widen(unsafe { at.add(j * $stride).read() }));
+                    }
+                };
+            }
+            match axis.stride {
+                1 => step!(1),
+                2 => step!(2),
+                stride => step!(stride),
+            }
+        }
+    }
+    for (j, total) in totals[..width].iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { out.add(j).write(fold.narrow(*total)) };
+    }
+}

@@ -1,0 +1,287 @@
+//! Windows of many elements: the dimensions are reduced one after the other, the last one first, and windows share
+//! what they have in common, so the time does not depend on their size.
+//!
+//! Where all windows begin or end with the dimension, as in `cumsum`, each is one step from the one before. Others are
+//! reduced by van Herk's method: the dimension is divided into blocks as long as a window, so that a window is the end of
+//! one block and the begin of the next; both are known of every place after one pass in each direction. This takes
+//! nothing away again, so sums are as accurate as those of one window.
+
+use super::super::args::{Args, Prepared};
+use super::{Axis, Fold, Run, TASK};
+
+/// Columns that are reduced at once.
+const LANES: usize = 16;
+/// Most tasks, each of which has scratch memory for columns.
+const MOST_TASKS: usize = 16;
+/// Windows that are looked at when a program is compiled, of which some might be empty.
+const MOST_WINDOWS: usize = 1 << 16;
+
+/// One dimension to reduce.
+#[derive(Clone, Copy)]
+struct Pass {
+    axis: Axis,
+    windows: usize,
+    outer: usize,
+    inner: usize,
+    method: Method,
+    /// It reads the operand, it writes the result.
+    first: bool,
+    last: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Method {
+    /// All windows begin with the dimension.
+    Growing,
+    /// All windows end with the dimension.
+    Shrinking,
+    /// Windows cover neighbours, up to so many.
+    Blocks(usize),
+    /// Windows have gaps.
+    Each,
+}
+
+pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
+    let passes = passes(&axes)?;
+    let between = |p: &Pass| p.outer.checked_mul(p.windows)?.checked_mul(p.inner);
+    // What lies between two passes, in turns.
+    let mut room = 0;
+    for pass in &passes[..passes.len() - 1] {
+        room = room.max(between(pass)?);
+    }
+    let size = size_of::<F::A>();
+    let room = room.checked_mul(size)?.checked_next_multiple_of(64)?;
+    let mut lines = 0;
+    for pass in passes.iter().filter(|p| matches!(p.method, Method::Blocks(_))) {
+        lines = lines.max(pass.axis.size.checked_mul(pass.width())?);
+    }
+    let lines = lines.checked_mul(size)?.checked_next_multiple_of(64)?;
+
+    let (last, before) = passes.split_last()?;
+    let (last, before) = (*last, before.to_vec());
+    let work = last.axis.size.saturating_mul(last.width());
+    let units = last.units();
+    let per_task = (TASK / work.max(1)).max(units.div_ceil(MOST_TASKS)).max(1);
+    let tasks = units.div_ceil(per_task).max(1);
+    let run = move |args: &Args<'_>, p: usize, pass: &Pass, units: std::ops::Range<usize>, task: usize| {
+        let scratch = args.scratch_place();
+        let buffer = |p: usize| args.ptr::<F::A>(scratch.from(p % 2 * room));
+        let spare = args.ptr::<F::A>(scratch.from(2 * room + task * lines));
+        // The buffer before is that of an odd number for the first pass, but then it is not read.
+        let memory = Memory { args, from: buffer(p + 1), to: buffer(p), spare };
+        units.for_each(|unit| memory.unit(fold, pass, unit));
+    };
+    let count = before.len();
+    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let units = task * per_task..((task + 1) * per_task).min(units);
+        run(args, count, &last, units, task);
+    });
+    let prepared = prepared.after(move |args| {
+        for (p, pass) in before.iter().enumerate() {
+            run(args, p, pass, 0..pass.units(), 0);
+        }
+    });
+    let scratch = lines.checked_mul(tasks)?.checked_add(room.checked_mul(2)?)?;
+    Some(prepared.with_scratch(scratch.max(1)).slow())
+}
+
+/// The dimensions to reduce, in order; `None` if a window might be empty.
+fn passes(axes: &[Axis]) -> Option<Vec<Pass>> {
+    let mut sizes: Vec<usize> = axes.iter().map(|a| a.size).collect();
+    let mut passes = Vec::new();
+    for (d, axis) in axes.iter().enumerate().rev().filter(|(_, a)| !a.is_trivial()) {
+        let windows = axis.windows();
+        let product = |sizes: &[usize]| sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
+        let (outer, inner) = (product(&sizes[..d])?, product(&sizes[d + 1..])?);
+        let method = Method::of(axis, windows)?;
+        passes.push(Pass {
+            axis: *axis,
+            windows,
+            outer,
+            inner,
+            method,
+            first: passes.is_empty(),
+            last: false,
+        });
+        sizes[d] = windows;
+    }
+    passes.last_mut()?.last = true;
+    Some(passes)
+}
+
+impl Method {
+    fn of(axis: &Axis, windows: usize) -> Option<Method> {
+        let last = windows.checked_sub(1)?;
+        let (a, b) = (axis.run(0), axis.run(last));
+        if axis.base_dilation == 1 && axis.window_dilation == 1 {
+            // Windows move on without gaps: if neither the first one nor the last one is empty, none is.
+            if a.count == 0 || b.count == 0 {
+                return None;
+            }
+            return Some(match () {
+                () if b.first == 0 => Method::Growing,
+                () if a.end() == axis.size => Method::Shrinking,
+                () => Method::Blocks(axis.most()),
+            });
+        }
+        if windows > MOST_WINDOWS || (0..windows).any(|r| axis.run(r).count == 0) {
+            return None;
+        }
+        Some(Method::Each)
+    }
+}
+
+impl Pass {
+    /// Columns of a unit of work.
+    fn width(&self) -> usize {
+        if self.inner >= LANES { LANES } else { 1 }
+    }
+
+    /// Parts of the last columns of a line that are fewer than a unit has are units of one.
+    fn units(&self) -> usize {
+        self.outer * self.per_line()
+    }
+
+    fn per_line(&self) -> usize {
+        let width = self.width();
+        self.inner / width + self.inner % width
+    }
+}
+
+/// What a pass works on.
+struct Memory<'a, A> {
+    args: &'a Args<'a>,
+    from: *const A,
+    to: *mut A,
+    spare: *mut A,
+}
+
+impl<A: Copy> Memory<'_, A> {
+    /// Reduces some columns of a line.
+    #[inline(always)]
+    fn unit<F: Fold<A = A>>(&self, fold: F, pass: &Pass, unit: usize) {
+        let (line, part) = (unit / pass.per_line(), unit % pass.per_line());
+        let (width, whole) = (pass.width(), pass.inner / pass.width());
+        if width == LANES && part < whole {
+            self.columns::<F, LANES>(fold, pass, line, part * LANES);
+        } else {
+            let column = if part < whole { part } else { whole * width + part - whole };
+            self.columns::<F, 1>(fold, pass, line, column);
+        }
+    }
+
+    #[inline(always)]
+    fn columns<F: Fold<A = A>, const W: usize>(&self, fold: F, pass: &Pass, line: usize, column: usize) {
+        let (n, inner) = (pass.axis.size, pass.inner);
+        let (from, to) = (line * n * inner + column, line * pass.windows * inner + column);
+        let x = self.args.input_ptr::<F::T>(0);
+        // SAFETY: one element.
+        let init = fold.widen(unsafe { self.args.input_ptr::<F::T>(1).read() });
+        // SAFETY: elements of the operand, or of what the pass before has written.
+        let read = |i: usize| unsafe {
+            if pass.first {
+                x.add(from + i * inner).cast::<[F::T; W]>().read_unaligned().map(|x| fold.widen(x))
+            } else {
+                self.from.add(from + i * inner).cast::<[A; W]>().read_unaligned()
+            }
+        };
+        let out = self.args.output_ptr::<F::T>(0);
+        // SAFETY: elements of the result, or of what the next pass reads.
+        let write = |r: usize, total: [A; W]| unsafe {
+            if pass.last {
+                let total = total.map(|x| fold.narrow(fold.combine(init, x)));
+                out.add(to + r * inner).cast::<[F::T; W]>().write_unaligned(total);
+            } else {
+                self.to.add(to + r * inner).cast::<[A; W]>().write_unaligned(total);
+            }
+        };
+        let join = |a: [A; W], b: [A; W]| {
+            let mut both = a;
+            for (a, b) in both.iter_mut().zip(b) {
+                *a = fold.combine(*a, b);
+            }
+            both
+        };
+        let (axis, windows) = (&pass.axis, pass.windows);
+        match pass.method {
+            Method::Growing => {
+                let mut end = 1;
+                let mut total = read(0);
+                let first = axis.run(0).end();
+                for r in 0..windows {
+                    let last = n.min(first + r * axis.stride);
+                    while end < last {
+                        total = join(total, read(end));
+                        end += 1;
+                    }
+                    write(r, total);
+                }
+            }
+            Method::Shrinking => {
+                let mut begin = n - 1;
+                let mut total = read(begin);
+                for r in (0..windows).rev() {
+                    let first = r as i64 * axis.stride as i64 - axis.padding.0;
+                    while begin as i64 > first && begin > 0 {
+                        begin -= 1;
+                        total = join(read(begin), total);
+                    }
+                    write(r, total);
+                }
+            }
+            Method::Blocks(block) => {
+                // SAFETY: scratch memory for a line of columns.
+                let ends = unsafe { std::slice::from_raw_parts_mut(self.spare.cast::<[A; W]>(), n) };
+                blocks(axis, windows, block, ends, read, write, join);
+            }
+            Method::Each => {
+                for r in 0..windows {
+                    let Run { first, step, count } = axis.run(r);
+                    let mut total = read(first);
+                    for i in 1..count {
+                        total = join(total, read(first + i * step));
+                    }
+                    write(r, total);
+                }
+            }
+        }
+    }
+}
+
+/// Windows over neighbours: the end of a block joined with the begin of the next one.
+#[inline(always)]
+fn blocks<A: Copy>(
+    axis: &Axis,
+    windows: usize,
+    block: usize,
+    ends: &mut [A],
+    read: impl Fn(usize) -> A,
+    write: impl Fn(usize, A),
+    join: impl Fn(A, A) -> A,
+) {
+    let n = ends.len();
+    // What each place has behind it in its block, and itself.
+    for i in (0..n).rev() {
+        let x = read(i);
+        ends[i] = if i + 1 == n || (i + 1) % block == 0 { x } else { join(x, ends[i + 1]) };
+    }
+    // What lies between the begin of a block and place `at`.
+    let (mut at, mut begin) = (0, read(0));
+    for r in 0..windows {
+        let run = axis.run(r);
+        let last = run.end() - 1;
+        // Windows that are cut off by the end of the dimension, or are a block, need nothing else.
+        let is_end = run.first / block == last / block && (run.end() == n || run.end().is_multiple_of(block));
+        if is_end {
+            write(r, ends[run.first]);
+            continue;
+        }
+        while at < last {
+            at += 1;
+            let x = read(at);
+            begin = if at % block == 0 { x } else { join(begin, x) };
+        }
+        // Those that begin with a block, which are cut off by the begin of the dimension, have one part.
+        write(r, if run.first.is_multiple_of(block) { begin } else { join(ends[run.first], begin) });
+    }
+}

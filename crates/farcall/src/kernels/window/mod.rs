@@ -1,0 +1,194 @@
+//! `reduce_window` by one operation, with XLA's semantics: padding and the holes of base dilation hold nothing.
+//!
+//! Small windows are reduced element by element, in the order of the specification ([`direct`]). Large ones, and those
+//! that grow (`cumsum`), are reduced along one dimension after the other, in time that does not depend on their size
+//! ([`long`]); floats are then added up in a wider type.
+
+mod axis;
+mod direct;
+mod long;
+
+use farcall_ir::op::ReduceWindow;
+use farcall_ir::{DType, Op, TensorType};
+use half::{bf16, f16};
+
+use super::args::Prepared;
+use super::number::{Integer, Number};
+use super::reduce::Combine;
+use super::types::dispatch;
+use super::{Kernel, Request, apart};
+pub(super) use axis::{Axis, Run};
+
+pub(super) static KERNEL: Kernel = Kernel { name: "reduce_window", prepare, in_place: apart, describe };
+
+/// Combinations of a task, and from which on a run may take long.
+const TASK: usize = 1 << 17;
+/// Elements under a window up to which it is reduced element by element, and in the type of the elements.
+const SHORT: usize = 64;
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::ReduceWindow(w), [body]) = (request.op, request.bodies) else { return None };
+    let ([x, init], [y]) = (request.inputs, request.outputs) else { return None };
+    if init.dtype != x.dtype || y.dtype != x.dtype || init.elements() != Some(1) {
+        return None;
+    }
+    let axes = axes(x, y, w)?;
+    combining(Combine::of(body, x.dtype)?, x.dtype, axes)
+}
+
+fn describe(request: &Request<'_>) -> String {
+    let (Op::ReduceWindow(w), [body], [x, ..]) = (request.op, request.bodies, request.inputs) else {
+        return String::new();
+    };
+    let text = Combine::of(body, x.dtype).map_or(String::new(), |op| format!("{op:?}").to_lowercase());
+    let window: Vec<String> = w.window.iter().map(usize::to_string).collect();
+    format!("{text} {}", window.join("x"))
+}
+
+/// The windows along each dimension, if the result has as many.
+fn axes(x: &TensorType, y: &TensorType, w: &ReduceWindow) -> Option<Vec<Axis>> {
+    let rank = x.rank();
+    let lengths = [&w.window, &w.strides, &w.base_dilations, &w.window_dilations].map(Vec::len);
+    if lengths != [rank; 4] || w.padding.len() != rank || y.rank() != rank {
+        return None;
+    }
+    let axes: Vec<Axis> = (0..rank)
+        .map(|d| Axis {
+            size: x.sizes()[d],
+            window: w.window[d],
+            stride: w.strides[d],
+            base_dilation: w.base_dilations[d],
+            window_dilation: w.window_dilations[d],
+            padding: w.padding[d],
+        })
+        .collect();
+    fits(&axes, y).then_some(axes)
+}
+
+/// True if these windows can be computed with, and are those of a result.
+pub(super) fn fits(axes: &[Axis], y: &TensorType) -> bool {
+    axes.iter().all(Axis::is_sound) && axes.iter().map(Axis::windows).eq(y.sizes().iter().copied())
+}
+
+/// How elements are combined.
+trait Fold: Copy + Send + Sync + 'static {
+    type T: Copy + 'static;
+    type A: Copy + 'static;
+    fn widen(self, x: Self::T) -> Self::A;
+    fn narrow(self, x: Self::A) -> Self::T;
+    fn combine(self, x: Self::A, y: Self::A) -> Self::A;
+}
+
+/// A [`Fold`] of functions.
+struct Of<T, A, W, N, C>(W, N, C, std::marker::PhantomData<fn(T) -> A>);
+
+impl<T, A, W: Copy, N: Copy, C: Copy> Clone for Of<T, A, W, N, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, A, W: Copy, N: Copy, C: Copy> Copy for Of<T, A, W, N, C> {}
+
+impl<T, A, W, N, C> Fold for Of<T, A, W, N, C>
+where
+    T: Copy + 'static,
+    A: Copy + 'static,
+    W: Fn(T) -> A + Copy + Send + Sync + 'static,
+    N: Fn(A) -> T + Copy + Send + Sync + 'static,
+    C: Fn(A, A) -> A + Copy + Send + Sync + 'static,
+{
+    type T = T;
+    type A = A;
+    #[inline(always)]
+    fn widen(self, x: T) -> A {
+        self.0(x)
+    }
+    #[inline(always)]
+    fn narrow(self, x: A) -> T {
+        self.1(x)
+    }
+    #[inline(always)]
+    fn combine(self, x: A, y: A) -> A {
+        self.2(x, y)
+    }
+}
+
+/// A sum with what rounding has taken from it.
+#[derive(Clone, Copy)]
+struct Sum {
+    sum: f64,
+    rest: f64,
+}
+
+impl Sum {
+    #[inline(always)]
+    fn of(sum: f64) -> Sum {
+        Sum { sum, rest: 0.0 }
+    }
+
+    /// Knuth's sum of two numbers with its error.
+    #[inline(always)]
+    fn add(self, b: Sum) -> Sum {
+        let sum = self.sum + b.sum;
+        let of_b = sum - self.sum;
+        let error = (self.sum - (sum - of_b)) + (b.sum - of_b);
+        Sum { sum, rest: self.rest + b.rest + error }
+    }
+
+    #[inline(always)]
+    fn value(self) -> f64 {
+        // Infinity less itself is in the rest of an infinite sum; a sum of negative zeros has the sign.
+        if self.sum.is_finite() && self.rest != 0.0 { self.sum + self.rest } else { self.sum }
+    }
+}
+
+/// The reduction of windows by one operation.
+fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
+    let terms = product(axes.iter().map(|a| a.window));
+    let wide = terms > SHORT;
+    macro_rules! go {
+        ($T:ty, $A:ty, $widen:expr, $narrow:expr, $combine:expr) => {
+            reduction(axes, Of::<$T, $A, _, _, _>($widen, $narrow, $combine, std::marker::PhantomData))
+        };
+    }
+    macro_rules! wide {
+        ($combine:expr) => {
+            match dtype {
+                DType::F32 => Some(go!(f32, f64, f64::from, |x: f64| x as f32, $combine)),
+                DType::F16 => Some(go!(f16, f64, f16::to_f64, f16::from_f64, $combine)),
+                DType::BF16 => Some(go!(bf16, f64, bf16::to_f64, bf16::from_f64, $combine)),
+                _ => None,
+            }
+        };
+    }
+    match op {
+        Combine::Add if wide && dtype == DType::F64 => Some(go!(f64, Sum, Sum::of, Sum::value, Sum::add)),
+        Combine::Add if wide && dtype.is_float() => wide!(|a: f64, b: f64| a + b),
+        Combine::Multiply if wide && dtype.is_float() && dtype != DType::F64 => wide!(|a: f64, b: f64| a * b),
+        Combine::Add => dispatch!(dtype, [ints, floats], T => go!(T, T, |x| x, |x| x, <T as Number>::add)),
+        Combine::Multiply => {
+            dispatch!(dtype, [ints, floats], T => go!(T, T, |x| x, |x| x, <T as Number>::mul))
+        }
+        Combine::Maximum => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
+            go!(T, T, move |x: T| x.settle(one), |x| x, <T as Number>::max)
+        }),
+        Combine::Minimum => dispatch!(dtype, [ints, floats], T => {
+            let one = T::opaque_one();
+            go!(T, T, move |x: T| x.settle(one), |x| x, <T as Number>::min)
+        }),
+        Combine::And => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::and)),
+        Combine::Or => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::or)),
+    }?
+}
+
+fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
+    let most = product(axes.iter().map(|a| a.most().max(1)));
+    if most <= SHORT { Some(direct::reduction(axes, fold)) } else { long::reduction(axes, fold) }
+}
+
+/// The product of sizes, or the largest number.
+pub(super) fn product(sizes: impl Iterator<Item = usize>) -> usize {
+    sizes.fold(1, usize::saturating_mul)
+}

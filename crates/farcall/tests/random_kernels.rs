@@ -1,0 +1,486 @@
+//! Kernels that understand regions, or compute with indices, against the evaluator: random operations of every element
+//! type, with NaNs, infinities, zeros of both signs and subnormal numbers, empty tensors, and every rank up to 4.
+
+use farcall::eval_host::RegistryHost;
+use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::{DType, Literal, Scalar, Source, text};
+use farcall::{CompileOptions, Executable, Registry};
+
+const ALL: [DType; 13] = [
+    DType::F32,
+    DType::F64,
+    DType::BF16,
+    DType::F16,
+    DType::S8,
+    DType::S16,
+    DType::S32,
+    DType::S64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::Pred,
+];
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    fn float(&mut self, odd: bool) -> f64 {
+        match self.below(if odd { 14 } else { 200 }) {
+            0 => 0.0,
+            1 => -0.0,
+            2 if odd => f64::NAN,
+            3 if odd => f64::INFINITY,
+            4 if odd => -f64::INFINITY,
+            5 => 1e-40,
+            6 => -1e-310,
+            7 => -1e-40,
+            _ => (self.below(65) as f64 - 32.0) / 8.0,
+        }
+    }
+
+    fn scalar(&mut self, dtype: DType, odd: bool) -> Scalar {
+        match dtype {
+            DType::Pred => Scalar::Bool(self.below(2) == 0),
+            _ if dtype.is_float() => Scalar::Float(self.float(odd)),
+            _ if dtype.is_signed_integer() => Scalar::Signed(self.below(11) as i64 - 5),
+            _ => Scalar::Unsigned(self.below(11) as u64),
+        }
+    }
+
+    fn tensor(&mut self, dtype: DType, dims: &[usize], odd: bool) -> Literal {
+        Literal::from_fn(dtype, dims, |_| self.scalar(dtype, odd))
+    }
+
+    fn dims(&mut self, most: usize) -> Vec<usize> {
+        let rank = self.below(5);
+        (0..rank)
+            .map(|_| match self.below(12) {
+                0 => 0,
+                1 => 1,
+                _ => 1 + self.below(most),
+            })
+            .collect()
+    }
+}
+
+fn ty(dtype: DType, dims: &[usize]) -> String {
+    let sizes: String = dims.iter().map(|n| format!("{n}x")).collect();
+    format!("tensor<{sizes}{}>", dtype.mlir())
+}
+
+fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
+    let all: Vec<String> = values.into_iter().map(|n| n.to_string()).collect();
+    format!("array<i64{}{}>", if all.is_empty() { "" } else { ": " }, all.join(", "))
+}
+
+/// Runs a program in the engine, where a kernel has to serve it, and in the evaluator.
+fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
+    let registry = Registry::new();
+    let module = text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
+    let options = CompileOptions::new().denormals(denormals);
+    let executable =
+        Executable::compile(&module, &registry, &options).unwrap_or_else(|e| panic!("{e}\n{program}"));
+    let empty = executable.plan().thunks.is_empty();
+    assert!(empty || executable.stats().thunks.contains_key(kernel), "{program}{}", executable.plan());
+    let found = executable.run(inputs).unwrap();
+    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let host = RegistryHost::new(&registry, denormals);
+    let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
+    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+        for i in 0..wanted.len() {
+            let same = found.element(i) == wanted.element(i)
+                || close(found.get(i), wanted.get(i), wanted.dtype(), exact);
+            assert!(
+                same,
+                "{denormals:?}, element {i}: {:?}, not {:?}\n{program}\n{inputs:?}",
+                found.get(i),
+                wanted.get(i)
+            );
+        }
+    }
+}
+
+/// NaNs are equal; sums of many numbers differ in their last digits.
+fn close(x: Scalar, y: Scalar, dtype: DType, exact: bool) -> bool {
+    let (Scalar::Float(x), Scalar::Float(y)) = (x, y) else { return false };
+    let epsilon = match dtype {
+        DType::F64 => 1e-13,
+        DType::F32 => 1e-6,
+        DType::F16 => 1e-3,
+        _ => 8e-3,
+    };
+    (x.is_nan() && y.is_nan()) || (!exact && (x - y).abs() <= epsilon * (1.0 + y.abs()))
+}
+
+/// A region of two arguments that is one operation.
+fn reducer(op: &str, dtype: DType) -> String {
+    let t = ty(dtype, &[]);
+    format!(
+        "({{
+^bb0(%a: {t}, %b: {t}):
+  %r = stablehlo.{op} %a, %b : {t}
+  stablehlo.return %r : {t}
+}})"
+    )
+}
+
+/// An operation that has kernels for this type.
+fn operation(r: &mut Random, dtype: DType) -> &'static str {
+    if dtype == DType::Pred {
+        r.of(&["and", "or"])
+    } else if dtype.is_integer() {
+        r.of(&["add", "multiply", "maximum", "minimum", "and", "or"])
+    } else {
+        r.of(&["add", "multiply", "maximum", "minimum"])
+    }
+}
+
+/// A `reduce_window` of these dimensions; each window attribute by dimension.
+struct Window {
+    window: Vec<usize>,
+    strides: Vec<usize>,
+    base: Vec<usize>,
+    dilations: Vec<usize>,
+    padding: Vec<(i64, i64)>,
+}
+
+impl Window {
+    fn results(&self, dims: &[usize]) -> Vec<usize> {
+        let dilated = |n: usize, by: usize| if n == 0 { 0 } else { (n as i64 - 1) * by as i64 + 1 };
+        let of = |d: usize| {
+            let padded = dilated(dims[d], self.base[d]) + self.padding[d].0 + self.padding[d].1;
+            let window = dilated(self.window[d], self.dilations[d]);
+            if padded <= 0 || window > padded { 0 } else { (padded - window) as usize / self.strides[d] + 1 }
+        };
+        (0..dims.len()).map(of).collect()
+    }
+
+    fn padding(&self) -> String {
+        let pairs: Vec<String> = self.padding.iter().map(|(a, b)| format!("[{a}, {b}]")).collect();
+        let text = if pairs.is_empty() { String::new() } else { format!("[{}]", pairs.join(", ")) };
+        format!("dense<{text}> : tensor<{}x2xi64>", pairs.len())
+    }
+
+    fn check(&self, r: &mut Random, round: usize, dtype: DType, dims: &[usize], op: &str) {
+        let [x, y, init] = [ty(dtype, dims), ty(dtype, &self.results(dims)), ty(dtype, &[])];
+        let program = format!(
+            "func.func @main(%x: {x}, %i: {init}) -> {y} {{
+%0 = \"stablehlo.reduce_window\"(%x, %i) <{{base_dilations = {}, padding = {}, window_dilations = {}, window_dimensions = {}, window_strides = {}}}> {} : ({x}, {init}) -> {y}
+return %0 : {y} }}",
+            array(&self.base),
+            self.padding(),
+            array(&self.dilations),
+            array(&self.window),
+            array(&self.strides),
+            reducer(op, dtype),
+        );
+        let odd = r.below(2) == 0;
+        let inputs = [r.tensor(dtype, dims, odd), r.tensor(dtype, &[], false)];
+        let many = self.window.iter().product::<usize>() > 64;
+        let exact = !many || !dtype.is_float() || op.starts_with('m') && op != "multiply";
+        check(&program, &inputs, "reduce_window", exact, [Denormals::Ieee, Denormals::Flush][round % 2]);
+    }
+}
+
+#[test]
+fn windows_are_the_evaluators() {
+    let mut r = Random(1);
+    for round in 0..400 {
+        let dtype = ALL[round % ALL.len()];
+        let dims: Vec<usize> = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect();
+        let most = dims.iter().map(|_| 1 + r.below(3)).collect::<Vec<usize>>();
+        let each = |f: &mut dyn FnMut(usize) -> usize| (0..dims.len()).map(f).collect::<Vec<usize>>();
+        let w = Window {
+            window: each(&mut |d| 1 + r.below(most[d])),
+            strides: each(&mut |_| 1 + r.below(3)),
+            base: each(&mut |_| if r.below(4) == 0 { 2 } else { 1 }),
+            dilations: each(&mut |_| if r.below(4) == 0 { 1 + r.below(3) } else { 1 }),
+            padding: dims.iter().map(|_| (r.below(4) as i64 - 1, r.below(4) as i64 - 1)).collect(),
+        };
+        let op = operation(&mut r, dtype);
+        w.check(&mut r, round, dtype, &dims, op);
+    }
+}
+
+#[test]
+fn large_windows_are_the_evaluators() {
+    let mut r = Random(2);
+    for round in 0..52 {
+        let dtype = ALL[round % ALL.len()];
+        let d = r.below(2);
+        let dims = [[1, 3, 20, 70][r.below(4)], 1 + r.below(130), [1, 3, 16, 21][r.below(4)]];
+        let (mut window, mut padding) = (vec![1; 3], vec![(0, 0); 3]);
+        for d in [1, d] {
+            let n = dims[d];
+            window[d] = n;
+            padding[d] = match r.below(4) {
+                0 => (n as i64 - 1, 0),
+                1 => (0, n as i64 - 1),
+                2 => (r.below(n) as i64, r.below(n) as i64),
+                _ => {
+                    window[d] = 1 + r.below(n);
+                    let most = window[d].min(9);
+                    (r.below(most) as i64, r.below(most) as i64)
+                }
+            };
+        }
+        let strides = vec![1, 1 + r.below(3), 1];
+        let dilations = vec![1, if r.below(6) == 0 && window[1] * 2 < dims[1] { 2 } else { 1 }, 1];
+        let w = Window { window, strides, base: vec![1; 3], dilations, padding };
+        let op = operation(&mut r, dtype);
+        w.check(&mut r, round, dtype, &dims, if op == "multiply" && dtype.is_float() { "add" } else { op });
+    }
+}
+
+/// Regions that keep the larger or smaller number and an index, in other words than JAX's.
+const SPELLINGS: [&str; 3] = [
+    // What jax.numpy.argmax compiles to.
+    "%2 = stablehlo.compare CMP, %a, %b : (T, T) -> tensor<i1>
+%3 = stablehlo.compare NE, %a, %a : (T, T) -> tensor<i1>
+%4 = stablehlo.or %2, %3 : tensor<i1>
+%5 = stablehlo.compare EQ, %a, %b : (T, T) -> tensor<i1>
+%6 = stablehlo.compare LT, %i, %j : (I, I) -> tensor<i1>
+%7 = stablehlo.and %5, %6 : tensor<i1>
+%8 = stablehlo.or %4, %7 : tensor<i1>
+%9 = stablehlo.select %4, %a, %b : tensor<i1>, T
+%10 = stablehlo.select %8, %i, %j : tensor<i1>, I
+",
+    // The first of equal ones.
+    "%2 = stablehlo.compare CMP, %b, %a : (T, T) -> tensor<i1>
+%3 = stablehlo.compare EQ, %a, %a : (T, T) -> tensor<i1>
+%6 = stablehlo.compare NE, %b, %b : (T, T) -> tensor<i1>
+%7 = stablehlo.or %2, %6 : tensor<i1>
+%4 = stablehlo.and %7, %3 : tensor<i1>
+%9 = stablehlo.select %4, %b, %a : tensor<i1>, T
+%10 = stablehlo.select %4, %j, %i : tensor<i1>, I
+",
+    // The last of equal ones.
+    "%2 = stablehlo.compare CMP, %a, %b : (T, T) -> tensor<i1>
+%3 = stablehlo.compare NE, %a, %a : (T, T) -> tensor<i1>
+%4 = stablehlo.or %2, %3 : tensor<i1>
+%9 = stablehlo.select %4, %a, %b : tensor<i1>, T
+%10 = stablehlo.select %4, %i, %j : tensor<i1>, I
+",
+];
+
+#[test]
+fn arg_reductions_are_the_evaluators() {
+    let mut r = Random(3);
+    for round in 0..400 {
+        let dtype = ALL[round % (ALL.len() - 1)];
+        let index = r.of(&[DType::S32, DType::S64, DType::U32]);
+        let dims = r.dims(if round % 3 == 0 { 150 } else { 6 }).into_iter().take(3).collect::<Vec<usize>>();
+        let reduced: Vec<usize> = (0..dims.len()).filter(|_| r.below(2) == 0).collect();
+        let kept: Vec<usize> = (0..dims.len()).filter(|d| !reduced.contains(d)).map(|d| dims[d]).collect();
+        let [t, i] = [ty(dtype, &[]), ty(index, &[])];
+        let body = r.of(&SPELLINGS).replace("CMP", r.of(&["GT", "LT"])).replace('T', &t).replace('I', &i);
+        // `T` and `I` stand for types, and are letters of directions.
+        let body = body.replace(&format!("G{t}"), "GT").replace(&format!("L{t}"), "LT");
+        let [x, p, y, f] = [ty(dtype, &dims), ty(index, &dims), ty(dtype, &kept), ty(index, &kept)];
+        let program = format!(
+            "func.func @main(%x: {x}, %p: {p}, %v: {t}, %w: {i}) -> ({y}, {f}) {{
+%0:2 = \"stablehlo.reduce\"(%x, %p, %v, %w) <{{dimensions = {}}}> ({{
+^bb0(%a: {t}, %i: {i}, %b: {t}, %j: {i}):
+{body}stablehlo.return %9, %10 : {t}, {i}
+}}) : ({x}, {p}, {t}, {i}) -> ({y}, {f})
+return %0#0, %0#1 : {y}, {f} }}",
+            array(&reduced)
+        );
+        let odd = r.below(2) == 0;
+        let inputs = [
+            r.tensor(dtype, &dims, odd),
+            r.tensor(index, &dims, false),
+            r.tensor(dtype, &[], odd),
+            r.tensor(index, &[], false),
+        ];
+        check(&program, &inputs, "arg_reduce", true, [Denormals::Ieee, Denormals::Flush][round % 2]);
+    }
+}
+
+#[test]
+fn selections_are_the_evaluators() {
+    let mut r = Random(4);
+    for round in 0..300 {
+        let dtype = ALL[round % (ALL.len() - 1)];
+        let dims = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect::<Vec<usize>>();
+        let windowed: Vec<bool> = dims.iter().map(|_| r.below(2) == 0).collect();
+        let pick = |r: &mut Random, n: usize| {
+            windowed.iter().map(|w| if *w { 1 + r.below(n) } else { 1 }).collect::<Vec<usize>>()
+        };
+        let (window, strides) = (pick(&mut r, 3), pick(&mut r, 3));
+        let padding = windowed
+            .iter()
+            .map(|w| if *w { (r.below(3) as i64, r.below(3) as i64) } else { (0, 0) })
+            .collect();
+        let ones = vec![1; dims.len()];
+        let w = Window { window, strides, base: ones.clone(), dilations: ones, padding };
+        let values = w.results(&dims);
+        let [x, v, t] = [ty(dtype, &dims), ty(dtype, &values), ty(dtype, &[])];
+        let (direction, operands) = (r.of(&["GE", "GT", "LE", "LT"]), r.of(&["%a, %b", "%b, %a"]));
+        let program = format!(
+            "func.func @main(%x: {x}, %v: {v}, %i: {t}) -> {x} {{
+%0 = \"stablehlo.select_and_scatter\"(%x, %v, %i) <{{padding = {}, window_dimensions = {}, window_strides = {}}}> ({{
+^bb0(%a: {t}, %b: {t}):
+%c = stablehlo.compare {direction}, {operands} : ({t}, {t}) -> tensor<i1>
+stablehlo.return %c : tensor<i1>
+}}, {}) : ({x}, {v}, {t}) -> {x}
+return %0 : {x} }}",
+            w.padding(),
+            array(&w.window),
+            array(&w.strides),
+            reducer("add", dtype).trim_start_matches('(').trim_end_matches(')'),
+        );
+        let odd = r.below(2) == 0;
+        let inputs =
+            [r.tensor(dtype, &dims, odd), r.tensor(dtype, &values, odd), r.tensor(dtype, &[], false)];
+        let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
+        check(&program, &inputs, "select_and_scatter", true, denormals);
+    }
+}
+
+/// Some of `all`, in order.
+fn some(r: &mut Random, all: usize) -> Vec<usize> {
+    (0..all).filter(|_| r.below(2) == 0).collect()
+}
+
+/// Dimension numbers of a `gather` or `scatter`, for an operand of these dimensions.
+struct Indexing {
+    /// Sizes of the slices or windows.
+    slices: Vec<usize>,
+    collapsed: Vec<usize>,
+    batching: Vec<usize>,
+    indexed: Vec<usize>,
+    /// Dimensions of the indices, the last of which has the entries.
+    indices: Vec<usize>,
+    /// Where the dimensions of the slices are among those of the result or the updates, and all of these.
+    offsets: Vec<usize>,
+    result: Vec<usize>,
+}
+
+impl Indexing {
+    fn new(r: &mut Random, dims: &[usize], behind: bool) -> Indexing {
+        let all: Vec<usize> = (0..dims.len()).collect();
+        let batching: Vec<usize> = all.iter().copied().filter(|_| r.below(6) == 0).collect();
+        let rest = |taken: &[&[usize]]| -> Vec<usize> {
+            all.iter().copied().filter(|d| taken.iter().all(|t| !t.contains(d))).collect()
+        };
+        let collapsed: Vec<usize> =
+            rest(&[&batching]).into_iter().filter(|d| dims[*d] > 0 && r.below(2) == 0).collect();
+        let mut indexed: Vec<usize> =
+            rest(&[&batching]).into_iter().filter(|d| collapsed.contains(d) || r.below(3) == 0).collect();
+        if indexed.len() > 1 && r.below(2) == 0 {
+            indexed.swap(0, 1);
+        }
+        let slice = |r: &mut Random, d: usize| match () {
+            () if collapsed.contains(&d) => 1,
+            () if batching.contains(&d) => dims[d].min(1),
+            () if r.below(2) == 0 => dims[d],
+            () => r.below(dims[d] + 1),
+        };
+        let slices: Vec<usize> = (0..dims.len()).map(|d| slice(r, d)).collect();
+        let mut outer: Vec<usize> = batching.iter().map(|d| dims[*d]).collect();
+        outer.extend(some(r, 2).into_iter().map(|_| 1 + r.below(4)));
+        let kept: Vec<usize> = rest(&[&batching, &collapsed]).iter().map(|d| slices[*d]).collect();
+        let rank = outer.len() + kept.len();
+        let first = if behind { outer.len() } else { r.below(outer.len() + 1) };
+        let offsets: Vec<usize> = (first..first + kept.len()).collect();
+        let mut rests = [outer.iter(), kept.iter()];
+        let result = (0..rank).map(|d| *rests[usize::from(offsets.contains(&d))].next().unwrap()).collect();
+        let indices = [outer, vec![indexed.len()]].concat();
+        Indexing { slices, collapsed, batching, indexed, indices, offsets, result }
+    }
+
+    fn dimension_numbers(&self, kind: &str, names: [&str; 5]) -> String {
+        let list = |name: &str, values: &[usize]| {
+            let all: Vec<String> = values.iter().map(usize::to_string).collect();
+            if all.is_empty() { String::new() } else { format!("{name} = [{}], ", all.join(", ")) }
+        };
+        let of_indices: Vec<usize> = (0..self.batching.len()).collect();
+        format!(
+            "#stablehlo.{kind}<{}{}{}{}{}index_vector_dim = {}>",
+            list(names[0], &self.offsets),
+            list(names[1], &self.collapsed),
+            list(names[2], &self.batching),
+            list(names[3], &of_indices),
+            list(names[4], &self.indexed),
+            self.indices.len() - 1,
+        )
+    }
+}
+
+#[test]
+fn scatters_are_the_evaluators() {
+    let mut r = Random(5);
+    for round in 0..600 {
+        let dtype = ALL[round % ALL.len()];
+        let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
+        let at = Indexing::new(&mut r, &dims, true);
+        let index = r.of(&[DType::S32, DType::U8, DType::S64]);
+        let numbers = at.dimension_numbers(
+            "scatter",
+            [
+                "update_window_dims",
+                "inserted_window_dims",
+                "input_batching_dims",
+                "scatter_indices_batching_dims",
+                "scatter_dims_to_operand_dims",
+            ],
+        );
+        let [x, i, u, t] = [ty(dtype, &dims), ty(index, &at.indices), ty(dtype, &at.result), ty(dtype, &[])];
+        let body = if r.below(4) == 0 {
+            format!("({{\n^bb0(%a: {t}, %b: {t}):\n  stablehlo.return %b : {t}\n}})")
+        } else {
+            reducer(operation(&mut r, dtype), dtype)
+        };
+        let program = format!(
+            "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
+%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = {numbers}}}> {body} : ({x}, {i}, {u}) -> {x}
+return %0 : {x} }}"
+        );
+        let odd = r.below(2) == 0;
+        let inputs = [
+            r.tensor(dtype, &dims, odd),
+            r.tensor(index, &at.indices, false),
+            r.tensor(dtype, &at.result, odd),
+        ];
+        check(&program, &inputs, "scatter", true, [Denormals::Ieee, Denormals::Flush][round % 2]);
+    }
+}
+
+#[test]
+fn gathers_are_the_evaluators() {
+    let mut r = Random(6);
+    for round in 0..600 {
+        let dtype = ALL[round % ALL.len()];
+        let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
+        let at = Indexing::new(&mut r, &dims, false);
+        let index = r.of(&[DType::S32, DType::U8, DType::S64]);
+        let names = [
+            "offset_dims",
+            "collapsed_slice_dims",
+            "operand_batching_dims",
+            "start_indices_batching_dims",
+            "start_index_map",
+        ];
+        let numbers = at.dimension_numbers("gather", names);
+        let [x, i, y] = [ty(dtype, &dims), ty(index, &at.indices), ty(dtype, &at.result)];
+        let program = format!(
+            "func.func @main(%x: {x}, %i: {i}) -> {y} {{
+%0 = \"stablehlo.gather\"(%x, %i) <{{dimension_numbers = {numbers}, slice_sizes = {}}}> : ({x}, {i}) -> {y}
+return %0 : {y} }}",
+            array(&at.slices)
+        );
+        let inputs = [r.tensor(dtype, &dims, true), r.tensor(index, &at.indices, false)];
+        check(&program, &inputs, "gather", true, [Denormals::Ieee, Denormals::Flush][round % 2]);
+    }
+}
