@@ -15,7 +15,7 @@ pub(crate) struct Venv {
 impl Venv {
     /// The environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
-        Venv::make(&format!("jax-{version}"), version, &["scipy", "flatbuffers", "pytest"])
+        Venv::make(&format!("jax-{version}"), version, &["scipy", "flatbuffers", "pytest", "pytest-xdist"])
     }
 
     /// The environment in which JAX's own tests run.

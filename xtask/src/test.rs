@@ -183,6 +183,8 @@ impl Tally {
             self.python_tests(&format!("handlers in jaxlib {version}"), &mut pytest)?;
         }
         let mut pytest = venvs[0].pytest("python/tests");
+        // A file at a time: its tests may share what is registered once in a process.
+        pytest.args(["--numprocesses", "auto", "--dist", "loadfile"]);
         pytest.env("PYTHONPATH", python::package()?).env("FARCALL_JAX_FFI_LIB", &library);
         pytest.env("FARCALL_EXAMPLES", target().join("debug"));
         self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)

@@ -195,7 +195,7 @@ return %0 : {y} }}",
 #[test]
 fn windows_are_the_evaluators() {
     let mut r = Random(1);
-    for round in 0..400 {
+    for round in 0..100 {
         let dtype = ALL[round % ALL.len()];
         let dims: Vec<usize> = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect();
         let most = dims.iter().map(|_| 1 + r.below(3)).collect::<Vec<usize>>();
@@ -215,7 +215,7 @@ fn windows_are_the_evaluators() {
 #[test]
 fn large_windows_are_the_evaluators() {
     let mut r = Random(2);
-    for round in 0..52 {
+    for round in 0..26 {
         let dtype = ALL[round % ALL.len()];
         let d = r.below(2);
         let dims = [[1, 3, 20, 70][r.below(4)], 1 + r.below(130), [1, 3, 16, 21][r.below(4)]];
@@ -276,7 +276,7 @@ const SPELLINGS: [&str; 3] = [
 #[test]
 fn arg_reductions_are_the_evaluators() {
     let mut r = Random(3);
-    for round in 0..400 {
+    for round in 0..100 {
         let dtype = ALL[round % (ALL.len() - 1)];
         let index = r.of(&[DType::S32, DType::S64, DType::U32]);
         let dims = r.dims(if round % 3 == 0 { 150 } else { 6 }).into_iter().take(3).collect::<Vec<usize>>();
@@ -310,7 +310,7 @@ return %0#0, %0#1 : {y}, {f} }}",
 #[test]
 fn selections_are_the_evaluators() {
     let mut r = Random(4);
-    for round in 0..300 {
+    for round in 0..80 {
         let dtype = ALL[round % (ALL.len() - 1)];
         let dims = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect::<Vec<usize>>();
         let windowed: Vec<bool> = dims.iter().map(|_| r.below(2) == 0).collect();
@@ -421,7 +421,7 @@ impl Indexing {
 #[test]
 fn scatters_are_the_evaluators() {
     let mut r = Random(5);
-    for round in 0..600 {
+    for round in 0..150 {
         let dtype = ALL[round % ALL.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, true);
@@ -460,7 +460,7 @@ return %0 : {x} }}"
 #[test]
 fn gathers_are_the_evaluators() {
     let mut r = Random(6);
-    for round in 0..600 {
+    for round in 0..150 {
         let dtype = ALL[round % ALL.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, false);
