@@ -369,8 +369,9 @@ fn every_operation_is_built_by_a_method_of_its_name() {
         let again = again.unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert!(again == module, "{printed}");
     }
-    let missing: Vec<&str> =
-        op::info::all().map(|info| info.name).filter(|name| !built_ops.contains(name)).collect();
+    // The compiler makes fusions of the others.
+    let names = op::info::all().map(|info| info.name).filter(|name| *name != "mhlo.fusion");
+    let missing: Vec<&str> = names.filter(|name| !built_ops.contains(name)).collect();
     assert!(missing.is_empty(), "no method builds {missing:?}");
     // The functions of elements are more than their names: two dialects share some.
     assert_eq!(Unary::ALL.len() + Binary::ALL.len(), 66);

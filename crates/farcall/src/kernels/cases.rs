@@ -34,7 +34,7 @@ fn column(body: &Body, inst: &BodyInst, known: &Columns, cases: usize, flush: bo
     match &inst.op {
         Op::Constant(literal) => Some(vec![constant(literal)?; cases]),
         Op::Compare(compare) => {
-            let order = Numbers::of(dtype_of(body, inst.operands[0]), flush)?;
+            let order = Numbers::of(dtype_of(body, *inst.operands.first()?), flush)?;
             two(&|x, y| u64::from(order.holds(compare, x, y)))
         }
         Op::Select => {
