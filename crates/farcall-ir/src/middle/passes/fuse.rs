@@ -28,13 +28,13 @@ const MOST: usize = 48;
 const SMALL: usize = 4096;
 
 fn run(func: &mut Func, cx: &Context) {
-    for region in regions_inside_out(func) {
-        if is_applied_to_elements(func, region) {
-            continue;
-        }
-        let plan = Plan::new(func, region, cx);
+    let mut regions = regions_inside_out(func);
+    regions.retain(|region| !is_applied_to_elements(func, *region));
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let plan = Plan::new(r.func(), region, cx);
         if !plan.groups.is_empty() {
-            plan.apply(&mut Rewriter::new(func), region);
+            plan.apply(&mut r, region);
         }
     }
 }
