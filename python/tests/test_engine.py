@@ -189,6 +189,23 @@ def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
         np.testing.assert_allclose(y, f(x), rtol=1e-6)
 
 
+def test_large_arguments_are_read_in_place():
+    jax = pytest.importorskip("jax")
+    # Wherever they begin; and a program that may write to an argument works on a copy.
+    f = jax.jit(lambda x, y: (x + y, x), donate_argnums=0)
+    step = farcall.compile(f.lower(*[jax.ShapeDtypeStruct((5000,), np.float32)] * 2))
+    for offset in range(0, 68, 4):
+        memory = np.zeros(5000 * 4 + 128, np.uint8)
+        x = memory[offset : offset + 20000].view(np.float32)
+        x[:] = np.arange(5000)
+        y = np.ones(5000, np.float32)
+        total, same = step(x, y)
+        assert (x == np.arange(5000)).all() and (total == x + 1).all() and (same == x).all()
+        # Results are arrays of their own.
+        same[:] = 0
+        assert x[7] == 7
+
+
 def test_donated_arguments_are_the_callers_again():
     jax = pytest.importorskip("jax")
     f = jax.jit(lambda x, y: (x + y, y * y), donate_argnums=0)

@@ -1,5 +1,6 @@
 //! Constant tensors.
 
+use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -16,8 +17,8 @@ use crate::types::TensorType;
 /// A tensor with its elements, in row-major order. Cloning shares the elements.
 ///
 /// Elements lie in 64-bit words, so that they can be viewed as any native type
-/// ([`Literal::as_slice`]), and begin at a multiple of [`Literal::ALIGNMENT`]. Types narrower than a
-/// byte take a byte each; `pred` is 0 or 1.
+/// ([`Literal::as_slice`]), and begin at a multiple of [`Literal::ALIGNMENT`] (unless they are somebody else's:
+/// [`Literal::borrowed`]). Types narrower than a byte take a byte each; `pred` is 0 or 1.
 ///
 /// A large tensor of one value everywhere ([`Literal::splat`]) holds that value alone, until somebody asks
 /// for its bytes. Looking at elements, comparing and hashing never do.
@@ -38,6 +39,8 @@ enum Data {
     Large(Arc<Words>),
     /// One element for all, of which there is at least one.
     Splat(Arc<Splat>),
+    /// Somebody else's; never written to.
+    Borrowed(Arc<Lent>),
 }
 
 /// Tensors up to this size, in bytes, are allocated as any other small object.
@@ -55,6 +58,12 @@ impl Drop for Words {
     fn drop(&mut self) {
         memory::give((std::mem::take(&mut self.words), std::mem::replace(&mut self.charge, Charge::NONE)));
     }
+}
+
+struct Lent {
+    bytes: &'static [u8],
+    /// Who has them.
+    _owner: Arc<dyn Any + Send + Sync>,
 }
 
 struct Splat {
@@ -284,6 +293,45 @@ impl Literal {
         self.len() * self.dtype.size()
     }
 
+    /// A tensor of elements that are somebody else's, who is kept as long as they are needed. They are copied only to be
+    /// written to, or if they do not begin at a multiple of 16 bytes.
+    ///
+    /// # Errors
+    /// If the bytes are more or fewer than the type holds, or a copy does not fit into memory.
+    pub fn borrowed(
+        dtype: DType,
+        dims: impl Into<Arc<[usize]>>,
+        bytes: &'static [u8],
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Literal, LiteralError> {
+        let dims = dims.into();
+        let ty = TensorType::new(dtype, &*dims);
+        let expected = ty.bytes().ok_or_else(|| LiteralError::Size(ty.clone()))?;
+        if expected != bytes.len() {
+            return Err(LiteralError::Length { ty, expected, found: bytes.len() });
+        }
+        if !bytes.as_ptr().addr().is_multiple_of(16) {
+            return Literal::from_bytes(dtype, dims, bytes);
+        }
+        Ok(Literal { dtype, dims, data: Data::Borrowed(Arc::new(Lent { bytes, _owner: owner })) })
+    }
+
+    /// Makes the elements begin at a multiple of [`Literal::ALIGNMENT`].
+    ///
+    /// # Errors
+    /// If there is no memory for a copy.
+    pub fn align(&mut self) -> Result<(), OutOfMemory> {
+        if self.is_aligned() { Ok(()) } else { self.unshare() }
+    }
+
+    /// True if the elements begin at a multiple of [`Literal::ALIGNMENT`].
+    pub fn is_aligned(&self) -> bool {
+        match &self.data {
+            Data::Borrowed(lent) => lent.bytes.as_ptr().addr().is_multiple_of(Literal::ALIGNMENT),
+            _ => true,
+        }
+    }
+
     /// The elements' bytes, little-endian.
     ///
     /// # Panics
@@ -293,6 +341,7 @@ impl Literal {
         match &self.data {
             Data::Small(words, start) => &bytemuck::cast_slice(&words[*start..])[..n],
             Data::Large(words) => &words.bytes()[..n],
+            Data::Borrowed(lent) => lent.bytes,
             Data::Splat(splat) => {
                 self.expand().unwrap_or_else(|e| panic!("{e}"));
                 &splat.expanded.get().expect("it was expanded").bytes()[..n]
@@ -336,6 +385,7 @@ impl Literal {
         let shared = match &mut self.data {
             Data::Small(words, _) => Arc::get_mut(words).is_none(),
             Data::Large(words) => Arc::get_mut(words).is_none(),
+            Data::Borrowed(..) => true,
             Data::Splat(splat) => {
                 let words = Words::filled(bytes, &splat.element[..self.dtype.size()])?;
                 self.data = Data::Large(Arc::new(words));
@@ -361,7 +411,7 @@ impl Literal {
         let words = match &mut self.data {
             Data::Small(words, start) => Arc::get_mut(words).map(|w| &mut w[*start..]),
             Data::Large(words) => Arc::get_mut(words).map(|w| &mut w.words[w.start..]),
-            Data::Splat(_) => None,
+            Data::Splat(_) | Data::Borrowed(..) => None,
         };
         &mut bytemuck::cast_slice_mut(words.expect("what is shared was copied"))[..n]
     }
@@ -439,7 +489,7 @@ impl Literal {
     fn splat_element(&self) -> Option<&[u8]> {
         match &self.data {
             Data::Splat(splat) => Some(&splat.element[..self.dtype.size()]),
-            Data::Small(..) | Data::Large(_) => None,
+            Data::Small(..) | Data::Large(_) | Data::Borrowed(..) => None,
         }
     }
 
@@ -591,6 +641,25 @@ mod tests {
             }
             assert_eq!(literal, copy);
         }
+    }
+
+    #[test]
+    fn what_is_borrowed_is_read_in_place_and_never_written() {
+        static WORDS: [u64; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+        let bytes: &'static [u8] = bytemuck::cast_slice(&WORDS);
+        let start = bytes.as_ptr().align_offset(16);
+        for (start, in_place) in [(start, true), (8 - start, false)] {
+            let part = &bytes[start..start + 64];
+            let mut literal = Literal::borrowed(DType::U64, [8], part, Arc::new(())).unwrap();
+            assert_eq!(literal.bytes().as_ptr() == part.as_ptr(), in_place);
+            assert_eq!(literal, Literal::from_bytes(DType::U64, [8], part).unwrap());
+            let before = literal.clone();
+            literal.set(0, Scalar::Unsigned(99));
+            assert_eq!((literal.get(0), before.get(0)), (Scalar::Unsigned(99), before.get(0)));
+            assert!(literal.is_aligned());
+        }
+        let short = Literal::borrowed(DType::U64, [8], &bytes[..56], Arc::new(()));
+        assert!(matches!(short, Err(LiteralError::Length { expected: 64, found: 56, .. })));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use farcall::sig::UnknownName;
 use farcall_ir::{DType, Literal, TensorType};
@@ -83,7 +84,11 @@ pub(crate) fn tensor_type(dtype: &str, dims: Vec<usize>) -> PyResult<TensorType>
     Ok(TensorType::new(element_type(dtype)?, dims))
 }
 
-/// A tensor of the elements in a Python buffer of bytes.
+/// Bytes from which on the elements of an argument are not copied.
+const LARGE: usize = 1 << 14;
+
+/// A tensor of the elements in a Python buffer of bytes, which is kept, and must not be written to while it is: as with
+/// any function of arrays, nobody may change them while a run reads them.
 ///
 /// # Errors
 /// If there is no such element type, or the buffer has another size.
@@ -95,6 +100,13 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
     if ty.bytes() != Some(bytes.len_bytes()) {
         let found = bytes.len_bytes();
         return Err(PyValueError::new_err(format!("{found} bytes are not the elements of {ty}")));
+    }
+    let len = bytes.len_bytes();
+    if len >= LARGE && dtype != DType::Pred && bytes.is_c_contiguous() {
+        // SAFETY: that many bytes are there, without gaps, as long as the buffer is, which the literal keeps.
+        let elements = unsafe { std::slice::from_raw_parts(bytes.buf_ptr().cast::<u8>(), len) };
+        return Literal::borrowed(dtype, ty.shared_sizes(), elements, Arc::new(bytes))
+            .map_err(|e| PyMemoryError::new_err(e.to_string()));
     }
     let mut literal = Literal::try_for_overwrite(dtype, ty.shared_sizes())
         .map_err(|e| PyMemoryError::new_err(e.to_string()))?;

@@ -39,12 +39,18 @@ pub(super) fn thunks(
     let mut own = Vec::new();
     match inputs {
         Inputs::Owned(inputs) => (lent, own) = (&[][..], inputs),
-        Inputs::Borrowed(inputs) if plan.params.iter().any(|p| p.donated) => {
+        Inputs::Borrowed(inputs)
+            if plan.params.iter().any(|p| p.donated)
+                || loaded.enters_handlers && !inputs.iter().all(Literal::is_aligned) =>
+        {
             (lent, own) = (&[][..], inputs.to_vec());
         }
         Inputs::Borrowed(inputs) => lent = inputs,
     }
     let memory = |error| RunError::Memory { what: "an input", error };
+    if loaded.enters_handlers {
+        own.iter_mut().try_for_each(Literal::align).map_err(memory)?;
+    }
     context.bases.clear();
     context.bases.extend([context.arena.as_ptr(), loaded.constants.as_ptr()]);
     let kept = own.iter().zip(&plan.params).filter(|(_, param)| !param.donated).map(|(input, _)| input);

@@ -38,6 +38,8 @@ pub(super) struct Loaded {
     pub(super) constants: AlignedBytes,
     /// The plans of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Loaded>>,
+    /// There are calls, whose handlers may expect aligned operands.
+    pub(super) enters_handlers: bool,
 }
 
 /// A thunk that is ready to run.
@@ -72,8 +74,9 @@ impl Loaded {
             let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
             calls.collect::<Result<Vec<Loaded>, LoadError>>()
         });
-        let nested = sites.collect::<Result<_, _>>()?;
-        Ok(Loaded { calls, steps, results, constants, nested, plan })
+        let nested = sites.collect::<Result<Vec<Vec<Loaded>>, LoadError>>()?;
+        let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
+        Ok(Loaded { calls, steps, results, constants, nested, enters_handlers, plan })
     }
 }
 
