@@ -324,3 +324,21 @@ def test_callbacks_go_with_their_executable():
     jax.clear_caches()
     gc.collect()
     assert held() is None
+
+
+def test_calls_that_no_function_takes(registry):
+    """Python says what the function lacks, farcall what the call has."""
+    with pytest.raises(RuntimeError, match=r"missing 1 required positional argument: 'z': called with 1 operand and 1 result"):
+        run(registry, lambda x, y, z: None)
+    one = call("f", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
+    several = one.replace("@f(%x)", "@f(%x, %x)").replace(": (tensor<3xf32>)", ": (tensor<3xf32>, tensor<3xf32>)")
+    with pytest.raises(RuntimeError, match="called with 2 operands, 1 result and the attributes factor") as e:
+        run(registry, lambda x, y, *, factor: None, several)
+    assert type(e.value.__cause__) is TypeError
+
+    def fails(x, y):
+        raise TypeError("its own")
+
+    with pytest.raises(RuntimeError, match="its own") as e:
+        run(registry, fails)
+    assert str(e.value.__cause__) == "its own"

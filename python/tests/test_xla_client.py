@@ -270,6 +270,71 @@ def test_python_functions():
         run(subtract("python_interrupted"))
 
 
+def chain(*calls):
+    """Calls of targets, each with the result of the one before: names, and for typed targets pairs with `True`."""
+    c = xla_client.XlaBuilder("chain")
+    x = ops.Constant(c, np.float32(1))
+    for name in calls:
+        name, typed = name if isinstance(name, tuple) else (name, False)
+        versions = ops.CustomCallApiVersion
+        version = versions.API_VERSION_TYPED_FFI if typed else versions.API_VERSION_ORIGINAL
+        x = ops.CustomCall(c, name, [x], SCALAR, api_version=version)
+    return farcall.compile(c.build().as_hlo_text())
+
+
+def raising(error, *words):
+    def function(*_):
+        raise error(*words)
+
+    return function
+
+
+def test_what_untyped_functions_raise_belongs_to_their_run(monkeypatch):
+    """Not to a run inside of it, nor to one after a call by another host."""
+    xla_client.register_custom_call_target("untold_fails", raising(KeyError, "outer"))
+    xla_client.register_custom_call_target("untold_works", lambda out, ins: None)
+    inner, seen = chain("untold_works"), []
+    inner_fails = chain("untold_fails")
+
+    @farcall.handler(name="untold_runs")
+    def runs(x, y):
+        seen.append(inner())
+        try:
+            inner_fails()
+        except RuntimeError as error:
+            seen.append(str(error))
+        y[...] = x
+
+    with pytest.raises(RuntimeError, match="untold_fails.*outer"):
+        chain("untold_fails", ("untold_runs", True))()
+    assert len(seen) == 2 and "untold_fails" in seen[1]
+    chain(("untold_runs", True))()
+
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: printed.append((unraisable.exc_value, unraisable.object)))
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    [fn] = [fn for name, fn in xla_client.custom_call_targets("Host").items() if name == "untold_fails"]
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(get(fn, name(fn)))(None, None)
+    [(error, told)] = printed
+    assert isinstance(error, KeyError) and told == "custom call `untold_fails`"
+    chain("untold_works")()
+
+
+def test_what_is_no_exception_wins():
+    xla_client.register_custom_call_target("wins_error", raising(KeyError, "first"))
+    xla_client.register_custom_call_target("wins_interrupt", raising(KeyboardInterrupt))
+    farcall.handler(name="wins_typed")(raising(KeyboardInterrupt))
+    farcall.handler(name="wins_not")(raising(ValueError, "second"))
+    for calls in (["wins_error", "wins_interrupt"], ["wins_interrupt", "wins_error"], ["wins_error", ("wins_typed", True)]):
+        with pytest.raises(KeyboardInterrupt):
+            chain(*calls)()
+    with pytest.raises(RuntimeError, match="wins_error.*first"):
+        chain("wins_error", ("wins_not", True))()
+
+
 def test_stages(capsule):
     types = {"type_id": pointed_to(capsule("CounterTypeId")), "type_info": pointed_to(capsule("CounterTypeInfo"))}
     xla_client.register_custom_type("xla_client_counter", types)
