@@ -37,7 +37,7 @@ from farcall._engine import (
     lowers,
     register_type,
 )
-from farcall._farcall import Target, __version__
+from farcall._farcall import MissingTargetError, Target, __version__
 from farcall._handlers import Handler, handler
 from farcall._ops import Library, Op, load
 
@@ -50,6 +50,7 @@ __all__ = [
     "Executable",
     "Handler",
     "Library",
+    "MissingTargetError",
     "Op",
     "Polymorphic",
     "Registry",
