@@ -136,7 +136,7 @@ def ffi_call(
 
     Raises:
       ValueError: if layouts, aliases or the configuration do not fit, at the call if they depend on its arrays.
-      TypeError: by the function, for arrays or attributes of types that no call has.
+      TypeError: if `result_shape_dtypes` is missing; by the function, for arrays or attributes of types that no call has.
     """
     if result_shape is not None:
         if result_shape_dtypes is not _missing:
