@@ -165,6 +165,22 @@ def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
     assert e.value.__cause__ is None
 
 
+def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers):
+    jax = pytest.importorskip("jax")
+    registry.load(compiled_handlers(), ["fail=Fail"])
+
+    @farcall.handler(name="raises_for_jax", registry=registry)
+    def raises(x, y):
+        raise KeyboardInterrupt
+
+    jax.ffi.register_ffi_target(raises.name, raises.capsule)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="KeyboardInterrupt"):
+        jax.block_until_ready(jax.ffi.ffi_call(raises.name, jax.ShapeDtypeStruct((3,), np.float32))(X))
+    with pytest.raises(RuntimeError, match="the input is negative") as e:
+        farcall.compile(call("fail", "f32 -> f32"), registry)(-1)
+    assert e.value.__cause__ is None
+
+
 def test_what_is_not_an_exception_passes(registry):
     def f(x, y):
         raise SystemExit(3)

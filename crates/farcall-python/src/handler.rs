@@ -34,7 +34,7 @@ thread_local! {
 /// An exception of a function of the untyped API, which has no way to tell its host, and the function's name.
 type Untold = Option<(String, PyErr)>;
 
-/// A run on this thread that asks what functions of the untyped API have raised. What runs inside of it has a frame of its
+/// A run on this thread, which asks what Python functions have raised in it. What runs inside of it has a frame of its
 /// own.
 pub(crate) struct UntoldFrame {
     outer: Option<Untold>,
@@ -42,6 +42,7 @@ pub(crate) struct UntoldFrame {
 
 impl UntoldFrame {
     pub(crate) fn new() -> UntoldFrame {
+        RAISED.set(None); // by a call of another host
         UntoldFrame { outer: UNTOLD.replace(Some(None)) }
     }
 
