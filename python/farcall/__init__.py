@@ -18,9 +18,9 @@ or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or w
 `jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
-name or shape, `TypeError` for the wrong number of arguments or the wrong element type, `RuntimeError` for a
-handler that fails, `OSError` for a library that cannot be opened. Compiling and running release the
-interpreter's lock; several threads can run an executable at once.
+name or shape (its subclass `MissingTargetError` for calls of targets that are not registered), `TypeError` for the
+wrong number of arguments or the wrong element type, `RuntimeError` for a handler that fails, `OSError` for a library
+that cannot be opened. Compiling and running release the interpreter's lock; several threads can run an executable at once.
 """
 
 from farcall import ffi
@@ -37,7 +37,7 @@ from farcall._engine import (
     lowers,
     register_type,
 )
-from farcall._farcall import Target, __version__
+from farcall._farcall import MissingTargetError, Target, __version__
 from farcall._handlers import Handler, handler
 from farcall._ops import Library, Op, load
 
@@ -50,6 +50,7 @@ __all__ = [
     "Executable",
     "Handler",
     "Library",
+    "MissingTargetError",
     "Op",
     "Polymorphic",
     "Registry",

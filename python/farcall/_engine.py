@@ -341,8 +341,8 @@ def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
     return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
-#: What looks at programs before they are compiled: functions of their text, or of the bytes of an artifact.
-watchers: list[Callable[[bytes], None]] = []
+#: What looks at programs that were compiled: functions of their text, or of the bytes of an artifact, and their name in messages.
+watchers: list[Callable[[bytes, str], None]] = []
 
 
 def compile(
@@ -376,8 +376,6 @@ def compile(
         every error, with line, column and a caret.
     """
     content, known_as = _content(program)
-    for watcher in watchers:
-        watcher(content)
     targets = (Registry.process() if registry is None else registry)._native
     trees = _trees_of(program, content, entry)
     callbacks = getattr(trees, "callbacks", None)
@@ -391,6 +389,8 @@ def compile(
         denormals=denormals,
         semantics=semantics,
     )
+    for watcher in watchers:
+        watcher(content, name or known_as)
     if isinstance(native, _farcall.Executable):
         return Executable(native, trees, callbacks)
     return Polymorphic(native, trees, callbacks)

@@ -93,9 +93,13 @@ def include_dir() -> str:
     return os.path.join(next(iter(jaxlib.__path__)), "include")
 
 
+#: The default of an argument that must be given by one of two names.
+_missing = object()
+
+
 def ffi_call(
     target_name: str,
-    result_shape_dtypes: Any = None,
+    result_shape_dtypes: Any = _missing,
     *deprecated_args: Any,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
@@ -132,12 +136,17 @@ def ffi_call(
 
     Raises:
       ValueError: if layouts, aliases or the configuration do not fit, at the call if they depend on its arrays.
-      TypeError: by the function, for arrays or attributes of types that no call has.
+      TypeError: if `result_shape_dtypes` is missing; by the function, for arrays or attributes of types that no call has.
     """
     if result_shape is not None:
-        if result_shape_dtypes is not None:
+        if result_shape_dtypes is not _missing:
             raise TypeError("ffi_call got both result_shape_dtypes and result_shape, which are the same")
         result_shape_dtypes = result_shape
+    if result_shape_dtypes is _missing:
+        raise TypeError(
+            f"ffi_call({target_name!r}) needs result_shape_dtypes: what has the shape and the dtype of the result, a sequence of "
+            "these for several results, or () if there is none"
+        )
     call = _Call(
         target_name,
         result_shape_dtypes,

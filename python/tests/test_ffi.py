@@ -234,6 +234,8 @@ def test_wrong_calls(scale):
         ffi.ffi_call(scale, Like(3), input_output_aliases={0: 1})(X)
     with pytest.raises(ValueError, match=r"referring to an input of f32\[3\] and an output of s32\[3\]"):
         ffi.ffi_call(scale, Like(3, dtype=np.int32), input_output_aliases={0: 0})(X)
+    with pytest.raises(TypeError, match=r"ffi_call\('scale'\) needs result_shape_dtypes: "):
+        ffi.ffi_call("scale")
     with pytest.raises(ValueError, match="All elements of result_shape_dtypes.*position 1"):
         ffi.ffi_call(scale, (Like(3), ()))(X)
     with pytest.raises(ValueError, match="All elements of result_shape_dtypes.*position 0"):

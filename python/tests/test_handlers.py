@@ -165,6 +165,22 @@ def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
     assert e.value.__cause__ is None
 
 
+def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers):
+    jax = pytest.importorskip("jax")
+    registry.load(compiled_handlers(), ["fail=Fail"])
+
+    @farcall.handler(name="raises_for_jax", registry=registry)
+    def raises(x, y):
+        raise KeyboardInterrupt
+
+    jax.ffi.register_ffi_target(raises.name, raises.capsule)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="KeyboardInterrupt"):
+        jax.block_until_ready(jax.ffi.ffi_call(raises.name, jax.ShapeDtypeStruct((3,), np.float32))(X))
+    with pytest.raises(RuntimeError, match="the input is negative") as e:
+        farcall.compile(call("fail", "f32 -> f32"), registry)(-1)
+    assert e.value.__cause__ is None
+
+
 def test_what_is_not_an_exception_passes(registry):
     def f(x, y):
         raise SystemExit(3)
@@ -324,3 +340,21 @@ def test_callbacks_go_with_their_executable():
     jax.clear_caches()
     gc.collect()
     assert held() is None
+
+
+def test_calls_that_no_function_takes(registry):
+    """Python says what the function lacks, farcall what the call has."""
+    with pytest.raises(RuntimeError, match=r"missing 1 required positional argument: 'z': called with 1 operand and 1 result"):
+        run(registry, lambda x, y, z: None)
+    one = call("f", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
+    several = one.replace("@f(%x)", "@f(%x, %x)").replace(": (tensor<3xf32>)", ": (tensor<3xf32>, tensor<3xf32>)")
+    with pytest.raises(RuntimeError, match="called with 2 operands, 1 result and the attributes factor") as e:
+        run(registry, lambda x, y, *, factor: None, several)
+    assert type(e.value.__cause__) is TypeError
+
+    def fails(x, y):
+        raise TypeError("its own")
+
+    with pytest.raises(RuntimeError, match="its own") as e:
+        run(registry, fails)
+    assert str(e.value.__cause__) == "its own"

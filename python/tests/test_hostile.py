@@ -15,6 +15,7 @@ import pytest
 from conftest import example
 
 import farcall
+from farcall import xla_client
 from farcall import _farcall
 
 #: Counts down from its input.
@@ -45,6 +46,26 @@ def test_ctrl_c_ends_a_run():
         assert time.monotonic() - start < 5
         timer.join()
         assert count_down(3)[0] == 0
+
+
+def test_ctrl_c_after_an_exception_of_the_same_run():
+    """The exception is gone with the run."""
+
+    def fails(out, ins):
+        raise KeyError("before")
+
+    xla_client.register_custom_call_target("hostile_fails", fails)
+    call = '  "stablehlo.custom_call"() {call_target_name = "hostile_fails", has_side_effect = true} : () -> ()\n'
+    head, brace, body = COUNT_DOWN.partition("{\n")
+    count_down = farcall.compile(head + brace + call + body)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        count_down(2**62)
+    timer.join()
+    assert farcall.compile(COUNT_DOWN)(3)[0] == 0
+    with pytest.raises(RuntimeError, match="hostile_fails"):
+        count_down(3)
 
 
 def test_what_a_signal_s_handler_raises():

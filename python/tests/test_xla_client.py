@@ -3,6 +3,7 @@
 import ctypes
 import importlib.util
 import pathlib
+import pickle
 import re
 import shutil
 import subprocess
@@ -235,9 +236,17 @@ def test_kinds_of_functions(cython):
         address = ctypes.cast(by_ctypes, ctypes.c_void_p).value
         ctypes = by_ctypes
 
+    class Server:
+        """Called with addresses, but not a function at one."""
+
+        address = 80
+
+        def __call__(self, out, ins):
+            by_ctypes(out, ins)
+
     by_address = ctypes.cast(by_ctypes, ctypes.c_void_p)
     python = by_ctypes.__class__ and (lambda out, ins: by_ctypes(out, ins))
-    for i, fn in enumerate([by_ctypes, Cfunc(), by_address, by_address.value, python]):
+    for i, fn in enumerate([by_ctypes, Cfunc(), by_address, by_address.value, python, Server()]):
         xla_client.register_custom_call_target(f"kind_{i}".encode(), fn)
         assert run(subtract(f"kind_{i}")) == [2]
         assert not isinstance(xla_client.custom_call_targets("Host")[f"kind_{i}"], dict)
@@ -268,6 +277,71 @@ def test_python_functions():
     xla_client.register_custom_call_target("python_interrupted", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(subtract("python_interrupted"))
+
+
+def chain(*calls):
+    """Calls of targets, each with the result of the one before: names, and for typed targets pairs with `True`."""
+    c = xla_client.XlaBuilder("chain")
+    x = ops.Constant(c, np.float32(1))
+    for name in calls:
+        name, typed = name if isinstance(name, tuple) else (name, False)
+        versions = ops.CustomCallApiVersion
+        version = versions.API_VERSION_TYPED_FFI if typed else versions.API_VERSION_ORIGINAL
+        x = ops.CustomCall(c, name, [x], SCALAR, api_version=version)
+    return farcall.compile(c.build().as_hlo_text())
+
+
+def raising(error, *words):
+    def function(*_):
+        raise error(*words)
+
+    return function
+
+
+def test_what_untyped_functions_raise_belongs_to_their_run(monkeypatch):
+    """Not to a run inside of it, nor to one after a call by another host."""
+    xla_client.register_custom_call_target("untold_fails", raising(KeyError, "outer"))
+    xla_client.register_custom_call_target("untold_works", lambda out, ins: None)
+    inner, seen = chain("untold_works"), []
+    inner_fails = chain("untold_fails")
+
+    @farcall.handler(name="untold_runs")
+    def runs(x, y):
+        seen.append(inner())
+        try:
+            inner_fails()
+        except RuntimeError as error:
+            seen.append(str(error))
+        y[...] = x
+
+    with pytest.raises(RuntimeError, match="untold_fails.*outer"):
+        chain("untold_fails", ("untold_runs", True))()
+    assert len(seen) == 2 and "untold_fails" in seen[1]
+    chain(("untold_runs", True))()
+
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: printed.append((unraisable.exc_value, unraisable.object)))
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    [fn] = [fn for name, fn in xla_client.custom_call_targets("Host").items() if name == "untold_fails"]
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(get(fn, name(fn)))(None, None)
+    [(error, told)] = printed
+    assert isinstance(error, KeyError) and told == "custom call `untold_fails`"
+    chain("untold_works")()
+
+
+def test_what_is_no_exception_wins():
+    xla_client.register_custom_call_target("wins_error", raising(KeyError, "first"))
+    xla_client.register_custom_call_target("wins_interrupt", raising(KeyboardInterrupt))
+    farcall.handler(name="wins_typed")(raising(KeyboardInterrupt))
+    farcall.handler(name="wins_not")(raising(ValueError, "second"))
+    for calls in (["wins_error", "wins_interrupt"], ["wins_interrupt", "wins_error"], ["wins_error", ("wins_typed", True)]):
+        with pytest.raises(KeyboardInterrupt):
+            chain(*calls)()
+    with pytest.raises(RuntimeError, match="wins_error.*first"):
+        chain("wins_error", ("wins_not", True))()
 
 
 def test_stages(capsule):
@@ -382,6 +456,20 @@ def test_registrations_wait_for_their_handler():
         xla_client.register_custom_call_handler("picky", picky)
     assert later.pop() == "good" and xla_client.custom_call_targets("picky") == {}
 
+    # What is no `Exception` ends the attempt; the next one has the others.
+    def interrupted(name, *_):
+        if name == "second":
+            raise KeyboardInterrupt
+        later.append(name)
+
+    for name in ("first", "second", "third"):
+        xla_client.register_custom_call_target(name, 1, platform="interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        xla_client.register_custom_call_handler("interrupted", interrupted)
+    assert later.pop() == "first" and list(xla_client.custom_call_targets("interrupted")) == ["third"]
+    xla_client.register_custom_call_handler("interrupted", interrupted)
+    assert later.pop() == "third" and xla_client.custom_call_targets("interrupted") == {}
+
     # The CPU has a handler: the engine.
     xla_client.register_custom_call_handler("cpu", lambda *args: later.append(args))
     xla_client.register_custom_call_target("waits_not", lambda out, ins: None)
@@ -417,6 +505,63 @@ def test_inspect_sharding_reports_a_replicated_one():
     ops.CustomCall(c, b"InspectSharding", [], Shape.tuple_shape([]), opaque=b"another", has_side_effect=True)
     with pytest.raises(xla_client.XlaRuntimeError, match="not one that .*encode_inspect_sharding_callback has returned"):
         xla_client.make_cpu_client().compile(c.build())
+    with pytest.raises(ValueError, match="inspected.hlo: InspectSharding"):
+        farcall.compile(c.build().as_hlo_text(), name="inspected.hlo")
+
+
+def test_programs_are_inspected_once_they_are_compiled():
+    seen = []
+    opaque = xla_client.encode_inspect_sharding_callback(seen.append)
+    c = xla_client.XlaBuilder("inspect")
+    ops.CustomCall(c, b"InspectSharding", [], Shape.tuple_shape([]), opaque=opaque, has_side_effect=True)
+    ops.CustomCall(c, b"nowhere", [], SCALAR)
+    with pytest.raises(farcall.MissingTargetError, match="inspected.hlo:"):
+        farcall.compile(c.build().as_hlo_text(), name="inspected.hlo")
+    with pytest.raises(ValueError, match="inspected.hlo:"):
+        farcall.compile("HloModule InspectSharding, wrong\n", name="inspected.hlo")
+    assert not seen
+
+
+def test_an_untyped_inspect_sharding_of_the_process_stays():
+    script = f"""
+import ctypes, sys
+sys.path[:0] = {sys.path!r}
+import farcall
+seen = []
+fn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda out, ins: seen.append(1))
+farcall.Registry.process().register("InspectSharding", farcall.ffi.pycapsule(fn), api_version=0)
+from farcall import xla_client
+c = xla_client.XlaBuilder("inspect")
+x = xla_client.ops.Constant(c, 1)
+opaque = xla_client.encode_inspect_sharding_callback(lambda sharding: seen.append(0))
+xla_client.ops.CustomCall(c, "InspectSharding", [], xla_client.Shape.tuple_shape([]), opaque=opaque, has_side_effect=True)
+farcall.compile(c.build(x).as_hlo_text())()
+assert seen == [0, 1], seen
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_missing_target_says_how_to_register_it():
+    xla_client.register_custom_call_target("missing_here", 1, platform="gpuu")
+    with pytest.raises(xla_client.XlaRuntimeError) as e:
+        run(subtract("missing_here"))
+    notes = [line.partition("= note: ")[2] for line in str(e.value).splitlines() if "= note: " in line]
+    assert "--load" not in str(e.value) and len(notes) == 3
+    assert notes[0].startswith("`missing_here` is registered for the platform 'gpuu', which has no handler")
+    assert notes[1].startswith(f"`missing_here` is called at {__file__}:") and notes[2].startswith("register it: farcall.xla_client.")
+    cause = e.value.__cause__
+    assert type(cause) is farcall.MissingTargetError and "--load" in str(cause)
+    copy = pickle.loads(pickle.dumps(cause))
+    assert type(copy) is farcall.MissingTargetError and copy.args == cause.args
+
+    c = xla_client.XlaBuilder("several")
+    for name in ("missing_a", "missing_b", "missing_a"):
+        ops.CustomCall(c, name, [], SCALAR)
+    with pytest.raises(xla_client.XlaRuntimeError) as e:
+        run(c)
+    text = str(e.value)
+    assert text.count("register_custom_call_target('missing_a'") == text.count("register_custom_call_target('missing_b'") == 1
+    assert text.count("no target `missing_a`") == 2
 
 
 # --- shapes
@@ -756,6 +901,8 @@ def test_random_numbers():
 def test_operands_that_do_not_fit():
     c = xla_client.XlaBuilder("wrong")
     x, row = ops.Constant(c, X), ops.Constant(c, ROW)
+    one, square = ops.Constant(c, np.float32(1)), ops.Constant(c, np.ones((2, 2), F32))
+    assert ops.Add(square, square, (0, 1)).shape == square.shape
     cases = [
         (lambda: ops.Add(x, row), r"Add: operands of different numbers of dimensions, f32\[2,3\]\{1,0\} and f32\[3\]\{0\}"),
         (lambda: ops.Add(x, row, (0,)), r"cannot be broadcast to \[2, 3\] along \[0\]"),
@@ -764,6 +911,11 @@ def test_operands_that_do_not_fit():
         (lambda: ops.Reshape(x, (4,)), "Reshape.*not as many elements"),
         (lambda: ops.ConcatInDim(c, [x, row], 0), "concatenate"),
         (lambda: ops.Dot(x, x), "dot"),
+        (lambda: ops.Dot(one, one), r"Dot: operands are vectors or matrices, not f32\[\] and f32\[\]"),
+        (lambda: ops.Add(square, square, (1, 0)), r"Add: broadcast_dimensions \[1, 0\] .* are neither left out nor \[0, 1\]"),
+        (lambda: ops.Add(one, one, (0,)), r"Add: broadcast_dimensions \[0\]"),
+        (lambda: ops.Add(*[ops.Tuple(c, [x])] * 2), "Add: operands are arrays, not "),
+        (lambda: ops.Neg(ops.Tuple(c, [x])), "Neg: operands are arrays, not "),
         (lambda: ops.GetTupleElement(ops.Tuple(c, [x]), 1), "none of index 1"),
         (lambda: ops.Reduce(c, [x], [row], add(), (0,)), "reduce"),
         (lambda: ops.Call(c, add(), [x]), r"Call: the computation's parameters are \(f32\[\], f32\[\]\)"),
@@ -775,6 +927,15 @@ def test_operands_that_do_not_fit():
         assert str(e.value).startswith("INVALID_ARGUMENT: ")
     with pytest.raises(TypeError, match="an operand is an XlaOp, not 3"):
         c._own(3)
+    for case, name in [
+        (lambda: ops.Clamp(x, 1, x), "Clamp"),
+        (lambda: ops.Add(1, x), "Add"),
+        (lambda: ops.Select(x, 1, x), "Select"),
+        (lambda: ops.Neg(1), "Neg"),
+        (lambda: ops.Dot(x, 1), "Dot"),
+    ]:
+        with pytest.raises(TypeError, match=f"{name}: an operand is an XlaOp, not 1"):
+            case()
     with pytest.raises(xla_client.XlaRuntimeError, match="no instruction was added"):
         xla_client.XlaBuilder("empty").build()
     c = xla_client.XlaBuilder("gap")
@@ -795,6 +956,13 @@ def test_what_builders_say():
     z = ops.Exp(ops.Constant(c, np.float32(1)))
     assert c.get_shape(y) == c.GetShape(y) == Shape("f32[2]")
     assert not c.is_constant(y) and c.is_constant(z)
+    inner = xla_client.XlaBuilder("inner")
+    low = ops.Parameter(inner, 0, SCALAR)
+    constant, random = inner.build(low), inner.build(ops.RngUniform(low, ops.Constant(inner, np.float32(9)), SCALAR))
+    outer = xla_client.XlaBuilder("outer")
+    ops.Call(outer, random, [ops.Parameter(outer, 0, SCALAR)])
+    for computation, expected in [(constant, True), (random, False), (outer.build(), False)]:
+        assert c.is_constant(ops.Call(c, computation, [z])) is expected
     assert repr(c.get_program_shape()) == "(p0: f32[2]) -> f32[]"
     c.setup_alias([], 0, [])
     text = c.build(y).as_hlo_text()
@@ -956,6 +1124,9 @@ def test_options_and_arguments_that_do_not_fit():
     with pytest.raises(xla_client.XlaRuntimeError, match="UNIMPLEMENTED.*num_replicas is 2"):
         client.compile(c.build(), options)
     executable = client.compile(c.build())
+    assert [r.to_py() for r in client.execute(executable, [np.int32(4)])] == [4]
+    with pytest.raises(TypeError, match="an executable is what Client.compile returns, not a str"):
+        client.execute("executable")
     with pytest.raises(xla_client.XlaRuntimeError, match="INVALID_ARGUMENT: .*f32"):
         xla_client.execute_with_python_values(executable, [np.float32(2)], client)
     with pytest.raises(xla_client.XlaRuntimeError, match="INVALID_ARGUMENT: "):
@@ -965,6 +1136,44 @@ def test_options_and_arguments_that_do_not_fit():
         xla_client.make_cpu_client(num_devices=2)
     with pytest.raises(xla_client.XlaRuntimeError, match="leaves sizes of its inputs open"):
         client.compile("func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  return %x : tensor<?xf32>\n}")
+
+
+def test_options_for_other_devices_and_results():
+    client = xla_client.make_cpu_client()
+    c = xla_client.XlaBuilder("options")
+    ops.Parameter(c, 0, Shape("f32[2,3]"))
+
+    def compiled(devices=None, **build):
+        options = xla_client.CompileOptions()
+        options.device_assignment = build.pop("outer_assignment", None)
+        for key, value in build.items():
+            setattr(options.executable_build_options, key, value)
+        return client.compile(c.build(), devices, options)
+
+    assign = xla_client.DeviceAssignment.create
+    other = type("Device", (), {"platform": "gpu", "id": 0})()
+    for devices in (None, client.devices()[0], client.devices(), tuple(client.devices())):
+        compiled(devices)
+    for fits in (
+        {"device_ordinal": -1},
+        {"device_ordinal": 0},
+        {"device_assignment": assign([[0]]), "outer_assignment": assign([[0]])},
+        {"result_layout": Shape("f32[2,3]")},
+        {"result_layout": Shape("f32[2,3]{1,0}")},
+    ):
+        compiled(**fits)
+    for wrong, message in [
+        ({"device_ordinal": 1}, "device_ordinal is 1"),
+        ({"device_assignment": assign([[1]])}, r"device_assignment is DeviceAssignment\(\[\[1\]\]\)"),
+        ({"outer_assignment": assign([[0, 1]])}, "device_assignment is "),
+        ({"result_layout": Shape("f32[3,2]")}, r"result_layout is f32\[3,2\]\{1,0\}, but the program's results are \(f32\[2,3\]\)"),
+        ({"result_layout": Shape("f32[2,3]{0,1}")}, "results are row-major"),
+        ({"devices": [other]}, "executable_devices is "),
+        ({"devices": client.devices() * 2}, "executable_devices is "),
+        ({"devices": []}, "executable_devices is "),
+    ]:
+        with pytest.raises(xla_client.XlaRuntimeError, match=message):
+            compiled(**wrong)
 
 
 def test_arguments_that_are_tuples():

@@ -16,7 +16,7 @@ use std::ffi::c_int;
 use farcall_ffi::dynamic::{self, Tensor};
 use farcall_ffi::{Error, Result};
 use farcall_sig::DType;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -27,21 +27,53 @@ use crate::elements::element_type;
 thread_local! {
     /// What the handler that was called last on this thread has raised.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// What a function of the untyped API has raised, which has no way to tell its host. The first one counts.
-    static UNTOLD: RefCell<Option<(String, PyErr)>> = const { RefCell::new(None) };
+    /// What functions of the untyped API have raised in the run of this thread, if there is one.
+    static UNTOLD: RefCell<Option<Untold>> = const { RefCell::new(None) };
 }
 
-/// What a function of the untyped API, which a run on this thread has called, has raised, and the function's name.
-pub(crate) fn untold() -> Option<(String, PyErr)> {
-    UNTOLD.take()
+/// An exception of a function of the untyped API, which has no way to tell its host, and the function's name.
+type Untold = Option<(String, PyErr)>;
+
+/// A run on this thread, which asks what Python functions have raised in it. What runs inside of it has a frame of its
+/// own.
+pub(crate) struct UntoldFrame {
+    outer: Option<Untold>,
+}
+
+impl UntoldFrame {
+    pub(crate) fn new() -> UntoldFrame {
+        RAISED.set(None); // by a call of another host
+        UntoldFrame { outer: UNTOLD.replace(Some(None)) }
+    }
+
+    /// The end of the run, and what was raised in it: the first exception, or the first that is no `Exception`.
+    pub(crate) fn finish(self) -> Untold {
+        UNTOLD.take().flatten()
+    }
+}
+
+impl Drop for UntoldFrame {
+    fn drop(&mut self) {
+        UNTOLD.set(self.outer.take());
+    }
 }
 
 /// Fails the run that calls a function of the untyped API on this thread, because of this exception. The run goes on until
-/// its end.
+/// its end. Without a run, which means that another host has called the function, the exception is printed.
 #[pyfunction]
-pub(crate) fn fail_run(name: String, exception: Bound<'_, PyAny>) {
+pub(crate) fn fail_run(py: Python<'_>, name: String, exception: Bound<'_, PyAny>) {
     let error = PyErr::from_value(exception);
-    UNTOLD.with_borrow_mut(|untold| _ = untold.get_or_insert((name, error)));
+    let is_exception = |error: &PyErr| error.is_instance_of::<PyException>(py);
+    let outside = UNTOLD.with_borrow_mut(|run| {
+        let Some(untold) = run else { return Some((name, error)) };
+        if untold.as_ref().is_none_or(|(_, first)| is_exception(first) && !is_exception(&error)) {
+            *untold = Some((name, error));
+        }
+        None
+    });
+    if let Some((name, error)) = outside {
+        error.write_unraisable(py, Some(PyString::new(py, &format!("custom call `{name}`")).as_any()));
+    }
 }
 
 /// What the handler of Python that was called last on this thread has raised, if it failed.
@@ -125,9 +157,12 @@ impl Handler {
         let returned = if self.grouped {
             function.call1((PyTuple::new(py, operands)?, PyTuple::new(py, results)?, named))?
         } else {
+            let operand_count = operands.iter().flatten().count();
             operands.extend(results);
             let arrays: Vec<_> = operands.into_iter().flatten().collect();
-            function.call(PyTuple::new(py, arrays)?, (!named.is_empty()).then_some(&named))?
+            let counts = (operand_count, arrays.len() - operand_count);
+            let returned = function.call(PyTuple::new(py, arrays)?, (!named.is_empty()).then_some(&named));
+            returned.map_err(|error| explained(py, error, || called_with(counts, &named)))?
         };
         if returned.is_none() {
             return Ok(());
@@ -139,6 +174,27 @@ impl Handler {
         );
         Err(PyTypeError::new_err(message))
     }
+}
+
+/// Why Python did not even enter a function, with what the call has; other exceptions are as they are.
+#[cold]
+fn explained(py: Python<'_>, error: PyErr, given: impl FnOnce() -> String) -> PyErr {
+    if error.traceback(py).is_some() || !error.get_type(py).is(py.get_type::<PyTypeError>()) {
+        return error;
+    }
+    PyTypeError::new_err(format!("{}: {}", error.value(py), given()))
+}
+
+/// `called with 2 operands, 1 result and the attributes factor`.
+#[cold]
+fn called_with((operands, results): (usize, usize), attributes: &Bound<'_, PyDict>) -> String {
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (operands, results) = (counted(operands, "operand"), counted(results, "result"));
+    if attributes.is_empty() {
+        return format!("called with {operands} and {results}");
+    }
+    let names: Vec<String> = attributes.keys().iter().map(|name| name.to_string()).collect();
+    format!("called with {operands}, {results} and the attributes {}", names.join(", "))
 }
 
 /// The arrays of one call.

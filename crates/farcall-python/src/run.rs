@@ -31,8 +31,10 @@ thread_local! {
 /// The run's error as an exception, caused by what a handler of Python has raised; or an exception that is not an error,
 /// such as `KeyboardInterrupt`, as it was raised by such a handler or by that of a signal.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
+    let untold = handler::UntoldFrame::new();
     if !IS_MAIN.with(|is| *is) {
-        return finished(py, py.detach(|| literals(executable.execute(inputs))));
+        let outcome = py.detach(|| literals(executable.execute(inputs)));
+        return finished(py, None, untold, outcome);
     }
     // A handler may run a program in turn.
     let mut run = CONTEXT
@@ -41,24 +43,33 @@ pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>)
     run.next_run();
     let outcome = py.detach(|| literals(executable.execute_in(inputs, &run)));
     CONTEXT.set(Some(run));
-    if let Some(raised) = RAISED.take() {
-        return Err(raised);
-    }
-    finished(py, outcome)
+    finished(py, RAISED.take(), untold, outcome)
 }
 
-/// The outcome of a run in Python's terms.
-fn finished(py: Python<'_>, outcome: Result<Vec<Literal>, RunError>) -> PyResult<Vec<Literal>> {
-    if let Some((name, raised)) = handler::untold() {
+/// The outcome of a run in Python's terms. Of several exceptions, the first that is no `Exception` counts; if all are, that
+/// of the signal's handler before those of functions.
+fn finished(
+    py: Python<'_>,
+    signal: Option<PyErr>,
+    untold: handler::UntoldFrame,
+    outcome: Result<Vec<Literal>, RunError>,
+) -> PyResult<Vec<Literal>> {
+    let untold = untold.finish().map(|(name, raised)| {
         if !raised.is_instance_of::<PyException>(py) {
-            return Err(raised);
+            return raised;
         }
         let exception =
             PyRuntimeError::new_err(format!("custom call `{name}`: {}", handler::words(py, &raised)));
         exception.set_cause(py, Some(raised));
-        return Err(exception);
+        exception
+    });
+    let outcome = outcome.map_err(|e| failure(py, &e));
+    if signal.is_none() && untold.is_none() {
+        return outcome;
     }
-    outcome.map_err(|e| failure(py, &e))
+    let mut raised: Vec<PyErr> = signal.into_iter().chain(untold).chain(outcome.err()).collect();
+    let counts = raised.iter().position(|error| !error.is_instance_of::<PyException>(py)).unwrap_or(0);
+    Err(raised.swap_remove(counts))
 }
 
 /// The exception for a run's error.

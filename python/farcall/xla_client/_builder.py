@@ -201,16 +201,16 @@ class XlaBuilder:
 
     def is_constant(self, op: XlaOp) -> bool:
         """True if an instruction depends neither on parameters nor on what differs from run to run."""
-        varying = {"parameter", "infeed", "rng", "custom-call", "replica-id", "partition-id", "recv"}
         seen: set[int] = set()
         stack = [self._own(op)]
         while stack:
             number = stack.pop()
-            if self._instructions[number].opcode in varying:
+            instruction = self._instructions[number]
+            if instruction.opcode == "parameter" or _varies(instruction):
                 return False
             if number not in seen:
                 seen.add(number)
-                stack.extend(self._instructions[number].operands)
+                stack.extend(instruction.operands)
         return True
 
     IsConstant = is_constant
@@ -469,3 +469,16 @@ def _elements(array: np.ndarray) -> str:
     if "int" in array.dtype.name:
         return str(int(value))
     return repr(float(value))
+
+
+#: Instructions whose results differ from run to run.
+_VARYING = {"infeed", "rng", "rng-get-and-update-state", "custom-call", "replica-id", "partition-id", "recv"}
+
+
+def _varies(instruction: Instruction) -> bool:
+    """True if the result may differ from run to run, for the same operands: because of the instruction, or one of a computation that
+    it applies."""
+    if instruction.opcode in _VARYING:
+        return True
+    applied = (computation for _, computations in instruction.computations for computation in computations)
+    return any(_varies(inner) for computation in applied for inner in computation._instructions)

@@ -2,7 +2,7 @@
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from farcall._engine import compile as _compile
 from farcall._engine import convert
 from farcall.xla_client._builder import HloModule, XlaComputation
 from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
+from farcall.xla_client._registration import waiting_platforms
 from farcall.xla_client._shapes import ProgramShape, Shape
 
 
@@ -394,10 +395,11 @@ class Client:
         if host_callbacks:
             raise XlaRuntimeError("UNIMPLEMENTED: host_callbacks are not supported by farcall.xla_client")
         program = _program(computation)
-        with as_xla_errors(program if isinstance(program, str) else ""):
+        with as_xla_errors(program if isinstance(program, str) else "", waiting_platforms):
             executable = _compile(program, name="<computation>")
         if not isinstance(executable, _Executable):
             raise XlaRuntimeError("UNIMPLEMENTED: the program leaves sizes of its inputs open; farcall.compile takes it")
+        _check_devices(executable_devices)
         _check_options(compile_options or CompileOptions(), executable)
         source = getattr(computation, "computation", computation)
         source = source._computation if isinstance(source, HloModule) else source
@@ -406,6 +408,17 @@ class Client:
         return loaded
 
     compile_and_load = compile
+
+    def execute(self, executable: LoadedExecutable, arguments: Sequence[Any] = ()) -> list[Buffer]:
+        """Runs an executable: `executable.execute(arguments)`.
+
+        Raises:
+          XlaRuntimeError: if the arguments are not what the parameters are, or a custom call fails.
+          TypeError: if it is not an executable.
+        """
+        if not isinstance(executable, LoadedExecutable):
+            raise TypeError(f"an executable is what Client.compile returns, not a {type(executable).__name__}")
+        return executable.execute(arguments)
 
     def buffer_from_pyval(
         self, argument: Any, device: Device | None = None, force_copy: bool = False, host_buffer_semantics: Any = None
@@ -565,7 +578,53 @@ def _check_options(options: CompileOptions, executable: _Executable) -> None:
             count = getattr(holder, key, 1)
             if count != 1:
                 raise XlaRuntimeError(f"UNIMPLEMENTED: farcall.xla_client compiles for one device, but {key} is {count}")
-    layouts = options.argument_layouts
+        assignment = getattr(holder, "device_assignment", None)
+        if assignment is not None and not _is_one_device(assignment):
+            raise XlaRuntimeError(
+                f"UNIMPLEMENTED: farcall.xla_client compiles for one device, cpu:0, but device_assignment is {assignment!r}"
+            )
+    ordinal = getattr(build, "device_ordinal", None)
+    if ordinal not in (None, -1, 0):
+        raise XlaRuntimeError(f"UNIMPLEMENTED: farcall.xla_client compiles for one device, cpu:0, but device_ordinal is {ordinal}")
+    _check_result_layout(getattr(build, "result_layout", None), executable)
+    _check_argument_layouts(options.argument_layouts, executable)
+
+
+def _check_devices(devices: Any) -> None:
+    """What a program is compiled for is the processor."""
+    if devices is None:
+        return
+    given = list(devices) if isinstance(devices, Iterable) else [devices]
+    if [(getattr(device, "platform", None), getattr(device, "id", None)) for device in given] != [("cpu", 0)]:
+        raise XlaRuntimeError(f"UNIMPLEMENTED: farcall.xla_client compiles for one device, cpu:0, but executable_devices is {devices!r}")
+
+
+def _is_one_device(assignment: Any) -> bool:
+    counts = (assignment.replica_count(), assignment.computation_count())
+    # jaxlib's do not say which devices they are.
+    return counts == (1, 1) and not (isinstance(assignment, DeviceAssignment) and assignment._assignment.any())
+
+
+def _check_result_layout(shape: Shape | None, executable: _Executable) -> None:
+    if shape is None:
+        return
+    leaves = [leaf for leaf in _leaves(shape) if leaf.is_array()]
+    expected = [_described(output) for output in executable.outputs]
+    if [leaf._text(layouts=False) for leaf in leaves] != expected:
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: result_layout is {shape}, but the program's results are ({', '.join(expected)})")
+    if any(leaf != Shape(leaf._text(layouts=False)) for leaf in leaves):
+        raise XlaRuntimeError(f"UNIMPLEMENTED: results are row-major, but result_layout is {shape}")
+
+
+def _leaves(shape: Shape) -> list[Shape]:
+    return [leaf for part in shape.tuple_shapes() for leaf in _leaves(part)] if shape.is_tuple() else [shape]
+
+
+def _described(ty: Any) -> str:
+    return f"{ty.name}[{','.join(map(str, ty.shape))}]"
+
+
+def _check_argument_layouts(layouts: Sequence[Shape] | None, executable: _Executable) -> None:
     if layouts is None:
         return
     if len(layouts) != len(executable.inputs):
@@ -573,7 +632,7 @@ def _check_options(options: CompileOptions, executable: _Executable) -> None:
             f"INVALID_ARGUMENT: the number of argument_layouts is {len(layouts)}, but the program has {len(executable.inputs)} parameters"
         )
     for i, (layout, wanted) in enumerate(zip(layouts, executable.inputs)):
-        expected = f"{wanted.name}[{','.join(map(str, wanted.shape))}]"
+        expected = _described(wanted)
         if layout._text(layouts=False) != expected:
             raise XlaRuntimeError(
                 f"INVALID_ARGUMENT: Invalid argument shape for argument {i}, expected {expected}, got {layout._text(layouts=False)}"

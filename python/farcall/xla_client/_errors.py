@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from farcall import _farcall
 
@@ -13,16 +13,15 @@ class XlaRuntimeError(RuntimeError):
 
 
 @contextlib.contextmanager
-def as_xla_errors(program: str = "") -> Iterator[None]:
-    """Raises the engine's exceptions as `XlaRuntimeError`s. The text of the program tells which line of Python made a call."""
+def as_xla_errors(program: str = "", elsewhere: Callable[[str], Sequence[str]] = lambda target: ()) -> Iterator[None]:
+    """Raises the engine's exceptions as `XlaRuntimeError`s. The text of the program tells which line of Python made a call,
+    `elsewhere` for which other platforms a target was registered."""
     try:
         yield
     except XlaRuntimeError:
         raise
     except _farcall.MissingTargetError as error:
-        names = dict.fromkeys(re.findall(r"no target `(.*?)` is registered", str(error)))
-        notes = "".join(f"\n  = note: {note}" for name in names for note in _notes(name, program))
-        raise XlaRuntimeError(f"UNIMPLEMENTED: {error}{notes}") from error
+        raise XlaRuntimeError(f"UNIMPLEMENTED: {_with_notes(str(error), program, elsewhere)}") from error
     except (ValueError, TypeError) as error:
         raise XlaRuntimeError(f"INVALID_ARGUMENT: {error}") from error
     except MemoryError as error:
@@ -31,8 +30,29 @@ def as_xla_errors(program: str = "") -> Iterator[None]:
         raise XlaRuntimeError(f"INTERNAL: {error}") from (error.__cause__ or error)
 
 
-def _notes(target: str, program: str) -> Iterator[str]:
-    """Where calls of a target were made, and how it is registered."""
+def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[str]]) -> str:
+    """The engine's message about missing targets, with notes of our own before the engine's, once for each target. What the engine
+    says of the command line's options is left out."""
+    told: set[str] = set()
+
+    def advised(error: str) -> str:
+        target = re.match(r"error: .*?no target `(.*?)` is registered", error)
+        note = re.search(r"^ *= note: ", error, re.MULTILINE)
+        if target is None or note is None:
+            return error
+        name = target[1]
+        ours = [] if name in told else [f"{note[0]}{line}\n" for line in _notes(name, program, elsewhere(name))]
+        told.add(name)
+        rest = re.sub(r"^ *= note: load the library that has it: --load .*\n?", "", error[note.start() :], flags=re.MULTILINE)
+        return error[: note.start()] + "".join(ours) + rest
+
+    return "".join(map(advised, re.split(r"^(?=error: )", message, flags=re.MULTILINE))).rstrip("\n")
+
+
+def _notes(target: str, program: str, elsewhere: Sequence[str]) -> Iterator[str]:
+    """Where else a target was registered, where calls of it were made, and how it is registered."""
+    for platform in elsewhere:
+        yield f"`{target}` is registered for the platform {platform!r}, which has no handler; this program runs on 'cpu'"
     place = re.compile(r'source_file="(.*?)" source_line=(\d+)')
     calls = (line for line in program.splitlines() if f'custom_call_target="{target}"' in line)
     places = dict.fromkeys(":".join(found.groups()) for found in map(place.search, calls) if found)

@@ -69,19 +69,28 @@ class _Deliveries:
             if platform in self._handlers:
                 logger.debug("%s has a %s handler already; the new one is ignored", platform, self._what)
                 return
-            self._handlers[platform] = handler
             refused = None
-            for registration in self._waiting.pop(platform, ()):
+            waiting = self._waiting.get(platform, [])
+            while waiting:
+                # What is no `Exception`, such as a `KeyboardInterrupt`, leaves the others for the next attempt.
+                registration = waiting.pop(0)
                 try:
                     handler(*registration)
                 except Exception as error:
                     refused = refused or error  # the others are not to blame
+            self._waiting.pop(platform, None)
+            self._handlers[platform] = handler
             if refused is not None:
                 raise refused
 
     def waiting(self, platform: str) -> list[tuple[Any, ...]]:
         with self._lock:
             return list(self._waiting.get(platform, ()))
+
+    def platforms(self, name: str) -> list[str]:
+        """Those for which a registration of this name waits."""
+        with self._lock:
+            return [platform for platform, waiting in self._waiting.items() if any(given == name for given, *_ in waiting)]
 
 
 _calls = _Deliveries("custom call")
@@ -130,7 +139,8 @@ def register_custom_call_handler(platform: str, handler: CustomCallHandler) -> N
     Args:
       platform: the platform.
       handler: called as `handler(name, fn, platform, api_version, traits)`, with the platform's name in XLA. What it raises for one
-        that has waited is raised here, after the others.
+        that has waited is raised here, after the others; what is no `Exception`, such as a `KeyboardInterrupt`, at once, and the others
+        wait on.
     """
     _calls.handle(xla_platform_names.get(platform, platform), handler)
 
@@ -141,6 +151,11 @@ def custom_call_targets(platform: str) -> dict[str, Any]:
     platform = xla_platform_names.get(platform, platform)
     targets: dict[str, Any] = _farcall.Registry.process().capsules(platform)
     return {name: fn for name, fn, *_ in _calls.waiting(platform)} | targets
+
+
+def waiting_platforms(name: str) -> list[str]:
+    """The platforms for which a target of this name was registered, and which have no handler."""
+    return _calls.platforms(name)
 
 
 def register_custom_type(type_name: str, type_id: Any, platform: str = "cpu") -> None:
@@ -241,7 +256,7 @@ def _address(fn: Any) -> int | None:
     """The address of a C function; `None` for what is not one."""
     if isinstance(fn, (bool, str, bytes)):
         return None  # ctypes takes the address of a string
-    if isinstance(getattr(fn, "address", None), int):
+    if isinstance(getattr(fn, "address", None), int) and hasattr(fn, "ctypes"):
         return int(fn.address)  # a cfunc of Numba
     try:
         return address_of(fn)
@@ -332,7 +347,7 @@ def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> 
     return key
 
 
-def _inspect_shardings(program: bytes) -> None:
+def _inspect_shardings(program: bytes, name: str) -> None:
     """Calls the functions that a program's calls of `InspectSharding` name.
 
     Raises:
@@ -340,16 +355,17 @@ def _inspect_shardings(program: bytes) -> None:
     """
     if b"InspectSharding" not in program:
         return
-    for target, config in _farcall.custom_calls(program, "<program>"):
+    for target, config in _farcall.custom_calls(program, name):
         if target == "InspectSharding":
             if config not in _inspectors:
                 raise ValueError(
-                    "InspectSharding: the configuration of the call is not one that "
+                    f"{name}: InspectSharding: the configuration of the call is not one that "
                     "farcall.xla_client.encode_inspect_sharding_callback has returned"
                 )
             _inspectors[config](HloSharding.replicate())
 
 
 watchers.append(_inspect_shardings)
-#: Nothing is left to do when the program runs.
-_register_target("InspectSharding", lambda out, ins: None, "Host", 0)
+if not any(target.name == "InspectSharding" and not target.typed for target in _farcall.Registry.process().targets()):
+    # Nothing is left to do when the program runs.
+    _register_target("InspectSharding", lambda out, ins: None, "Host", 0)

@@ -40,7 +40,7 @@ from farcall.xla_client._shapes import PrimitiveType, Shape, ShapeIndex, primiti
 def _unary(opcode: str, title: str) -> Callable[..., XlaOp]:
     def op(operand: XlaOp, result_accuracy: Any = None) -> XlaOp:
         del result_accuracy  # the engine's functions have one accuracy
-        return operand._builder._add(opcode, [operand])
+        return _builder_of(title, operand)._add(opcode, [operand])
 
     op.__name__, op.__doc__ = title, f"The instruction `{opcode}`."
     return op
@@ -177,14 +177,15 @@ def Conj(operand: XlaOp) -> XlaOp:
 
 def Select(pred: XlaOp, on_true: XlaOp, on_false: XlaOp) -> XlaOp:
     """Elements of `on_true` where `pred` is true, else of `on_false`. Scalars are broadcast."""
+    builder = _builder_of("Select", pred, on_true, on_false)
     largest = max((pred, on_true, on_false), key=lambda op: len(op.shape.dimensions()))
     operands = [_expand(op, largest.shape.dimensions(), ()) for op in (pred, on_true, on_false)]
-    return pred._builder._add("select", operands)
+    return builder._add("select", operands)
 
 
 def Clamp(min: XlaOp, operand: XlaOp, max: XlaOp) -> XlaOp:
     """The operand's elements between two bounds. Bounds that are scalars hold for all elements."""
-    return operand._builder._add("clamp", [min, operand, max])
+    return _builder_of("Clamp", min, operand, max)._add("clamp", [min, operand, max])
 
 
 def ConvertElementType(operand: XlaOp, new_element_type: PrimitiveType) -> XlaOp:
@@ -567,6 +568,9 @@ def Conditional(*args: Any, **kwargs: Any) -> XlaOp:
 
 def Dot(lhs: XlaOp, rhs: XlaOp, precision_config: Any = None, preferred_element_type: Any = None) -> XlaOp:
     """The product of vectors and matrices."""
+    _builder_of("Dot", lhs, rhs)
+    if not lhs.shape.dimensions() or not rhs.shape.dimensions():
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: Dot: operands are vectors or matrices, not {lhs.shape} and {rhs.shape}")
 
     class Numbers:
         lhs_contracting_dimensions = [len(lhs.shape.dimensions()) - 1]
@@ -721,6 +725,20 @@ def _listed(given: Any) -> list[XlaOp]:
     return [given] if isinstance(given, XlaOp) else list(given)
 
 
+def _builder_of(title: str, *operands: XlaOp) -> XlaBuilder:
+    """The builder of an operation's operands, which are arrays."""
+    for operand in operands:
+        if not isinstance(operand, XlaOp):
+            raise TypeError(f"{title}: an operand is an XlaOp, not {operand!r}")
+    if not all(operand.shape.is_array() for operand in operands):
+        shapes = ", ".join(str(operand.shape) for operand in operands)
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: {title}: operands are arrays, not {shapes}")
+    builder = operands[0]._builder
+    for operand in operands:
+        builder._own(operand)
+    return builder
+
+
 def _like(operand: XlaOp, number: float) -> XlaOp:
     """A number of the operand's element type."""
     return Constant(operand._builder, np.array(number, operand.shape.element_type()))
@@ -742,8 +760,13 @@ def _expand(op: XlaOp, sizes: Sequence[int], dims: Sequence[int]) -> XlaOp:
 
 def _broadcast(title: str, lhs: XlaOp, rhs: XlaOp, dims: tuple[int, ...]) -> tuple[XlaOp, XlaOp]:
     """Two operands of the same sizes."""
-    lhs._builder._own(rhs)
+    _builder_of(title, lhs, rhs)
     ranks = [len(op.shape.dimensions()) for op in (lhs, rhs)]
+    if ranks[0] == ranks[1] and dims not in ((), tuple(range(ranks[0]))):
+        raise XlaRuntimeError(
+            f"INVALID_ARGUMENT: {title}: broadcast_dimensions {list(dims)} of operands with the same number of dimensions, {lhs.shape} "
+            f"and {rhs.shape}, are neither left out nor {list(range(ranks[0]))}"
+        )
     if ranks[0] != ranks[1] and (dims or 0 in ranks):
         small, large = (lhs, rhs) if ranks[0] < ranks[1] else (rhs, lhs)
         given = small.shape.dimensions()
