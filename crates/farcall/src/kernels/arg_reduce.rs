@@ -84,6 +84,10 @@ impl Keep {
         let numbers = cases::pairs(&cases::kinds(body, dtype)?);
         let indices = cases::pairs(&cases::kinds(body, index)?);
         let times = indices[0].len();
+        // A region that keeps the greater of two numbers has few constants.
+        if times * numbers[0].len() * body.insts.len() > 1 << 20 {
+            return None;
+        }
         let each = |column: &[u64]| column.iter().flat_map(|x| vec![*x; times]).collect::<Vec<u64>>();
         let [a, b] = [0, 1].map(|i| each(&numbers[i]));
         let [i, j] = [0, 1].map(|k| indices[k].repeat(numbers[0].len()));

@@ -166,12 +166,12 @@ impl Prepared {
     }
 
     /// The same, with something that is done before the tasks.
-    pub(super) fn after(self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+    pub(super) fn first(self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         Prepared { before: Some(Box::new(move |args, _| before(args))), ..self }
     }
 
     /// The same, with something that is done when the tasks are.
-    pub(super) fn before(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+    pub(super) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         Prepared { after: Some(Box::new(move |args, _| after(args))), ..self }
     }
 

@@ -54,7 +54,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
             lhs.arrange(args, 0);
             rhs.arrange(args, 1);
         };
-        prepared.after(arrange).with_scratch(scratch)
+        prepared.first(arrange).with_scratch(scratch)
     } else {
         prepared
     })

@@ -328,7 +328,7 @@ where
         // SAFETY: the only result.
         unsafe { args.output_ptr::<T>(0).write((last.narrow)(total)) };
     };
-    Prepared::in_tasks(parts, work).before(combine).with_scratch(parts * size_of::<A>())
+    Prepared::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<A>())
 }
 
 /// Combines columns of a tensor.

@@ -24,10 +24,12 @@ use super::types::{by_size, dispatch};
 
 /// Bytes of a cache that the registers of a program should fill at most.
 const CACHE: usize = 24 << 10;
-/// Bytes of the registers of a program at most.
-const MOST: usize = 32 << 10;
+/// Bytes of the registers of a program at most: more than those of any that the pass `fuse` makes, on the stack.
+const MOST: usize = 64 << 10;
 /// Elements of a tile: a multiple of this, and at most so many.
 const TILE: [usize; 2] = [16, 1024];
+/// Dimensions of a broadcast at most.
+const MAX_AXES: usize = 8;
 /// What a task should take at least, in picoseconds.
 const TASK: usize = 60_000_000;
 /// Tasks of a program at most.
@@ -132,7 +134,7 @@ impl<'a> Builder<'a> {
             return None;
         }
         match (op, operands) {
-            (Op::Constant(literal), []) if literal.is_splat() || n == 1 => {
+            (Op::Constant(literal), []) if !literal.is_empty() && (literal.is_splat() || n == 1) => {
                 let element = literal.element(0);
                 let mut bytes = [0; 16];
                 bytes.get_mut(..element.len())?.copy_from_slice(element);
@@ -434,7 +436,7 @@ unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) {
 /// Elements of an operand in the order of the outputs.
 struct Walk {
     /// From outer to inner: size and stride in the operand.
-    axes: SmallVec<[(usize, usize); 4]>,
+    axes: SmallVec<[(usize, usize); MAX_AXES]>,
     run: unsafe fn(&Walk, *const u8, *mut u8, usize, usize),
 }
 
@@ -452,6 +454,8 @@ impl Walk {
             Some(i) if from.sizes()[i] == to.sizes()[d] => strides[i],
             _ => 0,
         }));
+        // A run allocates nothing.
+        (axes.len() <= MAX_AXES).then_some(())?;
         let axes =
             axes.iter().map(|a| Some((a.size, usize::try_from(a.src).ok()?))).collect::<Option<_>>()?;
         let run =
@@ -469,7 +473,7 @@ unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize,
     let Some(((inner, step), outer)) = walk.axes.split_last() else { return };
     // The index of element `start`, from inner to outer.
     let mut rest = start / inner;
-    let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
+    let mut index: SmallVec<[usize; MAX_AXES]> = SmallVec::from_elem(0, outer.len());
     let mut base = 0;
     for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
         *i = rest % size;

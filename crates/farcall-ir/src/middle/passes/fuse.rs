@@ -67,8 +67,10 @@ fn role(inst: Inst<'_>, cx: &Context) -> Role {
     }
     match inst.op() {
         Op::Constant(literal) if literal.is_splat() || n == 1 => Role::Cheap,
-        Op::Iota { .. } if ty.dtype.is_integer() || ty.dtype.is_float() => Role::Cheap,
-        Op::BroadcastInDim { dims } if dims.is_sorted() => Role::Cheap,
+        // Of the element types that numbers have elsewhere.
+        Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
+        Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
+        Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
         Op::Reshape => Role::Member(n),
         op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n),
         _ => Role::Other,
@@ -211,8 +213,8 @@ impl Plan {
         let results: Vec<ValueId> =
             group.members.iter().flat_map(|m| func.inst(*m).results()).copied().filter(outside).collect();
         let types: Vec<Type> = results.iter().map(|v| func.ty(*v).clone()).collect();
-        let first = func.inst(*group.members.last().expect("a group has members"));
-        let (span, loc) = (first.span(), first.loc().cloned());
+        let last = func.inst(*group.members.last().expect("a group has members"));
+        let (span, loc) = (last.span(), last.loc().cloned());
 
         let region = r.new_region(|func, region| {
             let mut map = ValueMap::default();
@@ -237,9 +239,10 @@ impl Plan {
         group.members.iter().rev().for_each(|m| r.erase(*m));
     }
 
-    /// The members of a group, with what is made again before them.
+    /// The members of a group, with what is made again before them: with as many elements, or one.
     fn inside(&self, func: &Func, group: &Group) -> Vec<InstId> {
         let mut inside: Vec<InstId> = Vec::with_capacity(group.members.len() + 4);
+        let n = func.inst(group.members[0]).results().first().and_then(|v| func.tensor(*v)?.elements());
         for member in &group.members {
             // A broadcast of a constant: what is cheap may take what is.
             let mut stack = vec![(*member, false)];
@@ -253,8 +256,10 @@ impl Plan {
                 }
                 stack.push((id, true));
                 for v in func.inst(id).operands() {
+                    let size = func.tensor(*v).and_then(TensorType::elements);
                     if let ValueDef::Result(from, _) = func.def(*v)
                         && self.cheap.contains_key(&from)
+                        && (size == n || size == Some(1))
                     {
                         stack.push((from, false));
                     }
@@ -282,16 +287,10 @@ fn connected(func: &Func, members: &[InstId]) -> Vec<Vec<InstId>> {
         }
         i
     }
-    let mut taken: FxHashMap<ValueId, usize> = FxHashMap::default();
     for (i, id) in members.iter().enumerate() {
         for v in func.inst(*id).operands() {
-            // Those that take the same value are read once.
-            let n = func.tensor(*v).and_then(TensorType::elements);
-            let first = *taken.entry(*v).or_insert(i);
-            let made = func.defining_inst(*v).and_then(|d| number.get(&d.id()).copied());
-            let same = (n > Some(SMALL)).then_some(first);
-            for other in [made, same].into_iter().flatten() {
-                let (a, b) = (root(&mut parent, i), root(&mut parent, other));
+            if let Some(made) = func.defining_inst(*v).and_then(|d| number.get(&d.id())) {
+                let (a, b) = (root(&mut parent, i), root(&mut parent, *made));
                 parent[a.max(b)] = a.min(b);
             }
         }

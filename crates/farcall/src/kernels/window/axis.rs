@@ -79,7 +79,12 @@ impl Axis {
         // Every element under the window is a whole number of steps from its start.
         let step = (dilation / gcd(base, dilation)) as usize;
         let under = |e: &usize| (*e as i64 * base - start) % dilation == 0;
-        match (first..end).take(step).find(under) {
+        let found = if base == 1 {
+            Some(first + (start - first as i64).rem_euclid(dilation) as usize).filter(|e| *e < end)
+        } else {
+            (first..end).take(step).find(under)
+        };
+        match found {
             Some(first) => Run { first, step, count: (end - first).div_ceil(step) },
             None => Run { first, step, count: 0 },
         }

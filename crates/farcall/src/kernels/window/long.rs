@@ -76,7 +76,7 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
         let units = task * per_task..((task + 1) * per_task).min(units);
         run(args, count, &last, units, task);
     });
-    let prepared = prepared.after(move |args| {
+    let prepared = prepared.first(move |args| {
         for (p, pass) in before.iter().enumerate() {
             run(args, p, pass, 0..pass.units(), 0);
         }
