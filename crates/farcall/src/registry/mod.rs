@@ -189,8 +189,8 @@ impl Registry {
             notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
         }
         notes.push(format!(
-            "load the library that has it: --load LIB, or, if the library does not register itself, \
-             --load LIB --target {name}=SYMBOL"
+            "load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register \
+             itself, --load LIB --target {name}=SYMBOL"
         ));
         ResolveError { message, notes }
     }
