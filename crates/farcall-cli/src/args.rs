@@ -423,7 +423,7 @@ pub(crate) struct InspectArgs {
 pub(crate) struct TargetsArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Print one line for each target: its name and platform, whether it has a gradient, and whether it can be vmapped
+    /// Print one line for each target: its name and platform, whether it has a gradient (✓, ✗), and whether its calls can be vmapped, as one call or in a loop
     #[arg(long, conflicts_with = "json")]
     pub table: bool,
     /// Print JSON instead of a table

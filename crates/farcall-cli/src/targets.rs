@@ -57,7 +57,7 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     Ok(())
 }
 
-/// A line for each target: whether it has a gradient, and whether it can be vmapped, as one call or as a loop.
+/// A line for each target: whether it has a gradient, and whether its calls can be vmapped, as one call or in a loop.
 fn rules(targets: &[Arc<Target>]) -> Table {
     let mut table = terminal::table(&["target", "platform", "gradient", "batching"]);
     let mark = |has: bool| {

@@ -57,7 +57,7 @@ impl Registry {
         let target = match api_version {
             // SAFETY: whoever registers a capsule vouches for the handler in it; what owns the
             // code is kept by `handler`.
-            1 => unsafe { registry::Target::typed(name, platform, bundle(name, fn_)?, traits, origin) }
+            1 => unsafe { registry::Target::claimed(name, platform, bundle(name, fn_)?, traits, origin) }
                 .inspect(note_typed),
             0 => {
                 let address = untyped(fn_, name)?;

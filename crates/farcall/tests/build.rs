@@ -315,6 +315,101 @@ fn wrong_shapes_are_errors_where_they_are_written() {
 }
 
 #[test]
+fn products_of_different_element_types_are_errors() {
+    let graph = Graph::new("mixed");
+    let of = |dtype, sizes: &[usize]| graph.parameter("x", TensorType::new(dtype, sizes.to_vec()));
+    let open = |dtype| {
+        let dims = [Dim::UNBOUNDED, Dim::Static(3), Dim::Static(3)];
+        graph.parameter("x", TensorType::from_dims(dtype, dims))
+    };
+    let a = of(DType::F32, &[3, 3]).matmul(of(DType::F64, &[3, 3]));
+    let b = of(DType::F32, &[2, 3, 3]).matmul(of(DType::S32, &[3, 3]));
+    let c = open(DType::F32).matmul(open(DType::BF16));
+    let d = of(DType::S32, &[3]).matmul(of(DType::F32, &[2, 3, 3]));
+    wrong(
+        &graph,
+        (a, b, c, d),
+        expect![[r#"
+            -4: [matmul] tensor<3x3xf32> and tensor<3x3xf64> have different element types: convert one of them, or use dot_general
+            -3: [matmul] tensor<2x3x3xf32> and tensor<3x3xi32> have different element types: convert one of them, or use dot_general
+            -2: [matmul] tensor<?x3x3xf32> and tensor<?x3x3xbf16> have different element types: convert one of them, or use dot_general
+            -1: [matmul] tensor<3xi32> and tensor<2x3x3xf32> have different element types: convert one of them, or use dot_general"#]],
+    );
+}
+
+#[test]
+fn a_note_says_how_shapes_of_different_ranks_are_aligned() {
+    let graph = Graph::new("ranks");
+    let x = graph.parameter("x", f32s([8, 4]));
+    let a = x + graph.parameter("b", f32s([8]));
+    let b = graph.parameter("c", f32s([2, 8])) * graph.parameter("d", f32s([2, 3, 8, 5]));
+    let c = x.maximum(graph.parameter("e", f32s([7])));
+    let d = graph.parameter("f", f32s([2, 1])) + graph.parameter("g", f32s([2, 3, 4]));
+    wrong(
+        &graph,
+        (a, b, c, d),
+        expect![[r#"
+            -4: [broadcast] tensor<8x4xf32> and tensor<8xf32> cannot be broadcast together: sizes must be equal or 1
+              sizes are aligned at the last dimension; to align them otherwise, reshape the second to [8, 1]
+            -3: [broadcast] tensor<2x8xf32> and tensor<2x3x8x5xf32> cannot be broadcast together: sizes must be equal or 1
+              sizes are aligned at the last dimension; to align them otherwise, reshape the first to [2, 1, 8, 1]
+            -2: [broadcast] tensor<8x4xf32> and tensor<7xf32> cannot be broadcast together: sizes must be equal or 1
+              sizes are aligned at the last dimension
+            -1: [broadcast] tensor<2x1xf32> and tensor<2x3x4xf32> cannot be broadcast together: sizes must be equal or 1
+              sizes are aligned at the last dimension; to align them otherwise, reshape the first to [2, 1, 1]"#]],
+    );
+}
+
+#[test]
+fn instructions_of_reducers_are_the_callers() {
+    let graph = Graph::new("reducers");
+    let x = graph.parameter("x", f32s([2]));
+    let y = [x.reduce_sum([0]), x.reduce_prod([0]), x.reduce_max([0]), x.reduce_min([0])];
+    let module = graph.finish(y).unwrap();
+    let printed = hlo::print(&module).unwrap();
+    let places: Vec<&str> = printed.lines().filter_map(|line| line.split("source_file=").nth(1)).collect();
+    assert!(places.len() >= 8 && places.iter().all(|place| place.contains("tests/build.rs")), "{printed}");
+}
+
+#[test]
+fn main_shows_errors_as_they_are_displayed() {
+    let graph = Graph::new("wrong");
+    let x = graph.parameter("x", f32s([2, 3]));
+    let errors = graph.finish((x.reshape([5]), x.reshape([7]))).unwrap_err();
+    assert_eq!(format!("{errors:?}"), errors.to_string());
+    assert_eq!(format!("{:?}", errors.errors[1]), errors.errors[1].to_string());
+    let boxed: Box<dyn std::error::Error> = errors.clone().into();
+    assert_eq!(format!("{boxed:?}"), errors.to_string());
+}
+
+#[test]
+fn a_program_is_finished_once_and_not_in_a_closure() {
+    let graph = Graph::new("twice");
+    let x = graph.parameter("x", f32s([2]));
+    let mut inner = None;
+    let y = graph.map(x, |x| {
+        inner = Some(graph.finish(x));
+        x + 1
+    });
+    let error = inner.unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("error: [finish] "), "{error}");
+    wrong(
+        &graph,
+        y,
+        expect!["-5: [finish] the program is finished in the closure of a region or function in it"],
+    );
+    graph.parameter("late", f32s([2]));
+    wrong(
+        &graph,
+        (),
+        expect![[r#"
+        -1: [finished] the graph is finished
+        +0: [finished] the graph is finished
+        +0: [finished] the graph is finished already"#]],
+    );
+}
+
+#[test]
 fn wrong_calls_are_errors_in_the_ops_own_words() {
     let registry = registry();
     let graph = Graph::new("wrong");
@@ -334,7 +429,7 @@ fn wrong_calls_are_errors_in_the_ops_own_words() {
         expect![[r#"
             -8: [missing_target] no target `scale` is registered for the platform Host
               close names that are: scaled
-              load the library that has it: --load LIB, or, if the library does not register itself, --load LIB --target scale=SYMBOL
+              load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register itself, --load LIB --target scale=SYMBOL
             -7: [op] scaled: takes 1 operand (x), but is given 2
             -6: [op] scaled: there is no attribute bye; did you mean by?
             -5: [op] scaled: attribute by must be f32, but is str

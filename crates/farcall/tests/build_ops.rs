@@ -11,7 +11,7 @@ use farcall::ir::op::{
     Scatter, SelectAndScatter, TriangularSolve, TriangularTranspose, Unary,
 };
 use farcall::ir::types::Quantization;
-use farcall::ir::{DType, Literal, Module, TensorType, Type, text};
+use farcall::ir::{DType, Literal, Module, TensorType, Type, hlo, text};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
 fn tensor<const N: usize>(dtype: DType, sizes: [usize; N]) -> TensorType {
@@ -356,6 +356,7 @@ fn built(family: fn(&Graph) -> Vec<Value<'_>>) -> Module {
 #[test]
 fn every_operation_is_built_by_a_method_of_its_name() {
     let mut built_ops = BTreeSet::new();
+    let mut no_hlo = Vec::new();
     for family in [elementwise, data, reductions, products, control, collectives] {
         let module = built(family);
         for func in module.funcs() {
@@ -368,7 +369,30 @@ fn every_operation_is_built_by_a_method_of_its_name() {
         let again = text::parse(&farcall::ir::Source::new("all", printed.clone()));
         let again = again.unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert!(again == module, "{printed}");
+        // So it is as HLO, which has no equivalent of some.
+        match hlo::print(&module) {
+            Ok(printed) => {
+                hlo::parse(&farcall::ir::Source::new("all", printed))
+                    .unwrap_or_else(|error| panic!("{error}"));
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let unprinted =
+                    text.lines().filter_map(|line| line.strip_prefix("error: [no-hlo] stablehlo."));
+                no_hlo.extend(unprinted.map(|line| line.split(' ').next().unwrap_or_default().to_owned()));
+                assert_eq!(
+                    text.matches("error: [").count(),
+                    text.matches("error: [no-hlo]").count(),
+                    "{text}"
+                );
+            }
+        }
     }
+    assert_eq!(
+        no_hlo.join(" "),
+        "uniform_quantize uniform_dequantize dynamic_iota dynamic_broadcast_in_dim dynamic_reshape dynamic_pad \
+         real_dynamic_slice dynamic_gather dynamic_conv collective_reduce"
+    );
     // The compiler makes fusions of the others.
     let names = op::info::all().map(|info| info.name).filter(|name| *name != "mhlo.fusion");
     let missing: Vec<&str> = names.filter(|name| !built_ops.contains(name)).collect();

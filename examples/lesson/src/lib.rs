@@ -9,7 +9,8 @@
 //! | `nccl_allreduce` | yes | none |
 //!
 //! `cargo build -p lesson-ops` builds `liblesson_ops.so`, and the program `lesson` (`main.rs`), which builds a graph of the first
-//! two. `farcall targets --table --load target/debug/liblesson_ops.so` prints the table.
+//! two. Handlers check the shapes of what they are given: farcall has compared them with the signatures before, XLA has not.
+//! `farcall targets --table --load target/debug/liblesson_ops.so` prints the table.
 
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
@@ -19,7 +20,7 @@ use farcall_ffi::prelude::*;
 #[signature((a: f32[*, m, k], b: f32[*, k, n]) -> (c: f32[*, m, n]))]
 #[vjp(backward = cublas_gemm_bwd)]
 fn cublas_gemm(a: &Buffer<f32>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
-    let ([_, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
+    let [k, n] = check_product(a, b, c)?;
     c.fill(0.0);
     for ((a, b), c) in a.matrices().zip(b.matrices()).zip(c.matrices_mut()) {
         for (i, a) in a.iter().enumerate() {
@@ -39,7 +40,9 @@ fn cublas_gemm_bwd(
     da: &mut Buffer<f32>,
     db: &mut Buffer<f32>,
 ) -> Result<()> {
-    let ([_, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
+    let [k, n] = check_product(a, b, dc)?;
+    check_same(a, da)?;
+    check_same(b, db)?;
     da.fill(0.0);
     db.fill(0.0);
     let matrices = a.matrices().zip(b.matrices()).zip(dc.matrices());
@@ -53,24 +56,43 @@ fn cublas_gemm_bwd(
     Ok(())
 }
 
+/// Checks that `c` has the shape of `a·b`; gives `k` and `n` of `a: [*, m, k]` and `b: [*, k, n]`.
+fn check_product(a: &Buffer<f32>, b: &Buffer<f32>, c: &Buffer<f32>) -> Result<[usize; 2]> {
+    let ([m, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
+    let batch = &a.dims()[..a.rank() - 2];
+    let fits = b.dims() == [batch, &[k, n]].concat() && c.dims() == [batch, &[m, n]].concat();
+    let [a, b, c] = [a, b, c].map(|buffer| buffer.dims());
+    ensure!(fits, "shapes {a:?}, {b:?} and {c:?} are not [*, m, k], [*, k, n] and [*, m, n]");
+    Ok([k, n])
+}
+
+/// Checks that two tensors have the same shape.
+fn check_same(x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
+    ensure!(x.dims() == y.dims(), "shapes {:?} and {:?} are not the same", x.dims(), y.dims());
+    Ok(())
+}
+
 /// `y += a·x`
 fn add(y: &mut [f32], a: f32, x: &[f32]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
 }
 
-/// The positive part of each element.
+/// The positive part of each element; NaN of NaN.
 #[handler(name = "custom_relu")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = custom_relu_bwd)]
 fn custom_relu(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
-    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = x.max(0.0));
+    check_same(x, y)?;
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = if *x <= 0.0 { 0.0 } else { *x });
     Ok(())
 }
 
-/// Cotangents pass where elements are positive.
+/// Cotangents pass where elements are positive, which NaN is not.
 #[handler(name = "custom_relu_bwd")]
 #[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
 fn custom_relu_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    check_same(x, dy)?;
+    check_same(x, dx)?;
     for ((dx, x), dy) in dx.iter_mut().zip(x.iter()).zip(dy.iter()) {
         *dx = if *x > 0.0 { *dy } else { 0.0 };
     }
@@ -90,6 +112,13 @@ fn sparse_matmul(
     y: &mut Buffer<f32, 2>,
 ) -> Result<()> {
     let [k, n] = dense.shape();
+    let listed = [entries.shape(), rows.shape(), columns.shape()];
+    ensure!(listed.iter().all(|of| *of == listed[0]), "entries, rows and columns have the shapes {listed:?}");
+    let [height, width] = y.shape();
+    ensure!(
+        i64::try_from(height) == Ok(m) && width == n,
+        "the product is [{m}, {n}], not [{height}, {width}]"
+    );
     y.fill(0.0);
     for ((entry, row), column) in entries.iter().zip(rows.iter()).zip(columns.iter()) {
         let inside = (0..m).contains(&(*row).into()) && (0..k as i64).contains(&(*column).into());
@@ -106,6 +135,7 @@ fn sparse_matmul(
 #[vjp(backward = nccl_allreduce_bwd)]
 #[batch(none)]
 fn nccl_allreduce(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    check_same(x, y)?;
     y.copy_from_slice(x);
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use expect_test::expect;
 
-use crate::folder::{Folder, LIBRARY};
+use crate::folder::{Folder, LIBRARY, library_of};
 
 const DOUBLE: &str = "\
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
@@ -397,7 +397,7 @@ fn handlers_run_and_fail() {
           |        ^^^^^^^^^^^^^^^^^^^^^
           |
           = note: close names that are: test.triple
-          = note: load the library that has it: --load LIB, or, if the library does not register itself, --load LIB --target test.tripel=SYMBOL
+          = note: load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register itself, --load LIB --target test.tripel=SYMBOL
     "#]]);
     folder.fails(&["run", "refuse.mlir", "-i", "iota", "--load", library], expect![[r#"
         error: [custom_call] custom call `test.refuse` failed in its execute stage: INVALID_ARGUMENT: no, I would rather not
@@ -593,17 +593,31 @@ fn targets_are_listed() {
     "#]]
     .assert_eq(declared);
     let table = folder.farcall(["targets", "--load", library, "--table"]).stdout;
-    let marks = |name: &str| {
-        let row = table.lines().find(|line| line.contains(&format!("│ {name} "))).unwrap_or_default();
-        row.split(&['│', '┆']).map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(marks("test.triple"), "test.triple Host ✓ ✓");
-    assert_eq!(marks("test.triple_jvp"), "test.triple_jvp Host ✗ ✓");
-    assert_eq!(marks("test.say"), "test.say Host ✗ ✗");
+    assert_eq!(marks(&table, "test.triple"), "test.triple Host ✓ ✓");
+    assert_eq!(marks(&table, "test.triple_jvp"), "test.triple_jvp Host ✗ ✓");
+    assert_eq!(marks(&table, "test.say"), "test.say Host ✗ ✗");
     assert_eq!(table.lines().count(), json.as_array().unwrap().len() + 4, "{table}");
     let triple = json.as_array().unwrap().iter().find(|t| t["name"] == "test.triple").unwrap();
     assert_eq!(triple["declaration"]["jvp"]["tangent"], "test.triple_jvp");
     assert_eq!(triple["declaration"]["signature"], "(x: f32[*]) -> (y: f32[*])");
+}
+
+/// The row of a target in `farcall targets --table`.
+fn marks(table: &str, name: &str) -> String {
+    let row = table.lines().find(|line| line.contains(&format!("│ {name} "))).unwrap_or_default();
+    row.split(&['│', '┆']).map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_lessons_ops_have_the_rules_that_they_declare() {
+    let folder = Folder::new();
+    let library = library_of("lesson-ops");
+    let table = folder.farcall(["targets", "--load", library.to_str().unwrap(), "--table"]).stdout;
+    for row in
+        ["cublas_gemm Host ✓ ✓", "custom_relu Host ✓ ✓", "sparse_matmul Host ✗ ✗", "nccl_allreduce Host ✓ ✗"]
+    {
+        assert_eq!(marks(&table, row.split(' ').next().unwrap()), row, "{table}");
+    }
 }
 
 #[test]
@@ -718,7 +732,7 @@ fn corpus_cases_are_judged() {
             2 |   %0 = stablehlo.custom_call @lapack_sgetrf_ffi(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<
               |        ^^^^^^^^^^^^^^^^^^^^^
               |
-              = note: load the library that has it: --load LIB, or, if the library does not register itself, --load LIB --target lapack_sgetrf_ffi=SYMBOL
+              = note: load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register itself, --load LIB --target lapack_sgetrf_ffi=SYMBOL
 
         2 passed, 2 failed, 0 skipped
     "#]].assert_eq(&text);

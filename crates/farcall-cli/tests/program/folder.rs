@@ -94,15 +94,30 @@ impl Folder {
 /// The library with test handlers: an example of this package, which Cargo builds for all of its tests,
 /// but not if only this one is asked for.
 pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_BIN_EXE_farcall")).parent().unwrap();
-    let library = folder.join("examples/libcli_test_ops.so");
+    let library = built().join("examples/libcli_test_ops.so");
     if !library.exists() {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--package", "farcall-cli", "--example", "cli_test_ops"]);
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
+        build(&["--package", "farcall-cli", "--example", "cli_test_ops"]);
     }
     library
 });
+
+/// The library of another package, as it is now.
+pub(crate) fn library_of(package: &str) -> PathBuf {
+    build(&["--package", package, "--lib"]);
+    built().join(format!("lib{}.so", package.replace('-', "_")))
+}
+
+/// Where Cargo puts what it builds.
+fn built() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_farcall")).parent().unwrap()
+}
+
+/// Builds more, in the profile of this test.
+fn build(what: &[&str]) {
+    let mut build = Command::new(env!("CARGO"));
+    build.arg("build").args(what);
+    if built().ends_with("release") {
+        build.arg("--release");
+    }
+    assert!(build.status().unwrap().success());
+}

@@ -150,8 +150,9 @@ impl Graph {
 }
 
 impl<'g> OpCall<'g, '_> {
-    /// Gives an attribute. It is brought to the declared type where nothing is lost; those that are not given have the
-    /// signature's defaults.
+    /// Gives an attribute. It is brought to the declared type: an integer that fits to another one or a float, an `f64` rounded to
+    /// an `f32`; see [`AttrType::convert`](farcall_sig::AttrType::convert). Those that are not given have the signature's
+    /// defaults.
     pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> Self {
         self.attrs.insert(name, value);
         self

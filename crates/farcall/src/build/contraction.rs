@@ -10,7 +10,8 @@ use super::value::Value;
 
 impl<'g> Value<'g> {
     /// The product of matrices `[…, m, k] · […, k, n]`, whose batch dimensions `…` are broadcast as by operators. A vector on
-    /// the left is a row, one on the right a column, and the dimension that it stands for goes.
+    /// the left is a row, one on the right a column, and the dimension that it stands for goes. Element types must be equal:
+    /// convert one of the operands otherwise, or use [`dot_general`](Self::dot_general).
     #[track_caller]
     pub fn matmul(self, rhs: Value<'g>) -> Value<'g> {
         let place = Location::caller();
@@ -22,6 +23,9 @@ impl<'g> Value<'g> {
                 .value();
         };
         let wrong = |what: &str| graph.wrong(place, "matmul", format!("{left} and {right} {what}"));
+        if left.dtype != right.dtype {
+            return wrong("have different element types: convert one of them, or use dot_general");
+        }
         if left.rank() == 0 || right.rank() == 0 {
             return wrong("cannot be multiplied as matrices: a scalar has no dimension for it; use *");
         }

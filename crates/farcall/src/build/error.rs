@@ -10,7 +10,7 @@ use farcall_ir::diag::Diagnostics;
 pub(super) type Place = &'static Location<'static>;
 
 /// One error: what is wrong, and where it was written.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
     /// The call that is wrong, in the Rust source.
     pub place: Place,
@@ -27,10 +27,17 @@ impl fmt::Display for BuildError {
     }
 }
 
+/// What [`Display`](fmt::Display) shows: `main` prints the error that it returns with `Debug`.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for BuildError {}
 
 /// Why a graph is no program: every error that was found, as far as they are kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BuildErrors {
     /// At least one, in the order in which they were made.
     pub errors: Vec<BuildError>,
@@ -49,6 +56,13 @@ impl fmt::Display for BuildErrors {
             1 => f.write_str("\n\n… and 1 more error"),
             n => write!(f, "\n\n… and {n} more errors"),
         }
+    }
+}
+
+/// What [`Display`](fmt::Display) shows: `main` prints the error that it returns with `Debug`.
+impl fmt::Debug for BuildErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

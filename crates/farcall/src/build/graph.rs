@@ -10,7 +10,7 @@ use farcall_ir::module::{Loc, NewInst, ValueDef};
 use farcall_ir::verify::verify;
 use farcall_ir::{Diagnostic, Func, FuncId, Module, Op, RegionId, Source, Span, Type, ValueId};
 
-use super::error::{BuildErrors, Errors, Place};
+use super::error::{BuildError, BuildErrors, Errors, Place};
 use super::value::{Value, Values};
 
 /// A program that is being written: see the [module](super).
@@ -58,16 +58,14 @@ impl Graph {
     pub fn parameter(&self, name: &str, ty: impl Into<Type>) -> Value<'_> {
         let place = Location::caller();
         let mut state = self.state.borrow_mut();
-        let id = match state.frames.as_slice() {
-            [Frame { func, regions }] if regions.len() == 1 => *func,
-            _ => {
-                state.fail(
-                    place,
-                    "parameter",
-                    "parameters belong to the program, not to a region or function in it",
-                );
-                return self.poison();
-            }
+        if state.frames.is_empty() {
+            state.fail(place, "finished", "the graph is finished");
+            return self.poison();
+        }
+        let Some(id) = state.program() else {
+            let message = "parameters belong to the program, not to a region or function in it";
+            state.fail(place, "parameter", message);
+            return self.poison();
         };
         let func = state.module.func_mut(id);
         let value = func.add_arg(Func::BODY, ty.into());
@@ -79,11 +77,14 @@ impl Graph {
 
     /// The program, which returns these values. The graph is empty then.
     ///
+    /// It is an error in the closure of a region or of a function, which the program that is finished later has, too.
+    ///
     /// # Errors
     /// Everything that was wrong with the graph, with the places in the Rust source, and what the verifier finds besides.
     #[track_caller]
     pub fn finish<'g>(&'g self, results: impl Values<'g>) -> Result<Module, BuildErrors> {
         let place = Location::caller();
+        self.outside(place)?;
         let returned = self.end(place, &results.values());
         let state = &mut *self.state.borrow_mut();
         let mut errors = std::mem::take(&mut state.errors);
@@ -107,6 +108,18 @@ impl Graph {
         state.frames.clear();
         let module = std::mem::replace(&mut state.module, Module::new(Source::none()));
         errors.into_result().map(|()| module)
+    }
+
+    /// Checks that no closure of a region or function is running.
+    fn outside(&self, place: Place) -> Result<(), BuildErrors> {
+        let mut state = self.state.borrow_mut();
+        if state.frames.is_empty() || state.program().is_some() {
+            return Ok(());
+        }
+        let message = "the program is finished in the closure of a region or function in it";
+        let diagnostic = Diagnostic::global("finish", message);
+        state.errors.push(place, diagnostic.clone());
+        Err(BuildErrors { errors: vec![BuildError { place, diagnostic }], omitted: 0 })
     }
 
     // --- for the families of operations
@@ -207,6 +220,14 @@ impl Graph {
 }
 
 impl State {
+    /// The entry, if instructions are added to its body: not in a region, nor in another function.
+    fn program(&self) -> Option<FuncId> {
+        match self.frames.as_slice() {
+            [Frame { func, regions }] if regions.len() == 1 => Some(*func),
+            _ => None,
+        }
+    }
+
     pub(super) fn fail(&mut self, place: Place, code: &'static str, message: impl Into<String>) {
         self.errors.push(place, Diagnostic::global(code, message));
     }

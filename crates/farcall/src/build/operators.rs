@@ -1,10 +1,11 @@
 //! Rust's operators on values, and broadcasting.
 
+use std::cmp::Ordering;
 use std::ops;
 use std::panic::Location;
 
 use farcall_ir::op::{Binary, Broadcasted, Broadcasting, Compare, Derived, Op, Unary};
-use farcall_ir::{TensorType, Type};
+use farcall_ir::{Diagnostic, TensorType, Type};
 
 use super::error::Place;
 use super::graph::Graph;
@@ -101,11 +102,12 @@ impl Graph {
         match (left.static_sizes(), right.static_sizes()) {
             (Some(from), Some(to)) => {
                 let Some(sizes) = broadcast_sizes(from, to) else {
-                    return self.wrong(
-                        place,
-                        "broadcast",
-                        format!("{left} and {right} cannot be broadcast together: sizes must be equal or 1"),
-                    );
+                    let message =
+                        format!("{left} and {right} cannot be broadcast together: sizes must be equal or 1");
+                    let mut error = Diagnostic::global("broadcast", message);
+                    error.notes.extend(alignment(from, to));
+                    self.state().errors.push(place, error);
+                    return self.poison();
                 };
                 let [a, b] = [a, b].map(|value| self.aligned(place, value, &sizes));
                 self.at(place, plain(function), [a, b]).value()
@@ -147,6 +149,35 @@ pub(super) fn broadcast_sizes(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         (left, right) => (left == right).then_some(left),
     };
     (0..rank).map(size).collect()
+}
+
+/// How shapes of different ranks are aligned, and which reshape of the one of lower rank would fit.
+fn alignment(a: &[usize], b: &[usize]) -> Option<String> {
+    let (which, low, high) = match a.len().cmp(&b.len()) {
+        Ordering::Less => ("first", a, b),
+        Ordering::Equal => return None,
+        Ordering::Greater => ("second", b, a),
+    };
+    let rule = "sizes are aligned at the last dimension";
+    Some(match spread(low, high) {
+        Some(sizes) => format!("{rule}; to align them otherwise, reshape the {which} to {sizes:?}"),
+        None => rule.to_owned(),
+    })
+}
+
+/// Sizes with 1 between and behind them such that they can be broadcast with those of a higher rank; none if their order
+/// does not allow it.
+fn spread(low: &[usize], high: &[usize]) -> Option<Vec<usize>> {
+    let mut left = low.iter().rev().copied().peekable();
+    let mut sizes = Vec::new();
+    for size in high.iter().rev().copied() {
+        if left.peek().is_none() {
+            break;
+        }
+        sizes.push(left.next_if(|low| *low == size || *low == 1 || size == 1).unwrap_or(1));
+    }
+    sizes.reverse();
+    left.next().is_none().then_some(sizes)
 }
 
 impl<'g> Value<'g> {

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use farcall_ir::op::{Op, ReduceWindow, Scan, SelectAndScatter};
+use farcall_ir::op::{Binary, Op, ReduceWindow, Scan, SelectAndScatter};
 use farcall_ir::{DType, Dim, Scalar, Type};
 
 use super::error::Place;
@@ -201,25 +201,25 @@ impl<'g> Value<'g> {
     /// The sum of all elements along dimensions, which go.
     #[track_caller]
     pub fn reduce_sum(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
-        self.reduced(Location::caller(), dims.into(), 0.into(), |a, b| a + b)
+        self.reduced(Location::caller(), dims.into(), 0.into(), Binary::Add)
     }
 
     /// The product of all elements along dimensions, which go.
     #[track_caller]
     pub fn reduce_prod(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
-        self.reduced(Location::caller(), dims.into(), 1.into(), |a, b| a * b)
+        self.reduced(Location::caller(), dims.into(), 1.into(), Binary::Multiply)
     }
 
     /// The largest element along dimensions, which go.
     #[track_caller]
     pub fn reduce_max(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
-        self.reduced_from_extreme(Location::caller(), dims.into(), false, |a, b| a.maximum(b))
+        self.reduced_from_extreme(Location::caller(), dims.into(), false, Binary::Maximum)
     }
 
     /// The smallest element along dimensions, which go.
     #[track_caller]
     pub fn reduce_min(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
-        self.reduced_from_extreme(Location::caller(), dims.into(), true, |a, b| a.minimum(b))
+        self.reduced_from_extreme(Location::caller(), dims.into(), true, Binary::Minimum)
     }
 
     /// A reduction that begins with the least number of the element type, or with the greatest.
@@ -228,11 +228,11 @@ impl<'g> Value<'g> {
         place: Place,
         dims: Vec<usize>,
         is_greatest: bool,
-        combine: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
+        function: Binary,
     ) -> Value<'g> {
-        let Some(ty) = self.tensor() else { return self.reduced(place, dims, 0.into(), combine) };
+        let Some(ty) = self.tensor() else { return self.reduced(place, dims, 0.into(), function) };
         match extreme(ty.dtype, is_greatest) {
-            Some(init) => self.reduced(place, dims, init, combine),
+            Some(init) => self.reduced(place, dims, init, function),
             None => {
                 let message = format!(
                     "{} has no infinity to begin with: use Graph::reduce with another number",
@@ -243,16 +243,11 @@ impl<'g> Value<'g> {
         }
     }
 
-    fn reduced(
-        self,
-        place: Place,
-        dims: Vec<usize>,
-        init: Number,
-        combine: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
-    ) -> Value<'g> {
+    /// A reduction with a function of two variables, all of it written at one place.
+    fn reduced(self, place: Place, dims: Vec<usize>, init: Number, function: Binary) -> Value<'g> {
         let init = super::Operand::from(init).beside(place, self);
         let instruction = self.graph.at(place, Op::Reduce { dims }, [self, init]);
-        self.graph.combining(instruction, &init, combine)
+        self.graph.combining(instruction, &init, |a, b| a.with(place, function, b.into()))
     }
 
     /// `chlo.top_k`: the `k` largest elements along the last dimension, in descending order, and their indices (`s32`).

@@ -31,4 +31,5 @@ pub(crate) mod metadata;
 pub(crate) mod pool;
 pub(crate) mod rule;
 pub(crate) mod status;
+pub(crate) mod trial;
 pub(crate) mod types;

@@ -602,7 +602,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             let [instantiate, prepare, initialize, execute, record] = handlers;
             let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record };
             // SAFETY: as above, and the library stays loaded.
-            unsafe { Target::typed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
+            unsafe { Target::claimed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
         }
     };
     target.map_err(|e| {

@@ -189,8 +189,8 @@ impl Registry {
             notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
         }
         notes.push(format!(
-            "load the library that has it: --load LIB, or, if the library does not register itself, \
-             --load LIB --target {name}=SYMBOL"
+            "load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register \
+             itself, --load LIB --target {name}=SYMBOL"
         ));
         ResolveError { message, notes }
     }
@@ -429,6 +429,43 @@ mod tests {
         // SAFETY: it is what the test is about.
         let error = unsafe { Target::typed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
         assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
+    }
+
+    /// Writes several results, and more than there is room for.
+    unsafe extern "C" fn several(out: *mut *mut u8, _: *const *const u8) {
+        for i in 0..2 {
+            // SAFETY: never called as what it is.
+            unsafe { (*out.add(i)).write_bytes(7, 1 << 20) };
+        }
+    }
+
+    unsafe extern "C" fn large(out: *mut u8, _: *const *const u8) {
+        // SAFETY: as above.
+        unsafe { out.write_bytes(0xff, 1 << 30) };
+    }
+
+    #[test]
+    fn a_function_that_is_called_as_a_handler_does_no_harm() {
+        type Handler = farcall_ffi::abi::Handler;
+        type Several = unsafe extern "C" fn(*mut *mut u8, *const *const u8);
+        type Large = unsafe extern "C" fn(*mut u8, *const *const u8);
+        // SAFETY: functions of the C calling convention, which are called in a child process only.
+        let functions = unsafe {
+            [std::mem::transmute::<Several, Handler>(several), std::mem::transmute::<Large, Handler>(large)]
+        };
+        for function in functions {
+            let bundle = farcall_ffi::abi::HandlerBundle {
+                instantiate: None,
+                prepare: None,
+                initialize: None,
+                execute: Some(function),
+                record: None,
+            };
+            // SAFETY: it is what the test is about.
+            let error =
+                unsafe { Target::claimed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
+            assert!(error.to_string().contains("it crashed when it was asked; is the symbol"), "{error}");
+        }
     }
 
     fn untyped(name: &str, f: UntypedHandler) -> Target {

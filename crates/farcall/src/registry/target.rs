@@ -16,7 +16,7 @@ use super::exports::host_api;
 use super::load::described_at;
 use super::{Declaration, RegisterError};
 use crate::host::api::API_VERSION;
-use crate::host::metadata::{self, NoFacts};
+use crate::host::metadata::{self, Kind, NoFacts};
 use crate::platform::Platform;
 
 /// Which of XLA's two custom-call interfaces a handler or a call speaks.
@@ -169,6 +169,46 @@ impl Target {
         traits: HandlerTraits,
         origin: Origin,
     ) -> Result<Target, RegisterError> {
+        // SAFETY: the caller's promise.
+        unsafe { Target::asked(name, platform, bundle, traits, origin, |_| Kind::Handler) }
+    }
+
+    /// The same for functions that somebody says are handlers. One that its library does not describe as a handler is called in
+    /// a child process first: if it is none, this is an error, whatever it writes.
+    ///
+    /// # Errors
+    /// As [`typed`](Self::typed).
+    ///
+    /// # Safety
+    /// The functions stay loaded for the rest of the process, and may be called in a child process even if they are no handlers.
+    /// One that answers there as a handler does is one.
+    pub unsafe fn claimed(
+        name: &str,
+        platform: Platform,
+        bundle: HandlerBundle,
+        traits: HandlerTraits,
+        origin: Origin,
+    ) -> Result<Target, RegisterError> {
+        let kind = |handler| match described_at(handler as usize) {
+            Some(_) => Kind::Handler,
+            None => Kind::Claimed,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Target::asked(name, platform, bundle, traits, origin, kind) }
+    }
+
+    /// A target whose handlers have been asked for their metadata.
+    ///
+    /// # Safety
+    /// As [`typed`](Self::typed) or [`claimed`](Self::claimed), as `kind` says.
+    unsafe fn asked(
+        name: &str,
+        platform: Platform,
+        bundle: HandlerBundle,
+        traits: HandlerTraits,
+        origin: Origin,
+        kind: impl Fn(abi::Handler) -> Kind,
+    ) -> Result<Target, RegisterError> {
         let Some(execute) = bundle.execute else {
             return Err(RegisterError::NoExecute { name: name.into() });
         };
@@ -187,8 +227,8 @@ impl Target {
         for (stage, handler) in all {
             let Some(handler) = handler else { continue };
             // SAFETY: the caller's promise.
-            let facts =
-                unsafe { metadata::query(host_api(), handler, stage) }.map_err(|e| untold(e, name, stage))?;
+            let facts = unsafe { metadata::query(host_api(), handler, stage, kind(handler)) };
+            let facts = facts.map_err(|e| untold(e, name, stage))?;
             // The oldest host that can run all stages is the newest version among them.
             target.api_version = target.api_version.max(Some(facts.api_version));
             target.traits |= facts.traits;
