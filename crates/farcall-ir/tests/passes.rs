@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval};
 use farcall_ir::middle::{self, passes, pipeline};
-use farcall_ir::{Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
+use farcall_ir::{DType, Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
 
 const SPLIT: &str = "// -----\n";
 const RESULT: &str = "// =>\n";
@@ -89,7 +89,8 @@ fn run(test: &str, place: &str) -> String {
     let on_rule = |name| APPLIED.with_borrow_mut(|applied| applied.push(name));
     // A host with tiles for functions of one and of two variables.
     let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| matches!(op, Op::Unary(_) | Op::Binary(_));
-    let cx = passes::Context { on_rule, fuses, ..passes::Context::new(numerics) };
+    let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
+    let cx = passes::Context { on_rule, fuses, reduces, ..passes::Context::new(numerics) };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names
         .split(", ")

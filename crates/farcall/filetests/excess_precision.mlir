@@ -13,13 +13,8 @@ func.func @main(%a: tensor<4xbf16>, %b: tensor<4xbf16>) -> (tensor<f32>, tensor<
   return %2, %4, %7, %5 : tensor<f32>, tensor<bf16>, tensor<f32>, tensor<4xbf16>
 }
 // plan
-// | plan: arena 192 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<4xbf16>
 // | in1: tensor<4xbf16>
-// | const0: tensor<f32> = 0.0
-// | out3:bf16[4], arena[0..16]:f32[4], arena[64..80]:f32[4] = fusion multiply convert convert multiply convert(in0:bf16[4], in1:bf16[4])
-// | out0:f32[] = reduce add 4!(arena[0..16]:f32[4], const0:f32[])
-// | arena[128..132]:f32[] = reduce add 4!(arena[0..16]:f32[4], const0:f32[])
-// | out1:bf16[] = elementwise convert(arena[128..132]:f32[])
-// | out2:f32[] = reduce add 4!(arena[64..80]:f32[4], const0:f32[])
+// | out3:bf16[4], out0:f32[], out1:bf16[], out2:f32[] = fusion multiply convert convert multiply constant reduce reduce convert convert reduce(in0:bf16[4], in1:bf16[4])
 // | return out0:f32[], out1:bf16[], out2:f32[], out3:bf16[4]

@@ -27,9 +27,7 @@ fn a_result_takes_over_the_memory() {
             plan: arena 0 bytes, denormals ieee
             in0: tensor<4xf32>, donated
             in1: tensor<4xf32>
-            const0: tensor<f32> = 0.0
-            out0:f32[] = reduce add 4!(in0:f32[4], const0:f32[])
-            in0:f32[4] = fusion multiply subtract(in1:f32[4], in0:f32[4])
+            out0:f32[], in0:f32[4] = fusion constant reduce multiply subtract(in0:f32[4], in1:f32[4])
             return out0:f32[], in0:f32[4]
         "#]],
     );

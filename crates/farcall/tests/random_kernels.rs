@@ -83,15 +83,19 @@ fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("array<i64{}{}>", if all.is_empty() { "" } else { ": " }, all.join(", "))
 }
 
-/// Runs a program in the engine, where a kernel has to serve it, and in the evaluator.
+/// Runs a program in the engine, where a kernel of this name has to serve it (any kernel, without a name), and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
     let registry = Registry::new();
     let module = text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
     let options = CompileOptions::new().denormals(denormals);
     let executable =
         Executable::compile(&module, &registry, &options).unwrap_or_else(|e| panic!("{e}\n{program}"));
-    let empty = executable.plan().thunks.is_empty();
-    assert!(empty || executable.stats().thunks.contains_key(kernel), "{program}{}", executable.plan());
+    let (thunks, plan) = (&executable.stats().thunks, executable.plan());
+    let served = match kernel {
+        "" => !thunks.contains_key("reference"),
+        _ => plan.thunks.is_empty() || thunks.contains_key(kernel),
+    };
+    assert!(served, "{program}{plan}");
     let found = executable.run(inputs).unwrap();
     let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
     let host = RegistryHost::new(&registry, denormals);
@@ -483,4 +487,99 @@ return %0 : {y} }}",
         let inputs = [r.tensor(dtype, &dims, true), r.tensor(index, &at.indices, false)];
         check(&program, &inputs, "gather", true, [Denormals::Ieee, Denormals::Flush][round % 2]);
     }
+}
+
+/// Programs over rows: values with all elements, values with one for each row, and reductions and broadcasts between
+/// them, in any order.
+struct Rows {
+    dtype: DType,
+    /// Sizes of the rows' dimensions, and of those inside of a row.
+    outer: Vec<usize>,
+    inner: Vec<usize>,
+    lines: String,
+    /// Names of values by rank: all elements, one for each row.
+    full: Vec<String>,
+    row: Vec<String>,
+}
+
+impl Rows {
+    fn new(r: &mut Random, dtype: DType) -> Rows {
+        let mut sizes = |rank: usize, most: usize| (0..rank).map(|_| 1 + r.below(most)).collect::<Vec<_>>();
+        let (mut outer, mut inner) = (sizes(1, 12), sizes(1, 300));
+        match r.below(4) {
+            0 => outer.push(1 + r.below(3)),
+            1 => inner.insert(0, 1 + r.below(3)),
+            // A square, in which both have as many elements.
+            2 => outer.clone_from(&inner),
+            _ => outer.clear(),
+        }
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+        Rows { dtype, outer, inner, lines: String::new(), full: names(&["%x", "%y"]), row: names(&["%r"]) }
+    }
+
+    fn all(&self) -> Vec<usize> {
+        [&self.outer[..], &self.inner].concat()
+    }
+
+    fn step(&mut self, r: &mut Random, i: usize) {
+        let (x, row) = (ty(self.dtype, &self.all()), ty(self.dtype, &self.outer));
+        let of_inner = ty(self.dtype, &self.inner);
+        let op = r.of(&["add", "subtract", "maximum", "minimum"]);
+        let [a, b] = [0; 2].map(|_| self.full[r.below(self.full.len())].clone());
+        let [p, q] = [0; 2].map(|_| self.row[r.below(self.row.len())].clone());
+        let rank = self.outer.len();
+        let dims = |from: usize, to: usize| (from..to).map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
+        let (outer, inner) = (dims(0, rank), dims(rank, rank + self.inner.len()));
+        let (line, made) = match r.below(7) {
+            0 => (format!("stablehlo.{op} {p}, {q} : {row}"), &mut self.row),
+            1 | 2 => {
+                let op = r.of(&["add", "maximum", "minimum"]);
+                let scalar = ty(self.dtype, &[]);
+                let reduce = format!(
+                    "stablehlo.reduce({a} init: %z) applies stablehlo.{op} across dimensions = [{inner}] : ({x}, {scalar}) -> {row}"
+                );
+                (reduce, &mut self.row)
+            }
+            3 => {
+                let text = format!("stablehlo.broadcast_in_dim {p}, dims = [{outer}] : ({row}) -> {x}");
+                (text, &mut self.full)
+            }
+            4 => {
+                // In a square, a value for each row may be one for each column as well.
+                let from = if self.outer == self.inner { &p } else { "%c" };
+                let text =
+                    format!("stablehlo.broadcast_in_dim {from}, dims = [{inner}] : ({of_inner}) -> {x}");
+                (text, &mut self.full)
+            }
+            _ => (format!("stablehlo.{op} {a}, {b} : {x}"), &mut self.full),
+        };
+        self.lines += &format!("%{i} = {line}\n");
+        made.push(format!("%{i}"));
+    }
+}
+
+#[test]
+fn rows_are_the_evaluators() {
+    let mut r = Random(11);
+    let mut fused = 0;
+    for round in 0..150 {
+        let dtype = [DType::F32, DType::F64, DType::S32, DType::F16, DType::U8][round % 5];
+        let mut rows = Rows::new(&mut r, dtype);
+        let steps = 3 + r.below(if round % 20 == 0 { 90 } else { 14 });
+        (0..steps).for_each(|i| rows.step(&mut r, i));
+        let [x, row, c, z] = [&rows.all()[..], &rows.outer, &rows.inner, &[]].map(|dims| ty(dtype, dims));
+        let (last, last_row) = (rows.full.last().unwrap(), rows.row.last().unwrap());
+        let any = &rows.full[r.below(rows.full.len())];
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {x}, %r: {row}, %c: {c}, %z: {z}) -> ({x}, {row}, {x}) {{
+{}return {last}, {last_row}, {any} : {x}, {row}, {x} }}",
+            rows.lines
+        );
+        let odd = r.below(4) == 0;
+        let inputs = [&rows.all()[..], &rows.all(), &rows.outer, &rows.inner, &[]]
+            .map(|dims| r.tensor(dtype, dims, odd));
+        fused += usize::from(program.contains("reduce"));
+        check(&program, &inputs, "", false, [Denormals::Ieee, Denormals::Flush][round % 2]);
+    }
+    assert!(fused > 75, "{fused} programs have reductions");
 }

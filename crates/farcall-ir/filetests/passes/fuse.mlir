@@ -29,33 +29,29 @@ module {
 // passes: fuse, dce
 // What lies between two members and is none of them splits them; a value that both need is a result.
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %z = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.sine %x : tensor<4xf32>
   %1 = stablehlo.multiply %0, %0 : tensor<4xf32>
-  %2 = stablehlo.reduce(%1 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-  %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<4xf32>
-  %4 = stablehlo.divide %0, %3 : tensor<4xf32>
-  %5 = stablehlo.negate %4 : tensor<4xf32>
-  return %5 : tensor<4xf32>
+  %2 = stablehlo.reverse %1, dims = [0] : tensor<4xf32>
+  %3 = stablehlo.divide %0, %2 : tensor<4xf32>
+  %4 = stablehlo.negate %3 : tensor<4xf32>
+  return %4 : tensor<4xf32>
 }
 // =>
 module {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
-    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
     %0:2 = "mhlo.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<4xf32>):
       %3 = stablehlo.sine %arg1 : tensor<4xf32>
       %4 = stablehlo.multiply %3, %3 : tensor<4xf32>
       stablehlo.return %3, %4 : tensor<4xf32>, tensor<4xf32>
     }) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-    %1 = stablehlo.reduce(%0#1 init: %cst) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %2 = "mhlo.fusion"(%1, %0#0) ({
-    ^bb0(%arg1: tensor<f32>, %arg2: tensor<4xf32>):
-      %3 = stablehlo.broadcast_in_dim %arg1, dims = [] : (tensor<f32>) -> tensor<4xf32>
-      %4 = stablehlo.divide %arg2, %3 : tensor<4xf32>
-      %5 = stablehlo.negate %4 : tensor<4xf32>
-      stablehlo.return %5 : tensor<4xf32>
-    }) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.reverse %0#1, dims = [0] : tensor<4xf32>
+    %2 = "mhlo.fusion"(%0#0, %1) ({
+    ^bb0(%arg1: tensor<4xf32>, %arg2: tensor<4xf32>):
+      %3 = stablehlo.divide %arg1, %arg2 : tensor<4xf32>
+      %4 = stablehlo.negate %3 : tensor<4xf32>
+      stablehlo.return %4 : tensor<4xf32>
+    }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     return %2 : tensor<4xf32>
   }
 }
@@ -174,5 +170,102 @@ module {
       stablehlo.return %1, %2 : tensor<i32>, tensor<4xf32>
     }) {farcall.captures = 2 : i64} : (tensor<i32>, tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
     return %0#1 : tensor<4xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// A reduction of rows is computed with what it takes, and with what takes it for each element of a row.
+func.func @main(%x: tensor<4x3xf32>, %b: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<4xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.exponential %x : tensor<4x3xf32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [1] : (tensor<4x3xf32>, tensor<f32>) -> tensor<4xf32>
+  %2 = stablehlo.add %1, %b : tensor<4xf32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<4xf32>) -> tensor<4x1xf32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [0, 1] : (tensor<4x1xf32>) -> tensor<4x3xf32>
+  %5 = stablehlo.divide %0, %4 : tensor<4x3xf32>
+  return %5, %1 : tensor<4x3xf32>, tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<4xf32>) -> (tensor<4x3xf32>, tensor<4xf32>) {
+    %0:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg2: tensor<4x3xf32>, %arg3: tensor<4xf32>):
+      %1 = stablehlo.exponential %arg2 : tensor<4x3xf32>
+      %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+      %2 = stablehlo.reduce(%1 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<4x3xf32>, tensor<f32>) -> tensor<4xf32>
+      %3 = stablehlo.add %2, %arg3 : tensor<4xf32>
+      %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<4xf32>) -> tensor<4x1xf32>
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0, 1] : (tensor<4x1xf32>) -> tensor<4x3xf32>
+      %6 = stablehlo.divide %1, %5 : tensor<4x3xf32>
+      stablehlo.return %2, %6 : tensor<4xf32>, tensor<4x3xf32>
+    }) : (tensor<4x3xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4x3xf32>)
+    return %0#1, %0#0 : tensor<4x3xf32>, tensor<4xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// Rows of another length, columns, and what does not come from a row are not.
+func.func @main(%x: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.exponential %x : tensor<2x3x4xf32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %2 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [1, 2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2xf32>
+  %3 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %4 = stablehlo.sine %1 : tensor<2x3xf32>
+  %5 = stablehlo.sine %2 : tensor<2xf32>
+  return %4, %5, %3 : tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>) {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0:2 = "mhlo.fusion"(%arg0) ({
+    ^bb0(%arg1: tensor<2x3x4xf32>):
+      %4 = stablehlo.exponential %arg1 : tensor<2x3x4xf32>
+      %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+      %5 = stablehlo.reduce(%4 init: %cst_0) applies stablehlo.add across dimensions = [2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+      %6 = stablehlo.sine %5 : tensor<2x3xf32>
+      stablehlo.return %4, %6 : tensor<2x3x4xf32>, tensor<2x3xf32>
+    }) : (tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3xf32>)
+    %1 = stablehlo.reduce(%0#0 init: %cst) applies stablehlo.add across dimensions = [1, 2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2xf32>
+    %2 = stablehlo.reduce(%0#0 init: %cst) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %3 = stablehlo.sine %1 : tensor<2xf32>
+    return %0#1, %3, %2 : tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// A square: what is repeated for columns is made outside.
+func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.exponential %x : tensor<3x3xf32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x3xf32>, tensor<f32>) -> tensor<3xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [1] : (tensor<3xf32>) -> tensor<3x3xf32>
+  %3 = stablehlo.divide %0, %2 : tensor<3x3xf32>
+  %i = stablehlo.iota dim = 0 : tensor<3xf32>
+  %4 = stablehlo.broadcast_in_dim %i, dims = [1] : (tensor<3xf32>) -> tensor<3x3xf32>
+  %5 = stablehlo.add %3, %4 : tensor<3x3xf32>
+  return %5 : tensor<3x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3x3xf32>) -> tensor<3x3xf32> {
+    %0:2 = "mhlo.fusion"(%arg0) ({
+    ^bb0(%arg1: tensor<3x3xf32>):
+      %3 = stablehlo.exponential %arg1 : tensor<3x3xf32>
+      %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+      %4 = stablehlo.reduce(%3 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<3x3xf32>, tensor<f32>) -> tensor<3xf32>
+      stablehlo.return %3, %4 : tensor<3x3xf32>, tensor<3xf32>
+    }) : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xf32>)
+    %1 = stablehlo.iota dim = 0 : tensor<3xf32>
+    %2 = "mhlo.fusion"(%0#1, %0#0, %1) ({
+    ^bb0(%arg1: tensor<3xf32>, %arg2: tensor<3x3xf32>, %arg3: tensor<3xf32>):
+      %3 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<3xf32>) -> tensor<3x3xf32>
+      %4 = stablehlo.divide %arg2, %3 : tensor<3x3xf32>
+      %5 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<3xf32>) -> tensor<3x3xf32>
+      %6 = stablehlo.add %4, %5 : tensor<3x3xf32>
+      stablehlo.return %6 : tensor<3x3xf32>
+    }) : (tensor<3xf32>, tensor<3x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
+    return %2 : tensor<3x3xf32>
   }
 }

@@ -30,6 +30,7 @@ mod build;
 mod lower;
 pub mod passes;
 pub mod pipeline;
+pub mod rows;
 mod verify;
 
 pub use build::{MAX_INSTRUCTIONS, MAX_NESTING, build, build_lowered};

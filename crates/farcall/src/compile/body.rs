@@ -1,6 +1,6 @@
 //! Converts regions to the form that kernels read.
 
-use farcall_ir::{Inst, Region, ValueId};
+use farcall_ir::{Inst, Op, Region, ValueId, reducer};
 use rustc_hash::FxHashMap;
 
 use crate::plan::{Body, BodyInst};
@@ -8,7 +8,8 @@ use crate::plan::{Body, BodyInst};
 /// Most instructions of a region that a kernel is shown: what has a name is short.
 const MAX_INSTS: usize = 256;
 
-/// The regions of an instruction; `None` if one is too long, holds regions, or captures values.
+/// The regions of an instruction; `None` if one is too long, captures values, or holds other
+/// regions than those of reductions by one operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
     if !inst.captures().is_empty() {
         return None;
@@ -36,12 +37,14 @@ fn body(region: Region<'_>) -> Option<Body> {
     };
     for inst in insts {
         let [result] = inst.results()[..] else { return None };
-        if !inst.region_ids().is_empty() {
-            return None;
-        }
+        let reducer = match (inst.op(), inst.regions().next()) {
+            (_, None) => None,
+            (Op::Reduce { .. }, Some(region)) => Some(reducer::of(region)?.inst.op().clone()),
+            _ => return None,
+        };
         let operands = numbered(inst.operands(), &numbers)?;
         numbers.insert(result, body.args.len() + body.insts.len());
-        body.insts.push(BodyInst { op: inst.op().clone(), operands, ty: ty(&result)? });
+        body.insts.push(BodyInst { op: inst.op().clone(), operands, ty: ty(&result)?, reducer });
     }
     body.returned = numbered(last.operands(), &numbers)?;
     Some(body)

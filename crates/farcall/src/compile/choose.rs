@@ -72,7 +72,7 @@ impl Choices {
     /// True if a result may lie exactly where an operand lies, if elements of both are of one size.
     pub(super) fn in_place(&self, inst: InstId, result: usize, operand: usize) -> bool {
         match self.of(inst) {
-            Choice::Kernel { kernel, .. } => kernel.in_place(result, operand),
+            Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies, result, operand),
             Choice::Copy => true,
             _ => false,
         }

@@ -24,6 +24,8 @@ pub struct BodyInst {
     pub operands: Vec<usize>,
     /// Type of its result.
     pub ty: TensorType,
+    /// Of a reduction: the operation on two elements that it reduces by.
+    pub reducer: Option<Op>,
 }
 
 impl Body {

@@ -9,7 +9,7 @@ use super::movement::{Movement, embed};
 use super::{Kernel, Request, nothing};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "dynamic_update_slice", prepare, in_place: |_, input| input == 0, describe: nothing };
+    Kernel { name: "dynamic_update_slice", prepare, in_place: |_, _, input| input == 0, describe: nothing };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::DynamicUpdateSlice, [x, update, indices @ ..], [y]) =

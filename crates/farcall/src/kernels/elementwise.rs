@@ -15,7 +15,8 @@ use super::types::{by_size, dispatch};
 use super::{Kernel, Request, reduce_precision, short_name, tile};
 
 /// Operations on corresponding elements.
-pub(super) static KERNEL: Kernel = Kernel { name: "elementwise", prepare, in_place: |_, _| true, describe };
+pub(super) static KERNEL: Kernel =
+    Kernel { name: "elementwise", prepare, in_place: |_, _, _| true, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let [y] = request.outputs else { return None };
@@ -27,7 +28,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         return None;
     }
     let operands: SmallVec<[_; 3]> = request.inputs.iter().copied().enumerate().collect();
-    let mut tile = tile::Builder::new(request.inputs, y.elements()?);
+    let mut tile = tile::Builder::new(request.inputs, y.elements()?, None);
     tile.op(request.op, &operands, y)?;
     tile.finish(&[operands.len()], request.outputs)
 }
@@ -70,7 +71,7 @@ pub(super) fn cost(op: &Op, dtype: DType) -> usize {
 /// The conversion of a tensor's elements.
 pub(super) fn converted(x: &TensorType, to: DType) -> Option<Prepared> {
     let (inputs, y) = ([x], x.with_dtype(to));
-    let mut tile = tile::Builder::new(&inputs, x.elements()?);
+    let mut tile = tile::Builder::new(&inputs, x.elements()?, None);
     tile.op(&Op::Convert, &[(0, x)], &y)?;
     tile.finish(&[1], &[&y])
 }

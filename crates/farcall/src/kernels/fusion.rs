@@ -1,13 +1,16 @@
-//! Fusions of operations on corresponding elements: one tile program for all of them.
+//! Fusions of operations on corresponding elements, and of reductions of rows: one tile program for all of them.
 
-use farcall_ir::{Op, TensorType};
+use farcall_ir::middle::rows;
+use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::Prepared;
+use super::body::{Body, BodyInst};
+use super::reduce::{self, Combine};
 use super::{Kernel, Request, elementwise, short_name, tile};
 
 /// What the pass `fuse` has put together.
-pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place: |_, _| true, describe };
+pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Fusion, [body], [first, ..]) = (request.op, request.bodies, request.outputs) else {
@@ -16,11 +19,18 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !body.args.iter().eq(request.inputs.iter().copied()) || body.returned.len() != request.outputs.len() {
         return None;
     }
-    let mut tile = tile::Builder::new(request.inputs, first.elements()?);
+    let (n, columns) = match body.insts.iter().find_map(|inst| row_reduction(body, inst)) {
+        Some((n, columns)) => (n, Some(columns)),
+        None => (first.elements()?, None),
+    };
+    let mut tile = tile::Builder::new(request.inputs, n, columns);
     for inst in &body.insts {
         let operands: Option<SmallVec<[(usize, &TensorType); 3]>> =
             inst.operands.iter().map(|x| Some((*x, body.ty(*x)?))).collect();
-        tile.op(&inst.op, &operands?, &inst.ty)?;
+        match &inst.reducer {
+            None => tile.op(&inst.op, &operands?, &inst.ty)?,
+            Some(by) => tile.reduce(&inst.op, by, &operands?, &inst.ty)?,
+        }
     }
     for (value, output) in body.returned.iter().zip(request.outputs) {
         (body.ty(*value)? == *output).then_some(())?;
@@ -28,9 +38,29 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     tile.finish(&body.returned, request.outputs)
 }
 
+/// Elements of the operand and of a row, if the instruction reduces rows.
+fn row_reduction(body: &Body, inst: &BodyInst) -> Option<(usize, usize)> {
+    let Op::Reduce { dims } = &inst.op else { return None };
+    let x = body.ty(*inst.operands.first()?)?;
+    Some((x.elements()?, rows::reduced(x, dims)?))
+}
+
+/// Outputs with all elements only. Those with one for each row may be written when other rows are still read.
+fn in_place(bodies: &[Body], output: usize, _: usize) -> bool {
+    let [body] = bodies else { return false };
+    let all = body.insts.iter().find_map(|inst| row_reduction(body, inst));
+    let elements = body.returned.get(output).and_then(|x| body.ty(*x)?.elements());
+    all.is_none_or(|(n, _)| elements == Some(n))
+}
+
 fn describe(request: &Request<'_>) -> String {
     let names: Vec<&str> = request.bodies.iter().flat_map(|b| &b.insts).map(|i| short_name(&i.op)).collect();
     names.join(" ")
+}
+
+/// True if a fusion can reduce rows of this type by an operation.
+pub(crate) fn reduces(op: &Op, dtype: DType) -> bool {
+    Combine::by(op, dtype).and_then(|by| reduce::rows(by, dtype, 1)).is_some()
 }
 
 /// True if an operation on elements can be part of a fusion.

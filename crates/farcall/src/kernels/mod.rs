@@ -55,7 +55,7 @@ use farcall_ir::{Op, TensorType};
 
 pub(crate) use args::{Args, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
-pub(crate) use fusion::fuses;
+pub(crate) use fusion::{fuses, reduces};
 pub(crate) use types::{branch, is_int};
 
 /// Every kernel. Of those that serve an operation, the first one is taken.
@@ -89,14 +89,15 @@ struct Kernel {
     name: &'static str,
     /// What runs, if the kernel serves the operation.
     prepare: fn(&Request<'_>) -> Option<Prepared>,
-    /// True if this output may lie exactly where this input lies, if elements of both are of one size.
-    in_place: fn(output: usize, input: usize) -> bool,
+    /// True if this output may lie exactly where this input lies, if elements of both are of one size. It is asked
+    /// with the operation's regions.
+    in_place: fn(bodies: &[Body], output: usize, input: usize) -> bool,
     /// What a dump says of the operation besides the kernel's name; may be nothing.
     describe: fn(&Request<'_>) -> String,
 }
 
 /// For [`Kernel::in_place`]: outputs and inputs are always apart.
-fn apart(_output: usize, _input: usize) -> bool {
+fn apart(_: &[Body], _output: usize, _input: usize) -> bool {
     false
 }
 
@@ -158,8 +159,8 @@ impl KernelId {
     }
 
     /// True if the output may lie exactly where the input lies, if elements of both are of one size.
-    pub(crate) fn in_place(self, output: usize, input: usize) -> bool {
-        (self.kernel().in_place)(output, input)
+    pub(crate) fn in_place(self, bodies: &[Body], output: usize, input: usize) -> bool {
+        (self.kernel().in_place)(bodies, output, input)
     }
 }
 

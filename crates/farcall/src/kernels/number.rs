@@ -33,6 +33,24 @@ pub(super) trait Number: Copy + PartialOrd + 'static {
     }
 }
 
+/// Where NaN stands in an order of numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nan {
+    /// Above infinity.
+    Largest,
+    /// Below minus infinity.
+    Smallest,
+}
+
+/// Floating-point numbers as integers in the same order: -0 is below +0.
+pub(super) trait Float: Number {
+    /// The integer.
+    type Key: Copy + Ord + Send + Sync + 'static;
+    fn key(self, nan: Nan) -> Self::Key;
+    /// The number again; one NaN for all.
+    fn of_key(key: Self::Key) -> Self;
+}
+
 /// Operations on the bits of integers.
 pub(super) trait Integer: Number {
     fn shl(self, b: Self) -> Self;
@@ -276,3 +294,49 @@ compared! {
     i8 as i8, same; i16 as i16, same; i32 as i32, same; i64 as i64, same;
     f16 as f32, f16::to_f32; bf16 as f32, bf16::to_f32; f32 as f32, same; f64 as f64, same;
 }
+
+macro_rules! ordered {
+    ($($t:ident as $int:ident),*) => {$(
+        impl Float for $t {
+            type Key = $int;
+
+            #[inline(always)]
+            fn key(self, nan: Nan) -> $int {
+                let bits = self.to_bits() as $int;
+                // Of negative numbers, all other bits are turned round.
+                let key = bits ^ ((bits >> ($int::BITS - 1)) & $int::MAX);
+                let of_nan = if nan == Nan::Largest { $int::MAX } else { $int::MIN };
+                if self == self { key } else { of_nan }
+            }
+
+            #[inline(always)]
+            fn of_key(key: $int) -> $t {
+                // The largest and the smallest integers are those of NaNs in any case.
+                $t::from_bits((key ^ ((key >> ($int::BITS - 1)) & $int::MAX)) as _)
+            }
+        }
+    )*};
+}
+
+ordered!(f32 as i32, f64 as i64);
+
+/// By way of `f32`, which has all of their numbers in the same order.
+macro_rules! ordered_as_f32 {
+    ($($t:ident),*) => {$(
+        impl Float for $t {
+            type Key = i32;
+
+            #[inline(always)]
+            fn key(self, nan: Nan) -> i32 {
+                self.to_f32().key(nan)
+            }
+
+            #[inline(always)]
+            fn of_key(key: i32) -> $t {
+                $t::from_f32(f32::of_key(key))
+            }
+        }
+    )*};
+}
+
+ordered_as_f32!(f16, bf16);

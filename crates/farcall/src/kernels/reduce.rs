@@ -10,7 +10,8 @@ use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
 use super::args::{Args, Prepared};
-use super::number::{Integer, Number};
+use super::map::Work;
+use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Body, Kernel, Request, apart};
@@ -21,6 +22,9 @@ const LANES: usize = 16;
 const BLOCK: usize = 1024;
 /// Columns that are reduced at once.
 const COLUMNS: usize = 256;
+
+/// Roughly, picoseconds for an element of a row.
+pub(super) const COST: usize = 100;
 
 /// Reductions of one operand by one operation.
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce", prepare, in_place: apart, describe };
@@ -35,7 +39,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !same || init.elements() != Some(1) || !kept.eq(y.sizes().iter().copied()) {
         return None;
     }
-    combining(Combine::of(body, x.dtype)?, x.dtype, &joined(x.sizes(), reduced))
+    combining(Combine::of(body, x.dtype)?, x.dtype, Tensor(&joined(x.sizes(), reduced)))
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -67,7 +71,12 @@ impl Combine {
         if body.args.iter().chain([&only.ty]).any(|t| t.dtype != dtype) {
             return None;
         }
-        Some(match (&only.op, dtype.is_bool()) {
+        Combine::by(&only.op, dtype)
+    }
+
+    /// The operation on two elements of this type.
+    pub(super) fn by(op: &Op, dtype: DType) -> Option<Combine> {
+        Some(match (op, dtype.is_bool()) {
             (Op::Binary(Binary::Add), false) => Combine::Add,
             (Op::Binary(Binary::Multiply), false) => Combine::Multiply,
             (Op::Binary(Binary::Maximum), false) => Combine::Maximum,
@@ -94,12 +103,79 @@ pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
     joined
 }
 
-/// The reduction of a tensor with these dimensions by one operation.
-fn combining(op: Combine, dtype: DType, dims: &[(usize, bool)]) -> Option<Prepared> {
+/// What combines rows of so many elements: inputs are the elements, and one initial value.
+pub(super) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<Work> {
+    combining(op, dtype, Rows(columns))
+}
+
+/// What is made for a way to combine elements.
+trait Loop {
+    type Made;
+
+    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Self::Made
+    where
+        T: Copy,
+        A: Copy + Send + Sync + 'static,
+        W: Fn(T) -> A + Send + Sync + 'static,
+        N: Fn(A) -> T + Send + Sync + 'static,
+        C: Fn(A, A) -> A + Send + Sync + 'static;
+}
+
+/// The reduction of a tensor with these dimensions, joined.
+struct Tensor<'a>(&'a [(usize, bool)]);
+
+impl Loop for Tensor<'_> {
+    type Made = Prepared;
+
+    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Prepared
+    where
+        T: Copy,
+        A: Copy + Send + Sync + 'static,
+        W: Fn(T) -> A + Send + Sync + 'static,
+        N: Fn(A) -> T + Send + Sync + 'static,
+        C: Fn(A, A) -> A + Send + Sync + 'static,
+    {
+        reduction(Shape::new(self.0), how)
+    }
+}
+
+/// The reduction of rows of so many elements.
+struct Rows(usize);
+
+impl Loop for Rows {
+    type Made = Work;
+
+    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Work
+    where
+        T: Copy,
+        A: Copy + Send + Sync + 'static,
+        W: Fn(T) -> A + Send + Sync + 'static,
+        N: Fn(A) -> T + Send + Sync + 'static,
+        C: Fn(A, A) -> A + Send + Sync + 'static,
+    {
+        let Rows(columns) = self;
+        Box::new(move |[x, init, _], out, n| {
+            let (x, out) = (x.cast::<T>(), out.cast::<T>());
+            // SAFETY: there is an initial value, of this type.
+            let init = (how.widen)(unsafe { init.cast::<T>().read() });
+            let identity = how.identity.unwrap_or(init);
+            for i in 0..n {
+                // SAFETY: `n` rows, and as many results.
+                unsafe {
+                    let row = row(x.add(i * columns), columns, &how, identity);
+                    out.add(i).write((how.narrow)((how.combine)(init, row)));
+                }
+            }
+        })
+    }
+}
+
+/// What is made for an operation on elements of a type.
+fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
             let how = How { widen: $widen, narrow: $narrow, combine: $combine, identity: $identity };
-            reduction::<$T, $A, _, _, _>(Shape::new(dims), how)
+            made.combining::<$T, $A, _, _, _>(how)
         }};
     }
     Some(match (op, dtype) {
@@ -127,18 +203,25 @@ fn combining(op: Combine, dtype: DType, dims: &[(usize, bool)]) -> Option<Prepar
                 go!(T, T, |x| x, |x| x, Some(T::ONE), |a: T, b: T| a.mul(b))
             });
         }
-        // These give the same however often the initial value is taken in.
-        (Combine::Maximum, _) => {
-            return dispatch!(dtype, [ints, floats], T => {
+        // These give the same however often the initial value is taken in. Floating-point numbers are compared as
+        // integers in the same order.
+        (Combine::Maximum, _) if dtype.is_float() => {
+            return dispatch!(dtype, [floats], T => {
                 let one = T::opaque_one();
-                go!(T, T, move |x: T| x.settle(one), |x| x, None, <T as Number>::max)
+                go!(T, <T as Float>::Key, move |x: T| x.settle(one).key(Nan::Largest), T::of_key, None, Ord::max)
             });
         }
-        (Combine::Minimum, _) => {
-            return dispatch!(dtype, [ints, floats], T => {
+        (Combine::Minimum, _) if dtype.is_float() => {
+            return dispatch!(dtype, [floats], T => {
                 let one = T::opaque_one();
-                go!(T, T, move |x: T| x.settle(one), |x| x, None, <T as Number>::min)
+                go!(T, <T as Float>::Key, move |x: T| x.settle(one).key(Nan::Smallest), T::of_key, None, Ord::min)
             });
+        }
+        (Combine::Maximum, _) => {
+            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::max));
+        }
+        (Combine::Minimum, _) => {
+            return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, None, <T as Number>::min));
         }
         (Combine::And, _) => {
             return dispatch!(dtype, [ints, pred], T => {

@@ -7,7 +7,7 @@ use super::map::{Work, map1};
 use super::{Kernel, Request, tile};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "reduce_precision", prepare, in_place: |_, _| true, describe };
+    Kernel { name: "reduce_precision", prepare, in_place: |_, _, _| true, describe };
 
 fn describe(request: &Request<'_>) -> String {
     match request.op {
@@ -20,7 +20,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::ReducePrecision { .. }, [x], [y]) = (request.op, request.inputs, request.outputs) else {
         return None;
     };
-    let mut tile = tile::Builder::new(request.inputs, y.elements()?);
+    let mut tile = tile::Builder::new(request.inputs, y.elements()?, None);
     tile.op(request.op, &[(0, *x)], y)?;
     tile.finish(&[1], request.outputs)
 }

@@ -18,7 +18,7 @@ use super::types::{by_size, dispatch};
 use super::{Kernel, Request};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "scatter", prepare, in_place: |output, input| output == 0 && input == 0, describe };
+    Kernel { name: "scatter", prepare, in_place: |_, output, input| output == 0 && input == 0, describe };
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 16;

@@ -14,7 +14,7 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
         }
         /// # Safety
         /// The processor has these instructions.
-        #[target_feature(enable = "avx2")]
+        #[target_feature(enable = "avx2,fma")]
         unsafe fn avx2<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
@@ -25,7 +25,7 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
             // SAFETY: it has them; those that are not named are part of these.
             return unsafe { avx512(f) };
         }
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: it has them.
             return unsafe { avx2(f) };
         }

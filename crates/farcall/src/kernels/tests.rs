@@ -75,7 +75,7 @@ impl Random {
 fn body(dtype: DType, args: usize, op: Op, to: DType) -> Body {
     Body {
         args: vec![TensorType::scalar(dtype); args],
-        insts: vec![BodyInst { op, operands: vec![0, 1], ty: TensorType::scalar(to) }],
+        insts: vec![BodyInst { op, operands: vec![0, 1], ty: TensorType::scalar(to), reducer: None }],
         returned: vec![args],
     }
 }
@@ -234,6 +234,7 @@ fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
         op,
         operands: operands.to_vec(),
         ty: TensorType::scalar(to),
+        reducer: None,
     };
     let body = Body {
         args: [dtype, index, dtype, index].map(TensorType::scalar).to_vec(),

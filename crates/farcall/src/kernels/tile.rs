@@ -5,13 +5,16 @@
 //! values (operands, then one per operation) ──Builder──▶ steps over registers ──finish──▶ Prepared
 //! ```
 //!
-//! A *register* has room for one element per element of a tile. A value is
-//! - *full*: it has an element for each element of the outputs, in the same order;
+//! A program may compute whole rows at a time, if it combines the elements of each row. A *register* has room for one
+//! element per element of a tile. A value is
+//! - *full*: it has an element for each element of a tile, in the same order;
+//! - of *rows*: it has an element for each row of a tile;
 //! - *uniform*: its elements are all the same one, with which a register is filled before the first tile;
-//! - *other*: an operand of other elements, of which a step makes a full value (a broadcast, say).
+//! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
 
 use std::mem::MaybeUninit;
 
+use farcall_ir::middle::rows;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
@@ -20,11 +23,12 @@ use super::elementwise;
 use super::map::Work;
 use super::movement::{Axis, fill, normal, row_major};
 use super::number::Number;
+use super::reduce::{self, Combine};
 use super::types::{by_size, dispatch};
 
 /// Bytes of a cache that the registers of a program should fill at most.
 const CACHE: usize = 24 << 10;
-/// Bytes of the registers of a program at most: more than those of any that the pass `fuse` makes, on the stack.
+/// Bytes of registers that lie on the stack at most; of longer rows, they lie in scratch memory.
 const MOST: usize = 64 << 10;
 /// Elements of a tile: a multiple of this, and at most so many.
 const TILE: [usize; 2] = [16, 1024];
@@ -32,13 +36,15 @@ const TILE: [usize; 2] = [16, 1024];
 const MAX_AXES: usize = 8;
 /// What a task should take at least, in picoseconds.
 const TASK: usize = 60_000_000;
-/// Tasks of a program at most.
-const TASKS: usize = 256;
+/// Tasks of a program at most, and of one whose registers are in scratch memory.
+const TASKS: [usize; 2] = [256, 16];
 
 /// Makes a tile program of operations, one after the other.
 pub(super) struct Builder<'a> {
     /// Elements of every full value.
     n: usize,
+    /// Elements of a row; all of them, if nothing is computed by rows.
+    columns: usize,
     inputs: &'a [&'a TensorType],
     values: Vec<Value>,
     steps: Vec<Step>,
@@ -47,10 +53,16 @@ pub(super) struct Builder<'a> {
 /// What a value is while a tile is computed.
 #[derive(Clone, Copy)]
 enum Value {
-    /// An operand that is neither.
     Other(usize),
-    Full(Slot),
-    Uniform(Slot),
+    At(Level, Slot),
+}
+
+/// How many elements a value has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Uniform,
+    Row,
+    Full,
 }
 
 /// Who has the elements of a value.
@@ -67,8 +79,8 @@ struct Step {
     from: SmallVec<[Slot; 3]>,
     /// Bytes of an element of the result.
     size: usize,
-    /// It comes before the tiles.
-    uniform: bool,
+    /// Steps that make uniform values come before the tiles.
+    level: Level,
     /// Picoseconds for an element.
     cost: usize,
 }
@@ -90,22 +102,33 @@ enum Task {
 }
 
 impl<'a> Builder<'a> {
-    /// For operands of these types, and outputs of `n` elements.
-    pub(super) fn new(inputs: &'a [&'a TensorType], n: usize) -> Builder<'a> {
+    /// For operands of these types, and full values of `n` elements, in rows of so many.
+    pub(super) fn new(inputs: &'a [&'a TensorType], n: usize, columns: Option<usize>) -> Builder<'a> {
+        let columns = columns.unwrap_or(n).max(1);
         let mut builder =
-            Builder { n, inputs, values: Vec::with_capacity(inputs.len() + 8), steps: Vec::new() };
+            Builder { n, columns, inputs, values: Vec::with_capacity(inputs.len() + 8), steps: Vec::new() };
         for (i, ty) in inputs.iter().enumerate() {
-            let value = match ty.elements() {
-                Some(m) if m == n => Value::Full(Slot::Input(i)),
-                Some(1) => {
-                    let slot = builder.step(Task::Splat(i), [], ty.dtype.size(), true, 0);
-                    Value::Uniform(slot)
+            let value = match builder.level(ty) {
+                Some(Level::Uniform) => {
+                    let slot = builder.step(Task::Splat(i), [], ty.dtype.size(), Level::Uniform, 0);
+                    Value::At(Level::Uniform, slot)
                 }
-                _ => Value::Other(i),
+                Some(level) => Value::At(level, Slot::Input(i)),
+                None => Value::Other(i),
             };
             builder.values.push(value);
         }
         builder
+    }
+
+    /// What values of this type are, if they are not other ones. (One element may be that of the only row, too.)
+    fn level(&self, ty: &TensorType) -> Option<Level> {
+        match ty.elements()? {
+            m if m == self.n => Some(Level::Full),
+            1 => Some(Level::Uniform),
+            m if m.checked_mul(self.columns) == Some(self.n) => Some(Level::Row),
+            _ => None,
+        }
     }
 
     fn step(
@@ -113,10 +136,10 @@ impl<'a> Builder<'a> {
         task: Task,
         from: impl IntoIterator<Item = Slot>,
         size: usize,
-        uniform: bool,
+        level: Level,
         cost: usize,
     ) -> Slot {
-        self.steps.push(Step { task, from: from.into_iter().collect(), size, uniform, cost });
+        self.steps.push(Step { task, from: from.into_iter().collect(), size, level, cost });
         Slot::Step(self.steps.len() - 1)
     }
 
@@ -128,38 +151,77 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    fn value(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
-        let n = ty.elements()?;
-        if n != self.n && n != 1 {
+    /// The next operation, if it is a reduction by an operation of two elements: of rows.
+    pub(super) fn reduce(
+        &mut self,
+        op: &Op,
+        by: &Op,
+        operands: &[(usize, &TensorType)],
+        ty: &TensorType,
+    ) -> Option<()> {
+        let (Op::Reduce { dims }, [(x, from), (init, of_init)]) = (op, operands) else { return None };
+        let same = from.dtype == ty.dtype && of_init.dtype == ty.dtype && of_init.elements() == Some(1);
+        let rows = from.elements() == Some(self.n) && rows::reduced(from, dims) == Some(self.columns);
+        let results = ty.elements()?.checked_mul(self.columns) == Some(self.n);
+        let combine = Combine::by(by, ty.dtype).filter(|_| same && rows && results)?;
+        let work = reduce::rows(combine, ty.dtype, self.columns)?;
+        let (Value::At(Level::Full | Level::Uniform, x), Value::At(level, init)) =
+            (*self.values.get(*x)?, *self.values.get(*init)?)
+        else {
+            return None;
+        };
+        // There is one initial value.
+        if level == Level::Full || (level == Level::Row && self.columns != self.n) {
             return None;
         }
+        let cost = self.columns * reduce::COST;
+        let slot = self.step(Task::Work(work), [x, init], ty.dtype.size(), Level::Row, cost);
+        self.values.push(Value::At(Level::Row, slot));
+        Some(())
+    }
+
+    fn value(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        let (level, size) = (self.level(ty)?, ty.dtype.size());
         match (op, operands) {
-            (Op::Constant(literal), []) if !literal.is_empty() && (literal.is_splat() || n == 1) => {
+            (Op::Constant(literal), [])
+                if !literal.is_empty() && (literal.is_splat() || literal.len() == 1) =>
+            {
                 let element = literal.element(0);
                 let mut bytes = [0; 16];
                 bytes.get_mut(..element.len())?.copy_from_slice(element);
-                (literal.dtype() == ty.dtype && element.len() == ty.dtype.size()).then_some(())?;
-                Some(Value::Uniform(self.step(Task::Constant(bytes), [], ty.dtype.size(), true, 0)))
+                (literal.dtype() == ty.dtype && element.len() == size).then_some(())?;
+                Some(self.made(Task::Constant(bytes), [], size, Level::Uniform, 0))
             }
             (Op::Iota { dim }, []) => {
                 let iota = Iota::new(ty, *dim)?;
-                Some(Value::Full(self.step(Task::Iota(iota), [], ty.dtype.size(), false, 500)))
+                Some(self.made(Task::Iota(iota), [], size, level, 500))
             }
-            (Op::Reshape, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, n),
+            (Op::Reshape, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
             (Op::BitcastConvert, [(x, from)])
                 if from.dtype.bits() == ty.dtype.bits() && from.dtype.bits() >= 8 =>
             {
-                self.view(*x, from, n)
+                self.view(*x, from, ty)
             }
-            (Op::Convert, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, n),
+            (Op::Convert, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
             (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
             _ => self.compute(op, operands, ty),
         }
     }
 
+    fn made(
+        &mut self,
+        task: Task,
+        from: impl IntoIterator<Item = Slot>,
+        size: usize,
+        level: Level,
+        cost: usize,
+    ) -> Value {
+        Value::At(level, self.step(task, from, size, level, cost))
+    }
+
     /// The same elements, seen otherwise.
-    fn view(&self, x: usize, from: &TensorType, n: usize) -> Option<Value> {
-        (from.elements() == Some(n)).then_some(())?;
+    fn view(&self, x: usize, from: &TensorType, to: &TensorType) -> Option<Value> {
+        (from.elements() == to.elements()).then_some(())?;
         self.values.get(x).copied()
     }
 
@@ -168,65 +230,74 @@ impl<'a> Builder<'a> {
         if from.dtype != ty.dtype || dims.len() != from.rank() || !dims.is_sorted() {
             return None;
         }
-        match *self.values.get(x)? {
-            Value::Uniform(slot) => Some(Value::Uniform(slot)),
-            Value::Full(slot) => (from.elements() == ty.elements()).then_some(Value::Full(slot)),
-            Value::Other(i) => {
+        let (value, same) = (*self.values.get(x)?, from.elements() == ty.elements());
+        match value {
+            Value::At(Level::Uniform, _) => Some(value),
+            Value::At(..) if same => Some(value),
+            Value::At(Level::Row, slot)
+                if self.level(ty)? == Level::Full && rows::repeated(from, ty, dims) == Some(self.columns) =>
+            {
+                let work = repeat(ty.dtype.size(), self.columns)?;
+                Some(self.made(Task::Work(work), [slot], ty.dtype.size(), Level::Full, 100))
+            }
+            Value::Other(i) | Value::At(Level::Row, Slot::Input(i)) => {
                 // It may have been seen as another shape.
                 let input = self.inputs.get(i)?;
                 (input.dtype == from.dtype && input.elements() == from.elements()).then_some(())?;
                 let walk = Walk::broadcast(from, ty, dims)?;
-                Some(Value::Full(self.step(Task::Walk(i, walk), [], ty.dtype.size(), false, 300)))
+                Some(self.made(Task::Walk(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
             }
+            Value::At(..) => None,
         }
     }
 
     fn compute(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
         let dtypes: SmallVec<[_; 3]> = operands.iter().map(|(_, t)| t.dtype).collect();
         let work = elementwise::work(op, &dtypes, ty.dtype)?;
-        let (mut from, mut uniform) = (SmallVec::<[Slot; 3]>::new(), true);
+        let (mut from, mut level) = (SmallVec::<[Slot; 3]>::new(), Level::Uniform);
         for (x, _) in operands {
-            from.push(match *self.values.get(*x)? {
-                Value::Other(_) => return None,
-                Value::Uniform(slot) => slot,
-                Value::Full(slot) => {
-                    uniform = false;
-                    slot
-                }
-            });
+            let Value::At(of, slot) = *self.values.get(*x)? else { return None };
+            if of != Level::Uniform && level != Level::Uniform && of != level {
+                return None;
+            }
+            level = level.max(of);
+            from.push(slot);
         }
-        let cost = elementwise::cost(op, ty.dtype);
-        let slot = self.step(Task::Work(work), from, ty.dtype.size(), uniform, cost);
-        Some(if uniform { Value::Uniform(slot) } else { Value::Full(slot) })
+        Some(self.made(Task::Work(work), from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype)))
     }
 
     /// The program whose outputs are these values.
     ///
     /// An output may lie exactly where an operand of as many elements of the same size lies.
     pub(super) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<Prepared> {
-        let n = self.n;
         let mut results = Vec::with_capacity(returned.len());
         for (value, ty) in returned.iter().zip(outputs) {
-            let slot = match *self.values.get(*value)? {
-                Value::Full(slot) | Value::Uniform(slot) if ty.elements() == Some(n) => slot,
-                _ => return None,
+            let Value::At(level, slot) = *self.values.get(*value)? else { return None };
+            let level = match level {
+                Level::Uniform => self.level(ty)?.max(Level::Row),
+                level => level,
             };
-            results.push(match slot {
-                Slot::Input(_) => self.step(Task::Copy, [slot], ty.dtype.size(), false, 100),
+            let elements = if level == Level::Full { self.n } else { self.n / self.columns };
+            (ty.elements() == Some(elements)).then_some(())?;
+            let slot = match slot {
+                Slot::Input(_) => self.step(Task::Copy, [slot], ty.dtype.size(), level, 100),
                 slot @ Slot::Step(_) => slot,
-            });
+            };
+            results.push((slot, level));
         }
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
-        for (output, slot) in results.iter().enumerate() {
-            match *slot {
-                Slot::Step(s) if !self.steps[s].uniform && s + 1 >= last_read && direct[s].is_none() => {
+        for (output, (slot, level)) in results.into_iter().enumerate() {
+            match slot {
+                Slot::Step(s)
+                    if self.steps[s].level != Level::Uniform && s + 1 >= last_read && direct[s].is_none() =>
+                {
                     direct[s] = Some(output);
                 }
                 slot => {
                     let size = outputs[output].dtype.size();
-                    self.step(Task::Copy, [slot], size, false, 100);
+                    self.step(Task::Copy, [slot], size, level, 100);
                     direct.push(Some(output));
                 }
             }
@@ -237,7 +308,7 @@ impl<'a> Builder<'a> {
 
 /// True if the step reads elements of an operand tile by tile.
 fn reads_operand(step: &Step) -> bool {
-    !step.uniform
+    step.level != Level::Uniform
         && (matches!(step.task, Task::Walk(..)) || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
 }
 
@@ -245,9 +316,9 @@ fn reads_operand(step: &Step) -> bool {
 #[derive(Clone, Copy)]
 enum Location {
     /// Those of an operand, of this size.
-    Input(usize, usize),
+    Input(usize, usize, Level),
     /// Those of an output, of this size.
-    Output(usize, usize),
+    Output(usize, usize, Level),
     /// A register: the number of the first byte.
     Register(usize),
 }
@@ -257,10 +328,36 @@ struct Compiled {
     from: SmallVec<[Location; 3]>,
     to: Location,
     size: usize,
+    level: Level,
+}
+
+/// A tile: which elements it has of full values, and of those of rows.
+#[derive(Clone, Copy)]
+struct Tile {
+    start: usize,
+    len: usize,
+    first_row: usize,
+    rows: usize,
+}
+
+impl Tile {
+    fn new(start: usize, len: usize, columns: usize) -> Tile {
+        Tile { start, len, first_row: start / columns, rows: len / columns }
+    }
+
+    /// First element, and how many.
+    #[inline]
+    fn of(self, level: Level) -> (usize, usize) {
+        match level {
+            Level::Row => (self.first_row, self.rows),
+            Level::Full | Level::Uniform => (self.start, self.len),
+        }
+    }
 }
 
 struct Program {
     n: usize,
+    columns: usize,
     /// Elements of a tile.
     tile: usize,
     /// What comes before the tiles.
@@ -269,21 +366,34 @@ struct Program {
     /// Tasks, and elements of each.
     tasks: usize,
     chunk: usize,
+    /// Bytes of the registers, if they are in scratch memory.
+    scratch: Option<usize>,
 }
 
 impl Program {
     /// `direct` has the output that each step writes, if it writes one.
     fn new(builder: Builder<'_>, direct: &[Option<usize>]) -> Option<Program> {
-        let Builder { n, inputs, steps, .. } = builder;
+        let Builder { n, columns, inputs, steps, .. } = builder;
+        let by_rows = columns < n || steps.iter().any(|s| s.level == Level::Row);
         let registers = Registers::assign(&steps, direct);
         let width = steps.iter().map(|s| s.size).max().unwrap_or(1);
-        // A single operation needs no tiles: it goes over all elements at once.
-        let tile = if registers.count == 0 { n.max(1) } else { tile(registers.count * width, n) };
+        let tile = match (by_rows, registers.full) {
+            (true, full) => whole_rows(full * width, n, columns),
+            // A single operation needs no tiles: it goes over all elements at once.
+            (false, 0) => n.max(1),
+            (false, full) => tile(full * width, n),
+        };
+        // What is left of the last line of the cache is left free.
+        let row_register = (tile / columns * width).next_multiple_of(64);
+        let end_of_full = registers.full.checked_mul(tile)?.checked_mul(width)?;
+        let bytes = end_of_full.checked_add(registers.row.checked_mul(row_register)?)?;
+        let level_of = |i: usize| if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
         let location = |slot: Slot| match slot {
-            Slot::Input(i) => Location::Input(i, inputs[i].dtype.size()),
-            Slot::Step(s) => match direct[s] {
-                Some(output) => Location::Output(output, steps[s].size),
-                None => Location::Register(registers.of[s] * tile * width),
+            Slot::Input(i) => Location::Input(i, inputs[i].dtype.size(), level_of(i)),
+            Slot::Step(s) => match (direct[s], steps[s].level) {
+                (Some(output), level) => Location::Output(output, steps[s].size, level),
+                (None, Level::Row) => Location::Register(end_of_full + registers.of[s] * row_register),
+                (None, _) => Location::Register(registers.of[s] * tile * width),
             },
         };
         let places: Vec<(SmallVec<[Location; 3]>, Location)> = steps
@@ -291,52 +401,79 @@ impl Program {
             .enumerate()
             .map(|(s, step)| (step.from.iter().map(|x| location(*x)).collect(), location(Slot::Step(s))))
             .collect();
-        // An operand or an output is read or written from memory.
-        let memory = inputs.len() + direct.iter().flatten().count();
-        let each = steps.iter().filter(|s| !s.uniform).map(|s| s.cost).sum::<usize>() + 300 * memory;
-        let wanted = (n.saturating_mul(each) / TASK).clamp(1, TASKS);
-        let chunk = n.div_ceil(wanted).next_multiple_of(if registers.count == 0 { TILE[1] } else { tile });
-        if registers.count.checked_mul(tile)?.checked_mul(width)? > MOST {
-            return None;
-        }
+        let scratch = (bytes > MOST).then_some(bytes.next_multiple_of(64));
+        let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns) / TASK)
+            .clamp(1, TASKS[usize::from(scratch.is_some())]);
+        let alone = registers.full == 0 && !by_rows;
+        let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE[1] } else { tile });
         let tasks = n.div_ceil(chunk.max(1)).max(1);
         let (mut uniform, mut tiled) = (Vec::new(), Vec::new());
         for (step, (from, to)) in steps.into_iter().zip(places) {
-            let compiled = Compiled { task: step.task, from, to, size: step.size };
-            if step.uniform { uniform.push(compiled) } else { tiled.push(compiled) }
+            let Step { task, size, level, .. } = step;
+            let compiled = Compiled { task, from, to, size, level };
+            if level == Level::Uniform { uniform.push(compiled) } else { tiled.push(compiled) }
         }
-        Some(Program { n, tile, uniform, steps: tiled, tasks, chunk })
+        Some(Program { n, columns, tile, uniform, steps: tiled, tasks, chunk, scratch })
     }
 
     fn prepared(self) -> Prepared {
-        Prepared::in_tasks(self.tasks, move |args, task| {
+        let (tasks, scratch) = (self.tasks, self.scratch);
+        let prepared = Prepared::in_tasks(tasks, move |args, task| {
             let begin = task * self.chunk;
             let end = (begin + self.chunk).min(self.n);
-            if begin < end {
-                self.range(args, begin, end);
+            if begin >= end {
+                return;
             }
-        })
+            match self.scratch {
+                None => self.on_stack(args, begin, end),
+                Some(bytes) => {
+                    // SAFETY: there is scratch memory for each task.
+                    let registers = unsafe { args.ptr::<u8>(args.scratch_place()).add(task * bytes) };
+                    self.range(args, registers, begin, end);
+                }
+            }
+        });
+        match scratch {
+            None => prepared,
+            Some(bytes) => prepared.with_scratch(tasks * bytes),
+        }
     }
 
-    /// Computes the elements of a range.
-    fn range(&self, args: &Args<'_>, begin: usize, end: usize) {
+    fn on_stack(&self, args: &Args<'_>, begin: usize, end: usize) {
         #[repr(C, align(64))]
         struct Memory([MaybeUninit<u8>; MOST]);
         let mut memory = Memory([const { MaybeUninit::uninit() }; MOST]);
-        let registers: *mut u8 = memory.0.as_mut_ptr().cast();
-        let first = self.tile.min(end - begin);
+        self.range(args, memory.0.as_mut_ptr().cast(), begin, end);
+    }
+
+    /// Computes the elements of a range, in registers for which there is memory.
+    fn range(&self, args: &Args<'_>, registers: *mut u8, begin: usize, end: usize) {
+        let first = Tile::new(begin, self.tile.min(end - begin), self.columns);
         for step in &self.uniform {
-            step.run(args, registers, begin, first);
+            step.run(args, registers, first);
         }
         let mut start = begin;
         while start < end {
-            let len = self.tile.min(end - start);
+            let tile = Tile::new(start, self.tile.min(end - start), self.columns);
             for step in &self.steps {
-                step.run(args, registers, start, len);
+                step.run(args, registers, tile);
             }
-            start += len;
+            start += tile.len;
         }
     }
+}
+
+/// What a program takes, in picoseconds: an operand or an output is read or written from memory.
+fn work(steps: &[Step], memory: usize, n: usize, columns: usize) -> usize {
+    let level = |level: Level| steps.iter().filter(move |s| s.level == level).map(|s| s.cost).sum::<usize>();
+    let full = n.saturating_mul(level(Level::Full) + 300 * memory);
+    full.saturating_add((n / columns).saturating_mul(level(Level::Row)))
+}
+
+/// Elements of a tile of whole rows, if each takes this many bytes of registers.
+fn whole_rows(bytes: usize, n: usize, columns: usize) -> usize {
+    let rows = (CACHE / bytes.max(1)).min(TILE[1]) / columns;
+    (rows.max(1) * columns).min(n.max(columns))
 }
 
 /// Elements of a tile, if each takes this many bytes of registers.
@@ -348,13 +485,18 @@ fn tile(bytes: usize, n: usize) -> usize {
 
 impl Compiled {
     #[inline]
-    fn run(&self, args: &Args<'_>, registers: *mut u8, start: usize, len: usize) {
+    fn run(&self, args: &Args<'_>, registers: *mut u8, tile: Tile) {
+        let (start, len) = tile.of(self.level);
         let at = |location: Location| -> *mut u8 {
             match location {
-                // SAFETY: element `start` is one of the operand's, of which there are as many as of the outputs.
-                Location::Input(i, size) => unsafe { args.input_ptr::<u8>(i).add(start * size).cast_mut() },
-                // SAFETY: element `start` is one of the output's.
-                Location::Output(i, size) => unsafe { args.output_ptr::<u8>(i).add(start * size) },
+                Location::Input(i, size, level) => {
+                    // SAFETY: the operand has as many elements as values of its level.
+                    unsafe { args.input_ptr::<u8>(i).add(tile.of(level).0 * size).cast_mut() }
+                }
+                Location::Output(i, size, level) => {
+                    // SAFETY: so has the output.
+                    unsafe { args.output_ptr::<u8>(i).add(tile.of(level).0 * size) }
+                }
                 // SAFETY: a register has room for a tile.
                 Location::Register(offset) => unsafe { registers.add(offset) },
             }
@@ -372,7 +514,7 @@ impl Compiled {
             Task::Splat(i) => unsafe { splat(args.input_ptr(*i), to, self.size, len) },
             // SAFETY: elements have 16 bytes at most.
             Task::Constant(element) => unsafe { splat(element.as_ptr(), to, self.size, len) },
-            // SAFETY: the walk was made for the operand and outputs of `n` elements.
+            // SAFETY: the walk was made for the operand and values of this level.
             Task::Walk(i, walk) => unsafe { (walk.run)(walk, args.input_ptr(*i), to, start, len) },
             // SAFETY: the register has room for a tile.
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
@@ -384,9 +526,11 @@ impl Compiled {
 
 /// Which registers the steps write.
 struct Registers {
-    /// The register of each step that has one.
+    /// The register of each step that has one, among those of its level.
     of: Vec<usize>,
-    count: usize,
+    /// How many there are of full and uniform values, and of those of rows.
+    full: usize,
+    row: usize,
 }
 
 impl Registers {
@@ -400,23 +544,39 @@ impl Registers {
                 }
             }
         }
-        let (mut of, mut free, mut count) = (vec![0; steps.len()], Vec::new(), 0);
-        for s in (0..steps.len()).filter(|s| steps[*s].uniform) {
-            of[s] = count;
-            count += 1;
+        // By level: full values, those of rows.
+        let (mut of, mut free, mut count) = (vec![0; steps.len()], [Vec::new(), Vec::new()], [0, 0]);
+        for s in (0..steps.len()).filter(|s| steps[*s].level == Level::Uniform) {
+            of[s] = count[0];
+            count[0] += 1;
         }
-        let mut ends: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
-        for s in (0..steps.len()).filter(|s| !steps[*s].uniform) {
+        let mut ends: Vec<Vec<(usize, usize)>> = vec![Vec::new(); steps.len()];
+        for s in (0..steps.len()).filter(|s| steps[*s].level != Level::Uniform) {
             // Elements may be of another size than those that are read, so a step writes to no register that it reads.
             if direct[s].is_none() {
-                of[s] = free.pop().unwrap_or(count);
-                count = Ord::max(count, of[s] + 1);
-                ends[last[s]].push(of[s]);
+                let level = usize::from(steps[s].level == Level::Row);
+                of[s] = free[level].pop().unwrap_or(count[level]);
+                count[level] = Ord::max(count[level], of[s] + 1);
+                ends[last[s]].push((level, of[s]));
             }
-            free.append(&mut ends[s]);
+            ends[s].drain(..).for_each(|(level, register)| free[level].push(register));
         }
-        Registers { of, count }
+        Registers { of, full: count[0], row: count[1] }
     }
+}
+
+/// What repeats each element for a row of so many.
+fn repeat(size: usize, columns: usize) -> Option<Work> {
+    by_size!(size, T => {
+        let work: Work = Box::new(move |[from, _, _], to, n| {
+            let (from, to) = (from.cast::<T>(), to.cast::<T>());
+            for row in 0..n / columns {
+                // SAFETY: the operand has an element for each row, and `n` elements can be written.
+                unsafe { splat(from.add(row).cast(), to.add(row * columns).cast(), size, columns) };
+            }
+        });
+        work
+    })
 }
 
 /// # Safety

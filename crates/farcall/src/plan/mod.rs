@@ -303,7 +303,7 @@ impl Thunk {
     pub fn in_place(&self, output: usize, input: usize) -> bool {
         match &self.op {
             ThunkOp::Compute(compute) => {
-                output < self.results().len() && compute.kernel.in_place(output, input)
+                output < self.results().len() && compute.kernel.in_place(&compute.bodies, output, input)
             }
             ThunkOp::Copy => true,
             ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => false,

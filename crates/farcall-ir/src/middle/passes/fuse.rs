@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! generation    0             1
-//!            a ─▶ b ─▶ sum ─▶ c ─▶ d        [a b] sum [c d]: a and d have as many elements, but
+//!            a ─▶ b ─▶ dot ─▶ c ─▶ d        [a b] dot [c d]: a and d have as many elements, but
 //!             ╰───────────────────▲         a value between them is not made element by element
 //! ```
 //!
@@ -10,12 +10,18 @@
 //! fusion, and otherwise the highest of its operands. Members of one generation with as many elements can be computed
 //! at once: no path between two of them leaves the fusion. What is made from almost nothing (a constant with one
 //! element, a broadcast, an iota) is made again in each fusion that takes it.
+//!
+//! Reductions of rows ([`rows`]) are members, too, if all rows of a fusion are of one length: the fusion is computed
+//! by whole rows, and has elements of two levels, those of rows and one for each row. What is repeated for a row is on
+//! both sides, so a mean can be subtracted from what it is the mean of.
 
 use rustc_hash::FxHashMap;
 
 use super::{Context, Pass, is_pure, regions_inside_out};
+use crate::middle::rows;
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap};
 use crate::op::{Op, Traits};
+use crate::reducer;
 use crate::types::{TensorType, Type};
 
 /// Fusion.
@@ -39,6 +45,9 @@ fn run(func: &mut Func, cx: &Context) {
     }
 }
 
+/// Most elements of a row that is reduced inside of a fusion.
+const ROW: usize = 16_384;
+
 /// True for regions that kernels read: reducers, comparators.
 fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
     let owner = func.region(region).owner();
@@ -48,15 +57,114 @@ fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
 /// What an instruction is to fusions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// It can be a part of one over so many elements.
-    Member(usize),
+    /// It can be a part of one over so many elements, at this level.
+    Member(usize, Level),
     /// It is made again wherever it is taken.
     Cheap,
-    /// It is no part of any.
+    /// The same; it makes rows, in a fusion over so many elements, of one element for each.
+    Repeat(usize),
+    /// It is not part of a fusion.
     Other,
 }
 
-fn role(inst: Inst<'_>, cx: &Context) -> Role {
+/// Which elements a member makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// All of them.
+    Full,
+    /// One for each row.
+    Row,
+}
+
+/// The roles of the instructions of a region.
+#[derive(Default)]
+struct Roles {
+    of: FxHashMap<InstId, Role>,
+    /// Length of the rows in fusions over so many elements.
+    rows: FxHashMap<usize, usize>,
+}
+
+impl Roles {
+    fn new(insts: &[Inst<'_>], cx: &Context) -> Roles {
+        let mut roles = Roles::default();
+        for inst in insts {
+            if let Some((n, columns)) = row_reduction(*inst, cx) {
+                roles.rows.entry(n).or_insert(columns);
+            }
+        }
+        for inst in insts {
+            let role = roles.role(*inst, cx);
+            roles.of.insert(inst.id(), role);
+        }
+        roles
+    }
+
+    fn role(&self, inst: Inst<'_>, cx: &Context) -> Role {
+        if let Some((n, columns)) = row_reduction(inst, cx) {
+            return if self.rows.get(&n) == Some(&columns) {
+                Role::Member(n, Level::Row)
+            } else {
+                Role::Other
+            };
+        }
+        let role = own_role(inst, cx);
+        let Some(ty) = inst.results().first().and_then(|r| inst.func().tensor(*r)) else { return role };
+        let made = |v: &ValueId| inst.func().defining_inst(*v).and_then(|i| self.of.get(&i.id())).copied();
+        // Of one element for each row.
+        let of_rows = inst.operands().iter().find_map(|v| match made(v) {
+            Some(Role::Member(n, Level::Row)) => Some(n),
+            _ => None,
+        });
+        let rows = of_rows.and_then(|n| Some(n / self.rows.get(&n)?));
+        match (role, inst.op(), of_rows) {
+            (Role::Member(m, _), _, Some(n)) if Some(m) == rows => Role::Member(n, Level::Row),
+            (Role::Cheap, Op::BroadcastInDim { dims }, Some(n)) => {
+                let from = inst.func().tensor(inst.operands()[0]);
+                let columns = from.and_then(|from| rows::repeated(from, ty, dims));
+                match columns == self.rows.get(&n).copied() && ty.elements() == Some(n) {
+                    true => Role::Repeat(n),
+                    false if ty.elements() == rows => Role::Member(n, Level::Row),
+                    false => Role::Cheap,
+                }
+            }
+            // Seen otherwise: together with what it is made by, if that is a member.
+            (Role::Member(n, _), Op::Reshape, _) if made(&inst.operands()[0]) != Some(role) => {
+                debug_assert_eq!(ty.elements(), Some(n));
+                Role::Cheap
+            }
+            _ => role,
+        }
+    }
+
+    fn is_cheap(&self, inst: InstId) -> bool {
+        matches!(self.of.get(&inst), Some(Role::Cheap | Role::Repeat(_)))
+    }
+
+    fn level(&self, inst: InstId) -> Option<Level> {
+        match self.of.get(&inst)? {
+            Role::Member(_, level) => Some(*level),
+            _ => None,
+        }
+    }
+}
+
+/// Elements of the operand and of a row, if the instruction reduces rows by an operation that can be part of a fusion.
+fn row_reduction(inst: Inst<'_>, cx: &Context) -> Option<(usize, usize)> {
+    let (Op::Reduce { dims }, [x, init], [y]) = (inst.op(), inst.operands(), inst.results()) else {
+        return None;
+    };
+    let func = inst.func();
+    let [x, init, y] = [func.tensor(*x)?, func.tensor(*init)?, func.tensor(*y)?];
+    let combine = reducer::of(inst.region(0)?)?.inst;
+    let of_elements = combine.results().iter().chain(combine.operands());
+    let plain = [x, init, y].iter().all(|t| t.quant.is_none() && t.dtype == x.dtype)
+        && of_elements.filter_map(|v| func.tensor(*v)).all(|t| t.dtype == x.dtype && t.rank() == 0);
+    let columns = rows::reduced(x, dims)?;
+    (plain && columns <= ROW && (cx.reduces)(combine.op(), x.dtype)).then_some((x.elements()?, columns))
+}
+
+/// The role of an instruction by itself.
+fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
     let ([result], true) = (inst.results(), inst.region_ids().is_empty()) else { return Role::Other };
     let func = inst.func();
     let Some(ty) = func.tensor(*result) else { return Role::Other };
@@ -71,17 +179,18 @@ fn role(inst: Inst<'_>, cx: &Context) -> Role {
         Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
         Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
         Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
-        Op::Reshape => Role::Member(n),
-        op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n),
+        Op::Reshape => Role::Member(n, Level::Full),
+        op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n, Level::Full),
         _ => Role::Other,
     }
 }
 
 /// What becomes one instruction.
-#[derive(Default)]
 struct Group {
     /// In order.
     members: Vec<InstId>,
+    /// The same with what is made again before them.
+    inside: Vec<InstId>,
 }
 
 /// What a region becomes.
@@ -89,67 +198,53 @@ struct Plan {
     groups: Vec<Group>,
     /// The group of each member.
     of: FxHashMap<InstId, usize>,
-    /// What is made again.
-    cheap: FxHashMap<InstId, ()>,
+    roles: Roles,
 }
 
 impl Plan {
     fn new(func: &Func, region: RegionId, cx: &Context) -> Plan {
         let insts: Vec<Inst<'_>> = func.region(region).insts().collect();
-        let mut roles: FxHashMap<InstId, Role> = FxHashMap::default();
-        for inst in &insts {
-            let role = match role(*inst, cx) {
-                // Seen otherwise: together with what it is made by, if that is a member.
-                Role::Member(n) if *inst.op() == Op::Reshape => {
-                    let from = func.defining_inst(inst.operands()[0]).and_then(|i| roles.get(&i.id()));
-                    if from == Some(&Role::Member(n)) { Role::Member(n) } else { Role::Cheap }
-                }
-                role => role,
-            };
-            roles.insert(inst.id(), role);
-        }
-        let cheap = roles.iter().filter(|(_, r)| **r == Role::Cheap).map(|(i, _)| (*i, ())).collect();
+        let roles = Roles::new(&insts, cx);
         let generations = generations(&insts, &roles);
 
         // Members that are fused, by what they have in common, in the order of the program.
-        let mut sets = Sets::default();
         let mut open: FxHashMap<(u32, usize), Vec<InstId>> = FxHashMap::default();
         for inst in &insts {
-            if let Role::Member(n) = roles[&inst.id()] {
+            if let Role::Member(n, _) = roles.of[&inst.id()] {
                 open.entry((generations[&inst.id()], n)).or_default().push(inst.id());
             }
         }
         let mut keys: Vec<(u32, usize)> = open.keys().copied().collect();
         keys.sort_unstable();
+        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles };
         for key in keys {
             let members = &open[&key];
-            if key.1 > SMALL {
-                connected(func, members).into_iter().for_each(|part| sets.add(&part));
-            } else {
-                sets.add(members);
-            }
-        }
-        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), cheap };
-        for members in sets.0 {
-            if plan.is_worth_it(func, &members) {
-                plan.of.extend(members.iter().map(|m| (*m, plan.groups.len())));
-                plan.groups.push(Group { members });
+            let parts =
+                if key.1 > SMALL { connected(func, members, &plan.roles) } else { vec![members.clone()] };
+            // Parts of a list are in the order of the program, so none of them needs a later one.
+            for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
+                split(func, part, &plan.roles).into_iter().for_each(|m| plan.add(func, m));
             }
         }
         plan
     }
 
-    /// One operation alone gains only by a broadcast that need not be made.
-    fn is_worth_it(&self, func: &Func, members: &[InstId]) -> bool {
-        let computes = |id: &&InstId| *func.inst(**id).op() != Op::Reshape;
-        let mut computing = members.iter().filter(computes);
+    /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need
+    /// not be made.
+    fn add(&mut self, func: &Func, members: Vec<InstId>) {
+        let roles = &self.roles;
+        let mut computing = members.iter().filter(|id| *func.inst(**id).op() != Op::Reshape);
         let (first, more) = (computing.next(), computing.next().is_some());
         let takes_cheap = |id: &InstId| {
             let from = func.inst(*id).operands().iter();
             from.filter_map(|v| func.defining_inst(*v))
-                .any(|i| self.cheap.contains_key(&i.id()) && !matches!(i.op(), Op::Constant(_)))
+                .any(|i| roles.is_cheap(i.id()) && !matches!(i.op(), Op::Constant(_)))
         };
-        more || first.is_some_and(takes_cheap)
+        if more || first.is_some_and(takes_cheap) {
+            let inside = inside(func, &members, roles);
+            self.of.extend(members.iter().map(|m| (*m, self.groups.len())));
+            self.groups.push(Group { members, inside });
+        }
     }
 
     /// Puts instructions that compute the groups in the place of their members.
@@ -157,8 +252,10 @@ impl Plan {
         let Some(end) = r.func().region(region).terminator().map(|t| t.id()) else { return };
         for unit in self.order(r.func(), region) {
             match unit {
-                Unit::Inst(inst) => r.move_before(inst, end),
-                Unit::Group(g) => self.fuse(r, &self.groups[g], end),
+                // Unless a group has taken it in.
+                Unit::Inst(inst) if r.func().inst(inst).parent().is_some() => r.move_before(inst, end),
+                Unit::Inst(_) => {}
+                Unit::Group(g) => self.fuse(r, g, end),
             }
         }
     }
@@ -177,9 +274,17 @@ impl Plan {
             let from = needs.entry(own).or_default();
             let inside =
                 |v: &ValueId| func.defining_inst(*v).filter(|i| i.parent().map(Region::id) == Some(region));
-            from.extend(
-                inst.operands().iter().filter_map(inside).map(|i| unit(i.id())).filter(|u| *u != own),
-            );
+            let taken = |id: InstId| func.inst(id).operands().iter().filter_map(inside).map(|i| i.id());
+            match own {
+                Unit::Inst(id) => from.extend(taken(id).map(unit)),
+                // Once, for all members.
+                Unit::Group(g) if from.is_empty() => {
+                    let group = &self.groups[g].inside;
+                    let outside = group.iter().flat_map(|id| taken(*id)).filter(|i| !group.contains(i));
+                    from.extend(outside.map(unit));
+                }
+                Unit::Group(_) => {}
+            }
             if !is_pure(*inst) {
                 from.extend(last_effect);
                 last_effect = Some(own);
@@ -195,12 +300,24 @@ impl Plan {
         topological(&by_position, &needs)
     }
 
+    /// True for what makes rows, if only this group takes it.
+    fn is_repeated_for(&self, g: usize, r: &Rewriter<'_>, id: InstId) -> bool {
+        matches!(self.roles.of.get(&id), Some(Role::Repeat(_)))
+            && self.groups[g].inside.contains(&id)
+            && r.func()
+                .inst(id)
+                .results()
+                .iter()
+                .all(|v| r.users(*v).iter().all(|u| self.of.get(u) == Some(&g)))
+    }
+
     /// Makes the instruction of a group.
-    fn fuse(&self, r: &mut Rewriter<'_>, group: &Group, end: InstId) {
+    fn fuse(&self, r: &mut Rewriter<'_>, g: usize, end: InstId) {
+        let group = &self.groups[g];
         let func = r.func();
-        let inside = self.inside(func, group);
+        let inside = &group.inside;
         let mut operands: Vec<ValueId> = Vec::new();
-        for id in &inside {
+        for id in inside {
             for v in func.inst(*id).operands() {
                 let made = func.defining_inst(*v).is_some_and(|i| inside.contains(&i.id()));
                 if !made && !operands.contains(v) {
@@ -208,8 +325,8 @@ impl Plan {
                 }
             }
         }
-        let outside =
-            |v: &ValueId| r.users(*v).iter().any(|u| self.of.get(u) != self.of.get(&group.members[0]));
+        let of_group = |u: &InstId| self.of.get(u) == Some(&g) || self.is_repeated_for(g, r, *u);
+        let outside = |v: &ValueId| !r.users(*v).iter().all(of_group);
         let results: Vec<ValueId> =
             group.members.iter().flat_map(|m| func.inst(*m).results()).copied().filter(outside).collect();
         let types: Vec<Type> = results.iter().map(|v| func.ty(*v).clone()).collect();
@@ -222,7 +339,7 @@ impl Plan {
                 let ty = func.ty(*v).clone();
                 map.insert(*v, func.add_arg(region, ty));
             }
-            for id in &inside {
+            for id in inside {
                 let copy = func.clone_inst(*id, &mut map);
                 func.append(region, copy);
             }
@@ -236,37 +353,70 @@ impl Plan {
             r.replace_uses(*old, new);
         }
         // What remains of the members takes nothing that is still used, from the last one on.
-        group.members.iter().rev().for_each(|m| r.erase(*m));
+        for id in group.inside.iter().rev() {
+            if self.of.contains_key(id) || self.is_repeated_for(g, r, *id) {
+                r.erase(*id);
+            }
+        }
     }
+}
 
-    /// The members of a group, with what is made again before them: with as many elements, or one.
-    fn inside(&self, func: &Func, group: &Group) -> Vec<InstId> {
-        let mut inside: Vec<InstId> = Vec::with_capacity(group.members.len() + 4);
-        let n = func.inst(group.members[0]).results().first().and_then(|v| func.tensor(*v)?.elements());
-        for member in &group.members {
-            // A broadcast of a constant: what is cheap may take what is.
-            let mut stack = vec![(*member, false)];
-            while let Some((id, taken)) = stack.pop() {
-                if inside.contains(&id) {
-                    continue;
-                }
-                if taken {
-                    inside.push(id);
-                    continue;
-                }
-                stack.push((id, true));
-                for v in func.inst(id).operands() {
-                    let size = func.tensor(*v).and_then(TensorType::elements);
-                    if let ValueDef::Result(from, _) = func.def(*v)
-                        && self.cheap.contains_key(&from)
-                        && (size == n || size == Some(1))
-                    {
-                        stack.push((from, false));
-                    }
+/// Members of one list that are computed together. Those for each row need a reduction beside them; without one, they
+/// are a group of their own, which needs none of the others.
+fn split(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
+    let reduces = members.iter().any(|m| matches!(func.inst(*m).op(), Op::Reduce { .. }));
+    if reduces {
+        return vec![members.to_vec()];
+    }
+    let (rows, full): (Vec<InstId>, Vec<InstId>) =
+        members.iter().partition(|m| roles.level(**m) == Some(Level::Row));
+    [rows, full].into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// Members, with what is made again before them: what has as many elements, or is the same one everywhere.
+fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
+    let elements = |v: Option<&ValueId>| v.and_then(|v| func.tensor(*v)?.elements());
+    let made = |id: InstId| elements(func.inst(id).results().first());
+    let reduction = members.iter().map(|m| func.inst(*m)).find(|i| matches!(i.op(), Op::Reduce { .. }));
+    let (n, rows) = match reduction {
+        Some(i) => (elements(i.operands().first()), elements(i.results().first())),
+        None => (made(members[0]), Some(1)),
+    };
+    let mut inside: Vec<InstId> = Vec::with_capacity(members.len() + 4);
+    for member in members {
+        // A broadcast of a constant: what is cheap may take what is.
+        let mut stack = vec![(*member, false)];
+        while let Some((id, taken)) = stack.pop() {
+            if inside.contains(&id) {
+                continue;
+            }
+            if taken {
+                inside.push(id);
+                continue;
+            }
+            stack.push((id, true));
+            for v in func.inst(id).operands() {
+                if let ValueDef::Result(from, _) = func.def(*v)
+                    && roles.is_cheap(from)
+                    && (made(from) == n
+                        || made(from) == Some(1)
+                        || made(from) == rows && is_uniform(func, from))
+                {
+                    stack.push((from, false));
                 }
             }
         }
-        inside
+    }
+    inside
+}
+
+/// True for what is made again and has one element everywhere.
+fn is_uniform(func: &Func, id: InstId) -> bool {
+    let inst = func.inst(id);
+    let one = |v: &ValueId| func.tensor(*v).and_then(TensorType::elements) == Some(1);
+    match inst.op() {
+        Op::BroadcastInDim { .. } => inst.operands().iter().all(one),
+        op => matches!(op, Op::Constant(_)),
     }
 }
 
@@ -277,7 +427,7 @@ enum Unit {
 }
 
 /// The members that reach each other by operands, each part in order.
-fn connected(func: &Func, members: &[InstId]) -> Vec<Vec<InstId>> {
+fn connected(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
     let number: FxHashMap<InstId, usize> = members.iter().copied().zip(0..).collect();
     let mut parent: Vec<usize> = (0..members.len()).collect();
     fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -289,7 +439,11 @@ fn connected(func: &Func, members: &[InstId]) -> Vec<Vec<InstId>> {
     }
     for (i, id) in members.iter().enumerate() {
         for v in func.inst(*id).operands() {
-            if let Some(made) = func.defining_inst(*v).and_then(|d| number.get(&d.id())) {
+            let made = func.defining_inst(*v).and_then(|d| match roles.of.get(&d.id()) {
+                Some(Role::Repeat(_)) => func.defining_inst(d.operands()[0]),
+                _ => Some(d),
+            });
+            if let Some(made) = made.and_then(|d| number.get(&d.id())) {
                 let (a, b) = (root(&mut parent, i), root(&mut parent, *made));
                 parent[a.max(b)] = a.min(b);
             }
@@ -303,28 +457,22 @@ fn connected(func: &Func, members: &[InstId]) -> Vec<Vec<InstId>> {
     parts
 }
 
-/// Lists of members, none too long. Parts of a list are in the order of the program, so none of them needs a later one.
-#[derive(Default)]
-struct Sets(Vec<Vec<InstId>>);
-
-impl Sets {
-    fn add(&mut self, members: &[InstId]) {
-        self.0.extend(members.chunks(MOST).map(<[InstId]>::to_vec));
-    }
-}
-
 /// The generation of each instruction.
-fn generations(insts: &[Inst<'_>], roles: &FxHashMap<InstId, Role>) -> FxHashMap<InstId, u32> {
+fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
     let mut of: FxHashMap<InstId, u32> = FxHashMap::default();
     let mut effect = 0;
     for inst in insts {
-        let own = roles[&inst.id()];
+        let own = roles.of[&inst.id()];
         let mut generation = 0;
         for v in inst.operands() {
             let Some(from) = inst.func().defining_inst(*v) else { continue };
             let Some(before) = of.get(&from.id()) else { continue };
-            let together = own != Role::Other && own != Role::Cheap && roles[&from.id()] == own;
-            let leaves = matches!(roles[&from.id()], Role::Member(_)) && !together;
+            let leaves = match (roles.of[&from.id()], own) {
+                (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
+                (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,
+                (Role::Member(..) | Role::Repeat(_), _) => true,
+                (Role::Cheap | Role::Other, _) => false,
+            };
             generation = generation.max(before + u32::from(leaves));
         }
         if !is_pure(*inst) {

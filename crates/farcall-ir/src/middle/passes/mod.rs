@@ -18,6 +18,7 @@ use crate::eval::Numerics;
 use crate::module::{Func, Inst, Region, RegionId};
 use crate::op::{Op, Traits};
 use crate::types::TensorType;
+use farcall_sig::DType;
 
 /// A pass, as pipelines and `--dump` name it.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Context {
     pub fold_limit: usize,
     /// Says which operations, on operands of these types, [`fuse`] may compute together: what has a kernel for tiles.
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
+    /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
+    pub reduces: fn(&Op, DType) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),
 }
@@ -46,7 +49,13 @@ pub struct Context {
 impl Context {
     /// For a way to compute, with the usual limits.
     pub fn new(numerics: impl Into<Numerics>) -> Context {
-        Context { numerics: numerics.into(), fold_limit: 1024, fuses: |_, _, _| false, on_rule: |_| {} }
+        Context {
+            numerics: numerics.into(),
+            fold_limit: 1024,
+            fuses: |_, _, _| false,
+            reduces: |_, _| false,
+            on_rule: |_| {},
+        }
     }
 }
 

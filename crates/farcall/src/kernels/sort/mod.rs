@@ -23,7 +23,7 @@ use super::{Kernel, Request, nothing};
 use comparator::{Key, Order};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "sort", prepare, in_place: |output, input| output == input, describe: nothing };
+    Kernel { name: "sort", prepare, in_place: |_, output, input| output == input, describe: nothing };
 
 /// Elements of a task, and from which on a run may take long.
 const TASK: usize = 1 << 15;

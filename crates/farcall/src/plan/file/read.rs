@@ -660,8 +660,11 @@ impl Reader<'_> {
     fn body(&mut self) -> Reading<Body> {
         let numbers = |b: &mut Bytes<'_>| b.list(4, Bytes::number);
         let args = self.list(4, Self::tensor)?;
-        let insts = self
-            .list(12, |r| Ok(BodyInst { op: r.op()?, operands: numbers(&mut r.bytes)?, ty: r.tensor()? }))?;
+        let insts = self.list(12, |r| {
+            let (op, operands, ty) = (r.op()?, numbers(&mut r.bytes)?, r.tensor()?);
+            let reducer = if r.bytes.flag()? { Some(r.op()?) } else { None };
+            Ok(BodyInst { op, operands, ty, reducer })
+        })?;
         Ok(Body { args, insts, returned: numbers(&mut self.bytes)? })
     }
 }

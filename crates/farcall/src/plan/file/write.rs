@@ -413,6 +413,11 @@ impl<'p> Writer<'p> {
             self.out.number(inst.operands.len())?;
             inst.operands.iter().try_for_each(|i| self.out.number(*i))?;
             self.tensor(&inst.ty)?;
+            self.out.flag(inst.reducer.is_some());
+            if let Some(op) = &inst.reducer {
+                let element = Type::Tensor(TensorType::scalar(inst.ty.dtype));
+                self.op(op, vec![element.clone(), element])?;
+            }
             types.push(inst.ty.clone());
         }
         self.out.number(body.returned.len())?;

@@ -1,0 +1,71 @@
+//! Tensors as rows: elements that lie together and are reduced to one, or made of one. What can be computed a row at a
+//! time, the pass `fuse` puts together, and kernels ask in the same way.
+
+use crate::types::TensorType;
+
+/// Elements of each row, if a reduction over these dimensions makes one element of each row.
+pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
+    x.elements()?;
+    split(x, |d| !dims.contains(&d)).map(|[_, columns]| columns)
+}
+
+/// Elements of each row, if a broadcast makes a row of each element.
+pub fn repeated(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<usize> {
+    let elements = from.elements()?;
+    to.elements()?;
+    if dims.len() != from.rank() || !dims.is_sorted() {
+        return None;
+    }
+    let kept = |d: usize| {
+        let i = dims.iter().position(|x| *x == d);
+        i.is_some_and(|i| from.sizes()[i] == to.sizes()[d])
+    };
+    let [rows, columns] = split(to, kept)?;
+    (elements == rows).then_some(columns)
+}
+
+/// How many elements there are along the dimensions that are kept, and along the others, if the others are the inner
+/// ones. Dimensions of one element are either.
+fn split(x: &TensorType, kept: impl Fn(usize) -> bool) -> Option<[usize; 2]> {
+    let [mut rows, mut columns] = [1usize; 2];
+    for (d, size) in x.sizes().iter().enumerate().filter(|(_, size)| **size != 1) {
+        match kept(d) {
+            true if columns == 1 => rows = rows.checked_mul(*size)?,
+            true => return None,
+            false => columns = columns.checked_mul(*size)?,
+        }
+    }
+    (rows > 0 && columns > 1).then_some([rows, columns])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TensorType;
+    use farcall_sig::DType;
+
+    fn f32s<const N: usize>(sizes: [usize; N]) -> TensorType {
+        TensorType::new(DType::F32, sizes)
+    }
+
+    #[test]
+    fn rows_are_the_inner_dimensions() {
+        assert_eq!(reduced(&f32s([2, 3, 4]), &[2]), Some(4));
+        assert_eq!(reduced(&f32s([2, 3, 4]), &[2, 1]), Some(12));
+        assert_eq!(reduced(&f32s([2, 3, 1]), &[1]), Some(3));
+        assert_eq!(reduced(&f32s([3]), &[0]), Some(3));
+        assert_eq!(reduced(&f32s([2, 3, 4]), &[1]), None);
+        assert_eq!(reduced(&f32s([2, 1]), &[1]), None, "nothing is combined");
+        assert_eq!(reduced(&f32s([0, 3]), &[1]), None);
+    }
+
+    #[test]
+    fn a_broadcast_repeats_what_lies_outside() {
+        assert_eq!(repeated(&f32s([2]), &f32s([2, 3]), &[0]), Some(3));
+        assert_eq!(repeated(&f32s([2, 1]), &f32s([2, 3]), &[0, 1]), Some(3));
+        assert_eq!(repeated(&f32s([]), &f32s([3]), &[]), Some(3));
+        assert_eq!(repeated(&f32s([3]), &f32s([2, 3]), &[1]), None);
+        assert_eq!(repeated(&f32s([3]), &f32s([3, 3]), &[1]), None);
+        assert_eq!(repeated(&f32s([2]), &f32s([2, 1]), &[0]), None, "there is one of each");
+    }
+}
