@@ -497,9 +497,10 @@ struct Rows {
     outer: Vec<usize>,
     inner: Vec<usize>,
     lines: String,
-    /// Names of values by rank: all elements, one for each row.
+    /// Names of values: with all elements, one for each row, one for each element of a row.
     full: Vec<String>,
     row: Vec<String>,
+    column: Vec<String>,
 }
 
 impl Rows {
@@ -514,7 +515,15 @@ impl Rows {
             _ => outer.clear(),
         }
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-        Rows { dtype, outer, inner, lines: String::new(), full: names(&["%x", "%y"]), row: names(&["%r"]) }
+        Rows {
+            dtype,
+            outer,
+            inner,
+            lines: String::new(),
+            full: names(&["%x", "%y"]),
+            row: names(&["%r"]),
+            column: names(&["%c"]),
+        }
     }
 
     fn all(&self) -> Vec<usize> {
@@ -530,31 +539,35 @@ impl Rows {
         let rank = self.outer.len();
         let dims = |from: usize, to: usize| (from..to).map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
         let (outer, inner) = (dims(0, rank), dims(rank, rank + self.inner.len()));
-        let (line, made) = match r.below(7) {
+        let scalar = ty(self.dtype, &[]);
+        let reducer = r.of(&["add", "maximum", "minimum"]);
+        let reduce = |dims: &str, to: &str| {
+            format!(
+                "stablehlo.reduce({a} init: %z) applies stablehlo.{reducer} across dimensions = [{dims}] : ({x}, {scalar}) -> {to}"
+            )
+        };
+        let broadcast = |from: &str, dims: &str, of: &str| {
+            format!("stablehlo.broadcast_in_dim {from}, dims = [{dims}] : ({of}) -> {x}")
+        };
+        let (line, made) = match r.below(10) {
             0 => (format!("stablehlo.{op} {p}, {q} : {row}"), &mut self.row),
-            1 | 2 => {
-                let op = r.of(&["add", "maximum", "minimum"]);
-                let scalar = ty(self.dtype, &[]);
-                let reduce = format!(
-                    "stablehlo.reduce({a} init: %z) applies stablehlo.{op} across dimensions = [{inner}] : ({x}, {scalar}) -> {row}"
-                );
-                (reduce, &mut self.row)
-            }
-            3 => {
-                let text = format!("stablehlo.broadcast_in_dim {p}, dims = [{outer}] : ({row}) -> {x}");
-                (text, &mut self.full)
-            }
+            1 | 2 => (reduce(&inner, &row), &mut self.row),
+            3 => (broadcast(&p, &outer, &row), &mut self.full),
             4 => {
                 // In a square, a value for each row may be one for each column as well.
-                let from = if self.outer == self.inner { &p } else { "%c" };
-                let text =
-                    format!("stablehlo.broadcast_in_dim {from}, dims = [{inner}] : ({of_inner}) -> {x}");
-                (text, &mut self.full)
+                let square = self.outer == self.inner && r.below(2) == 0;
+                let from = if square { &p } else { &self.column[r.below(self.column.len())] };
+                (broadcast(from, &inner, &of_inner), &mut self.full)
+            }
+            5 => (reduce(&outer, &of_inner), &mut self.column),
+            6 => {
+                let all = reduce(&dims(0, rank + self.inner.len()), &scalar);
+                (format!("{all}\n%b{i} = {}", broadcast(&format!("%{i}"), "", &scalar)), &mut self.full)
             }
             _ => (format!("stablehlo.{op} {a}, {b} : {x}"), &mut self.full),
         };
         self.lines += &format!("%{i} = {line}\n");
-        made.push(format!("%{i}"));
+        made.push(if line.contains('\n') { format!("%b{i}") } else { format!("%{i}") });
     }
 }
 
@@ -568,11 +581,18 @@ fn rows_are_the_evaluators() {
         let steps = 3 + r.below(if round % 20 == 0 { 90 } else { 14 });
         (0..steps).for_each(|i| rows.step(&mut r, i));
         let [x, row, c, z] = [&rows.all()[..], &rows.outer, &rows.inner, &[]].map(|dims| ty(dtype, dims));
-        let (last, last_row) = (rows.full.last().unwrap(), rows.row.last().unwrap());
+        let [last, last_row, last_column] =
+            [&rows.full, &rows.row, &rows.column].map(|names| names.last().unwrap());
+        // The initial value: an argument, or a constant.
+        let one = if dtype.is_float() { "1.0" } else { "1" };
+        let (param, constant) = match r.below(3) {
+            0 => (format!("%z: {z}"), String::new()),
+            _ => (format!("%a: {z}"), format!("%z = stablehlo.constant dense<{one}> : {z}\n")),
+        };
         let any = &rows.full[r.below(rows.full.len())];
         let program = format!(
-            "func.func @main(%x: {x}, %y: {x}, %r: {row}, %c: {c}, %z: {z}) -> ({x}, {row}, {x}) {{
-{}return {last}, {last_row}, {any} : {x}, {row}, {x} }}",
+            "func.func @main(%x: {x}, %y: {x}, %r: {row}, %c: {c}, {param}) -> ({x}, {row}, {x}, {c}) {{
+{constant}{}return {last}, {last_row}, {any}, {last_column} : {x}, {row}, {x}, {c} }}",
             rows.lines
         );
         let odd = r.below(4) == 0;

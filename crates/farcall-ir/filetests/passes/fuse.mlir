@@ -219,18 +219,18 @@ func.func @main(%x: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tenso
 module {
   func.func public @main(%arg0: tensor<2x3x4xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>) {
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-    %0:2 = "mhlo.fusion"(%arg0) ({
+    %0:3 = "mhlo.fusion"(%arg0) ({
     ^bb0(%arg1: tensor<2x3x4xf32>):
-      %4 = stablehlo.exponential %arg1 : tensor<2x3x4xf32>
+      %3 = stablehlo.exponential %arg1 : tensor<2x3x4xf32>
       %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-      %5 = stablehlo.reduce(%4 init: %cst_0) applies stablehlo.add across dimensions = [2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
-      %6 = stablehlo.sine %5 : tensor<2x3xf32>
-      stablehlo.return %4, %6 : tensor<2x3x4xf32>, tensor<2x3xf32>
-    }) : (tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3xf32>)
+      %4 = stablehlo.reduce(%3 init: %cst_0) applies stablehlo.add across dimensions = [2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+      %5 = stablehlo.reduce(%3 init: %cst_0) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<4xf32>
+      %6 = stablehlo.sine %4 : tensor<2x3xf32>
+      stablehlo.return %3, %5, %6 : tensor<2x3x4xf32>, tensor<4xf32>, tensor<2x3xf32>
+    }) : (tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<4xf32>, tensor<2x3xf32>)
     %1 = stablehlo.reduce(%0#0 init: %cst) applies stablehlo.add across dimensions = [1, 2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2xf32>
-    %2 = stablehlo.reduce(%0#0 init: %cst) applies stablehlo.add across dimensions = [0, 1] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<4xf32>
-    %3 = stablehlo.sine %1 : tensor<2xf32>
-    return %0#1, %3, %2 : tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>
+    %2 = stablehlo.sine %1 : tensor<2xf32>
+    return %0#2, %2, %0#1 : tensor<2x3xf32>, tensor<2xf32>, tensor<4xf32>
   }
 }
 // -----

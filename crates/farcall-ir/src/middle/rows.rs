@@ -3,10 +3,21 @@
 
 use crate::types::TensorType;
 
+/// Most elements of a row that is reduced at once.
+pub const MOST: usize = 16_384;
+
 /// Elements of each row, if a reduction over these dimensions makes one element of each row.
 pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
-    split(x, |d| !dims.contains(&d)).map(|[_, columns]| columns)
+    split(x, |d| !dims.contains(&d))
+        .map(|[_, columns]| columns)
+        .filter(|columns| (2..=MOST).contains(columns))
+}
+
+/// Elements of the result, if a reduction over these dimensions combines rows with one another, or everything.
+pub fn accumulated(x: &TensorType, dims: &[usize]) -> Option<usize> {
+    x.elements()?;
+    split(x, |d| dims.contains(&d)).filter(|[rows, _]| *rows > 1).map(|[_, columns]| columns)
 }
 
 /// Elements of each row, if a broadcast makes a row of each element.
@@ -21,7 +32,7 @@ pub fn repeated(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<us
         i.is_some_and(|i| from.sizes()[i] == to.sizes()[d])
     };
     let [rows, columns] = split(to, kept)?;
-    (elements == rows).then_some(columns)
+    (elements == rows && columns > 1).then_some(columns)
 }
 
 /// How many elements there are along the dimensions that are kept, and along the others, if the others are the inner
@@ -35,7 +46,7 @@ fn split(x: &TensorType, kept: impl Fn(usize) -> bool) -> Option<[usize; 2]> {
             false => columns = columns.checked_mul(*size)?,
         }
     }
-    (rows > 0 && columns > 1).then_some([rows, columns])
+    (rows > 0 && columns > 0).then_some([rows, columns])
 }
 
 #[cfg(test)]
@@ -57,6 +68,15 @@ mod tests {
         assert_eq!(reduced(&f32s([2, 3, 4]), &[1]), None);
         assert_eq!(reduced(&f32s([2, 1]), &[1]), None, "nothing is combined");
         assert_eq!(reduced(&f32s([0, 3]), &[1]), None);
+    }
+
+    #[test]
+    fn what_is_accumulated_lies_outside() {
+        assert_eq!(accumulated(&f32s([2, 3, 4]), &[0]), Some(12));
+        assert_eq!(accumulated(&f32s([2, 3, 4]), &[0, 1]), Some(4));
+        assert_eq!(accumulated(&f32s([2, 3, 4]), &[0, 1, 2]), Some(1));
+        assert_eq!(accumulated(&f32s([2, 3, 4]), &[1]), None);
+        assert_eq!(accumulated(&f32s([1, 3]), &[0]), None, "nothing is combined");
     }
 
     #[test]

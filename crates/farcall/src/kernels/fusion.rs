@@ -19,10 +19,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !body.args.iter().eq(request.inputs.iter().copied()) || body.returned.len() != request.outputs.len() {
         return None;
     }
-    let (n, columns) = match body.insts.iter().find_map(|inst| row_reduction(body, inst)) {
-        Some((n, columns)) => (n, Some(columns)),
-        None => (first.elements()?, None),
-    };
+    let n = reduced(body).or_else(|| first.elements())?;
+    let columns = body.insts.iter().filter_map(|inst| row(body, inst)).min();
     let mut tile = tile::Builder::new(request.inputs, n, columns);
     for inst in &body.insts {
         let operands: Option<SmallVec<[(usize, &TensorType); 3]>> =
@@ -38,19 +36,23 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     tile.finish(&body.returned, request.outputs)
 }
 
-/// Elements of the operand and of a row, if the instruction reduces rows.
-fn row_reduction(body: &Body, inst: &BodyInst) -> Option<(usize, usize)> {
-    let Op::Reduce { dims } = &inst.op else { return None };
-    let x = body.ty(*inst.operands.first()?)?;
-    Some((x.elements()?, rows::reduced(x, dims)?))
+/// Elements of the operand of every reduction, if there is one.
+fn reduced(body: &Body) -> Option<usize> {
+    let reduction = body.insts.iter().find(|inst| inst.reducer.is_some())?;
+    body.ty(*reduction.operands.first()?)?.elements()
 }
 
-/// Outputs with all elements only. Those with one for each row may be written when other rows are still read.
+/// Elements of a row, if the instruction reduces rows.
+fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
+    let Op::Reduce { dims } = &inst.op else { return None };
+    rows::reduced(body.ty(*inst.operands.first()?)?, dims)
+}
+
+/// Outputs with all elements only. Others may be written when rows are still read.
 fn in_place(bodies: &[Body], output: usize, _: usize) -> bool {
     let [body] = bodies else { return false };
-    let all = body.insts.iter().find_map(|inst| row_reduction(body, inst));
     let elements = body.returned.get(output).and_then(|x| body.ty(*x)?.elements());
-    all.is_none_or(|(n, _)| elements == Some(n))
+    reduced(body).is_none_or(|n| elements == Some(n))
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -60,7 +62,7 @@ fn describe(request: &Request<'_>) -> String {
 
 /// True if a fusion can reduce rows of this type by an operation.
 pub(crate) fn reduces(op: &Op, dtype: DType) -> bool {
-    Combine::by(op, dtype).and_then(|by| reduce::rows(by, dtype, 1)).is_some()
+    Combine::by(op, dtype).is_some_and(|by| reduce::rows(by, dtype, 1).is_some())
 }
 
 /// True if an operation on elements can be part of a fusion.

@@ -108,6 +108,92 @@ pub(super) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<Work> {
     combining(op, dtype, Rows(columns))
 }
 
+/// What combines rows with one another, so that one row of `kept` elements is left, from an initial value on.
+pub(super) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]) -> Option<Accumulator> {
+    combining(op, dtype, Accumulators { kept, init })
+}
+
+/// Combines rows with one another in parts, each with memory of its own; aligned like the largest elements.
+pub(super) struct Accumulator {
+    /// Elements of the result.
+    pub(super) kept: usize,
+    /// Bytes of the memory of a part.
+    pub(super) bytes: usize,
+    /// Begins a part: its memory.
+    pub(super) begin: Box<dyn Fn(*mut u8) + Send + Sync>,
+    /// Takes elements in: these, so many, of which the first is this one of a row, to this memory.
+    pub(super) add: Box<dyn Fn(*const u8, usize, usize, *mut u8) + Send + Sync>,
+    /// Combines all parts, which lie one after the other, and writes the result.
+    pub(super) end: Box<dyn Fn(*const u8, usize, *mut u8) + Send + Sync>,
+}
+
+struct Accumulators {
+    kept: usize,
+    init: [u8; 16],
+}
+
+impl Loop for Accumulators {
+    type Made = Accumulator;
+
+    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Accumulator
+    where
+        T: Copy,
+        A: Copy + Send + Sync + 'static,
+        W: Fn(T) -> A + Send + Sync + 'static,
+        N: Fn(A) -> T + Send + Sync + 'static,
+        C: Fn(A, A) -> A + Send + Sync + 'static,
+    {
+        let Accumulators { kept, init } = self;
+        // SAFETY: elements have sixteen bytes at most.
+        let init = (how.widen)(unsafe { init.as_ptr().cast::<T>().read_unaligned() });
+        let identity = how.identity.unwrap_or(init);
+        let how = Arc::new(how);
+        let of_end = Arc::clone(&how);
+        Accumulator {
+            kept,
+            bytes: (kept * size_of::<A>()).next_multiple_of(64),
+            begin: Box::new(move |to| {
+                for i in 0..kept {
+                    // SAFETY: there is memory for `kept` elements.
+                    unsafe { to.cast::<A>().add(i).write(identity) };
+                }
+            }),
+            add: Box::new(move |x, n, column, to| {
+                let (x, to) = (x.cast::<T>(), to.cast::<A>());
+                if kept == 1 {
+                    // SAFETY: `n` elements, and memory for one.
+                    unsafe { to.write((how.combine)(to.read(), row(x, n, &how, identity))) };
+                    return;
+                }
+                let (mut done, mut column) = (0, column);
+                while done < n {
+                    let run = (kept - column).min(n - done);
+                    vectorized(
+                        #[inline(always)]
+                        // SAFETY: `n` elements, and memory for `kept` ones, of which `column` is one.
+                        || unsafe { combine(x.add(done), to.add(column), run, &how) },
+                    );
+                    done += run;
+                    column = 0;
+                }
+            }),
+            end: Box::new(move |parts, count, out| {
+                let bytes = (kept * size_of::<A>()).next_multiple_of(64);
+                for i in 0..kept {
+                    let mut total = init;
+                    for part in 0..count {
+                        // SAFETY: every part has `kept` elements.
+                        let value = unsafe { parts.add(part * bytes).cast::<A>().add(i).read() };
+                        total = (of_end.combine)(total, value);
+                    }
+                    // SAFETY: as many are the result's.
+                    unsafe { out.cast::<T>().add(i).write((of_end.narrow)(total)) };
+                }
+            }),
+        }
+    }
+}
+
 /// What is made for a way to combine elements.
 trait Loop {
     type Made;
@@ -439,6 +525,35 @@ unsafe fn columns<T: Copy, A: Copy, W: Fn(T) -> A, N: Fn(A) -> T, C: Fn(A, A) ->
     for (j, total) in totals[..width].iter().enumerate() {
         // SAFETY: the caller's promise.
         unsafe { out.add(j).write((how.narrow)(*total)) };
+    }
+}
+
+/// Takes elements into as many others.
+///
+/// # Safety
+/// `n` elements can be read from `x`, and read and written at `to`, which is apart.
+#[inline(always)]
+unsafe fn combine<T: Copy, A: Copy, W: Fn(T) -> A, N, C: Fn(A, A) -> A>(
+    x: *const T,
+    to: *mut A,
+    n: usize,
+    how: &How<A, W, N, C>,
+) {
+    let whole = n / LANES * LANES;
+    for i in (0..whole).step_by(LANES) {
+        // SAFETY: `i + LANES <= n`.
+        unsafe {
+            let values = x.add(i).cast::<[T; LANES]>().read();
+            let mut totals = to.add(i).cast::<[A; LANES]>().read();
+            for (total, value) in totals.iter_mut().zip(values) {
+                *total = (how.combine)(*total, (how.widen)(value));
+            }
+            to.add(i).cast::<[A; LANES]>().write(totals);
+        }
+    }
+    for i in whole..n {
+        // SAFETY: `i < n`.
+        unsafe { to.add(i).write((how.combine)(to.add(i).read(), (how.widen)(x.add(i).read()))) };
     }
 }
 

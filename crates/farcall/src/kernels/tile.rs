@@ -10,9 +10,11 @@
 //! - *full*: it has an element for each element of a tile, in the same order;
 //! - of *rows*: it has an element for each row of a tile;
 //! - *uniform*: its elements are all the same one, with which a register is filled before the first tile;
+//! - *accumulated*: it is made of all rows, by every task in memory of its own, and known when all tasks are done;
 //! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
 
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use farcall_ir::middle::rows;
 use farcall_ir::{Op, TensorType};
@@ -23,7 +25,7 @@ use super::elementwise;
 use super::map::Work;
 use super::movement::{Axis, fill, normal, row_major};
 use super::number::Number;
-use super::reduce::{self, Combine};
+use super::reduce::{self, Accumulator, Combine};
 use super::types::{by_size, dispatch};
 
 /// Bytes of a cache that the registers of a program should fill at most.
@@ -39,12 +41,16 @@ const TASK: usize = 60_000_000;
 /// Tasks of a program at most, and of one whose registers are in scratch memory.
 const TASKS: [usize; 2] = [256, 16];
 
+/// Bytes of the memory of accumulators, of all tasks together, that more tasks are not worth.
+const PARTS: usize = 4 << 20;
+
 /// Makes a tile program of operations, one after the other.
 pub(super) struct Builder<'a> {
     /// Elements of every full value.
     n: usize,
     /// Elements of a row; all of them, if nothing is computed by rows.
     columns: usize,
+    by_rows: bool,
     inputs: &'a [&'a TensorType],
     values: Vec<Value>,
     steps: Vec<Step>,
@@ -55,6 +61,8 @@ pub(super) struct Builder<'a> {
 enum Value {
     Other(usize),
     At(Level, Slot),
+    /// Made by a step.
+    Accumulated(usize),
 }
 
 /// How many elements a value has.
@@ -99,14 +107,21 @@ enum Task {
     Iota(Iota),
     /// The elements of another value.
     Copy,
+    /// What takes elements in.
+    Accumulate(Arc<Accumulator>),
 }
 
 impl<'a> Builder<'a> {
     /// For operands of these types, and full values of `n` elements, in rows of so many.
     pub(super) fn new(inputs: &'a [&'a TensorType], n: usize, columns: Option<usize>) -> Builder<'a> {
-        let columns = columns.unwrap_or(n).max(1);
-        let mut builder =
-            Builder { n, columns, inputs, values: Vec::with_capacity(inputs.len() + 8), steps: Vec::new() };
+        let mut builder = Builder {
+            n,
+            columns: columns.unwrap_or(n).max(1),
+            by_rows: columns.is_some(),
+            inputs,
+            values: Vec::with_capacity(inputs.len() + 8),
+            steps: Vec::new(),
+        };
         for (i, ty) in inputs.iter().enumerate() {
             let value = match builder.level(ty) {
                 Some(Level::Uniform) => {
@@ -151,7 +166,7 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// The next operation, if it is a reduction by an operation of two elements: of rows.
+    /// The next operation, if it is a reduction by an operation of two elements: of rows, or of rows with one another.
     pub(super) fn reduce(
         &mut self,
         op: &Op,
@@ -161,21 +176,26 @@ impl<'a> Builder<'a> {
     ) -> Option<()> {
         let (Op::Reduce { dims }, [(x, from), (init, of_init)]) = (op, operands) else { return None };
         let same = from.dtype == ty.dtype && of_init.dtype == ty.dtype && of_init.elements() == Some(1);
-        let rows = from.elements() == Some(self.n) && rows::reduced(from, dims) == Some(self.columns);
-        let results = ty.elements()?.checked_mul(self.columns) == Some(self.n);
-        let combine = Combine::by(by, ty.dtype).filter(|_| same && rows && results)?;
-        let work = reduce::rows(combine, ty.dtype, self.columns)?;
-        let (Value::At(Level::Full | Level::Uniform, x), Value::At(level, init)) =
-            (*self.values.get(*x)?, *self.values.get(*init)?)
-        else {
-            return None;
-        };
+        let combine = Combine::by(by, ty.dtype).filter(|_| same && from.elements() == Some(self.n))?;
+        let Value::At(Level::Full | Level::Uniform, x) = *self.values.get(*x)? else { return None };
+        let Value::At(level, init) = *self.values.get(*init)? else { return None };
+        let size = ty.dtype.size();
+        if !self.by_rows || rows::reduced(from, dims) != Some(self.columns) {
+            let kept = rows::accumulated(from, dims).filter(|k| ty.elements() == Some(*k))?;
+            let Slot::Step(init) = init else { return None };
+            let Task::Constant(init) = self.steps[init].task else { return None };
+            let accumulator = Arc::new(reduce::accumulator(combine, ty.dtype, kept, init)?);
+            self.step(Task::Accumulate(accumulator), [x], size, Level::Full, 2 * reduce::COST);
+            self.values.push(Value::Accumulated(self.steps.len() - 1));
+            return Some(());
+        }
+        (ty.elements()?.checked_mul(self.columns) == Some(self.n)).then_some(())?;
         // There is one initial value.
         if level == Level::Full || (level == Level::Row && self.columns != self.n) {
             return None;
         }
-        let cost = self.columns * reduce::COST;
-        let slot = self.step(Task::Work(work), [x, init], ty.dtype.size(), Level::Row, cost);
+        let work = reduce::rows(combine, ty.dtype, self.columns)?;
+        let slot = self.step(Task::Work(work), [x, init], size, Level::Row, self.columns * reduce::COST);
         self.values.push(Value::At(Level::Row, slot));
         Some(())
     }
@@ -247,7 +267,7 @@ impl<'a> Builder<'a> {
                 let walk = Walk::broadcast(from, ty, dims)?;
                 Some(self.made(Task::Walk(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
             }
-            Value::At(..) => None,
+            Value::At(..) | Value::Accumulated(_) => None,
         }
     }
 
@@ -270,9 +290,16 @@ impl<'a> Builder<'a> {
     ///
     /// An output may lie exactly where an operand of as many elements of the same size lies.
     pub(super) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<Prepared> {
-        let mut results = Vec::with_capacity(returned.len());
-        for (value, ty) in returned.iter().zip(outputs) {
-            let Value::At(level, slot) = *self.values.get(*value)? else { return None };
+        let (mut results, mut accumulated) = (Vec::with_capacity(returned.len()), Vec::new());
+        for (output, (value, ty)) in returned.iter().zip(outputs).enumerate() {
+            let (level, slot) = match *self.values.get(*value)? {
+                Value::At(level, slot) => (level, slot),
+                Value::Accumulated(step) => {
+                    accumulated.push((step, output));
+                    continue;
+                }
+                Value::Other(_) => return None,
+            };
             let level = match level {
                 Level::Uniform => self.level(ty)?.max(Level::Row),
                 level => level,
@@ -283,12 +310,12 @@ impl<'a> Builder<'a> {
                 Slot::Input(_) => self.step(Task::Copy, [slot], ty.dtype.size(), level, 100),
                 slot @ Slot::Step(_) => slot,
             };
-            results.push((slot, level));
+            results.push((output, slot, level));
         }
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
-        for (output, (slot, level)) in results.into_iter().enumerate() {
+        for (output, slot, level) in results {
             match slot {
                 Slot::Step(s)
                     if self.steps[s].level != Level::Uniform && s + 1 >= last_read && direct[s].is_none() =>
@@ -302,7 +329,7 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        Program::new(self, &direct).map(Program::prepared)
+        Program::new(self, &direct, &accumulated).map(Program::prepared)
     }
 }
 
@@ -321,6 +348,8 @@ enum Location {
     Output(usize, usize, Level),
     /// A register: the number of the first byte.
     Register(usize),
+    /// Memory of an accumulator: where that of the first task begins, and its size.
+    Part(usize, usize),
 }
 
 struct Compiled {
@@ -355,6 +384,22 @@ impl Tile {
     }
 }
 
+/// Memory of a task besides that of operands and outputs.
+#[derive(Clone, Copy)]
+struct Memory {
+    registers: *mut u8,
+    scratch: *mut u8,
+    task: usize,
+}
+
+/// A result that is accumulated.
+struct Total {
+    accumulator: Arc<Accumulator>,
+    /// Where its parts begin in the scratch memory.
+    parts: usize,
+    output: usize,
+}
+
 struct Program {
     n: usize,
     columns: usize,
@@ -366,15 +411,29 @@ struct Program {
     /// Tasks, and elements of each.
     tasks: usize,
     chunk: usize,
-    /// Bytes of the registers, if they are in scratch memory.
-    scratch: Option<usize>,
+    /// Bytes of the registers of a task.
+    registers: usize,
+    totals: Vec<Total>,
+    /// Bytes of scratch memory: registers that are not on the stack, then parts of totals.
+    scratch: usize,
 }
 
 impl Program {
     /// `direct` has the output that each step writes, if it writes one.
-    fn new(builder: Builder<'_>, direct: &[Option<usize>]) -> Option<Program> {
-        let Builder { n, columns, inputs, steps, .. } = builder;
-        let by_rows = columns < n || steps.iter().any(|s| s.level == Level::Row);
+    /// `accumulated`: steps that accumulate, and their outputs.
+    fn new(
+        builder: Builder<'_>,
+        direct: &[Option<usize>],
+        accumulated: &[(usize, usize)],
+    ) -> Option<Program> {
+        let Builder { n, mut columns, mut by_rows, inputs, mut steps, .. } = builder;
+        if let Some(period) = period(&steps, n).filter(|_| !by_rows) {
+            (columns, by_rows) = (period, true);
+        }
+        if by_rows {
+            before_tiles(&mut steps, direct, columns);
+        }
+        let by_rows = by_rows || steps.iter().any(|s| s.level == Level::Row);
         let registers = Registers::assign(&steps, direct);
         let width = steps.iter().map(|s| s.size).max().unwrap_or(1);
         let tile = match (by_rows, registers.full) {
@@ -388,12 +447,31 @@ impl Program {
         let end_of_full = registers.full.checked_mul(tile)?.checked_mul(width)?;
         let bytes = end_of_full.checked_add(registers.row.checked_mul(row_register)?)?;
         let level_of = |i: usize| if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
+        let on_stack = bytes <= MOST;
+        let registers_of_task = bytes.next_multiple_of(64);
+        let part = steps.iter().filter_map(Step::accumulator).map(|a| a.bytes).sum::<usize>();
+        let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns) / TASK)
+            .clamp(1, if on_stack { TASKS[0] } else { TASKS[1] })
+            .min((PARTS / part.max(1)).max(2));
+        let alone = registers.full == 0 && !by_rows;
+        let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE[1] } else { tile });
+        let tasks = n.div_ceil(chunk.max(1)).max(1);
+
+        let mut scratch = if on_stack { 0 } else { tasks.checked_mul(registers_of_task)? };
+        let mut parts = vec![0; steps.len()];
+        for (step, at) in steps.iter().zip(&mut parts) {
+            if let Some(accumulator) = step.accumulator() {
+                *at = scratch;
+                scratch = scratch.checked_add(tasks.checked_mul(accumulator.bytes)?)?;
+            }
+        }
         let location = |slot: Slot| match slot {
             Slot::Input(i) => Location::Input(i, inputs[i].dtype.size(), level_of(i)),
-            Slot::Step(s) => match (direct[s], steps[s].level) {
-                (Some(output), level) => Location::Output(output, steps[s].size, level),
-                (None, Level::Row) => Location::Register(end_of_full + registers.of[s] * row_register),
-                (None, _) => Location::Register(registers.of[s] * tile * width),
+            Slot::Step(s) => match (steps[s].accumulator(), direct[s], steps[s].level) {
+                (Some(accumulator), ..) => Location::Part(parts[s], accumulator.bytes),
+                (None, Some(output), level) => Location::Output(output, steps[s].size, level),
+                (None, None, Level::Row) => Location::Register(end_of_full + registers.of[s] * row_register),
+                (None, None, _) => Location::Register(registers.of[s] * tile * width),
             },
         };
         let places: Vec<(SmallVec<[Location; 3]>, Location)> = steps
@@ -401,64 +479,111 @@ impl Program {
             .enumerate()
             .map(|(s, step)| (step.from.iter().map(|x| location(*x)).collect(), location(Slot::Step(s))))
             .collect();
-        let scratch = (bytes > MOST).then_some(bytes.next_multiple_of(64));
-        let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns) / TASK)
-            .clamp(1, TASKS[usize::from(scratch.is_some())]);
-        let alone = registers.full == 0 && !by_rows;
-        let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE[1] } else { tile });
-        let tasks = n.div_ceil(chunk.max(1)).max(1);
+        let total = |(s, output): &(usize, usize)| {
+            let accumulator = Arc::clone(steps[*s].accumulator()?);
+            Some(Total { accumulator, parts: parts[*s], output: *output })
+        };
+        let totals = accumulated.iter().map(total).collect::<Option<_>>()?;
         let (mut uniform, mut tiled) = (Vec::new(), Vec::new());
         for (step, (from, to)) in steps.into_iter().zip(places) {
             let Step { task, size, level, .. } = step;
             let compiled = Compiled { task, from, to, size, level };
             if level == Level::Uniform { uniform.push(compiled) } else { tiled.push(compiled) }
         }
-        Some(Program { n, columns, tile, uniform, steps: tiled, tasks, chunk, scratch })
+        let registers = if on_stack { 0 } else { registers_of_task };
+        Some(Program { n, columns, tile, uniform, steps: tiled, tasks, chunk, registers, totals, scratch })
     }
 
-    fn prepared(self) -> Prepared {
+    fn prepared(mut self) -> Prepared {
         let (tasks, scratch) = (self.tasks, self.scratch);
+        let totals = std::mem::take(&mut self.totals);
+        let begun: Vec<(Arc<Accumulator>, usize)> =
+            totals.iter().map(|t| (Arc::clone(&t.accumulator), t.parts)).collect();
         let prepared = Prepared::in_tasks(tasks, move |args, task| {
+            let memory =
+                if scratch == 0 { std::ptr::null_mut() } else { args.ptr::<u8>(args.scratch_place()) };
+            for (accumulator, parts) in &begun {
+                // SAFETY: there is scratch memory for a part of each task.
+                (accumulator.begin)(unsafe { memory.add(parts + task * accumulator.bytes) });
+            }
             let begin = task * self.chunk;
             let end = (begin + self.chunk).min(self.n);
             if begin >= end {
                 return;
             }
-            match self.scratch {
-                None => self.on_stack(args, begin, end),
-                Some(bytes) => {
-                    // SAFETY: there is scratch memory for each task.
-                    let registers = unsafe { args.ptr::<u8>(args.scratch_place()).add(task * bytes) };
-                    self.range(args, registers, begin, end);
-                }
+            if self.registers == 0 {
+                self.on_stack(args, memory, task, begin, end);
+            } else {
+                // SAFETY: there is scratch memory for the registers of each task.
+                let registers = unsafe { memory.add(task * self.registers) };
+                self.range(args, Memory { registers, scratch: memory, task }, begin, end);
             }
         });
-        match scratch {
-            None => prepared,
-            Some(bytes) => prepared.with_scratch(tasks * bytes),
+        if totals.is_empty() {
+            return if scratch == 0 { prepared } else { prepared.with_scratch(scratch) };
         }
+        let end = move |args: &Args<'_>| {
+            let memory = args.ptr::<u8>(args.scratch_place());
+            for Total { accumulator, parts, output } in &totals {
+                // SAFETY: the tasks have made their parts.
+                (accumulator.end)(unsafe { memory.add(*parts) }, tasks, args.output_ptr(*output));
+            }
+        };
+        prepared.finally(end).with_scratch(scratch)
     }
 
-    fn on_stack(&self, args: &Args<'_>, begin: usize, end: usize) {
+    fn on_stack(&self, args: &Args<'_>, scratch: *mut u8, task: usize, begin: usize, end: usize) {
         #[repr(C, align(64))]
-        struct Memory([MaybeUninit<u8>; MOST]);
-        let mut memory = Memory([const { MaybeUninit::uninit() }; MOST]);
-        self.range(args, memory.0.as_mut_ptr().cast(), begin, end);
+        struct Stack([MaybeUninit<u8>; MOST]);
+        let mut stack = Stack([const { MaybeUninit::uninit() }; MOST]);
+        let memory = Memory { registers: stack.0.as_mut_ptr().cast(), scratch, task };
+        self.range(args, memory, begin, end);
     }
 
-    /// Computes the elements of a range, in registers for which there is memory.
-    fn range(&self, args: &Args<'_>, registers: *mut u8, begin: usize, end: usize) {
+    /// Computes the elements of a range.
+    fn range(&self, args: &Args<'_>, memory: Memory, begin: usize, end: usize) {
         let first = Tile::new(begin, self.tile.min(end - begin), self.columns);
         for step in &self.uniform {
-            step.run(args, registers, first);
+            step.run(args, memory, first);
         }
         let mut start = begin;
         while start < end {
             let tile = Tile::new(start, self.tile.min(end - start), self.columns);
             for step in &self.steps {
-                step.run(args, registers, tile);
+                step.run(args, memory, tile);
             }
             start += tile.len;
+        }
+    }
+}
+
+/// Elements after which all broadcasts repeat, of programs with little more than them; rows of so many elements let them
+/// be made once.
+fn period(steps: &[Step], n: usize) -> Option<usize> {
+    let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &s.task {
+        Task::Walk(_, walk) => Some(walk.period()),
+        _ => None,
+    });
+    let longest = periods.filter(|p| (1..=TILE[1]).contains(p)).max()?;
+    (longest < n && n.is_multiple_of(longest)).then_some(longest)
+}
+
+/// Lets broadcasts that are the same in every row be made before the first tile, unless they are results.
+fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
+    for (step, _) in steps.iter_mut().zip(direct).filter(|(_, output)| output.is_none()) {
+        if let (Task::Walk(_, walk), Level::Full) = (&step.task, step.level)
+            && columns.is_multiple_of(walk.period())
+        {
+            step.level = Level::Uniform;
+        }
+    }
+}
+
+impl Step {
+    fn accumulator(&self) -> Option<&Arc<Accumulator>> {
+        match &self.task {
+            Task::Accumulate(accumulator) => Some(accumulator),
+            _ => None,
         }
     }
 }
@@ -485,7 +610,7 @@ fn tile(bytes: usize, n: usize) -> usize {
 
 impl Compiled {
     #[inline]
-    fn run(&self, args: &Args<'_>, registers: *mut u8, tile: Tile) {
+    fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
         let (start, len) = tile.of(self.level);
         let at = |location: Location| -> *mut u8 {
             match location {
@@ -498,7 +623,9 @@ impl Compiled {
                     unsafe { args.output_ptr::<u8>(i).add(tile.of(level).0 * size) }
                 }
                 // SAFETY: a register has room for a tile.
-                Location::Register(offset) => unsafe { registers.add(offset) },
+                Location::Register(offset) => unsafe { memory.registers.add(offset) },
+                // SAFETY: every task has a part.
+                Location::Part(offset, size) => unsafe { memory.scratch.add(offset + memory.task * size) },
             }
         };
         let to = at(self.to);
@@ -520,6 +647,9 @@ impl Compiled {
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.
             Task::Copy => unsafe { std::ptr::copy(at(self.from[0]), to, len * self.size) },
+            Task::Accumulate(accumulator) => {
+                (accumulator.add)(at(self.from[0]), len, start % accumulator.kept, to);
+            }
         }
     }
 }
@@ -553,7 +683,7 @@ impl Registers {
         let mut ends: Vec<Vec<(usize, usize)>> = vec![Vec::new(); steps.len()];
         for s in (0..steps.len()).filter(|s| steps[*s].level != Level::Uniform) {
             // Elements may be of another size than those that are read, so a step writes to no register that it reads.
-            if direct[s].is_none() {
+            if direct[s].is_none() && steps[s].accumulator().is_none() {
                 let level = usize::from(steps[s].level == Level::Row);
                 of[s] = free[level].pop().unwrap_or(count[level]);
                 count[level] = Ord::max(count[level], of[s] + 1);
@@ -601,6 +731,12 @@ struct Walk {
 }
 
 impl Walk {
+    /// Elements after which it repeats.
+    fn period(&self) -> usize {
+        let repeated = self.axes.iter().take_while(|(_, stride)| *stride == 0).count();
+        self.axes[repeated..].iter().map(|(size, _)| size).product()
+    }
+
     /// A broadcast whose dimensions stay in order.
     fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Walk> {
         let strides = row_major(from.sizes());

@@ -13,7 +13,8 @@
 //!
 //! Reductions of rows ([`rows`]) are members, too, if all rows of a fusion are of one length: the fusion is computed
 //! by whole rows, and has elements of two levels, those of rows and one for each row. What is repeated for a row is on
-//! both sides, so a mean can be subtracted from what it is the mean of.
+//! both sides, so a mean can be subtracted from what it is the mean of. A reduction of rows with one another, or of
+//! everything, is a member that no other one takes: its result is known when the fusion is done.
 
 use rustc_hash::FxHashMap;
 
@@ -45,9 +46,6 @@ fn run(func: &mut Func, cx: &Context) {
     }
 }
 
-/// Most elements of a row that is reduced inside of a fusion.
-const ROW: usize = 16_384;
-
 /// True for regions that kernels read: reducers, comparators.
 fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
     let owner = func.region(region).owner();
@@ -74,6 +72,8 @@ enum Level {
     Full,
     /// One for each row.
     Row,
+    /// One for each element of a row, or one in all, from all rows.
+    Column,
 }
 
 /// The roles of the instructions of a region.
@@ -88,8 +88,9 @@ impl Roles {
     fn new(insts: &[Inst<'_>], cx: &Context) -> Roles {
         let mut roles = Roles::default();
         for inst in insts {
-            if let Some((n, columns)) = row_reduction(*inst, cx) {
-                roles.rows.entry(n).or_insert(columns);
+            if let Some(Reduction { n, columns: Some(columns), .. }) = reduction(*inst, cx) {
+                let least = roles.rows.entry(n).or_insert(columns);
+                *least = columns.min(*least);
             }
         }
         for inst in insts {
@@ -100,11 +101,11 @@ impl Roles {
     }
 
     fn role(&self, inst: Inst<'_>, cx: &Context) -> Role {
-        if let Some((n, columns)) = row_reduction(inst, cx) {
-            return if self.rows.get(&n) == Some(&columns) {
-                Role::Member(n, Level::Row)
-            } else {
-                Role::Other
+        if let Some(Reduction { n, columns, accumulates }) = reduction(inst, cx) {
+            return match (columns.is_some() && columns == self.rows.get(&n).copied(), accumulates) {
+                (true, _) => Role::Member(n, Level::Row),
+                (false, true) => Role::Member(n, Level::Column),
+                (false, false) => Role::Other,
             };
         }
         let role = own_role(inst, cx);
@@ -148,19 +149,31 @@ impl Roles {
     }
 }
 
-/// Elements of the operand and of a row, if the instruction reduces rows by an operation that can be part of a fusion.
-fn row_reduction(inst: Inst<'_>, cx: &Context) -> Option<(usize, usize)> {
+/// A reduction that can be part of a fusion.
+struct Reduction {
+    /// Elements of the operand.
+    n: usize,
+    /// Elements of a row, if it reduces rows.
+    columns: Option<usize>,
+    /// It combines rows with one another, or everything, from a constant on.
+    accumulates: bool,
+}
+
+fn reduction(inst: Inst<'_>, cx: &Context) -> Option<Reduction> {
     let (Op::Reduce { dims }, [x, init], [y]) = (inst.op(), inst.operands(), inst.results()) else {
         return None;
     };
     let func = inst.func();
+    let constant = func.defining_inst(*init).is_some_and(|i| matches!(i.op(), Op::Constant(_)));
     let [x, init, y] = [func.tensor(*x)?, func.tensor(*init)?, func.tensor(*y)?];
     let combine = reducer::of(inst.region(0)?)?.inst;
     let of_elements = combine.results().iter().chain(combine.operands());
     let plain = [x, init, y].iter().all(|t| t.quant.is_none() && t.dtype == x.dtype)
         && of_elements.filter_map(|v| func.tensor(*v)).all(|t| t.dtype == x.dtype && t.rank() == 0);
-    let columns = rows::reduced(x, dims)?;
-    (plain && columns <= ROW && (cx.reduces)(combine.op(), x.dtype)).then_some((x.elements()?, columns))
+    let (columns, kept) = (rows::reduced(x, dims), rows::accumulated(x, dims));
+    let accumulates = constant && kept.is_some_and(|k| k <= rows::MOST);
+    let n = x.elements().filter(|_| plain && (cx.reduces)(combine.op(), x.dtype))?;
+    (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
 }
 
 /// The role of an instruction by itself.
@@ -364,8 +377,7 @@ impl Plan {
 /// Members of one list that are computed together. Those for each row need a reduction beside them; without one, they
 /// are a group of their own, which needs none of the others.
 fn split(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
-    let reduces = members.iter().any(|m| matches!(func.inst(*m).op(), Op::Reduce { .. }));
-    if reduces {
+    if members.iter().any(|m| reduces_rows(func, *m, roles)) {
         return vec![members.to_vec()];
     }
     let (rows, full): (Vec<InstId>, Vec<InstId>) =
@@ -373,15 +385,21 @@ fn split(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
     [rows, full].into_iter().filter(|part| !part.is_empty()).collect()
 }
 
+fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
+    roles.level(id) == Some(Level::Row) && matches!(func.inst(id).op(), Op::Reduce { .. })
+}
+
 /// Members, with what is made again before them: what has as many elements, or is the same one everywhere.
 fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
     let elements = |v: Option<&ValueId>| v.and_then(|v| func.tensor(*v)?.elements());
     let made = |id: InstId| elements(func.inst(id).results().first());
-    let reduction = members.iter().map(|m| func.inst(*m)).find(|i| matches!(i.op(), Op::Reduce { .. }));
-    let (n, rows) = match reduction {
-        Some(i) => (elements(i.operands().first()), elements(i.results().first())),
-        None => (made(members[0]), Some(1)),
+    let all = |id: InstId| match func.inst(id).op() {
+        Op::Reduce { .. } => elements(func.inst(id).operands().first()),
+        _ => made(id),
     };
+    let rows = members.iter().find(|m| reduces_rows(func, **m, roles));
+    let n = all(*rows.unwrap_or(&members[0]));
+    let rows = rows.map_or(Some(1), |m| made(*m));
     let mut inside: Vec<InstId> = Vec::with_capacity(members.len() + 4);
     for member in members {
         // A broadcast of a constant: what is cheap may take what is.
@@ -468,6 +486,7 @@ fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
             let Some(from) = inst.func().defining_inst(*v) else { continue };
             let Some(before) = of.get(&from.id()) else { continue };
             let leaves = match (roles.of[&from.id()], own) {
+                (Role::Member(_, Level::Column), _) => true,
                 (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
                 (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,
                 (Role::Member(..) | Role::Repeat(_), _) => true,
