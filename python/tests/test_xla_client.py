@@ -252,6 +252,22 @@ def test_kinds_of_functions(cython):
         assert not isinstance(xla_client.custom_call_targets("Host")[f"kind_{i}"], dict)
 
 
+def test_a_cfunc_of_numba():
+    numba = pytest.importorskip("numba", reason="Numba is not installed")
+    from numba import types
+
+    @numba.cfunc(types.void(types.CPointer(types.float32), types.CPointer(types.CPointer(types.float32))))
+    def numba_subtract(out, ins):
+        out[0] = ins[0][0] - ins[1][0]
+
+    xla_client.register_custom_call_target("numba_subtract", numba_subtract, platform="cpu")
+    assert run(subtract("numba_subtract")) == [2]
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    # Compiled code is called, not Python.
+    assert address(xla_client.custom_call_targets("cpu")["numba_subtract"], None) == numba_subtract.address
+
+
 def test_python_functions():
     def views(x, y, z, *, scale=1):
         np.multiply(x - y, scale, out=z)
