@@ -54,7 +54,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::handler::{Handler, fail_run};
     #[pymodule_export]
-    use crate::hlo::{custom_calls, entry_types, infer_root};
+    use crate::hlo::{custom_calls, entry_types, infer_root, verify_program};
     #[pymodule_export]
     use crate::linear::Linear;
     #[pymodule_export]
