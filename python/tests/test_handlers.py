@@ -11,6 +11,7 @@ import pytest
 from test_registry import call
 
 import farcall
+from farcall import xla_client
 
 X = np.array([1, 2, 3], np.float32)
 SCALE = call("scale", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
@@ -179,6 +180,41 @@ def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers
     with pytest.raises(RuntimeError, match="the input is negative") as e:
         farcall.compile(call("fail", "f32 -> f32"), registry)(-1)
     assert e.value.__cause__ is None
+
+
+def test_a_cause_is_not_what_an_earlier_call_of_the_run_has_caught(registry, compiled_handlers):
+    """A call of the run uses another host, whose handler raises, and goes on; then a handler in C++ fails."""
+    jax = pytest.importorskip("jax")
+    registry.load(compiled_handlers(), ["fail=Fail"])
+
+    @farcall.handler(name="caught_by_jax", registry=registry)
+    def raises(x, y):
+        raise KeyError("caught")
+
+    jax.ffi.register_ffi_target(raises.name, raises.capsule)
+    in_jax = jax.jit(lambda x: jax.ffi.ffi_call(raises.name, jax.ShapeDtypeStruct((3,), np.float32))(x))
+    caught = []
+
+    def calls_jax(*arguments):
+        try:
+            jax.block_until_ready(in_jax(X))
+        except jax.errors.JaxRuntimeError as error:
+            caught.append(str(error))
+
+    xla_client.register_custom_call_target("untyped_calls_jax", calls_jax)
+    [untyped] = [t for name, t in xla_client.custom_call_targets("cpu").items() if name == "untyped_calls_jax"]
+    registry.register("untyped", untyped, api_version=0)
+    farcall.handler(name="typed", registry=registry)(calls_jax)
+    for name in ("typed", "untyped"):
+        program = f"""func.func @main(%x: tensor<3xf32>, %s: tensor<f32>) -> (tensor<3xf32>, tensor<f32>) {{
+          %0 = stablehlo.custom_call @{name}(%x) {{has_side_effect = true}} : (tensor<3xf32>) -> tensor<3xf32>
+          %1 = stablehlo.custom_call @fail(%s) {{has_side_effect = true}} : (tensor<f32>) -> tensor<f32>
+          return %0, %1 : tensor<3xf32>, tensor<f32>
+        }}"""
+        with pytest.raises(RuntimeError, match="the input is negative") as e:
+            farcall.compile(program, registry)(X, np.float32(-1))
+        assert e.value.__cause__ is None
+    assert len(caught) == 2 and all("caught" in error for error in caught)
 
 
 def test_what_is_not_an_exception_passes(registry):

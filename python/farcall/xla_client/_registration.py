@@ -267,6 +267,8 @@ def _entry(name: str, function: Callable[..., Any]) -> Callable[..., None]:
             function(out, ins)
         except BaseException as error:
             _farcall.fail_run(name, error)  # the C function has no way to say that it failed
+        finally:
+            _farcall.forget_raised()
 
     return enter
 

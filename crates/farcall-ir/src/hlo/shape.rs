@@ -78,7 +78,8 @@ pub(super) fn read_untiled(c: &mut Cursor<'_>) -> Read<Shape> {
     let start = c.pos();
     let shape = read(c)?;
     if c.slice(start, c.pos()).contains(':') {
-        let message = "a custom call's layouts are orders of dimensions, without tiles, memory spaces or element sizes";
+        let message =
+            "a custom call's layouts are orders of dimensions, without tiles, memory spaces or element sizes";
         return Err(Expected::new(Span::new(start, c.pos()), message));
     }
     Ok(shape)
