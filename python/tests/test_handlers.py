@@ -4,6 +4,7 @@ import ctypes
 import gc
 import signal
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -394,3 +395,18 @@ def test_calls_that_no_function_takes(registry):
     with pytest.raises(RuntimeError, match="its own") as e:
         run(registry, fails)
     assert str(e.value.__cause__) == "its own"
+
+
+def test_what_a_call_costs(registry):
+    """At most 5 µs in a release build (`cargo xtask bench --bar`); this is for what makes calls many times slower, in any build."""
+    farcall.handler(name="f", registry=registry)(lambda x, y: None)
+    calls = "".join(f"  %{i} = stablehlo.custom_call @f(%{i - 1}) : (tensor<8xf32>) -> tensor<8xf32>\n" for i in range(1, 101))
+    program = f"func.func @main(%0: tensor<8xf32>) -> tensor<8xf32> {{\n{calls}  return %100 : tensor<8xf32>\n}}"
+    executable = farcall.compile(program, registry)
+    x = np.ones(8, np.float32)
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        executable(x)
+        times.append(time.perf_counter() - start)
+    assert min(times) / 100 < 50e-6, f"{min(times) * 1e4:.1f} µs a call"
