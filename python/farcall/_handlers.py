@@ -7,7 +7,7 @@ memory of the call, without copies, and calls the author's function.
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
@@ -125,11 +125,17 @@ def handler(
     return registered if function is None else registered(function)
 
 
-class Callbacks:
-    """The Python functions that a lowered program calls: `jax.pure_callback`, `io_callback`, `jax.debug.callback`,
-    `jax.debug.print`. The program has them by number.
+class Callbacks(Protocol):
+    """What a lowered program calls for `jax.pure_callback`, `io_callback`, `jax.debug.callback` and `jax.debug.print`. It is kept as
+    long as an executable that uses it."""
 
-    They must be kept as long as an executable that uses them.
+    def registry(self, native: _farcall.Registry) -> _farcall.Registry:
+        """A registry with the same targets, and the callbacks."""
+        ...
+
+
+class NumberedCallbacks:
+    """The Python functions that a lowered program has by number.
 
     Args:
       functions: a function of arrays, `None` for tokens, that returns such a tuple. JAX checks what it returns.
@@ -150,5 +156,40 @@ class Callbacks:
         self._entries = {name: _Entry(name, call, grouped=True) for name in self.TARGETS}
 
     def registry(self, native: _farcall.Registry) -> _farcall.Registry:
-        """A registry with the same targets, and these functions."""
+        """See `Callbacks`."""
         return native.with_handlers([(name, entry.address) for name, entry in self._entries.items()])
+
+
+class AddressedCallbacks:
+    """The callbacks of a program that JAX before 0.6 has lowered: each call has the address of an object of jaxlib as its first
+    operand. jaxlib's own function, `TARGET`, calls the Python function that the object has.
+
+    Args:
+      objects: what owns these objects.
+    """
+
+    TARGET = "xla_python_cpu_callback"
+
+    def __init__(self, objects: Sequence[Any]) -> None:
+        self._objects = objects
+
+    def registry(self, native: _farcall.Registry) -> _farcall.Registry:
+        """See `Callbacks`.
+
+        Raises:
+          ValueError: if jaxlib does not give out its function.
+        """
+        import jaxlib
+        from jaxlib import xla_client
+
+        # The first versions lack it.
+        targets = getattr(xla_client, "custom_call_targets", lambda platform: {})("Host")
+        if self.TARGET not in targets:
+            raise ValueError(
+                f"the program's callbacks are calls of `{self.TARGET}`, a function of jaxlib that jaxlib {jaxlib.__version__} does not "
+                "give out (jaxlib.xla_client.custom_call_targets lacks it): use a jaxlib that does (0.4.30, for example), or JAX 0.6 or "
+                "later, whose callbacks need no function of jaxlib"
+            )
+        made = native.with_handlers([])
+        made.register(self.TARGET, targets[self.TARGET], platform="cpu", api_version=0, traits=0, replace=True)
+        return made

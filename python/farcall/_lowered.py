@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from farcall._handlers import Callbacks
+from farcall._handlers import AddressedCallbacks, Callbacks, NumberedCallbacks
 from farcall._trees import used
 
 
@@ -30,7 +30,7 @@ class Lowered:
         self._kept = None if kept is None else sorted(kept)
         functions = getattr(lowering, "compile_args", {}).get("host_callbacks")
         #: The Python functions that the program calls, if any.
-        self.callbacks = Callbacks(functions) if functions else None
+        self.callbacks = _callbacks(functions) if functions else None
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments as a flat list.
@@ -56,6 +56,11 @@ class Lowered:
         if len(arrays) == len(self._types):
             arrays = [_of_type(array, dtype) for array, dtype in zip(arrays, self._types)]
         return jax.tree.unflatten(self._out, arrays)
+
+
+def _callbacks(given: Sequence[Any]) -> Callbacks:
+    """The callbacks of a program: functions, or what owns jaxlib's objects with these functions."""
+    return NumberedCallbacks(given) if all(map(callable, given)) else AddressedCallbacks(given)
 
 
 def flat(exported: Any) -> Any:

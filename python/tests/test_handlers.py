@@ -4,6 +4,7 @@ import ctypes
 import gc
 import signal
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from test_registry import call
 
 import farcall
+from farcall import xla_client
 
 X = np.array([1, 2, 3], np.float32)
 SCALE = call("scale", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
@@ -179,6 +181,41 @@ def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers
     with pytest.raises(RuntimeError, match="the input is negative") as e:
         farcall.compile(call("fail", "f32 -> f32"), registry)(-1)
     assert e.value.__cause__ is None
+
+
+def test_a_cause_is_not_what_an_earlier_call_of_the_run_has_caught(registry, compiled_handlers):
+    """A call of the run uses another host, whose handler raises, and goes on; then a handler in C++ fails."""
+    jax = pytest.importorskip("jax")
+    registry.load(compiled_handlers(), ["fail=Fail"])
+
+    @farcall.handler(name="caught_by_jax", registry=registry)
+    def raises(x, y):
+        raise KeyError("caught")
+
+    jax.ffi.register_ffi_target(raises.name, raises.capsule)
+    in_jax = jax.jit(lambda x: jax.ffi.ffi_call(raises.name, jax.ShapeDtypeStruct((3,), np.float32))(x))
+    caught = []
+
+    def calls_jax(*arguments):
+        try:
+            jax.block_until_ready(in_jax(X))
+        except jax.errors.JaxRuntimeError as error:
+            caught.append(str(error))
+
+    xla_client.register_custom_call_target("untyped_calls_jax", calls_jax)
+    [untyped] = [t for name, t in xla_client.custom_call_targets("cpu").items() if name == "untyped_calls_jax"]
+    registry.register("untyped", untyped, api_version=0)
+    farcall.handler(name="typed", registry=registry)(calls_jax)
+    for name in ("typed", "untyped"):
+        program = f"""func.func @main(%x: tensor<3xf32>, %s: tensor<f32>) -> (tensor<3xf32>, tensor<f32>) {{
+          %0 = stablehlo.custom_call @{name}(%x) {{has_side_effect = true}} : (tensor<3xf32>) -> tensor<3xf32>
+          %1 = stablehlo.custom_call @fail(%s) {{has_side_effect = true}} : (tensor<f32>) -> tensor<f32>
+          return %0, %1 : tensor<3xf32>, tensor<f32>
+        }}"""
+        with pytest.raises(RuntimeError, match="the input is negative") as e:
+            farcall.compile(program, registry)(X, np.float32(-1))
+        assert e.value.__cause__ is None
+    assert len(caught) == 2 and all("caught" in error for error in caught)
 
 
 def test_what_is_not_an_exception_passes(registry):
@@ -358,3 +395,18 @@ def test_calls_that_no_function_takes(registry):
     with pytest.raises(RuntimeError, match="its own") as e:
         run(registry, fails)
     assert str(e.value.__cause__) == "its own"
+
+
+def test_what_a_call_costs(registry):
+    """At most 5 µs in a release build (`cargo xtask bench --bar`); this is for what makes calls many times slower, in any build."""
+    farcall.handler(name="f", registry=registry)(lambda x, y: None)
+    calls = "".join(f"  %{i} = stablehlo.custom_call @f(%{i - 1}) : (tensor<8xf32>) -> tensor<8xf32>\n" for i in range(1, 101))
+    program = f"func.func @main(%0: tensor<8xf32>) -> tensor<8xf32> {{\n{calls}  return %100 : tensor<8xf32>\n}}"
+    executable = farcall.compile(program, registry)
+    x = np.ones(8, np.float32)
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        executable(x)
+        times.append(time.perf_counter() - start)
+    assert min(times) / 100 < 50e-6, f"{min(times) * 1e4:.1f} µs a call"

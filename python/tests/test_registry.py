@@ -227,3 +227,11 @@ def test_no_numpy_types_needed():
         """
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_an_unregistered_target_is_explained_in_terms_of_python():
+    with pytest.raises(farcall.MissingTargetError) as e:
+        farcall.compile(call("missing", "f32 -> f32"))
+    assert "= note: load the library that has it: farcall.load(LIB)" in str(e.value)
+    assert 'farcall.ffi.register_ffi_target("missing", fn)' in str(e.value)
+    assert "--load" not in str(e.value) and "Registry::load" not in str(e.value)

@@ -8,7 +8,8 @@ use crate::python::{self, Venv};
 use crate::shell::{cargo, must, program, root, shared, target};
 use crate::suites;
 
-pub(crate) fn run() -> Result<bool> {
+/// Runs all benchmarks. With a bar, handlers written in Python that cost more than it are an error.
+pub(crate) fn run(has_bar: bool) -> Result<bool> {
     let venv = Venv::with_jax(crate::test::JAX[0])?;
     let include = venv.include()?;
     must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"]))?;
@@ -23,7 +24,8 @@ pub(crate) fn run() -> Result<bool> {
     println!("\n## Handlers written in Python");
     let package = python::release_package()?;
     let mut handlers = venv.python();
-    must(handlers.env("PYTHONPATH", package).arg(root().join("xtask/bench/handlers.py")))?;
+    handlers.env("PYTHONPATH", package).arg(root().join("xtask/bench/handlers.py"));
+    must(handlers.args(has_bar.then_some("--bar")))?;
 
     println!("\n## Programs");
     match shared() {

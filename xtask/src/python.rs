@@ -15,7 +15,13 @@ pub(crate) struct Venv {
 impl Venv {
     /// The environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
-        Venv::make(&format!("jax-{version}"), version, &["scipy", "flatbuffers", "pytest", "pytest-xdist"])
+        let packages = ["scipy", "flatbuffers", "numba==0.68.1", "pytest", "pytest-xdist"];
+        Venv::make(&format!("jax-{version}"), version, &packages)
+    }
+
+    /// The environment for a version of JAX that is too old for all but the tests of callbacks.
+    pub(crate) fn with_old_jax(version: &str) -> Result<Venv> {
+        Venv::make(&format!("jax-{version}"), version, &["numpy<2", "pytest"])
     }
 
     /// The environment in which JAX's own tests run.

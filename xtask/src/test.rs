@@ -22,6 +22,9 @@ struct Tally {
 /// with those of the first.
 pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 
+/// A version whose programs have callbacks as calls of jaxlib's `xla_python_cpu_callback`.
+const OLD_JAX: &str = "0.4.30";
+
 /// The oldest compiler of the SDK and of what it depends on: `rust-version` of these packages.
 const OLDEST_RUST: &str = "1.85.0";
 
@@ -173,7 +176,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Handlers written in Rust in every jaxlib, then jaxlib's own handlers in the engine.
+    /// Handlers written in Rust in every jaxlib, callbacks of an old one in the engine, then the Python package.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
         self.step("example libraries", &mut examples())?;
         let library = target().join("debug/libjax_ffi_ops.so");
@@ -182,10 +185,13 @@ impl Tally {
             pytest.env("FARCALL_JAX_FFI_LIB", &library);
             self.python_tests(&format!("handlers in jaxlib {version}"), &mut pytest)?;
         }
+        let package = python::package()?;
+        let mut pytest = Venv::with_old_jax(OLD_JAX)?.pytest("python/tests/test_callbacks.py");
+        self.python_tests(&format!("callbacks of jaxlib {OLD_JAX}"), pytest.env("PYTHONPATH", &package))?;
         let mut pytest = venvs[0].pytest("python/tests");
         // A file at a time: its tests may share what is registered once in a process.
         pytest.args(["--numprocesses", "auto", "--dist", "loadfile"]);
-        pytest.env("PYTHONPATH", python::package()?).env("FARCALL_JAX_FFI_LIB", &library);
+        pytest.env("PYTHONPATH", package).env("FARCALL_JAX_FFI_LIB", &library);
         pytest.env("FARCALL_EXAMPLES", target().join("debug"));
         self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use farcall::registry::TargetSpec;
+use farcall::registry::{FrontEnd, TargetSpec};
 use farcall::{ErrorCode, Registry};
 
 use crate::args::LoadArgs;
@@ -12,7 +12,7 @@ use crate::check_targets;
 /// A registry with what `--load` and `--target` ask for. `offered` are targets made of symbols that are
 /// tried for libraries that bring no targets of themselves.
 pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Registry> {
-    let registry = Registry::new();
+    let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
     registry.register_ops(check_targets::OPS)?;
     let mut without_targets = Vec::new();
     for path in &args.load {

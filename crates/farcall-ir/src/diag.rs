@@ -207,13 +207,14 @@ impl Diagnostic {
 /// Longest message or note that is shown, in bytes: names and types in it may be as long as the program.
 const MESSAGE: usize = 8_000;
 
-/// A text, or its beginning and how much is left out.
+/// A text; if it is long, its beginning, how much is left out, and its end, where tracebacks say what happened.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= MESSAGE {
         return Cow::Borrowed(text);
     }
-    let kept = &text[..text.floor_char_boundary(MESSAGE)];
-    Cow::Owned(format!("{kept}… ({} more bytes)", text.len() - kept.len()))
+    let start = &text[..text.floor_char_boundary(MESSAGE * 3 / 4)];
+    let end = &text[text.ceil_char_boundary(text.len() - MESSAGE / 4)..];
+    Cow::Owned(format!("{start}… ({} bytes left out) …{end}", text.len() - start.len() - end.len()))
 }
 
 /// Mistakes as they are found: the first [`Diagnostics::MAX`] are kept, the others counted. Whoever has made
@@ -371,9 +372,10 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut() {
-        let long = "ä".repeat(1_000_000);
+        let long = format!("{}the end", "ä".repeat(1_000_000));
         let rendered = Diagnostic::global("c", long.clone()).note(long).render(&Source::none(), false);
         assert!(rendered.len() < 20_000, "{}", rendered.len());
-        assert!(rendered.contains("… (1992000 more bytes)"));
+        assert!(rendered.contains("ä… (1992008 bytes left out) …ä"), "{rendered}");
+        assert!(rendered.ends_with("äthe end"));
     }
 }

@@ -81,6 +81,13 @@ pub(crate) fn raised() -> Option<PyErr> {
     RAISED.take()
 }
 
+/// Forgets what handlers have raised that a Python function has called through another host: the function has returned, and
+/// if it has failed, then with an exception of its own. The exception would also keep the function's arrays.
+#[pyfunction]
+pub(crate) fn forget_raised() {
+    RAISED.set(None);
+}
+
 /// A function of Python that hosts can call as a handler.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Handler {
@@ -127,7 +134,9 @@ impl Handler {
 impl Handler {
     fn call(&self, py: Python<'_>, call: &dynamic::Call) -> Result<()> {
         let mut views = Views { handler: self, py, memory: Vec::new() };
-        let Err(error) = self.called(py, call, &mut views) else {
+        let called = self.called(py, call, &mut views);
+        forget_raised();
+        let Err(error) = called else {
             if views.kept().is_none() {
                 return Ok(());
             }

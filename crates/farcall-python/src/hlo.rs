@@ -1,7 +1,7 @@
 //! What Python's builders of HLO text ask: the types of an instruction's results, and the custom calls of a program.
 
 use farcall_ir::op::{CallConfig, Op};
-use farcall_ir::{Diagnostic, Module, Type, ValueId, infer, read};
+use farcall_ir::{Diagnostic, Module, Type, ValueId, infer, read, verify};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -23,6 +23,18 @@ pub(crate) fn infer_root(program: PyBackedBytes) -> PyResult<Vec<Inferred>> {
         let module = read::module(&program, "").map_err(|e| invalid(&e.diagnostics))?;
         let types = root_types(&module).map_err(|diagnostics| invalid(&diagnostics))?;
         types.iter().map(inferred).collect()
+    })
+}
+
+/// Checks a program: that the types in its text fit the operations, too.
+///
+/// # Errors
+/// `ValueError` for an invalid program: messages without places, since nobody has seen the text.
+#[pyfunction]
+pub(crate) fn verify_program(program: PyBackedBytes) -> PyResult<()> {
+    guarded(|| {
+        let module = read::module(&program, "").map_err(|e| invalid(&e.diagnostics))?;
+        verify::verify(&module).map_err(|e| invalid(&e.diagnostics))
     })
 }
 

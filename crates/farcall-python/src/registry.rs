@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use farcall::registry::{self, ApiKind, Handler, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec};
+use farcall::registry::{
+    self, ApiKind, FrontEnd, Handler, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec,
+};
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,13 +34,13 @@ pub(crate) struct Registry {
 impl Registry {
     #[new]
     fn new() -> Registry {
-        Registry { inner: farcall::Registry::new() }
+        Registry { inner: farcall::Registry::new().for_front_end(FrontEnd::Python) }
     }
 
     /// The registry of the process.
     #[staticmethod]
     fn process() -> Registry {
-        Registry { inner: farcall::Registry::global().clone() }
+        Registry { inner: farcall::Registry::global().clone().for_front_end(FrontEnd::Python) }
     }
 
     /// Registers a target.

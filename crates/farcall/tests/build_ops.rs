@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use farcall::build::{Graph, Value};
+use farcall::eval_host::RegistryHost;
 use farcall::ir::attr::AttrDict;
+use farcall::ir::eval::{Denormals, Value as EvalValue, eval};
 use farcall::ir::op::{
     self, AllGather, AllToAll, BatchNorm, Binary, Broadcasted, Channel, CollectiveBroadcast,
     CollectivePermute, Compare, CompareKind, Convolution, ConvolutionDims, CustomCall, Direction, DotGeneral,
@@ -11,7 +13,8 @@ use farcall::ir::op::{
     Scatter, SelectAndScatter, TriangularSolve, TriangularTranspose, Unary,
 };
 use farcall::ir::types::Quantization;
-use farcall::ir::{DType, Literal, Module, TensorType, Type, hlo, text};
+use farcall::ir::{DType, Literal, Module, Scalar, TensorType, Type, hlo, text};
+use farcall::{CompileOptions, Executable, Registry};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
 fn tensor<const N: usize>(dtype: DType, sizes: [usize; N]) -> TensorType {
@@ -274,8 +277,6 @@ fn products(g: &Graph) -> Vec<Value<'_>> {
         transpose_a: TriangularTranspose::NoTranspose,
     };
     let state = g.full(tensor(DType::U64, [2]), 1);
-    let [lo, hi] = [g.scalar(DType::F32, 0), g.scalar(DType::F32, 1)];
-    let shape = g.constant(Literal::from_slice(DType::S64, [1], &[5i64]));
     let mut all = vec![
         x.matmul(x),
         x.dot_general(x, dot),
@@ -289,12 +290,18 @@ fn products(g: &Graph) -> Vec<Value<'_>> {
         x.triangular_solve(x, solve),
         x.complex(x).fft(FftKind::Fft, [3]),
         x.batch_norm_inference(v, v, [v, v], norm),
-        g.rng(lo, hi, shape, RngDistribution::Uniform, tensor(DType::F32, [5])),
     ];
     all.extend(x.batch_norm_training(v, v, norm));
     all.extend(x.batch_norm_grad(v, [v, v], x, norm));
     all.extend(state.rng_bit_generator(RngAlgorithm::ThreeFry, tensor(DType::U32, [3])));
     all
+}
+
+/// Other numbers in each run.
+fn random(g: &Graph) -> Vec<Value<'_>> {
+    let [lo, hi] = [0, 1].map(|n| g.scalar(DType::F32, n));
+    let shape = g.constant(Literal::from_slice(DType::S64, [1], &[5i64]));
+    vec![g.rng(lo, hi, shape, RngDistribution::Uniform, tensor(DType::F32, [5]))]
 }
 
 fn control(g: &Graph) -> Vec<Value<'_>> {
@@ -357,7 +364,7 @@ fn built(family: fn(&Graph) -> Vec<Value<'_>>) -> Module {
 fn every_operation_is_built_by_a_method_of_its_name() {
     let mut built_ops = BTreeSet::new();
     let mut no_hlo = Vec::new();
-    for family in [elementwise, data, reductions, products, control, collectives] {
+    for family in [elementwise, data, reductions, products, random, control, collectives] {
         let module = built(family);
         for func in module.funcs() {
             func.walk(&mut |inst| {
@@ -371,6 +378,12 @@ fn every_operation_is_built_by_a_method_of_its_name() {
         assert!(again == module, "{printed}");
         // So it is as HLO, which has no equivalent of some.
         match hlo::print(&module) {
+            // The reader of HLO takes no `rng` whose shape is an operand, which is open until the program is refined.
+            Ok(printed) if printed.contains("rng(") => {
+                let source = farcall::ir::Source::new("all", printed);
+                let error = hlo::parse(&source).unwrap_err().to_string();
+                assert!(error.contains("rng gives a tensor of static dimensions"), "{error}");
+            }
             Ok(printed) => {
                 hlo::parse(&farcall::ir::Source::new("all", printed))
                     .unwrap_or_else(|error| panic!("{error}"));
@@ -399,4 +412,53 @@ fn every_operation_is_built_by_a_method_of_its_name() {
     assert!(missing.is_empty(), "no method builds {missing:?}");
     // The functions of elements are more than their names: two dialects share some.
     assert_eq!(Unary::ALL.len() + Binary::ALL.len(), 66);
+}
+
+/// A tensor of small numbers that are exact in every type: 1, 2, 3, 1, ….
+fn numbers(ty: &TensorType) -> Literal {
+    Literal::from_fn(ty.dtype, ty.sizes(), |i| {
+        let n = (i % 3 + 1) as u8;
+        match ty.dtype {
+            d if d.is_bool() => Scalar::Bool(n == 1),
+            d if d.is_float() => Scalar::Float(n.into()),
+            d if d.is_complex() => Scalar::Complex(num_complex::Complex::new(n.into(), 1.0)),
+            d if d.is_signed_integer() => Scalar::Signed(n.into()),
+            _ => Scalar::Unsigned(n.into()),
+        }
+    })
+}
+
+/// NaNs are equal; floating-point numbers may differ by rounding.
+fn close(a: Scalar, b: Scalar) -> bool {
+    let close =
+        |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-5 * (1.0 + y.abs());
+    match (a, b) {
+        (Scalar::Float(x), Scalar::Float(y)) => close(x, y),
+        (Scalar::Complex(x), Scalar::Complex(y)) => close(x.re, y.re) && close(x.im, y.im),
+        _ => a == b,
+    }
+}
+
+#[test]
+fn what_is_built_computes_what_the_evaluator_says() {
+    for family in [elementwise, data, reductions, products] {
+        let module = built(family);
+        let entry = module.entry().unwrap();
+        let inputs: Vec<Literal> =
+            entry.params().iter().map(|param| numbers(entry.ty(*param).tensor().unwrap())).collect();
+        let registry = Registry::new();
+        let executable = Executable::compile(&module, &registry, &CompileOptions::new())
+            .unwrap_or_else(|error| panic!("{error}"));
+        let out = executable.run(&inputs).unwrap();
+        let values: Vec<EvalValue> = inputs.into_iter().map(EvalValue::Tensor).collect();
+        let host = RegistryHost::new(&registry, Denormals::Ieee);
+        let wanted = eval(&module, entry, &values, &host, Denormals::Ieee).unwrap();
+        assert_eq!(out.len(), wanted.len());
+        for (i, (ours, wanted)) in out.iter().zip(&wanted).enumerate() {
+            let wanted = wanted.tensor().unwrap();
+            assert_eq!(ours.ty(), wanted.ty(), "result {i}");
+            let same = ours.iter().zip(wanted.iter()).all(|(ours, wanted)| close(ours, wanted));
+            assert!(same, "result {i} is {ours:?}, not {wanted:?}");
+        }
+    }
 }

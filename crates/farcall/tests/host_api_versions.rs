@@ -29,6 +29,8 @@ fn every_version_of_the_untyped_api() {
         // API_VERSION_STATUS_RETURNING
         ("@checked(%x) {api_version = 2 : i32}", 5.0, 15.0),
         ("@checked(%x) {api_version = 2 : i32, backend_config = \"text\"}", 0.0, 0.0),
+        ("@checked_by_xla(%x) {api_version = 2 : i32}", 5.0, 15.0),
+        ("@checked_by_xla(%x) {api_version = 2 : i32}", 0.0, 0.0),
         // API_VERSION_STATUS_RETURNING_UNIFIED
         ("@opaque(%x) {api_version = 3 : i32}", 5.0, 5.0),
         ("@opaque(%x) {api_version = 3 : i32, backend_config = \"\\01\\00\\FF\"}", 5.0, 261.0),
@@ -43,6 +45,13 @@ fn what_functions_report() {
     let fails = |call: &str, x: f32| run(&registry, call, x).unwrap_err();
     expect!["custom call `checked` at test.mlir:2:8 failed in its execute stage: INTERNAL: x is negative"]
         .assert_eq(&fails("@checked(%x) {api_version = 2 : i32}", -1.0));
+    let by_xla = "@checked_by_xla(%x) {api_version = 2 : i32}";
+    expect![
+        "custom call `checked_by_xla` at test.mlir:2:8 failed in its execute stage: INTERNAL: x is negative"
+    ]
+    .assert_eq(&fails(by_xla, -1.0));
+    expect!["custom call `checked_by_xla` at test.mlir:2:8 failed in its execute stage: INTERNAL: x is negative, and below -2, too"]
+        .assert_eq(&fails(by_xla, -2.0));
     expect!["custom call `opaque` at test.mlir:2:8 failed in its execute stage: INTERNAL: no way!"]
         .assert_eq(&fails("@opaque(%x) {api_version = 3 : i32, backend_config = \"no way!\"}", 1.0));
 }
@@ -163,6 +172,7 @@ fn registry() -> Option<Registry> {
             "twice=untyped:Twice",
             "both=untyped:Both",
             "checked=untyped:Checked",
+            "checked_by_xla=untyped:CheckedByXla",
             "opaque=untyped:Opaque",
             "numbers=untyped:Numbers",
         ];

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from farcall.xla_client import hlo, mlir, ops
+from farcall.xla_client._absent import ABSENT
 from farcall.xla_client._builder import HloModule, OpMetadata, XlaBuilder, XlaComputation, XlaOp
 from farcall.xla_client._client import (
     Buffer,
@@ -31,6 +32,7 @@ from farcall.xla_client._client import (
     CompileOptions,
     Device,
     DeviceAssignment,
+    DeviceList,
     Executable,
     ExecutableBuildOptions,
     LoadedExecutable,
@@ -79,9 +81,9 @@ from farcall.xla_client._registration import (
     register_custom_type_id_handler,
     xla_platform_names,
 )
+from farcall.xla_client._layouts import Layout
 from farcall.xla_client._shapes import (
     ELEMENT_TYPES,
-    Layout,
     PrimitiveType,
     ProgramShape,
     Shape,
@@ -109,6 +111,7 @@ __all__ = [
     "DTYPE_TO_XLA_ELEMENT_TYPE",
     "Device",
     "DeviceAssignment",
+    "DeviceList",
     "DotDimensionNumbers",
     "Executable",
     "ExecutableBuildOptions",
@@ -208,4 +211,5 @@ _xla = types.SimpleNamespace(mlir=mlir, ops=ops, Shape=Shape, XlaBuilder=XlaBuil
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"farcall.xla_client has no {name}: this part of jaxlib.xla_client is not supported")
+    why = ABSENT.get(name, "this part of jaxlib.xla_client is not supported")
+    raise AttributeError(f"farcall.xla_client has no {name}: {why}")

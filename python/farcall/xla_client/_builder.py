@@ -5,7 +5,7 @@ checks operands and attributes: what does not fit is an error of the line that a
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from farcall import _farcall
 from farcall._arrays import dtype_name
 from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._names import decoded
 from farcall.xla_client._shapes import PrimitiveType, ProgramShape, Shape, primitive_type, shape_of_type
 
 
@@ -165,7 +166,7 @@ class XlaBuilder:
     """
 
     def __init__(self, name: str) -> None:
-        self._name = _text(name)
+        self._name = decoded(name)
         self._instructions: list[Instruction] = []
         self._aliases: list[str] = []
         self._metadata: Any = None
@@ -266,8 +267,8 @@ class XlaBuilder:
         computations: Iterable[tuple[str, Sequence[XlaComputation]]] = (),
         name: str = "",
     ) -> XlaOp:
-        """Adds an instruction. Its shape follows from its operands; `shape` is for those that leave it open, and is not asked for
-        otherwise. `results`: as many as the operation has; more than one are a tuple."""
+        """Adds an instruction. Its shape follows from its operands; `shape` is for those that leave it open, and must fit them.
+        `results`: as many as the operation has; more than one are a tuple."""
         numbers = tuple(self._own(op) for op in operands)
         extra = [("sharding", str(self._sharding))] if self._sharding is not None else []
         extra += [("metadata", metadata_text(self._metadata))] if self._metadata is not None else []
@@ -279,11 +280,18 @@ class XlaBuilder:
             kind = next((shape.xla_element_type() for shape in arrays), PrimitiveType.PRED)
             guess = Shape.scalar_shape(kind) if results == 1 else Shape.tuple_shape([Shape.scalar_shape(kind)] * results)
             shape = self._infer(Instruction(opcode, guess, numbers, argument, tuple(given), called), results)
+        elif opcode not in _ALWAYS_FIT:
+            self._asked(_farcall.verify_program, Instruction(opcode, shape, numbers, argument, tuple(given), called))
         self._instructions.append(Instruction(opcode, shape, numbers, argument, tuple(given), called, name))
         return XlaOp(self, len(self._instructions) - 1)
 
     def _infer(self, instruction: Instruction, results: int) -> Shape:
         """The shape that the engine says."""
+        shapes = list(map(shape_of_type, self._asked(_farcall.infer_root, instruction)))
+        return shapes[0] if results == 1 and len(shapes) == 1 else Shape.tuple_shape(shapes)
+
+    def _asked(self, question: Callable[[bytes], Any], instruction: Instruction) -> Any:
+        """What the engine says of a computation of this instruction alone."""
         operands = [self._instructions[number].shape for number in instruction.operands]
         parameters = [Instruction("parameter", shape, (), str(i)) for i, shape in enumerate(operands)]
         alone = Instruction(
@@ -296,12 +304,10 @@ class XlaBuilder:
         )
         text = module_text(XlaComputation._built(self._name, [*parameters, alone], len(parameters), ()))
         try:
-            types = _farcall.infer_root(text.encode())
+            return question(text.encode())
         except ValueError as error:
             given = ", ".join(map(str, operands))
             raise XlaRuntimeError(f"INVALID_ARGUMENT: {instruction.opcode}({given}): {error}") from error
-        shapes = list(map(shape_of_type, types))
-        return shapes[0] if results == 1 and len(shapes) == 1 else Shape.tuple_shape(shapes)
 
     def _name_of(self, number: int) -> str:
         return _names(self._instructions)[number]
@@ -441,10 +447,6 @@ def _program_shape_of(text: str) -> ProgramShape:
     return ProgramShape(list(map(shape_of_type, parameters)), outs[0] if len(outs) == 1 else Shape.tuple_shape(outs))
 
 
-def _text(name: str | bytes) -> str:
-    return name.decode() if isinstance(name, bytes) else str(name)
-
-
 def constant_text(value: Any) -> tuple[Shape, str]:
     """The shape of a NumPy array, and its elements as HLO text has them.
 
@@ -470,6 +472,9 @@ def _elements(array: np.ndarray) -> str:
         return str(int(value))
     return repr(float(value))
 
+
+#: Instructions that are made with the shapes that they have.
+_ALWAYS_FIT = {"parameter", "constant", "tuple", "get-tuple-element"}
 
 #: Instructions whose results differ from run to run.
 _VARYING = {"infeed", "rng", "rng-get-and-update-state", "custom-call", "replica-id", "partition-id", "recv"}

@@ -116,6 +116,12 @@ class Device:
         return f"CpuDevice(id={self.id})"
 
 
+class DeviceList(tuple[Device, ...]):
+    """Devices: `DeviceList((device,))`."""
+
+    __slots__ = ()
+
+
 class Buffer:
     """An array on a device. NumPy takes it for an array; `to_py()` is that array."""
 
@@ -608,16 +614,12 @@ def _is_one_device(assignment: Any) -> bool:
 def _check_result_layout(shape: Shape | None, executable: _Executable) -> None:
     if shape is None:
         return
-    leaves = [leaf for leaf in _leaves(shape) if leaf.is_array()]
+    leaves = [leaf for leaf in shape._leaves() if leaf.is_array()]
     expected = [_described(output) for output in executable.outputs]
     if [leaf._text(layouts=False) for leaf in leaves] != expected:
         raise XlaRuntimeError(f"INVALID_ARGUMENT: result_layout is {shape}, but the program's results are ({', '.join(expected)})")
     if any(leaf != Shape(leaf._text(layouts=False)) for leaf in leaves):
         raise XlaRuntimeError(f"UNIMPLEMENTED: results are row-major, but result_layout is {shape}")
-
-
-def _leaves(shape: Shape) -> list[Shape]:
-    return [leaf for part in shape.tuple_shapes() for leaf in _leaves(part)] if shape.is_tuple() else [shape]
 
 
 def _described(ty: Any) -> str:

@@ -1,6 +1,5 @@
 """`ComputationBuilder`, the builder of jaxlib before 0.1.47: its methods add instructions, `Build().Compile()` makes them run."""
 
-import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -417,7 +416,7 @@ class ComputationBuilder:
         """Instructions whose operands say whose they are: as in `ops`."""
         if name.startswith("_") or not callable(function := getattr(ops, name, None)):
             raise AttributeError(f"ComputationBuilder has no method {name}")
-        return functools.partial(function)
+        return function
 
 
 def _scalars(indices: Any) -> list[XlaOp]:

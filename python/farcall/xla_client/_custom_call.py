@@ -1,12 +1,14 @@
 """Custom calls as instructions: `CustomCall`, `CustomCallWithLayout`, `CustomCallWithAliasing` of `ops`."""
 
 import enum
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from farcall.xla_client._builder import OpMetadata, XlaBuilder, XlaOp, metadata_text, quoted
 from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._names import decoded
 from farcall.xla_client._shapes import Shape, ShapeIndex
 
 
@@ -69,7 +71,7 @@ def CustomCallWithLayout(
     api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
 ) -> XlaOp:
     """A call whose function gets operands in the layouts of these shapes, and writes the result in that of its shape."""
-    return _custom_call(
+    return CustomCallWithAliasing(
         builder,
         call_target_name,
         operands,
@@ -77,9 +79,8 @@ def CustomCallWithLayout(
         operand_shapes_with_layout,
         opaque,
         has_side_effect,
-        (),
-        schedule,
-        api_version,
+        schedule=schedule,
+        api_version=api_version,
     )
 
 
@@ -127,10 +128,9 @@ def _custom_call(
     api_version: CustomCallApiVersion,
 ) -> XlaOp:
     operands, version = list(operands), CustomCallApiVersion(api_version)
-    name = target.decode() if isinstance(target, bytes) else target
     attributes = [("custom_call_target", quoted(target))]
     if operand_shapes is not None:
-        _check_shapes(name, operands, list(operand_shapes))
+        _check_shapes(decoded(target), operands, list(operand_shapes), shape)
         attributes.append(("operand_layout_constraints", f"{{{', '.join(map(str, operand_shapes))}}}"))
     if has_side_effect:
         attributes.append(("custom_call_has_side_effect", "true"))
@@ -142,15 +142,28 @@ def _custom_call(
     if version != CustomCallApiVersion.API_VERSION_ORIGINAL:
         attributes.append(("api_version", version.name))
     if opaque:
-        text = opaque.decode() if isinstance(opaque, bytes) and version == CustomCallApiVersion.API_VERSION_TYPED_FFI else opaque
-        is_dictionary = version == CustomCallApiVersion.API_VERSION_TYPED_FFI
-        attributes.append(("backend_config", text if is_dictionary else quoted(text)))
+        is_typed = version == CustomCallApiVersion.API_VERSION_TYPED_FFI
+        attributes.append(("backend_config", _dictionary(decoded(target), opaque) if is_typed else quoted(opaque)))
     if builder._metadata is None:
         attributes.append(("metadata", _caller()))
     return builder._add("custom-call", operands, shape, attributes=attributes)
 
 
-def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape]) -> None:
+def _dictionary(name: str, opaque: str | bytes) -> str:
+    """The attributes of a typed target, which are written as they are: one dictionary, and nothing behind it."""
+    text = decoded(opaque).strip()
+    # What stands in quotes has no braces.
+    depth, rest = 0, re.sub(r'"(?:[^"\\]|\\.)*"', lambda quotes: " " * len(quotes[0]), text, flags=re.DOTALL)
+    end = next((i for i, c in enumerate(rest) if (depth := depth + (c == "{") - (c == "}")) == 0), None)
+    if not text.startswith("{") or end != len(text) - 1:
+        raise XlaRuntimeError(
+            f"INVALID_ARGUMENT: {name}: the opaque string of a typed target is a dictionary of attributes as MLIR writes it, such as "
+            f"{{eps = 1.0e-5 : f32}}, not {text!r}"
+        )
+    return text
+
+
+def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape], result: Shape) -> None:
     if len(operands) != len(shapes):
         raise XlaRuntimeError(
             f"INVALID_ARGUMENT: {name}: Must specify a shape with layout for each operand for custom call with constrained layout; "
@@ -159,6 +172,12 @@ def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape])
     for i, (operand, shape) in enumerate(zip(operands, shapes)):
         if operand.shape._text(layouts=False) != shape._text(layouts=False):
             raise XlaRuntimeError(f"INVALID_ARGUMENT: {name}: operand {i} is {operand.shape}, but its shape with layout is {shape}")
+    for what, shape in [*((f"operand {i}", shape) for i, shape in enumerate(shapes)), ("the result", result)]:
+        if any(leaf.is_array() and not leaf.layout()._is_order_only() for leaf in shape._leaves()):
+            raise XlaRuntimeError(
+                f"UNIMPLEMENTED: {name}: the layout of {what} is more than an order of dimensions, {shape}: functions on the "
+                "processor take no tiles, memory spaces or element sizes"
+            )
 
 
 def _caller() -> str:

@@ -31,8 +31,7 @@ def as_xla_errors(program: str = "", elsewhere: Callable[[str], Sequence[str]] =
 
 
 def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[str]]) -> str:
-    """The engine's message about missing targets, with notes of our own before the engine's, once for each target. What the engine
-    says of the command line's options is left out."""
+    """The engine's message about missing targets, with notes of our own in the place of the engine's last one, once for each target."""
     told: set[str] = set()
 
     def advised(error: str) -> str:
@@ -43,7 +42,7 @@ def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[
         name = target[1]
         ours = [] if name in told else [f"{note[0]}{line}\n" for line in _notes(name, program, elsewhere(name))]
         told.add(name)
-        rest = re.sub(r"^ *= note: load the library that has it: --load .*\n?", "", error[note.start() :], flags=re.MULTILINE)
+        rest = re.sub(r"^ *= note: load the library that has it: .*\n?", "", error[note.start() :], flags=re.MULTILINE)
         return error[: note.start()] + "".join(ours) + rest
 
     return "".join(map(advised, re.split(r"^(?=error: )", message, flags=re.MULTILINE))).rstrip("\n")

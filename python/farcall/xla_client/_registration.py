@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from farcall import _farcall
 from farcall._engine import register_type, watchers
 from farcall._handlers import Handler, address_of
+from farcall.xla_client._names import decoded
 from farcall.xla_client._sharding import HloSharding
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ def register_custom_call_target(
       TypeError: if `fn` is something else.
     """
     platform = xla_platform_names.get(platform, platform)
-    _calls.add(platform, (_text(name), fn, platform, api_version, traits))
+    _calls.add(platform, (decoded(name), fn, platform, api_version, traits))
 
 
 #: The older name.
@@ -170,7 +171,7 @@ def register_custom_type(type_name: str, type_id: Any, platform: str = "cpu") ->
     Raises:
       ValueError: if the registration is invalid.
     """
-    _types.add(xla_platform_names.get(platform, platform), (_text(type_name), type_id))
+    _types.add(xla_platform_names.get(platform, platform), (decoded(type_name), type_id))
 
 
 #: The older name.
@@ -184,10 +185,6 @@ def register_custom_type_handler(platform: str, handler: CustomTypeIdHandler) ->
 
 #: The older name.
 register_custom_type_id_handler = register_custom_type_handler
-
-
-def _text(name: str | bytes) -> str:
-    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 # --- what farcall's engine does with them
@@ -270,6 +267,8 @@ def _entry(name: str, function: Callable[..., Any]) -> Callable[..., None]:
             function(out, ins)
         except BaseException as error:
             _farcall.fail_run(name, error)  # the C function has no way to say that it failed
+        finally:
+            _farcall.forget_raised()
 
     return enter
 
@@ -313,8 +312,8 @@ def register_custom_call_partitioner(
     functions = (prop_user_sharding, partition, infer_sharding_from_operands)
     for function in functions:
         if not callable(function):
-            raise TypeError(f"a partitioner of `{_text(name)}` is three functions, and {function!r} is not one")
-    _partitioners[_text(name)] = CustomCallPartitioner(*functions, bool(can_side_effecting_have_replicated_sharding))
+            raise TypeError(f"a partitioner of `{decoded(name)}` is three functions, and {function!r} is not one")
+    _partitioners[decoded(name)] = CustomCallPartitioner(*functions, bool(can_side_effecting_have_replicated_sharding))
 
 
 def custom_call_partitioners() -> dict[str, CustomCallPartitioner]:
@@ -325,7 +324,7 @@ def custom_call_partitioners() -> dict[str, CustomCallPartitioner]:
 def register_custom_call_as_batch_partitionable(target_name: str, c_api: Any | None = None) -> None:
     """Registers that the calls of a target may be split along their leading dimensions."""
     del c_api
-    _batch_partitionable.add(_text(target_name))
+    _batch_partitionable.add(decoded(target_name))
 
 
 def batch_partitionable_custom_calls() -> set[str]:

@@ -1,18 +1,20 @@
-"""Shapes as XLA has them: an element type with dimensions and a layout, a tuple of shapes, or a token."""
+"""Shapes as XLA has them: an element type with dimensions and a layout, a tuple of shapes, a token, or an opaque value."""
 
 import enum
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from farcall._arrays import dtype_name, dtype_of, is_element_type
 from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._layouts import COMBINED, NUMBERS, Layout
+from farcall.xla_client._protobuf import field, message, packed
 
 
 class PrimitiveType(enum.IntEnum):
-    """The kind of a shape: an element type, `TUPLE` or `TOKEN`. The numbers are those of XLA."""
+    """The kind of a shape: an element type, `TUPLE`, `TOKEN` or `OPAQUE_TYPE`. The numbers are those of XLA."""
 
     PRIMITIVE_TYPE_INVALID = 0
     PRED = 1
@@ -57,6 +59,9 @@ class PrimitiveType(enum.IntEnum):
 #: Element types by their names in HLO text, which are the engine's.
 _BY_NAME = {member.name.lower(): member for member in PrimitiveType if is_element_type(member.name.lower())}
 
+#: Kinds without dimensions, by their names in HLO text.
+_WITHOUT_DIMENSIONS = {"token": PrimitiveType.TOKEN, "opaque": PrimitiveType.OPAQUE_TYPE}
+
 #: The kinds that are element types.
 ELEMENT_TYPES = tuple(_BY_NAME.values())
 
@@ -77,43 +82,9 @@ def primitive_type(element_type: Any) -> PrimitiveType:
     return _BY_NAME[name]
 
 
-class Layout:
-    """The order of the dimensions of an array in memory: `Layout([1, 0])` is row-major, the last dimension varies fastest."""
-
-    def __init__(self, minor_to_major: Sequence[int]) -> None:
-        self._order = tuple(int(dim) for dim in minor_to_major)
-
-    def minor_to_major(self) -> tuple[int, ...]:
-        """The dimensions from the fastest-varying in memory to the slowest."""
-        return self._order
-
-    def tiling(self) -> list[tuple[int, ...]]:
-        """Sizes of tiles: none."""
-        return []
-
-    def element_size_in_bits(self) -> int:
-        """The size of elements if it is not that of their type, else 0."""
-        return 0
-
-    def to_string(self) -> str:
-        """The layout as in HLO text."""
-        return str(self)
-
-    def __str__(self) -> str:
-        return f"{{{','.join(map(str, self._order))}}}"
-
-    def __repr__(self) -> str:
-        return f"Layout({list(self._order)})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._order == other._order
-
-    def __hash__(self) -> int:
-        return hash(self._order)
-
-
 class Shape:
-    """An array's element type, dimensions and layout; or a tuple of shapes; or a token. `Shape("f32[2,3]{1,0}")` parses one.
+    """An array's element type, dimensions and layout; or a tuple of shapes; or a token, or an opaque value. `Shape("f32[2,3]{1,0}")`
+    parses one.
 
     Raises:
       XlaRuntimeError: if the text is not a shape.
@@ -205,8 +176,8 @@ class Shape:
         return Shape.array_shape(array.dtype, array.shape)
 
     def is_array(self) -> bool:
-        """True for what is neither a tuple nor a token."""
-        return not (self.is_tuple() or self.is_token())
+        """True for what has an element type."""
+        return self._type.name.lower() in _BY_NAME
 
     def is_tuple(self) -> bool:
         """True for a tuple."""
@@ -217,7 +188,7 @@ class Shape:
         return self._type is PrimitiveType.TOKEN
 
     def xla_element_type(self) -> PrimitiveType:
-        """The element type, `TUPLE` or `TOKEN`."""
+        """The element type, `TUPLE`, `TOKEN` or `OPAQUE_TYPE`."""
         return self._type
 
     def element_type(self) -> np.dtype:
@@ -229,8 +200,8 @@ class Shape:
         return dtype_of(self._array("element_type")._type.name.lower())
 
     def numpy_dtype(self) -> np.dtype:
-        """As `element_type`, but `dtype('O')` for tuples and tokens."""
-        return self.element_type() if self.is_array() else np.dtype(object)
+        """As `element_type`, but `dtype('O')` for tuples."""
+        return np.dtype(object) if self.is_tuple() else self.element_type()
 
     def dimensions(self) -> tuple[int, ...]:
         """Sizes of an array.
@@ -261,8 +232,12 @@ class Shape:
         return list(self._parts)
 
     def leaf_count(self) -> int:
-        """The number of arrays and tokens in it."""
-        return sum(part.leaf_count() for part in self._parts) if self.is_tuple() else 1
+        """The number of arrays, tokens and opaque values in it."""
+        return len(self._leaves())
+
+    def _leaves(self) -> "list[Shape]":
+        """What it is made of, without the tuples."""
+        return [leaf for part in self._parts for leaf in part._leaves()] if self.is_tuple() else [self]
 
     def is_static(self) -> bool:
         """True if all sizes are known."""
@@ -288,13 +263,10 @@ class Shape:
 
     def to_serialized_proto(self) -> bytes:
         """The shape as a `ShapeProto`."""
-        proto = _field(2, int(self._type))
+        proto = field(2, int(self._type))
         if self.is_array():
-            layout = _packed(1, self.layout().minor_to_major()) + _field(16, 1)
-            proto += _packed(3, self._dims) if self._dims else b""
-            proto += _message(5, layout)
-            proto += _packed(6, map(int, self._dynamic)) if self._dims else b""
-        return proto + b"".join(_message(4, part.to_serialized_proto()) for part in self._parts)
+            proto += packed(3, self._dims) + message(5, self.layout()._proto()) + packed(6, map(int, self._dynamic))
+        return proto + b"".join(message(4, part.to_serialized_proto()) for part in self._parts)
 
     def _array(self, what: str) -> "Shape":
         if not self.is_array():
@@ -305,10 +277,10 @@ class Shape:
         """As in HLO text."""
         if self.is_tuple():
             return f"({', '.join(part._text(layouts=layouts) for part in self._parts)})"
-        if self.is_token():
-            return "token[]"
+        if not self.is_array():
+            return f"{next(name for name, kind in _WITHOUT_DIMENSIONS.items() if kind is self._type)}[]"
         sizes = (f"<={size}" if dynamic else str(size) for size, dynamic in zip(self._dims, self._dynamic))
-        layout = str(self._layout) if layouts and self._dims else ""
+        layout = str(self._layout) if layouts and (self._dims or not self.layout()._is_order_only()) else ""
         return f"{self._type.name.lower()}[{','.join(sizes)}]{layout}"
 
     def __repr__(self) -> str:
@@ -382,6 +354,16 @@ def shape_from_pyval(pyval: Any, layout: Sequence[int] | None = None) -> Shape:
     return Shape.array_shape(array.dtype, array.shape, layout)
 
 
+#: Parts of layouts that are not supported.
+_OTHER_PARTS = {
+    "D": "levels of dimensions, which are not supported",
+    "#": "a type of indices, which is not supported",
+    "*": "a type of pointers, which is not supported",
+    "SC": "split configurations, which are not supported",
+    "P": "a physical shape, which is not supported",
+}
+
+
 class _Parser:
     """Reads a shape as HLO text has it."""
 
@@ -418,7 +400,7 @@ class _Parser:
             f"INVALID_ARGUMENT: expected {expected} in the shape\n  {self._text}\n  {' ' * at}^"
         )
 
-    def _list(self, end: str, item: Any) -> list[Any]:
+    def _list(self, end: str, item: Callable[[], Any]) -> list[Any]:
         items: list[Any] = []
         while not self._eat(end):
             if items:
@@ -430,18 +412,47 @@ class _Parser:
         if self._eat("("):
             return Shape.tuple_shape(self._list(")", self._shape))
         name = self._peek()
-        if name == "token":
-            self._next += 1
-            self._expect("[")
-            self._expect("]")
-            return Shape.token_shape()
-        if name not in _BY_NAME:
+        if name not in _BY_NAME and name not in _WITHOUT_DIMENSIONS:
             raise self._wrong("an element type, such as `f32`,")
         self._next += 1
+        if name in _WITHOUT_DIMENSIONS:
+            self._expect("[")
+            self._expect("]")
+            return Shape._make(_WITHOUT_DIMENSIONS[name])
         self._expect("[")
         dims = self._list("]", self._dimension)
-        layout = self._list("}", self._number) if self._eat("{") else None
-        return Shape.array_shape(_BY_NAME[name], [size for size, _ in dims], layout, [dynamic for _, dynamic in dims])
+        shape = Shape.array_shape(_BY_NAME[name], [size for size, _ in dims], None, [dynamic for _, dynamic in dims])
+        return self._with_layout(shape) if self._eat("{") else shape
+
+    def _with_layout(self, shape: Shape) -> Shape:
+        """The shape with the layout that begins here."""
+        order = []
+        while self._peek() not in ("}", ":"):
+            if order:
+                self._expect(",")
+            order.append(self._number())
+        # The order of the dimensions is checked there.
+        checked = Shape.array_shape(shape._type, shape._dims, order, shape._dynamic)
+        tiles: list[list[int]] = []
+        numbers: dict[str, int] = {}
+        if self._eat(":"):
+            if self._eat("T"):
+                self._expect("(")
+                tiles.append(self._list(")", self._tile_size))
+                while self._eat("("):
+                    tiles.append(self._list(")", self._tile_size))
+            for number in NUMBERS:
+                if self._eat(number.key):
+                    self._expect("(")
+                    numbers[number.key] = self._number()
+                    self._expect(")")
+        if self._peek() in _OTHER_PARTS:
+            raise XlaRuntimeError(f"UNIMPLEMENTED: the layout of the shape {self._text} has {_OTHER_PARTS[self._peek()]}")
+        self._expect("}")
+        return Shape._make(checked._type, checked._dims, Layout._make(order, tiles, numbers), dynamic=checked._dynamic)
+
+    def _tile_size(self) -> int:
+        return COMBINED if self._eat("*") else self._number()
 
     def _dimension(self) -> tuple[int, bool]:
         dynamic = self._eat("<=")
@@ -452,24 +463,3 @@ class _Parser:
             raise self._wrong("a number")
         self._next += 1
         return int(self._tokens[self._next - 1][0])
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def _field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
-
-
-def _message(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _packed(number: int, values: Iterable[int]) -> bytes:
-    content = b"".join(map(_varint, values))
-    return _message(number, content) if content else b""

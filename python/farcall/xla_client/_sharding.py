@@ -38,6 +38,7 @@ class OpSharding:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpSharding) and str(self) == str(other)
 
+    # Its fields can be changed. (typeshed declares `object.__hash__` as a method, so a type checker does not let a class be unhashable.)
     __hash__ = None  # type: ignore[assignment]
 
 

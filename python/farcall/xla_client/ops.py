@@ -4,6 +4,7 @@ An instruction's shape follows from its operands. Like XLA's builder, those of t
 dimensions if `broadcast_dimensions` says which dimensions it has, and dimensions of size 1.
 """
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from farcall.xla_client._arguments import Ops, typed
 from farcall.xla_client._attributes import (
     FftType,
     PrecisionConfig_Precision,
@@ -31,6 +33,7 @@ from farcall.xla_client._custom_call import (
     CustomCallWithLayout,
 )
 from farcall.xla_client._errors import XlaRuntimeError
+from farcall.xla_client._names import decoded
 from farcall.xla_client._shapes import PrimitiveType, Shape, ShapeIndex, primitive_type
 
 
@@ -225,8 +228,7 @@ def Parameter(
     number = str(int(parameter_number))
     if any(inst.opcode == "parameter" and inst.argument == number for inst in builder._instructions):
         raise XlaRuntimeError(f"INVALID_ARGUMENT: there is a parameter {number} already")
-    text = name.decode() if isinstance(name, bytes) else name
-    return builder._add("parameter", shape=shape, argument=number, name=text)
+    return builder._add("parameter", shape=shape, argument=number, name=decoded(name))
 
 
 def Constant(builder: XlaBuilder, value: Any) -> XlaOp:
@@ -240,10 +242,18 @@ ConstantLiteral = Constant
 
 def Iota(builder: XlaBuilder, *args: Any, **kwargs: Any) -> XlaOp:
     """Numbers from 0 on: `Iota(builder, type, size)` in one dimension, `Iota(builder, shape, iota_dimension)` along one of several."""
-    names = ("shape", "iota_dimension") if "shape" in kwargs or (args and isinstance(args[0], Shape)) else ("type", "size")
-    first, second = [*args, *(kwargs[name] for name in names[len(args) :])]
-    shape, dimension = (first, second) if isinstance(first, Shape) else (Shape.array_shape(first, [second]), 0)
-    return builder._add("iota", shape=shape, attributes=[("iota_dimension", dimension)])
+    is_shape = "shape" in kwargs or (args and isinstance(args[0], Shape))
+    return (_iota_of_shape if is_shape else _iota_of_size)(builder, *args, **kwargs)
+
+
+def _iota_of_size(builder: XlaBuilder, type: Any, size: int) -> XlaOp:
+    return _iota_of_shape(builder, Shape.array_shape(type, [size]), 0)
+
+
+def _iota_of_shape(builder: XlaBuilder, shape: Shape, iota_dimension: int) -> XlaOp:
+    if not shape.is_array():
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: Iota: the result is an array, not {shape}")
+    return builder._add("iota", shape=shape, attributes=[("iota_dimension", iota_dimension)])
 
 
 def Tuple(builder: XlaBuilder, elements: Sequence[XlaOp]) -> XlaOp:
@@ -399,9 +409,9 @@ def Gather(
 
 
 def Scatter(
-    input: Any,
+    input: Ops,
     scatter_indices: XlaOp,
-    updates: Any,
+    updates: Ops,
     update_computation: XlaComputation,
     dimension_numbers: Any,
     indices_are_sorted: bool = False,
@@ -462,22 +472,26 @@ def ReduceAll(operand: XlaOp, init_value: XlaOp, computation: XlaComputation) ->
     return Reduce(operand._builder, [operand], [init_value], computation, range(len(operand.shape.dimensions())))
 
 
-def ReduceWindowWithGeneralPadding(
-    operand: Any = None,
-    init_value: Any = None,
-    computation: Any = None,
-    window_dimensions: Sequence[int] = (),
-    window_strides: Sequence[int] = (),
-    base_dilations: Sequence[int] = (),
-    window_dilations: Sequence[int] = (),
-    padding: Sequence[tuple[int, int]] = (),
-    *,
-    operands: Any = None,
-    init_values: Any = None,
+def ReduceWindowWithGeneralPadding(*args: Any, **kwargs: Any) -> XlaOp:
+    """Elements in windows, combined: `ReduceWindowWithGeneralPadding(operand, init_value, computation, window_dimensions,
+    window_strides, base_dilations, window_dilations, padding)`. There may be several operands and values (`operands`,
+    `init_values`)."""
+    one_name = {"operands": "operand", "init_values": "init_value"}
+    named = {one_name.get(name, name): value for name, value in kwargs.items()}
+    return typed(_reduce_window, "ReduceWindowWithGeneralPadding")(*args, **named)
+
+
+def _reduce_window(
+    operand: Ops,
+    init_value: Ops,
+    computation: XlaComputation,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    base_dilations: Sequence[int],
+    window_dilations: Sequence[int],
+    padding: Sequence[tuple[int, int]],
 ) -> XlaOp:
-    """Elements in windows, combined."""
-    arrays = _listed(operand if operands is None else operands)
-    values = _listed(init_value if init_values is None else init_values)
+    arrays, values = _listed(operand), _listed(init_value)
     window = window_text(window_dimensions, window_strides, padding, base_dilations, window_dilations)
     return arrays[0]._builder._add(
         "reduce-window",
@@ -546,15 +560,35 @@ def While(condition: XlaComputation, body: XlaComputation, init: XlaOp) -> XlaOp
 def Conditional(*args: Any, **kwargs: Any) -> XlaOp:
     """The result of one of several computations: `Conditional(branch_index, branch_computations, branch_operands)`, or
     `Conditional(predicate, true_operand, true_computation, false_operand, false_computation)`."""
-    if len(args) + len(kwargs) == 3:
-        names = ("branch_index", "branch_computations", "branch_operands")
-        index, computations, operands = [*args, *(kwargs[name] for name in names[len(args) :])]
-        called = [("branch_computations", list(computations))]
-    else:
-        names5 = ("predicate", "true_operand", "true_computation", "false_operand", "false_computation")
-        index, on_true, true, on_false, false = [*args, *(kwargs[name] for name in names5[len(args) :])]
-        computations, operands = [true, false], [on_true, on_false]
-        called = [("true_computation", [true]), ("false_computation", [false])]
+    has_index = len(args) + len(kwargs) == 3
+    return typed(_conditional_of_index if has_index else _conditional_of_predicate, "Conditional")(*args, **kwargs)
+
+
+def _conditional_of_index(
+    branch_index: XlaOp, branch_computations: Sequence[XlaComputation], branch_operands: Sequence[XlaOp]
+) -> XlaOp:
+    called = [("branch_computations", branch_computations)]
+    return _conditional(branch_index, branch_computations, branch_operands, called)
+
+
+def _conditional_of_predicate(
+    predicate: XlaOp,
+    true_operand: XlaOp,
+    true_computation: XlaComputation,
+    false_operand: XlaOp,
+    false_computation: XlaComputation,
+) -> XlaOp:
+    computations = [true_computation, false_computation]
+    called = [("true_computation", computations[:1]), ("false_computation", computations[1:])]
+    return _conditional(predicate, computations, [true_operand, false_operand], called)
+
+
+def _conditional(
+    index: XlaOp,
+    computations: Sequence[XlaComputation],
+    operands: Sequence[XlaOp],
+    called: Sequence[tuple[str, Sequence[XlaComputation]]],
+) -> XlaOp:
     if len(computations) != len(operands) or not computations:
         raise XlaRuntimeError(f"INVALID_ARGUMENT: Conditional: {len(computations)} computations, {len(operands)} operands")
     results = [_applied(one, [[operand]], "Conditional") for one, operand in zip(computations, operands)]
@@ -721,15 +755,12 @@ def OutfeedWithToken(operand: XlaOp, token: XlaOp, shape_with_layout: Shape, out
 # --- how attributes and shapes are made
 
 
-def _listed(given: Any) -> list[XlaOp]:
+def _listed(given: Ops) -> list[XlaOp]:
     return [given] if isinstance(given, XlaOp) else list(given)
 
 
 def _builder_of(title: str, *operands: XlaOp) -> XlaBuilder:
     """The builder of an operation's operands, which are arrays."""
-    for operand in operands:
-        if not isinstance(operand, XlaOp):
-            raise TypeError(f"{title}: an operand is an XlaOp, not {operand!r}")
     if not all(operand.shape.is_array() for operand in operands):
         shapes = ", ".join(str(operand.shape) for operand in operands)
         raise XlaRuntimeError(f"INVALID_ARGUMENT: {title}: operands are arrays, not {shapes}")
@@ -830,3 +861,9 @@ def _applied(computation: Any, operands: Sequence[Sequence[XlaOp]], title: str) 
         )
     result: Shape = shape.result_shape()
     return result
+
+
+# Those of this module and of `_custom_call`.
+for _name, _function in list(vars(_module).items()):
+    if _name[0].isupper() and inspect.isfunction(_function):
+        setattr(_module, _name, typed(_function))

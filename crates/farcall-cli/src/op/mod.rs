@@ -14,7 +14,7 @@ use farcall::ffi::abi::Stage;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Func;
 use farcall::ir::types::TensorType;
-use farcall::registry::Target;
+use farcall::registry::{FrontEnd, Target};
 use farcall::sig::nearest::nearest;
 use farcall::{Registry, RunError, op_program};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) use given::AttrSpec;
 /// Lists, explains or calls ops.
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let mut stats = Stats::default();
-    let registry = Registry::new();
+    let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
     let loaded = stats.take("load", || registry.load(&args.library))?;
     let library = &args.library;
     let ops: Vec<Arc<Target>> =

@@ -397,7 +397,7 @@ fn handlers_run_and_fail() {
           |        ^^^^^^^^^^^^^^^^^^^^^
           |
           = note: close names that are: test.triple
-          = note: load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register itself, --load LIB --target test.tripel=SYMBOL
+          = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target test.tripel=SYMBOL
     "#]]);
     folder.fails(&["run", "refuse.mlir", "-i", "iota", "--load", library], expect![[r#"
         error: [custom_call] custom call `test.refuse` failed in its execute stage: INVALID_ARGUMENT: no, I would rather not
@@ -732,7 +732,7 @@ fn corpus_cases_are_judged() {
             2 |   %0 = stablehlo.custom_call @lapack_sgetrf_ffi(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<
               |        ^^^^^^^^^^^^^^^^^^^^^
               |
-              = note: load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register itself, --load LIB --target lapack_sgetrf_ffi=SYMBOL
+              = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target lapack_sgetrf_ffi=SYMBOL
 
         2 passed, 2 failed, 0 skipped
     "#]].assert_eq(&text);

@@ -35,7 +35,7 @@ pub(super) fn read<'s>(g: &mut Given<'_, 's>, called: &mut Called<'s>) -> Read<C
     if let Some(value) = g.take("backend_config") {
         call.config = read_config(value, call.api_version)?;
     }
-    let layouts = g.read("operand_layout_constraints", |c| c.braced(shape::read))?;
+    let layouts = g.read("operand_layout_constraints", |c| c.braced(shape::read_untiled))?;
     if let Some(layouts) = layouts {
         call.operand_layouts = Some(layouts.iter().map(Shape::layout).collect());
         call.result_layouts = Some(match g.shape {

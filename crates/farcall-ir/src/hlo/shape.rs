@@ -72,6 +72,19 @@ pub(super) fn read(c: &mut Cursor<'_>) -> Read<Shape> {
     nested(c, 0)
 }
 
+/// A shape of what a custom call is given: its layout is an order of dimensions and nothing else.
+pub(super) fn read_untiled(c: &mut Cursor<'_>) -> Read<Shape> {
+    c.skip();
+    let start = c.pos();
+    let shape = read(c)?;
+    if c.slice(start, c.pos()).contains(':') {
+        let message =
+            "a custom call's layouts are orders of dimensions, without tiles, memory spaces or element sizes";
+        return Err(Expected::new(Span::new(start, c.pos()), message));
+    }
+    Ok(shape)
+}
+
 fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
     if c.peek() == Some(b'(') {
         if depth >= MAX_NESTING {

@@ -54,7 +54,7 @@ impl UntypedCall {
         };
         let ins = ins.as_ptr();
         let status = CallStatus::new();
-        let status_at = (&raw const status).cast_mut();
+        let status_at = status.pointer();
         // SAFETY: the caller's promise, and that of `Target::untyped`.
         let thrown = unsafe {
             match self.function {

@@ -50,6 +50,42 @@ pub struct Registry {
     targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
     /// By tag, in the order in which they are asked.
     lowerings: Arc<RwLock<BTreeMap<Arc<str>, Vec<Registered>>>>,
+    /// Of this clone only.
+    front_end: FrontEnd,
+}
+
+/// Where the user of a registry is: errors advise in its terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum FrontEnd {
+    /// A program in Rust.
+    #[default]
+    Rust,
+    /// The program `farcall`.
+    CommandLine,
+    /// The Python package.
+    Python,
+}
+
+impl FrontEnd {
+    /// How to register a target.
+    fn advice(self, name: &str) -> String {
+        match self {
+            FrontEnd::Rust => format!(
+                "load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols \
+                 with {name}=SYMBOL"
+            ),
+            FrontEnd::CommandLine => format!(
+                "load the library that has it: --load LIB; if it does not register itself, --load LIB --target \
+                 {name}=SYMBOL"
+            ),
+            FrontEnd::Python => format!(
+                "load the library that has it: farcall.load(LIB); if it does not register itself, \
+                 Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
+                 farcall.ffi.register_ffi_target(\"{name}\", fn)"
+            ),
+        }
+    }
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
@@ -64,7 +100,17 @@ impl Registry {
     pub fn fork(&self) -> Registry {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner).clone();
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Registry { targets: Arc::new(RwLock::new(targets)), lowerings: Arc::new(RwLock::new(lowerings)) }
+        let front_end = self.front_end;
+        Registry {
+            targets: Arc::new(RwLock::new(targets)),
+            lowerings: Arc::new(RwLock::new(lowerings)),
+            front_end,
+        }
+    }
+
+    /// The same registry, whose errors advise users of this front end.
+    pub fn for_front_end(self, front_end: FrontEnd) -> Registry {
+        Registry { front_end, ..self }
     }
 
     /// The registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` get
@@ -188,10 +234,7 @@ impl Registry {
         if !elsewhere.is_empty() {
             notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
         }
-        notes.push(format!(
-            "load the library that has it: --load LIB, Registry::load, or farcall.load; if it does not register \
-             itself, --load LIB --target {name}=SYMBOL"
-        ));
+        notes.push(self.front_end.advice(name));
         ResolveError { message, notes }
     }
 }

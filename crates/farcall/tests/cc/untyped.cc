@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
 
 struct XlaCustomCallStatus_;
 extern "C" void XlaCustomCallStatusSetFailure(XlaCustomCallStatus_*, const char*, size_t);
@@ -26,6 +28,17 @@ extern "C" void Checked(void* out, const void** ins, XlaCustomCallStatus_* statu
   const char words[] = "x is negative, and this is not part of it";
   if (x <= 0) XlaCustomCallStatusSetFailure(status, words, std::strlen("x is negative"));
   if (x == 0) XlaCustomCallStatusSetSuccess(status);
+  *static_cast<float*>(out) = 3 * x;
+}
+
+// The same in a library that is linked with XLA's own functions, which write XLA's struct. Twice below zero: a text that a
+// `std::string` has no room for within itself.
+extern "C" void CheckedByXla(void* out, const void** ins, XlaCustomCallStatus_* status) {
+  auto* message = reinterpret_cast<std::optional<std::string>*>(status);
+  float x = *static_cast<const float*>(ins[0]);
+  if (x <= 0) *message = std::string("x is negative");
+  if (x <= -2) *message = std::string("x is negative, and below -2, too");
+  if (x == 0) *message = std::nullopt;
   *static_cast<float*>(out) = 3 * x;
 }
 
