@@ -71,9 +71,19 @@ fn role(inst: Inst<'_>, cx: &Context) -> Role {
         Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
         Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
         Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
-        Op::Reshape => Role::Member(n),
+        op if is_view(op, &operands, ty) => Role::Member(n),
         op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n),
         _ => Role::Other,
+    }
+}
+
+/// True if the result has the bits of the operand's elements in the same order.
+fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
+    let bits = |t: &TensorType| t.dtype.bits();
+    match op {
+        Op::Reshape => true,
+        Op::BitcastConvert => bits(ty) >= 8 && operands.iter().all(|t| bits(t) == bits(ty)),
+        _ => false,
     }
 }
 
@@ -100,7 +110,7 @@ impl Plan {
         for inst in &insts {
             let role = match role(*inst, cx) {
                 // Seen otherwise: together with what it is made by, if that is a member.
-                Role::Member(n) if *inst.op() == Op::Reshape => {
+                Role::Member(n) if matches!(inst.op(), Op::Reshape | Op::BitcastConvert) => {
                     let from = func.defining_inst(inst.operands()[0]).and_then(|i| roles.get(&i.id()));
                     if from == Some(&Role::Member(n)) { Role::Member(n) } else { Role::Cheap }
                 }
@@ -141,7 +151,7 @@ impl Plan {
 
     /// One operation alone gains only by a broadcast that need not be made.
     fn is_worth_it(&self, func: &Func, members: &[InstId]) -> bool {
-        let computes = |id: &&InstId| *func.inst(**id).op() != Op::Reshape;
+        let computes = |id: &&InstId| !matches!(func.inst(**id).op(), Op::Reshape | Op::BitcastConvert);
         let mut computing = members.iter().filter(computes);
         let (first, more) = (computing.next(), computing.next().is_some());
         let takes_cheap = |id: &InstId| {
