@@ -130,10 +130,10 @@ fn a_loop_works_in_the_memory() {
         "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
   %c0 = stablehlo.constant dense<0> : tensor<i32>
   %c1 = stablehlo.constant dense<1> : tensor<i32>
-  %c5 = stablehlo.constant dense<5> : tensor<i32>
+  %c9 = stablehlo.constant dense<9> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c0, %y = %x) : tensor<i32>, tensor<4xf32>
   cond {
-    %p = stablehlo.compare LT, %i, %c5 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %p = stablehlo.compare LT, %i, %c9 : (tensor<i32>, tensor<i32>) -> tensor<i1>
     stablehlo.return %p : tensor<i1>
   } do {
     %j = stablehlo.add %i, %c1 : tensor<i32>
@@ -149,7 +149,7 @@ fn a_loop_works_in_the_memory() {
             plan: arena 128 bytes, denormals ieee
             in0: tensor<4xf32>, donated
             const0: tensor<i32> = 0
-            const1: tensor<i32> = 5
+            const1: tensor<i32> = 9
             const2: tensor<i32> = 1
             arena[0..4]:s32[] = copy(const0:s32[])
             arena[0..4]:s32[], in0:f32[4] = while(arena[64..65]:pred[])
@@ -166,7 +166,7 @@ fn a_loop_works_in_the_memory() {
     let out = executable.execute(vec![x]).unwrap();
     assert_eq!(
         (out[0].host().unwrap().as_slice::<f32>(), self::address(out[0].host().unwrap())),
-        (&[32.0, 64.0, 96.0, 128.0][..], address)
+        (&[512.0, 1024.0, 1536.0, 2048.0][..], address)
     );
 }
 

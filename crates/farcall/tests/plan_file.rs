@@ -76,8 +76,8 @@ const LOOP: &str = "func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<3xf32>
     cond {
-      %four = stablehlo.constant dense<4> : tensor<i32>
-      %c = stablehlo.compare LT, %i, %four : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %twelve = stablehlo.constant dense<12> : tensor<i32>
+      %c = stablehlo.compare LT, %i, %twelve : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %c : tensor<i1>
     } do {
       %one = stablehlo.constant dense<1> : tensor<i32>

@@ -728,3 +728,78 @@ module {
     return %1 : tensor<2xf8E8M0FNU>
   }
 }
+// -----
+// passes: simplify
+// rule: broadcast_is_reshape applies
+func.func @main(%a: tensor<2x3xf32>) -> tensor<2x1x3x1xf32> {
+  %x = stablehlo.broadcast_in_dim %a, dims = [0, 2] : (tensor<2x3xf32>) -> tensor<2x1x3x1xf32>
+  return %x : tensor<2x1x3x1xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x1x3x1xf32> {
+    %0 = stablehlo.reshape %arg0 : (tensor<2x3xf32>) -> tensor<2x1x3x1xf32>
+    return %0 : tensor<2x1x3x1xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: broadcast_is_reshape does not apply
+func.func @main(%a: tensor<2x2xf32>, %b: tensor<2xf32>) -> (tensor<2x2x1xf32>, tensor<2x2xf32>) {
+  %x = stablehlo.broadcast_in_dim %a, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2x1xf32>
+  %y = stablehlo.broadcast_in_dim %b, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+  return %x, %y : tensor<2x2x1xf32>, tensor<2x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x2xf32>, %arg1: tensor<2xf32>) -> (tensor<2x2x1xf32>, tensor<2x2xf32>) {
+    %0 = stablehlo.broadcast_in_dim %arg0, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2x1xf32>
+    %1 = stablehlo.broadcast_in_dim %arg1, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+    return %0, %1 : tensor<2x2x1xf32>, tensor<2x2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: reduce_one applies
+func.func @main(%a: tensor<3x1xi1>, %b: tensor<1x3xi32>) -> (tensor<3xi1>, tensor<3xi32>) {
+  %c = stablehlo.constant dense<true> : tensor<i1>
+  %d = stablehlo.constant dense<0> : tensor<i32>
+  %x = stablehlo.reduce(%a init: %c) applies stablehlo.and across dimensions = [1] : (tensor<3x1xi1>, tensor<i1>) -> tensor<3xi1>
+  %y = stablehlo.reduce(%b init: %d) applies stablehlo.add across dimensions = [0] : (tensor<1x3xi32>, tensor<i32>) -> tensor<3xi32>
+  return %x, %y : tensor<3xi1>, tensor<3xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3x1xi1>, %arg1: tensor<1x3xi32>) -> (tensor<3xi1>, tensor<3xi32>) {
+    %c = stablehlo.constant dense<true> : tensor<i1>
+    %c_0 = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.reshape %arg0 : (tensor<3x1xi1>) -> tensor<3xi1>
+    %1 = stablehlo.reshape %arg1 : (tensor<1x3xi32>) -> tensor<3xi32>
+    return %0, %1 : tensor<3xi1>, tensor<3xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: reduce_one does not apply
+// Another start, another size, and floats: -0 + 0 is 0.
+func.func @main(%a: tensor<3x1xi32>, %b: tensor<3x2xi32>, %f: tensor<3x1xf32>) -> (tensor<3xi32>, tensor<3xi32>, tensor<3xf32>) {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %x = stablehlo.reduce(%a init: %one) applies stablehlo.add across dimensions = [1] : (tensor<3x1xi32>, tensor<i32>) -> tensor<3xi32>
+  %y = stablehlo.reduce(%b init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3xi32>
+  %w = stablehlo.reduce(%f init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
+  return %x, %y, %w : tensor<3xi32>, tensor<3xi32>, tensor<3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3x1xi32>, %arg1: tensor<3x2xi32>, %arg2: tensor<3x1xf32>) -> (tensor<3xi32>, tensor<3xi32>, tensor<3xf32>) {
+    %c = stablehlo.constant dense<1> : tensor<i32>
+    %c_0 = stablehlo.constant dense<0> : tensor<i32>
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0 = stablehlo.reduce(%arg0 init: %c) applies stablehlo.add across dimensions = [1] : (tensor<3x1xi32>, tensor<i32>) -> tensor<3xi32>
+    %1 = stablehlo.reduce(%arg1 init: %c_0) applies stablehlo.add across dimensions = [1] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3xi32>
+    %2 = stablehlo.reduce(%arg2 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
+    return %0, %1, %2 : tensor<3xi32>, tensor<3xi32>, tensor<3xf32>
+  }
+}

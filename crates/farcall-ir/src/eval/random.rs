@@ -114,7 +114,7 @@ fn generate(
 /// A word of 64 bits is one block. For narrower types the two words of a block belong to neighbours
 /// along one dimension: the first even one, else the largest; of an odd one the last word is dropped.
 fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u64>, u64) {
-    let block = |i: usize| threefry(key, counter.wrapping_add(i as u64));
+    let block = |i: usize| threefry(key, counter.wrapping_add(i as u64)).map(u64::from);
     let elements: usize = dims.iter().product();
     if dtype.bits() > 32 {
         let bits = (0..elements).map(|i| block(i)[0] | block(i)[1] << 32).collect();
@@ -136,8 +136,9 @@ fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u
     (bits, counter.wrapping_add(half.iter().product::<usize>() as u64))
 }
 
-/// The two words that the counter becomes under the key, as 32 bits each.
-fn threefry(key: u64, counter: u64) -> [u64; 2] {
+/// Threefry: the two words that the counter becomes under the key.
+#[inline(always)]
+pub fn threefry(key: u64, counter: u64) -> [u32; 2] {
     const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
     const PARITY: u32 = 0x1bd1_1bda;
     let [k0, k1] = halves(key);
@@ -152,7 +153,7 @@ fn threefry(key: u64, counter: u64) -> [u64; 2] {
         x = x.wrapping_add(keys[(group + 1) % 3]);
         y = y.wrapping_add(keys[(group + 2) % 3]).wrapping_add(group as u32 + 1);
     }
-    [u64::from(x), u64::from(y)]
+    [x, y]
 }
 
 /// Bits for a tensor of so many elements, and the counter after them. Each block of four words gives
@@ -173,8 +174,9 @@ fn philox_bits(key: u64, counter: u128, dtype: DType, elements: usize) -> (Vec<u
     (bits, counter.wrapping_add(blocks as u128))
 }
 
-/// The four words that the counter becomes under the key.
-fn philox(key: u64, counter: u128) -> [u32; 4] {
+/// Philox: the four words that the counter becomes under the key.
+#[inline(always)]
+pub fn philox(key: u64, counter: u128) -> [u32; 4] {
     const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
     const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
     let [mut k0, mut k1] = halves(key);
@@ -190,6 +192,7 @@ fn philox(key: u64, counter: u128) -> [u32; 4] {
 }
 
 /// Low and high half.
+#[inline(always)]
 fn halves(x: u64) -> [u32; 2] {
     [x as u32, (x >> 32) as u32]
 }
@@ -251,11 +254,12 @@ mod tests {
     fn the_words_of_a_block_are_neighbours_along_the_first_even_dimension() {
         let (bits, counter) = threefry_bits(7, 5, DType::U32, &[3, 4]);
         assert_eq!(counter, 11);
-        assert_eq!(bits[..4], [threefry(7, 5)[0], threefry(7, 5)[1], threefry(7, 6)[0], threefry(7, 6)[1]]);
+        let block = |counter| threefry(7, counter).map(u64::from);
+        assert_eq!(bits[..4], [block(5), block(6)].concat());
         let (bits, counter) = threefry_bits(7, 5, DType::U32, &[3, 5]);
         assert_eq!((bits.len(), counter), (15, 14));
-        assert_eq!(bits[4], threefry(7, 7)[0]);
-        assert_eq!(threefry_bits(7, 5, DType::U32, &[]), (vec![threefry(7, 5)[0]], 6));
+        assert_eq!(bits[4], block(7)[0]);
+        assert_eq!(threefry_bits(7, 5, DType::U32, &[]), (vec![block(5)[0]], 6));
     }
 
     /// What XLA:CPU (jaxlib 0.10.2) gives: the last word of the new state, and the elements as digits of a

@@ -24,12 +24,12 @@ const BERNOULLI: [f64; 12] = [
 ];
 
 /// Logarithm of the absolute value of the gamma function; infinity at its poles.
-pub(super) fn lgamma(x: f64) -> f64 {
+pub fn lgamma(x: f64) -> f64 {
     if x.is_infinite() { f64::INFINITY } else { libm::lgamma(x) }
 }
 
 /// Derivative of the logarithm of the gamma function; NaN at its poles.
-pub(super) fn digamma(x: f64) -> f64 {
+pub fn digamma(x: f64) -> f64 {
     if x <= 0.0 && x == x.floor() {
         return f64::NAN;
     }
@@ -54,7 +54,7 @@ pub(super) fn digamma(x: f64) -> f64 {
 }
 
 /// The `n`-th derivative of [`digamma`]; NaN unless `n` is a non-negative integer.
-pub(super) fn polygamma(n: f64, x: f64) -> f64 {
+pub fn polygamma(n: f64, x: f64) -> f64 {
     if n < 0.0 || n != n.floor() || n.is_infinite() {
         return f64::NAN;
     }
@@ -71,7 +71,7 @@ pub(super) fn polygamma(n: f64, x: f64) -> f64 {
 }
 
 /// The Hurwitz zeta function Σ (q + k)⁻ˢ for `s` > 1.
-pub(super) fn zeta(s: f64, q: f64) -> f64 {
+pub fn zeta(s: f64, q: f64) -> f64 {
     if s.is_nan() || q.is_nan() || s < 1.0 {
         return f64::NAN;
     }
@@ -119,7 +119,7 @@ pub(super) fn zeta(s: f64, q: f64) -> f64 {
 }
 
 /// The number whose error function is `x`; infinite at ±1, NaN outside.
-pub(super) fn erf_inv(x: f64) -> f64 {
+pub fn erf_inv(x: f64) -> f64 {
     let a = x.abs();
     if a.is_nan() || a > 1.0 {
         return f64::NAN;
@@ -148,7 +148,7 @@ pub(super) fn erf_inv(x: f64) -> f64 {
 }
 
 /// e^(-|x|) I₁(x), the modified Bessel function of the first kind, scaled.
-pub(super) fn bessel_i1e(x: f64) -> f64 {
+pub fn bessel_i1e(x: f64) -> f64 {
     let a = x.abs();
     if a.is_infinite() {
         return 0f64.copysign(x);

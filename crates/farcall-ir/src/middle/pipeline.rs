@@ -11,6 +11,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::expand::PASS,
     &passes::excess::PASS,
     &passes::canonicalize::PASS,
+    &passes::unroll::PASS,
     &passes::fold::PASS,
     &passes::simplify::PASS,
     &passes::cse::PASS,

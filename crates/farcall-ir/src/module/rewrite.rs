@@ -280,6 +280,21 @@ impl<'f> Rewriter<'f> {
         self.replace(call, &returned);
     }
 
+    /// Puts a copy of the instructions of a region, but for its return, before an instruction; `args` are what its
+    /// arguments are there, captured ones included. Gives what the region returns.
+    pub(crate) fn copy_before(&mut self, region: RegionId, next: InstId, args: &[ValueId]) -> Vec<ValueId> {
+        let view = self.func.region(region);
+        let mut map: ValueMap = view.args().iter().copied().zip(args.iter().copied()).collect();
+        let insts: Vec<InstId> = view.insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
+        let returned = view.returned().to_vec();
+        for inst in insts {
+            let copy = self.func.clone_inst(inst, &mut map);
+            self.func.insert_before(copy, next);
+            self.add_uses(copy);
+        }
+        returned.iter().map(|v| map.get(v).copied().unwrap_or(*v)).collect()
+    }
+
     /// Gives an instruction another operation.
     pub fn set_op(&mut self, inst: InstId, op: Op) {
         self.func.set_op(inst, op);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use smallvec::{SmallVec, smallvec};
+
 /// The memory that one run of a kernel works on: inputs, outputs, scratch, as it was prepared for.
 ///
 /// Only who promises that the memory is there can make one: see [`Prepared::run`].
@@ -128,13 +130,16 @@ type Work = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
 
 /// What runs an operation on tensors of certain types.
 pub(crate) struct Prepared {
-    /// What comes before the tasks, and after them.
-    before: Option<Work>,
-    after: Option<Work>,
-    work: Work,
-    tasks: usize,
+    /// One after the other.
+    phases: SmallVec<[Phase; 1]>,
     scratch: usize,
     slow: bool,
+}
+
+/// Tasks that may run at once.
+struct Phase {
+    tasks: usize,
+    work: Work,
 }
 
 impl Prepared {
@@ -155,24 +160,30 @@ impl Prepared {
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
     ) -> Prepared {
-        Prepared {
-            before: None,
-            after: None,
-            work: Box::new(work),
-            tasks: count,
-            scratch: 0,
-            slow: count > 1,
-        }
+        let phase = Phase { tasks: count, work: Box::new(work) };
+        Prepared { phases: smallvec![phase], scratch: 0, slow: count > 1 }
     }
 
     /// The same, with something that is done before the tasks.
-    pub(super) fn first(self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
-        Prepared { before: Some(Box::new(move |args, _| before(args))), ..self }
+    pub(super) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+        self.phases.insert(0, Phase { tasks: 1, work: Box::new(move |args, _| before(args)) });
+        self
+    }
+
+    /// The same, with more tasks, as of [`Prepared::in_tasks`], which run when those before them are done.
+    pub(super) fn then(
+        mut self,
+        count: usize,
+        work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
+    ) -> Prepared {
+        self.phases.push(Phase { tasks: count, work: Box::new(work) });
+        self.slow |= count > 1;
+        self
     }
 
     /// The same, with something that is done when the tasks are.
     pub(super) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
-        Prepared { after: Some(Box::new(move |args, _| after(args))), ..self }
+        self.then(1, move |args, _| after(args))
     }
 
     /// The same with this much scratch memory, as one place behind the outputs. What it holds at first is
@@ -204,15 +215,11 @@ impl Prepared {
     /// largest element size, and apart, but for what the kernel's `in_place` allows.
     #[inline]
     pub(crate) unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
-        if let Some(before) = &self.before {
-            before(args, 0);
-        }
-        match self.tasks {
-            1 => (self.work)(args, 0),
-            count => tasks.each(count, &|i| (self.work)(args, i)),
-        }
-        if let Some(after) = &self.after {
-            after(args, 0);
+        for Phase { tasks: count, work } in &self.phases {
+            match *count {
+                1 => work(args, 0),
+                count => tasks.each(count, &|i| work(args, i)),
+            }
         }
     }
 
@@ -237,7 +244,10 @@ impl Tasks for Here {
 
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Prepared { tasks, scratch, .. } = self;
-        f.debug_struct("Prepared").field("tasks", tasks).field("scratch", scratch).finish_non_exhaustive()
+        let tasks: Vec<usize> = self.phases.iter().map(|p| p.tasks).collect();
+        f.debug_struct("Prepared")
+            .field("tasks", &tasks)
+            .field("scratch", &self.scratch)
+            .finish_non_exhaustive()
     }
 }

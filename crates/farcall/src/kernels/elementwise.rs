@@ -1,5 +1,6 @@
 //! Elementwise kernels: from an operation and element types to a loop.
 
+use farcall_ir::eval::special as exact;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 use farcall_ir::{DType, Op, TensorType};
 use half::{bf16, f16};
@@ -12,7 +13,7 @@ use super::map::{Work, map1, map1_near, map2, map2_near, map3};
 use super::math;
 use super::number::{Integer, Number};
 use super::types::{by_size, dispatch};
-use super::{Kernel, Request, reduce_precision, short_name, tile};
+use super::{Kernel, Request, reduce_precision, short_name, special, tile};
 
 /// Operations on corresponding elements.
 pub(super) static KERNEL: Kernel =
@@ -131,6 +132,22 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             }
         };
     }
+    // Functions with another formula, in `f64`, for numbers that are not above zero.
+    macro_rules! above_zero {
+        ($x:ident => $near:expr, $exact:expr) => {
+            match dtype {
+                DType::F32 => Some(map1_near::<f32, f32>(
+                    move |x| { let $x = x * one; let y = $near; y * one },
+                    |x| x > 0.0,
+                    move |x| { let $x = f64::from(x * one); let y = $exact as f32; y * one },
+                )),
+                _ => function!(
+                    $x => if $x > 0.0 { $near } else { let $x = f64::from($x); $exact as f32 },
+                    $exact
+                ),
+            }
+        };
+    }
     macro_rules! test {
         ($x:ident => $e32:expr, $e64:expr) => {
             Some(match dtype {
@@ -232,13 +249,13 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             },
             x.sinh()
         ),
-        Unary::AsinAcosKernel
-        | Unary::BesselI1e
-        | Unary::Digamma
-        | Unary::Erf
-        | Unary::ErfInv
-        | Unary::Erfc
-        | Unary::Lgamma => None,
+        Unary::BesselI1e => function!(x => special::bessel_i1e(x), exact::bessel_i1e(x)),
+        Unary::Digamma => above_zero!(x => special::digamma(x), exact::digamma(x)),
+        Unary::Erf => function!(x => special::erf(x), libm::erf(x)),
+        Unary::ErfInv => function!(x => special::erf_inv(x), exact::erf_inv(x)),
+        Unary::Erfc => function!(x => special::erfc(x), libm::erfc(x)),
+        Unary::Lgamma => above_zero!(x => special::lgamma(x), exact::lgamma(x)),
+        Unary::AsinAcosKernel => None,
     }
 }
 
@@ -330,8 +347,23 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
             DType::F64 => map2::<f64, f64, Complex<f64>>(Complex::new),
             _ => return None,
         }),
-        Binary::NextAfter | Binary::Polygamma | Binary::Zeta => None,
+        Binary::Polygamma => rounded(dtype, exact::polygamma),
+        Binary::Zeta => rounded(dtype, exact::zeta),
+        Binary::NextAfter => None,
     }
+}
+
+/// A function of two numbers that is computed in `f64` and rounded.
+fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<Work> {
+    let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+    let narrow = move |x: f32, y: f32| f((x * one).into(), (y * one).into());
+    Some(match dtype {
+        DType::F64 => map2::<f64, f64, f64>(move |x, y| f(x * one64, y * one64) * one64),
+        DType::F32 => map2::<f32, f32, f32>(move |x, y| narrow(x, y) as f32 * one),
+        DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::from_f64(narrow(x.to_f32(), y.to_f32()))),
+        DType::BF16 => map2::<bf16, bf16, bf16>(move |x, y| bf16::from_f64(narrow(x.to_f32(), y.to_f32()))),
+        _ => return None,
+    })
 }
 
 /// Compares pairs of elements.

@@ -4,10 +4,8 @@ use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
-use super::index::{Batch, Start, Starts};
+use super::index::{Batch, Reader, Starts};
 use super::movement::{Axis, Movement, row_major};
-use super::number::Integer;
-use super::types::dispatch;
 use super::{Kernel, Request, apart, nothing};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe: nothing };
@@ -26,14 +24,12 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (elements, count) = (y.elements()?, slices.starts.count());
     let per_task = (TASK / elements.checked_div(count).unwrap_or(0).max(LEAST)).max(1);
     let tasks = if elements == 0 { 1 } else { count.div_ceil(per_task).max(1) };
-    dispatch!(indices.dtype, [ints], I => {
-        let prepared = Prepared::in_tasks(tasks, move |args, task| {
-            if elements > 0 {
-                slices.take::<I>(args, task * per_task..((task + 1) * per_task).min(count));
-            }
-        });
-        if elements >= SLOW { prepared.slow() } else { prepared }
-    })
+    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        if elements > 0 {
+            slices.take(args, task * per_task..((task + 1) * per_task).min(count));
+        }
+    });
+    Some(if elements >= SLOW { prepared.slow() } else { prepared })
 }
 
 /// Which slices become which part of the result.
@@ -45,6 +41,7 @@ struct Slices {
     /// Bytes of an element.
     size: usize,
     starts: Starts,
+    reader: Reader,
 }
 
 impl Slices {
@@ -121,57 +118,49 @@ impl Slices {
             return None;
         }
         let distance = i_strides.get(g.index_vector_dim).copied().unwrap_or(0);
-        Some(Slices { slice, block, size, starts: Starts { batch, entries, distance } })
+        let reader = Reader::clamping(indices.dtype)?;
+        Some(Slices { slice, block, size, starts: Starts::new(batch, entries, distance), reader })
     }
 
-    /// Moves the slices of the index vectors that have these numbers, among indices of this type.
-    fn take<I: Integer>(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
-        let indices = args.input_ptr::<I>(1);
-        // SAFETY: an index vector among the indices.
-        let entry = |at: usize, limit: usize| unsafe { indices.add(at).read() }.clamp_index(limit);
-        // Most have one entry, whose limit and stride then stay in registers.
-        if let [(limit, stride)] = self.starts.entries[..] {
-            self.move_from(args, numbers, |start| start.operand + entry(start.index, limit) * stride);
-        } else {
-            self.move_from(args, numbers, |start| {
-                let entries =
-                    self.starts.entries.iter().zip((start.index..).step_by(self.starts.distance.max(1)));
-                start.operand + entries.map(|((limit, stride), at)| entry(at, *limit) * stride).sum::<usize>()
-            });
-        }
-    }
-
-    /// Moves slices that begin where `from` says.
-    #[inline(always)]
-    fn move_from(&self, args: &Args<'_>, numbers: std::ops::Range<usize>, from: impl Fn(Start) -> usize) {
+    /// Moves the slices of the index vectors that have these numbers.
+    fn take(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
         let (x, out, size) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0), self.size);
-        macro_rules! blocks {
-            ($copy:expr) => {
-                self.starts.each(numbers, |start| {
-                    // SAFETY: a slice of the operand, and of the result, which are apart.
-                    unsafe { $copy(x.add(from(start) * size), out.add(start.slices * size)) }
-                })
-            };
-        }
+        let indices = args.input_ptr::<u8>(1);
         macro_rules! element {
             ($t:ty) => {
-                blocks!(|from: *const u8, to: *mut u8| to.cast::<$t>().write(from.cast::<$t>().read()))
+                // SAFETY: index vectors among the indices, an element of the operand, and of the result.
+                unsafe {
+                    let (x, out) = (x.cast::<$t>(), out.cast::<$t>());
+                    self.starts.each(numbers, self.reader, indices, |positions, slices| {
+                        for (i, at) in positions.iter().enumerate() {
+                            out.add(slices.at(i)).write(x.add(*at).read());
+                        }
+                    })
+                }
             };
         }
         match self.block {
-            Some(bytes) if bytes != size => {
-                blocks!(|from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, bytes));
-            }
-            Some(1) => element!(u8),
-            Some(2) => element!(u16),
-            Some(4) => element!(u32),
-            Some(8) => element!([u32; 2]),
-            Some(bytes) => blocks!(|from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, bytes)),
-            None => self.starts.each(numbers, |start| {
-                // SAFETY: tensors of the types that this was made for, which are apart; the shifts are not above those
-                // that fit.
-                unsafe { self.slice.run_shifted(x, out, [from(start), start.slices]) };
-            }),
+            Some(1) if size == 1 => element!(u8),
+            Some(2) if size == 2 => element!(u16),
+            Some(4) if size == 4 => element!(u32),
+            Some(8) if size == 8 => element!([u32; 2]),
+            // SAFETY: index vectors among the indices, a slice of the operand, and of the result, which are apart.
+            Some(bytes) => unsafe {
+                self.starts.each(numbers, self.reader, indices, |positions, slices| {
+                    for (i, at) in positions.iter().enumerate() {
+                        out.add(slices.at(i) * size).copy_from_nonoverlapping(x.add(at * size), bytes);
+                    }
+                });
+            },
+            // SAFETY: index vectors among the indices. Tensors of the types that this was made for, which are apart; the
+            // shifts are not above those that fit.
+            None => unsafe {
+                self.starts.each(numbers, self.reader, indices, |positions, slices| {
+                    for (i, at) in positions.iter().enumerate() {
+                        self.slice.run_shifted(x, out, [*at, slices.at(i)]);
+                    }
+                });
+            },
         }
     }
 }

@@ -1,37 +1,116 @@
-//! Index vectors, as `gather` and `scatter` read them: where slices of the operand begin.
+//! Index vectors, as `gather` and `scatter` read them: where slices of the operand begin. They become positions in the
+//! operand a block at a time, by a loop for their type.
 
 use std::ops::Range;
 
 use farcall_ir::DType;
 
 use super::number::Integer;
+use super::simd::vectorized;
 use super::types::dispatch;
 
-/// Reads an index; the largest number stands for those that are negative or larger.
-pub(super) type ReadIndex = unsafe fn(*const u8) -> usize;
+/// How index vectors become positions: how entries are read, and their size.
+#[derive(Clone, Copy)]
+pub(super) struct Reader {
+    read: Read,
+    size: usize,
+}
 
-/// How indices of a type are read; `None` for other types than integers.
-///
-/// What it returns is to be called with the address of an aligned element.
-pub(super) fn reader(dtype: DType) -> Option<ReadIndex> {
-    /// # Safety
-    /// `x` is valid for the read of an aligned element.
-    unsafe fn read<T: Integer>(x: *const u8) -> usize {
-        // SAFETY: the caller's promise.
-        let index = unsafe { x.cast::<T>().read() };
-        if index.is_below_zero() { usize::MAX } else { index.clamp_index(usize::MAX) }
+/// Moves positions by entries of as many index vectors, each `step` after the one before. An entry comes with the
+/// largest value with which the slice lies inside, and the stride in the operand.
+type Read = unsafe fn(entries: *const u8, step: usize, entry: (usize, usize), positions: &mut [usize]);
+
+/// The position of a slice that does not lie inside as a whole.
+pub(super) const OUTSIDE: usize = usize::MAX;
+/// Index vectors that become positions at once.
+pub(super) const BLOCK: usize = 256;
+
+impl Reader {
+    /// Of slices that are moved inside if they do not lie there; `None` for other types than integers.
+    pub(super) fn clamping(dtype: DType) -> Option<Reader> {
+        /// # Safety
+        /// There are as many aligned elements as positions, at these distances.
+        unsafe fn read<T: Integer>(
+            entries: *const u8,
+            step: usize,
+            (limit, stride): (usize, usize),
+            at: &mut [usize],
+        ) {
+            vectorized(
+                #[inline(always)]
+                || {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        each::<T>(entries, step, at, |at, index| at + index.clamp_index(limit) * stride)
+                    }
+                },
+            );
+        }
+        dispatch!(dtype, [ints], T => Reader { read: read::<T>, size: dtype.size() })
     }
-    dispatch!(dtype, [ints], T => read::<T> as ReadIndex)
+
+    /// Of slices that are left out if they do not lie inside, whose position is [`OUTSIDE`].
+    pub(super) fn dropping(dtype: DType) -> Option<Reader> {
+        /// # Safety
+        /// There are as many aligned elements as positions, at these distances.
+        unsafe fn read<T: Integer>(
+            entries: *const u8,
+            step: usize,
+            (limit, stride): (usize, usize),
+            at: &mut [usize],
+        ) {
+            vectorized(
+                #[inline(always)]
+                || {
+                    let moved = |at: usize, index: T| {
+                        let inside =
+                            !index.is_below_zero() & (index.clamp_index(OUTSIDE) <= limit) & (at != OUTSIDE);
+                        let moved = at.wrapping_add(index.clamp_index(limit) * stride);
+                        if inside { moved } else { OUTSIDE }
+                    };
+                    // SAFETY: the caller's promise.
+                    unsafe { each::<T>(entries, step, at, moved) }
+                },
+            );
+        }
+        dispatch!(dtype, [ints], T => Reader { read: read::<T>, size: dtype.size() })
+    }
+}
+
+/// Moves each position by its index.
+///
+/// # Safety
+/// There are as many aligned elements as positions, at these distances.
+#[inline(always)]
+unsafe fn each<T: Integer>(
+    entries: *const u8,
+    step: usize,
+    positions: &mut [usize],
+    moved: impl Fn(usize, T) -> usize,
+) {
+    let entries = entries.cast::<T>();
+    if step == 1 {
+        for (i, at) in positions.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *at = moved(*at, unsafe { entries.add(i).read() });
+        }
+    } else {
+        for (i, at) in positions.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *at = moved(*at, unsafe { entries.add(i * step).read() });
+        }
+    }
 }
 
 /// The index vectors of a tensor.
 pub(super) struct Starts {
-    /// The dimensions of the indices, but for that along which the entries of one lie.
-    pub(super) batch: Vec<Batch>,
+    /// The dimensions of the indices, but for that along which the entries of one lie; those that can be walked as one
+    /// joined.
+    batch: Vec<Batch>,
     /// Per entry of an index: the largest value with which the slice lies inside, and the stride in the operand.
-    pub(super) entries: Vec<(usize, usize)>,
+    entries: Vec<(usize, usize)>,
     /// Distance of the entries.
-    pub(super) distance: usize,
+    distance: usize,
 }
 
 /// A dimension of the indices; strides in elements.
@@ -45,76 +124,94 @@ pub(super) struct Batch {
     pub(super) slices: usize,
 }
 
-/// An index vector.
+impl Batch {
+    /// True if this dimension and the one inside it can be walked as one.
+    fn joins(&self, inner: &Batch) -> bool {
+        [(self.indices, inner.indices), (self.operand, inner.operand), (self.slices, inner.slices)]
+            .iter()
+            .all(|(outer, stride)| stride.checked_mul(inner.size) == Some(*outer))
+    }
+}
+
+/// Slices of the result, or the updates: the first element of each.
 #[derive(Clone, Copy)]
-pub(super) struct Start {
-    /// Its first element among the indices.
-    pub(super) index: usize,
-    /// The part of the operand that it refers to.
-    pub(super) operand: usize,
-    /// The slice of the result, or of the updates.
-    pub(super) slices: usize,
+pub(super) struct Slices {
+    first: usize,
+    step: usize,
+}
+
+impl Slices {
+    /// That of slice `i`.
+    #[inline(always)]
+    pub(super) fn at(self, i: usize) -> usize {
+        self.first + i * self.step
+    }
 }
 
 impl Starts {
+    /// For these dimensions, from outer to inner.
+    pub(super) fn new(batch: Vec<Batch>, entries: Vec<(usize, usize)>, distance: usize) -> Starts {
+        let mut joined: Vec<Batch> = Vec::with_capacity(batch.len());
+        for inner in batch.into_iter().filter(|b| b.size != 1) {
+            match joined.last_mut() {
+                Some(outer) if outer.joins(&inner) => {
+                    *outer = Batch { size: outer.size.saturating_mul(inner.size), ..inner };
+                }
+                _ => joined.push(inner),
+            }
+        }
+        if joined.is_empty() {
+            joined.push(Batch { size: 1, indices: 0, operand: 0, slices: 0 });
+        }
+        Starts { batch: joined, entries, distance }
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.batch.iter().fold(1, |n, b| n.saturating_mul(b.size))
     }
 
-    /// Calls `f` with those that have these numbers, in row-major order.
-    #[inline(always)]
-    pub(super) fn each(&self, range: Range<usize>, mut f: impl FnMut(Start)) {
-        let Some((last, outer)) = self.batch.split_last() else {
-            range.for_each(|_| f(Start { index: 0, operand: 0, slices: 0 }));
-            return;
-        };
-        let mut next = range.start;
-        while next < range.end {
-            let (line, begin) = (next / last.size, next % last.size);
-            let end = last.size.min(begin + range.end - next);
-            let (mut rest, mut first) = (line, Start { index: 0, operand: 0, slices: 0 });
-            for b in outer.iter().rev() {
-                let i = rest % b.size;
-                first.index += i * b.indices;
-                first.operand += i * b.operand;
-                first.slices += i * b.slices;
-                rest /= b.size;
-            }
-            // In registers, whatever `f` writes to.
-            let Batch { indices, operand, slices, .. } = *last;
-            let Start { index: index_0, operand: operand_0, slices: slices_0 } = first;
-            for i in begin..end {
-                f(Start {
-                    index: index_0 + i * indices,
-                    operand: operand_0 + i * operand,
-                    slices: slices_0 + i * slices,
-                });
-            }
-            next += end - begin;
-        }
-    }
-
-    /// Where the slice begins; `None` if it does not lie inside as a whole.
+    /// Calls `f` with the positions of slices in the operand, and with these slices of the other tensor: of all index
+    /// vectors that have these numbers, in row-major order, a few hundred at a time.
     ///
     /// # Safety
-    /// `indices` has elements of `size` bytes, which `read` reads, and the index vector among them.
+    /// `indices` has elements of the type of the reader, the index vectors among them.
     #[inline(always)]
-    pub(super) unsafe fn inside(
+    pub(super) unsafe fn each(
         &self,
-        (read, size): (ReadIndex, usize),
+        range: Range<usize>,
+        reader: Reader,
         indices: *const u8,
-        start: Start,
-    ) -> Option<usize> {
-        let mut at = start.operand;
-        for (i, (limit, stride)) in self.entries.iter().enumerate() {
-            // SAFETY: the caller's promise.
-            let index = unsafe { read(indices.add((start.index + i * self.distance) * size)) };
-            if index > *limit {
-                return None;
+        mut f: impl FnMut(&[usize], Slices),
+    ) {
+        let Some((last, outer)) = self.batch.split_last() else { return };
+        let mut positions = [0; BLOCK];
+        let mut next = range.start;
+        while next < range.end {
+            let (mut rest, begin) = (next / last.size, next % last.size);
+            let count = BLOCK.min(last.size - begin).min(range.end - next);
+            let mut index = begin * last.indices;
+            let (mut operand, mut first) = (begin * last.operand, begin * last.slices);
+            for b in outer.iter().rev() {
+                let i = rest % b.size;
+                index += i * b.indices;
+                operand += i * b.operand;
+                first += i * b.slices;
+                rest /= b.size;
             }
-            at += index * stride;
+            let positions = &mut positions[..count];
+            for (i, at) in positions.iter_mut().enumerate() {
+                *at = operand + i * last.operand;
+            }
+            for (e, entry) in self.entries.iter().enumerate() {
+                // SAFETY: the caller's promise: an entry of as many index vectors.
+                unsafe {
+                    let entries = indices.add((index + e * self.distance) * reader.size);
+                    (reader.read)(entries, last.indices, *entry, positions);
+                }
+            }
+            f(positions, Slices { first, step: last.slices });
+            next += count;
         }
-        Some(at)
     }
 }

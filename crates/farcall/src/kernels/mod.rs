@@ -26,6 +26,7 @@ mod dot;
 mod dynamic_slice;
 mod dynamic_update_slice;
 mod elementwise;
+mod fft;
 mod fusion;
 mod gather;
 mod index;
@@ -38,10 +39,12 @@ mod pad;
 mod reduce;
 mod reduce_precision;
 mod reorder;
+mod rng_bit_generator;
 mod scatter;
 mod select_and_scatter;
 mod simd;
 mod sort;
+mod special;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -79,6 +82,8 @@ static TABLE: &[&Kernel] = &[
     &scatter::KERNEL,
     &reduce_precision::KERNEL,
     &dot::KERNEL,
+    &fft::KERNEL,
+    &rng_bit_generator::KERNEL,
     &sort::KERNEL,
     &top_k::KERNEL,
 ];

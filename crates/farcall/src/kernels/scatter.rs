@@ -1,15 +1,17 @@
 //! `scatter` by one operation, or of the updates themselves, with XLA's semantics: a window that does not lie inside as a
 //! whole is dropped.
 //!
-//! Updates of one element come in row-major order of the indices. Tasks share the columns of rows: each goes through all
-//! indices in order.
+//! Updates of one element come in row-major order of the indices. Where windows are rows, tasks share the rows of the
+//! result: each goes through all indices in order, and applies the updates of its own rows.
+
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use farcall_ir::op::Scatter;
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::body::Body;
-use super::index::{Batch, ReadIndex, Starts, reader};
+use super::index::{self, Batch, OUTSIDE, Reader, Starts};
 use super::movement::row_major;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
@@ -22,9 +24,11 @@ pub(super) static KERNEL: Kernel =
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 16;
-/// Updated elements that are worth tasks, and columns that each has at least.
+/// Updated elements that are worth tasks, and elements of a row for each, since each goes through all indices.
 const TASK: usize = 1 << 19;
-const COLUMNS: usize = 32;
+const COLUMNS: usize = 8;
+/// Elements of a row that are updated at once.
+const BLOCK: usize = 16;
 /// Most tasks.
 const MOST_TASKS: usize = 4;
 
@@ -101,8 +105,7 @@ struct Windows {
     /// follow each other.
     rows: bool,
     starts: Starts,
-    /// How indices are read, and their size.
-    read: (ReadIndex, usize),
+    reader: Reader,
 }
 
 impl Windows {
@@ -182,9 +185,8 @@ impl Windows {
         let mut multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
         let rows = apart && whole && multiples.all(|stride| stride.is_multiple_of(size));
         let distance = i_strides.get(s.index_vector_dim).copied().unwrap_or(0);
-        let starts = Starts { batch, entries, distance };
-        let read = (reader(indices.dtype)?, indices.dtype.size());
-        Some(Windows { window, size, rows, starts, read })
+        let starts = Starts::new(batch, entries, distance);
+        Some(Windows { window, size, rows, starts, reader: Reader::dropping(indices.dtype)? })
     }
 }
 
@@ -211,18 +213,17 @@ fn prepared<T: Copy + 'static>(
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
     let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
-    let width = size.div_ceil(tasks);
+    let rows = elements / size.max(1);
     let work = move |args: &Args<'_>, task: usize| {
-        let columns = (task * width).min(size)..((task + 1) * width).min(size);
-        if tasks == 1 {
-            copy::<T>(args, 0, elements);
-        } else {
-            (0..elements).step_by(size).for_each(|row| copy::<T>(args, row + columns.start, columns.len()));
-        }
+        let own = match tasks {
+            1 => 0..elements,
+            _ => rows * task / tasks * size..rows * (task + 1) / tasks * size,
+        };
+        copy::<T>(args, own.start, own.len());
         if updates > 0 {
             vectorized(
                 #[inline(always)]
-                || windows.apply::<T>(args, columns, combine),
+                || windows.apply::<T>(args, own, combine),
             );
         }
     };
@@ -240,32 +241,49 @@ fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
 }
 
 impl Windows {
-    /// Applies the updates; of windows that are rows, to these columns.
+    /// Applies the updates to these elements, all of them unless windows are rows.
     #[inline(always)]
     fn apply<T: Copy>(
         &self,
         args: &Args<'_>,
-        columns: std::ops::Range<usize>,
+        own: std::ops::Range<usize>,
         combine: impl Fn(T, T) -> T + Copy,
     ) {
         let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
         let out = args.output_ptr::<T>(0);
-        let count = self.starts.count();
-        self.starts.each(0..count, |start| {
-            // SAFETY: an index vector.
-            let Some(at) = (unsafe { self.starts.inside(self.read, indices, start) }) else { return };
-            // SAFETY: a window of the result, which lies inside as a whole, and its updates.
-            unsafe {
-                let (to, from) = (out.add(at), updates.add(start.slices));
-                match self.window[..] {
-                    [] => to.write(combine(to.read(), from.read())),
-                    [(_, 1, 1)] => {
-                        row(columns.len(), to.add(columns.start), from.add(columns.start), combine)
-                    }
-                    _ => window(&self.window, to, from, combine),
+        macro_rules! each {
+            ($to:ident, $from:ident => $update:expr) => {
+                // SAFETY: index vectors among the indices.
+                unsafe {
+                    self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
+                        for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
+                            // A window of the result, which lies inside as a whole, and its updates.
+                            let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
+                            $update;
+                        }
+                    })
                 }
-            }
-        });
+            };
+        }
+        match self.window[..] {
+            [] => each!(to, from => to.write(combine(to.read(), from.read()))),
+            // SAFETY: index vectors among the indices; windows of the result, which lie inside as a whole, and their
+            // updates.
+            [(n, 1, 1)] => unsafe {
+                self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
+                    // Without a branch that would be taken half of the time.
+                    let (mut chosen, mut count) = ([0; index::BLOCK], 0);
+                    for (i, at) in positions.iter().enumerate() {
+                        chosen[count] = i;
+                        count += usize::from(own.contains(at));
+                    }
+                    for i in &chosen[..count] {
+                        row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
+                    }
+                });
+            },
+            _ => each!(to, from => window(&self.window, to, from, combine)),
+        }
     }
 }
 
@@ -275,10 +293,26 @@ impl Windows {
 /// There are `n` elements, and as many updates apart from them.
 #[inline(always)]
 unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T, T) -> T) {
-    // SAFETY: the caller's promise.
-    let (to, from) = unsafe { (std::slice::from_raw_parts_mut(to, n), std::slice::from_raw_parts(from, n)) };
-    for (value, update) in to.iter_mut().zip(from) {
-        *value = combine(*value, *update);
+    let blocks = n / BLOCK;
+    for k in 0..blocks {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to = to.add(k * BLOCK).cast::<[T; BLOCK]>();
+            let (mut values, by) = (to.read(), from.add(k * BLOCK).cast::<[T; BLOCK]>().read());
+            // Not by an iterator, whose functions would be calls if they were not inlined.
+            let mut i = 0;
+            while i < BLOCK {
+                values[i] = combine(values[i], by[i]);
+                i += 1;
+            }
+            to.write(values);
+        }
+        // A loop over blocks is not to be vectorized itself.
+        compiler_fence(Ordering::SeqCst);
+    }
+    for i in blocks * BLOCK..n {
+        // SAFETY: the caller's promise.
+        unsafe { to.add(i).write(combine(to.add(i).read(), from.add(i).read())) };
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Gather, Pad, Slice, Unary};
-use farcall_ir::op::{ReduceWindow, Scatter, SelectAndScatter};
+use farcall_ir::op::{FftKind, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::*;
@@ -107,6 +107,8 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     },
     |r, s| (Op::Convert, vec![], vec![s.x], vec![s.y.with_dtype(r.dtype())]),
     |r, s| (Op::Iota { dim: r.below(3) }, vec![], vec![], vec![s.y]),
+    fft,
+    rng_bit_generator,
     transpose,
     |r, s| {
         let y = r.ty(s.dtype, s.rank + 1);
@@ -206,6 +208,30 @@ fn top_k(r: &mut Random, Start { x, y, .. }: Start) -> Question {
     }
     let (values, places) = (y.with_sizes(sizes), [DType::S32, DType::S64][r.below(20) / 19]);
     (Op::TopK { k }, vec![], vec![x], vec![values.clone(), values.with_dtype(places)])
+}
+
+fn fft(r: &mut Random, Start { rank, .. }: Start) -> Question {
+    let kind = FftKind::ALL[r.below(4)];
+    let (real, complex) = [(DType::F32, DType::C64), (DType::F64, DType::C128)][r.below(2)];
+    let whole = r.ty(real, rank);
+    let length = whole.sizes()[rank - r.below(rank + 1).min(3)..].to_vec();
+    let mut half = whole.sizes().to_vec();
+    if let Some(last) = half.last_mut() {
+        *last = *last / 2 + 1 + usize::from(r.below(20) == 0);
+    }
+    let (half, full) = (TensorType::new(complex, half), whole.with_dtype(complex));
+    let (x, y) = match kind {
+        FftKind::Fft | FftKind::Ifft => (full.clone(), full),
+        FftKind::Rfft => (whole, half),
+        FftKind::Irfft => (half, whole),
+    };
+    (Op::Fft { kind, length }, vec![], vec![x], vec![y])
+}
+
+fn rng_bit_generator(r: &mut Random, Start { y, .. }: Start) -> Question {
+    let algorithm = [RngAlgorithm::Default, RngAlgorithm::ThreeFry, RngAlgorithm::Philox][r.below(3)];
+    let state = TensorType::new(DType::U64, [2 + r.below(20) / 15]);
+    (Op::RngBitGenerator(algorithm), vec![], vec![state.clone()], vec![state, y])
 }
 
 fn gather(r: &mut Random, Start { rank, x, .. }: Start) -> Question {

@@ -129,7 +129,9 @@ impl Roles {
                 }
             }
             // Seen otherwise: together with what it is made by, if that is a member.
-            (Role::Member(n, _), Op::Reshape, _) if made(&inst.operands()[0]) != Some(role) => {
+            (Role::Member(n, _), Op::Reshape | Op::BitcastConvert, _)
+                if made(&inst.operands()[0]) != Some(role) =>
+            {
                 debug_assert_eq!(ty.elements(), Some(n));
                 Role::Cheap
             }
@@ -192,9 +194,19 @@ fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
         Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
         Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
         Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
-        Op::Reshape => Role::Member(n, Level::Full),
+        op if is_view(op, &operands, ty) => Role::Member(n, Level::Full),
         op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n, Level::Full),
         _ => Role::Other,
+    }
+}
+
+/// True if the result has the bits of the operand's elements in the same order.
+fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
+    let bits = |t: &TensorType| t.dtype.bits();
+    match op {
+        Op::Reshape => true,
+        Op::BitcastConvert => bits(ty) >= 8 && operands.iter().all(|t| bits(t) == bits(ty)),
+        _ => false,
     }
 }
 
@@ -246,7 +258,8 @@ impl Plan {
     /// not be made.
     fn add(&mut self, func: &Func, members: Vec<InstId>) {
         let roles = &self.roles;
-        let mut computing = members.iter().filter(|id| *func.inst(**id).op() != Op::Reshape);
+        let computes = |id: &&InstId| !matches!(func.inst(**id).op(), Op::Reshape | Op::BitcastConvert);
+        let mut computing = members.iter().filter(computes);
         let (first, more) = (computing.next(), computing.next().is_some());
         let takes_cheap = |id: &InstId| {
             let from = func.inst(*id).operands().iter();

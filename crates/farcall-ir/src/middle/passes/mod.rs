@@ -13,6 +13,7 @@ pub mod fuse;
 pub mod layouts;
 pub mod licm;
 pub mod simplify;
+pub mod unroll;
 
 use crate::eval::Numerics;
 use crate::module::{Func, Inst, Region, RegionId};
@@ -71,6 +72,7 @@ pub static ALL: &[&Pass] = &[
     &layouts::PASS,
     &licm::PASS,
     &simplify::PASS,
+    &unroll::PASS,
 ];
 
 /// The pass with a name.

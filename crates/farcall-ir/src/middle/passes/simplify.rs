@@ -9,6 +9,7 @@ use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Compare, CompareKind, Direction, Op, Slice, Traits, Unary};
+use crate::reducer;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 use farcall_sig::DType;
@@ -57,6 +58,8 @@ static RULES: &[Rule] = &[
     rule("reshape_of_reshape", reshape_of_reshape),
     rule("transpose_of_transpose", transpose_of_transpose),
     rule("broadcast_of_broadcast", broadcast_of_broadcast),
+    rule("broadcast_is_reshape", broadcast_is_reshape),
+    rule("reduce_one", reduce_one),
     rule("slice_of_slice", slice_of_slice),
     rule("slice_of_concatenate", slice_of_concatenate),
     rule("convert_of_convert", convert_of_convert),
@@ -97,6 +100,11 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
             let Some(ty) = at.result().cloned() else { return false };
             let literal = Literal::splat(ty.dtype, ty.sizes(), scalar);
             let value = r.value_before(id, Op::Constant(literal), [], ty);
+            r.replace(id, &[value]);
+        }
+        Simpler::Op(op, operands) if !at.inst.region_ids().is_empty() => {
+            let Some(ty) = at.result().cloned() else { return false };
+            let value = r.value_before(id, op, operands, ty);
             r.replace(id, &[value]);
         }
         Simpler::Op(op, operands) => {
@@ -339,6 +347,33 @@ fn broadcast_of_broadcast(at: &At<'_>) -> Option<Simpler> {
     };
     let dims = first.iter().map(|d| outer[*d]).collect();
     Some(Simpler::Op(Op::BroadcastInDim { dims }, vec![x]))
+}
+
+/// A broadcast that only adds dimensions of size 1.
+fn broadcast_is_reshape(at: &At<'_>) -> Option<Simpler> {
+    let (Op::BroadcastInDim { dims }, Some(x)) = (at.op(), at.first()) else { return None };
+    let (from, to) = (at.ty(x)?, at.result()?);
+    // Of one element, it says the same of each.
+    let same = dims.is_sorted() && from.elements()? == to.elements()? && from.elements()? > 1;
+    same.then(|| Simpler::Op(Op::Reshape, vec![x]))
+}
+
+/// A reduction along dimensions of size 1, from a number that changes nothing.
+fn reduce_one(at: &At<'_>) -> Option<Simpler> {
+    let (Op::Reduce { dims }, [x, init]) = (at.op(), at.inst.operands()) else { return None };
+    let (from, to) = (at.ty(*x)?, at.result()?);
+    if !at.is_discrete(*x) || from.dtype != to.dtype || dims.iter().any(|d| from.sizes()[*d] != 1) {
+        return None;
+    }
+    let Op::Binary(op) = reducer::of(at.inst.region(0)?)?.inst.op() else { return None };
+    let neutral = matches!(
+        (op, at.number(*init)?),
+        (Binary::And | Binary::Multiply | Binary::Minimum, Scalar::Bool(true))
+            | (Binary::Or | Binary::Add | Binary::Maximum, Scalar::Bool(false))
+            | (Binary::Add | Binary::Or, Scalar::Signed(0) | Scalar::Unsigned(0))
+            | (Binary::Multiply, Scalar::Signed(1) | Scalar::Unsigned(1))
+    );
+    neutral.then(|| Simpler::Op(Op::Reshape, vec![*x]))
 }
 
 fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {

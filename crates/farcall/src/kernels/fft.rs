@@ -1,0 +1,399 @@
+//! `fft`: discrete Fourier transforms of the last one to three dimensions, by `rustfft` and `realfft`.
+//!
+//! ```text
+//! FFT, IFFT  rows x ─▶ y, then the columns of the other dimensions, in y
+//! RFFT       rows x ─▶ y (half of each), then columns, in y
+//! IRFFT      columns x ─▶ scratch, then rows scratch ─▶ y
+//! ```
+//!
+//! *Rows* are the lines along the last dimension, which lie together. Lines along others are *columns*: a few neighbours
+//! at a time are gathered, transformed, and written back. A phase does all lines of a dimension, which its tasks divide.
+//!
+//! Plans (tables of factors) are made when a kernel first runs, and kept with it, as is the memory that its tasks work in:
+//! a kernel is prepared several times before it runs once.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use farcall_ir::op::FftKind;
+use farcall_ir::{DType, Op, TensorType};
+use num_complex::Complex;
+use realfft::RealFftPlanner;
+use rustfft::num_traits::Zero;
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+
+use super::args::{Args, Prepared};
+use super::{Kernel, Request, apart};
+
+pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
+
+/// Elements from which on a run may take long.
+const SLOW: usize = 1 << 18;
+/// Elements of a task, each counted once for each doubling of the length of its line; and most tasks.
+const TASK: usize = 1 << 19;
+const MOST_TASKS: usize = 16;
+/// Columns that are gathered at once.
+const COLUMNS: usize = 16;
+/// Elements between gathered columns, so that those of a power of two do not meet in the cache.
+const GAP: usize = 8;
+/// Elements of rows that are scaled while they are in the cache.
+const GROUP: usize = 1 << 12;
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::Fft { kind, length }, [x], [y]) = (request.op, request.inputs, request.outputs) else {
+        return None;
+    };
+    let shape = Shape::new(*kind, length, x, y)?;
+    Some(match y.dtype.real() {
+        DType::F32 => shape.prepared::<f32>(),
+        DType::F64 => shape.prepared::<f64>(),
+        _ => return None,
+    })
+}
+
+fn describe(request: &Request<'_>) -> String {
+    match request.op {
+        Op::Fft { kind, length } => format!("{} {length:?}", kind.name().to_lowercase()),
+        _ => String::new(),
+    }
+}
+
+/// What is transformed.
+struct Shape {
+    kind: FftKind,
+    /// Elements of the result.
+    elements: usize,
+    /// Length of a row's transform, and how many rows there are.
+    row: usize,
+    rows: usize,
+    /// The other dimensions, outer ones last.
+    columns: Vec<Columns>,
+    /// Complex elements of the operand.
+    operand: usize,
+    /// What every element is multiplied by.
+    scale: f64,
+}
+
+/// The lines along a dimension that is not the last one, of complex elements.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Elements of a line.
+    length: usize,
+    /// Distance of its elements, which is how many lines are neighbours.
+    inner: usize,
+    /// How often there are so many lines.
+    outer: usize,
+}
+
+impl Shape {
+    fn new(kind: FftKind, length: &[usize], x: &TensorType, y: &TensorType) -> Option<Shape> {
+        let (from, to) = match kind {
+            FftKind::Fft | FftKind::Ifft => (y.dtype, y.dtype),
+            FftKind::Rfft => (y.dtype.real(), y.dtype),
+            FftKind::Irfft => (y.dtype.complex()?, y.dtype),
+        };
+        let complex = if kind == FftKind::Irfft { x } else { y };
+        if (x.dtype, y.dtype) != (from, to) || !complex.dtype.is_complex() || x.rank() != y.rank() {
+            return None;
+        }
+        let (row, others) = length.split_last()?;
+        let last = x.rank().checked_sub(1)?;
+        let first = x.rank().checked_sub(length.len())?;
+        let half = if *row == 0 { 0 } else { row / 2 + 1 };
+        let lengths = match kind {
+            FftKind::Fft | FftKind::Ifft => [*row, *row],
+            FftKind::Rfft => [*row, half],
+            FftKind::Irfft => [half, *row],
+        };
+        // Of a transform of nothing, there may be one element.
+        let fits = [x.sizes()[last], y.sizes()[last]] == lengths || y.elements() == Some(0);
+        if !fits || x.sizes()[..last] != y.sizes()[..last] || x.sizes()[first..last] != *others {
+            return None;
+        }
+        let (sizes, elements) = (complex.sizes(), y.elements()?);
+        let product = |sizes: &[usize]| sizes.iter().fold(1usize, |n, d| n.saturating_mul(*d));
+        let columns = |d: usize| Columns {
+            length: sizes[d],
+            inner: product(&sizes[d + 1..]),
+            outer: product(&sizes[..d]),
+        };
+        let inverse = matches!(kind, FftKind::Ifft | FftKind::Irfft);
+        Some(Shape {
+            kind,
+            elements,
+            row: *row,
+            rows: product(&sizes[..last]),
+            columns: if elements == 0 { Vec::new() } else { (first..last).rev().map(columns).collect() },
+            operand: x.elements()?,
+            scale: if inverse { 1.0 / length.iter().map(|n| *n as f64).product::<f64>() } else { 1.0 },
+        })
+    }
+
+    fn prepared<T: FftNum>(self) -> Prepared {
+        if self.elements == 0 {
+            return Prepared::new(|_| ());
+        }
+        let slow = self.elements.max(self.operand) >= SLOW;
+        let prepared = match self.kind {
+            FftKind::Fft => self.complex::<T>(FftDirection::Forward),
+            FftKind::Ifft => self.complex::<T>(FftDirection::Inverse),
+            FftKind::Rfft => self.forward::<T>(),
+            FftKind::Irfft => self.backward::<T>(),
+        };
+        if slow { prepared.slow() } else { prepared }
+    }
+
+    /// FFT and IFFT.
+    fn complex<T: FftNum>(&self, direction: FftDirection) -> Prepared {
+        let (length, scale) = (self.row, self.scale::<T>());
+        let lines = Lines::new(length, move || FftPlanner::new().plan_fft(length, direction));
+        let rows = self.each_row(move |args, rows| {
+            // SAFETY: the rows of a task, in operand and result, which are apart.
+            let (from, to) = unsafe { (rows.input(args, length), rows.output(args, length)) };
+            lines.with(|plan, memory| {
+                let scratch = resized(&mut memory.complex, plan.get_immutable_scratch_len());
+                let group = (GROUP / length).max(1) * length;
+                for (from, to) in from.chunks(group).zip(to.chunks_mut(group)) {
+                    plan.process_immutable_with_scratch(from, to, scratch);
+                    multiply(to, scale);
+                }
+            });
+        });
+        let columns = self.columns.iter();
+        columns.fold(rows, |rows, columns| columns.then::<T>(rows, direction, |args| args.output_ptr(0)))
+    }
+
+    /// RFFT.
+    fn forward<T: FftNum>(&self) -> Prepared {
+        let (length, half) = (self.row, self.row / 2 + 1);
+        let lines = Lines::new(length, move || RealFftPlanner::new().plan_fft_forward(length));
+        let rows = self.each_row(move |args, rows| {
+            // SAFETY: as for `complex`.
+            let (from, to) = unsafe { (rows.input::<T>(args, length), rows.output(args, half)) };
+            lines.with(|plan, memory| {
+                let scratch = resized(&mut memory.complex, plan.get_scratch_len());
+                let line = resized(&mut memory.real, length);
+                for (from, to) in from.chunks(length).zip(to.chunks_mut(half)) {
+                    line.copy_from_slice(from);
+                    let done = plan.process_with_scratch(line, to, scratch);
+                    debug_assert!(done.is_ok(), "{done:?}");
+                }
+            });
+        });
+        let columns = self.columns.iter();
+        columns.fold(rows, |rows, columns| {
+            columns.then::<T>(rows, FftDirection::Forward, |args| args.output_ptr(0))
+        })
+    }
+
+    /// IRFFT.
+    fn backward<T: FftNum>(&self) -> Prepared {
+        let (length, half, scale) = (self.row, self.row / 2 + 1, self.scale::<T>());
+        let lines = Lines::new(length, move || RealFftPlanner::new().plan_fft_inverse(length));
+        let direct = self.columns.is_empty();
+        let work = move |args: &Args<'_>, rows: &Rows| {
+            // SAFETY: as for `complex`; the transforms of columns are in scratch memory.
+            let from: &[Complex<T>] =
+                unsafe { if direct { rows.input(args, half) } else { rows.scratch(args, half) } };
+            // SAFETY: as for `complex`.
+            let to: &mut [T] = unsafe { rows.output(args, length) };
+            lines.with(|plan, memory| {
+                let (line, scratch) =
+                    resized(&mut memory.complex, half + plan.get_scratch_len()).split_at_mut(half);
+                for (from, to) in from.chunks(half).zip(to.chunks_mut(length)) {
+                    line.copy_from_slice(from);
+                    // Those that are their own conjugates.
+                    line[0].im = T::zero();
+                    if length.is_multiple_of(2) {
+                        line[half - 1].im = T::zero();
+                    }
+                    let done = plan.process_with_scratch(line, to, scratch);
+                    debug_assert!(done.is_ok(), "{done:?}");
+                    to.iter_mut().for_each(|x| *x = *x * scale);
+                }
+            });
+        };
+        let Some((outermost, others)) = self.columns.split_last() else { return self.each_row(work) };
+        // The first ones come from the operand.
+        let first = outermost.all::<T>(FftDirection::Inverse);
+        let columns = Prepared::in_tasks(first.tasks, move |args, task| {
+            first.run(args.input_ptr(0), args.ptr(args.scratch_place()), task);
+        });
+        let columns = others.iter().fold(columns, |prepared, columns| {
+            columns.then::<T>(prepared, FftDirection::Inverse, |args| args.ptr(args.scratch_place()))
+        });
+        let (tasks, rows) = (tasks(self.rows, length), self.rows);
+        columns
+            .then(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
+            .with_scratch(self.operand * size_of::<Complex<T>>())
+    }
+
+    /// A phase that goes over all rows.
+    fn each_row(&self, work: impl Fn(&Args<'_>, &Rows) + Send + Sync + 'static) -> Prepared {
+        let (tasks, rows) = (tasks(self.rows, self.row), self.rows);
+        Prepared::in_tasks(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
+    }
+
+    fn scale<T: FftNum>(&self) -> T {
+        T::from_f64(self.scale).unwrap_or_else(T::one)
+    }
+}
+
+/// How many tasks share lines of this length.
+fn tasks(lines: usize, length: usize) -> usize {
+    let steps = length.ilog2() as usize + 1;
+    let work = lines.saturating_mul(length).saturating_mul(steps);
+    (work / TASK).clamp(1, MOST_TASKS).min(lines.max(1))
+}
+
+/// The rows of a task.
+struct Rows {
+    first: usize,
+    count: usize,
+}
+
+impl Rows {
+    fn of(task: usize, tasks: usize, rows: usize) -> Rows {
+        let (first, end) = (rows * task / tasks, rows * (task + 1) / tasks);
+        Rows { first, count: end - first }
+    }
+
+    /// Their elements in the operand.
+    ///
+    /// # Safety
+    /// The operand has rows of `length` elements of this type, and these are among them.
+    unsafe fn input<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a [E] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            std::slice::from_raw_parts(args.input_ptr::<E>(0).add(self.first * length), self.count * length)
+        }
+    }
+
+    /// Their elements in scratch memory.
+    ///
+    /// # Safety
+    /// As [`Rows::input`], and nothing writes there meanwhile.
+    unsafe fn scratch<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a [E] {
+        let from = args.ptr::<E>(args.scratch_place());
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(from.add(self.first * length), self.count * length) }
+    }
+
+    /// Their elements in the result.
+    ///
+    /// # Safety
+    /// As [`Rows::input`]; nothing else refers to these meanwhile.
+    unsafe fn output<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a mut [E] {
+        let to = args.output_ptr::<E>(0);
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(to.add(self.first * length), self.count * length) }
+    }
+}
+
+/// Transforms of lines of one length.
+struct Lines<P: ?Sized, T> {
+    make: Box<dyn Fn() -> Arc<P> + Send + Sync>,
+    plan: OnceLock<Arc<P>>,
+    /// What no task works in at the moment.
+    memory: Mutex<Vec<Memory<T>>>,
+}
+
+/// What a task works in.
+struct Memory<T> {
+    complex: Vec<Complex<T>>,
+    real: Vec<T>,
+}
+
+impl<P: ?Sized, T: FftNum> Lines<P, T> {
+    /// Those that this plan is for, which is made if `length` is not 0.
+    fn new(length: usize, make: impl Fn() -> Arc<P> + Send + Sync + 'static) -> Lines<P, T> {
+        debug_assert!(length > 0, "nothing is transformed");
+        Lines { make: Box::new(make), plan: OnceLock::new(), memory: Mutex::default() }
+    }
+
+    /// Calls `f` with the plan and memory to work in, which holds anything.
+    fn with(&self, f: impl FnOnce(&P, &mut Memory<T>)) {
+        let plan = self.plan.get_or_init(|| (self.make)());
+        let kept = self.memory.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut memory = kept.unwrap_or_else(|| Memory { complex: Vec::new(), real: Vec::new() });
+        f(plan, &mut memory);
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+}
+
+/// The first `n` elements, whatever they are.
+fn resized<E: Copy + Zero>(memory: &mut Vec<E>, n: usize) -> &mut [E] {
+    if memory.len() < n {
+        memory.resize(n, E::zero());
+    }
+    &mut memory[..n]
+}
+
+fn multiply<T: FftNum>(line: &mut [Complex<T>], factor: T) {
+    if !factor.is_one() {
+        line.iter_mut().for_each(|x| *x = *x * factor);
+    }
+}
+
+impl Columns {
+    /// The same kernel, with the transforms of these lines in a tensor where it is.
+    fn then<T: FftNum>(
+        self,
+        kernel: Prepared,
+        direction: FftDirection,
+        place: fn(&Args<'_>) -> *mut Complex<T>,
+    ) -> Prepared {
+        let strided = self.all::<T>(direction);
+        kernel.then(strided.tasks, move |args, task| strided.run(place(args), place(args), task))
+    }
+
+    fn all<T: FftNum>(self, direction: FftDirection) -> Strided<T> {
+        let length = self.length;
+        let lines = Lines::new(length, move || FftPlanner::new().plan_fft(length, direction));
+        let blocks = self.inner.div_ceil(COLUMNS);
+        let tasks = tasks(self.outer * self.inner, length).min(self.outer * blocks);
+        Strided { columns: self, lines, blocks, tasks }
+    }
+}
+
+/// Transforms of columns.
+struct Strided<T> {
+    columns: Columns,
+    lines: Lines<dyn Fft<T>, T>,
+    /// Columns that are neighbours, in blocks.
+    blocks: usize,
+    tasks: usize,
+}
+
+impl<T: FftNum> Strided<T> {
+    /// Transforms the lines of a task, from a tensor to another one, or to the same.
+    fn run(&self, from: *const Complex<T>, to: *mut Complex<T>, task: usize) {
+        let Columns { length, inner, outer } = self.columns;
+        let count = outer * self.blocks;
+        let distance = length + GAP;
+        self.lines.with(|plan, memory| {
+            let (lines, scratch) =
+                resized(&mut memory.complex, COLUMNS * distance + plan.get_inplace_scratch_len())
+                    .split_at_mut(COLUMNS * distance);
+            for block in count * task / self.tasks..count * (task + 1) / self.tasks {
+                let first = block % self.blocks * COLUMNS;
+                let start = block / self.blocks * length * inner + first;
+                let width = COLUMNS.min(inner - first);
+                for i in 0..length {
+                    for c in 0..width {
+                        // SAFETY: element `i` of a column of the operand.
+                        lines[c * distance + i] = unsafe { from.add(start + i * inner + c).read() };
+                    }
+                }
+                for line in lines.chunks_mut(distance).take(width) {
+                    plan.process_with_scratch(&mut line[..length], scratch);
+                }
+                for i in 0..length {
+                    for c in 0..width {
+                        // SAFETY: element `i` of a column that is this task's.
+                        unsafe { to.add(start + i * inner + c).write(lines[c * distance + i]) };
+                    }
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,220 @@
+//! `rng_bit_generator`: random bits, which are a function of a key and of each element's counter, many blocks at a time.
+//!
+//! The generators themselves are those of the evaluator (`farcall_ir::eval::random`), which says where their words go.
+
+use farcall_ir::eval::random::{philox, threefry};
+use farcall_ir::op::RngAlgorithm;
+use farcall_ir::{DType, Op, TensorType};
+
+use super::args::{Args, Prepared};
+use super::simd::vectorized;
+use super::{Kernel, Request, apart};
+
+pub(super) static KERNEL: Kernel = Kernel { name: "rng_bit_generator", prepare, in_place: apart, describe };
+
+/// Blocks of a task.
+const TASK: usize = 1 << 14;
+/// Blocks that are computed at once.
+const BLOCKS: usize = 64;
+
+fn prepare(request: &Request<'_>) -> Option<Prepared> {
+    let (Op::RngBitGenerator(algorithm), [state], [next, y]) = (request.op, request.inputs, request.outputs)
+    else {
+        return None;
+    };
+    let plain = y.dtype.is_integer() || y.dtype.is_float();
+    if state != next || state.dtype != DType::U64 || state.rank() != 1 || !plain {
+        return None;
+    }
+    y.elements()?.checked_mul(2)?;
+    let words = state.sizes()[0];
+    match (y.dtype.bits(), y.dtype.size()) {
+        (8, 1) => prepared::<u8>(*algorithm, words, y),
+        (16, 2) => prepared::<u16>(*algorithm, words, y),
+        (32, 4) => prepared::<u32>(*algorithm, words, y),
+        (64, 8) => prepared::<u64>(*algorithm, words, y),
+        _ => None,
+    }
+}
+
+fn describe(request: &Request<'_>) -> String {
+    match request.op {
+        Op::RngBitGenerator(algorithm) => algorithm.name().to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+fn prepared<T: Bits>(algorithm: RngAlgorithm, words: usize, y: &TensorType) -> Option<Prepared> {
+    let prepared = match (algorithm, words) {
+        (RngAlgorithm::ThreeFry, 2) => {
+            let layout = Layout::new::<T>(y);
+            let count = layout.count();
+            in_tasks(count, words, move |args, range, state| {
+                layout.fill::<T>(args.output_ptr(1), state, range);
+            })
+        }
+        (RngAlgorithm::Philox | RngAlgorithm::Default, 2 | 3) => {
+            let elements = y.elements()?;
+            let count = elements.div_ceil(T::PHILOX);
+            in_tasks(count, words, move |args, range, state| {
+                fill_philox::<T>(args.output_ptr(1), elements, state, range);
+            })
+        }
+        _ => return None,
+    };
+    Some(prepared)
+}
+
+/// Key and counter.
+#[derive(Clone, Copy)]
+struct State {
+    key: u64,
+    counter: u128,
+}
+
+/// A kernel that computes this many blocks, and counts them.
+fn in_tasks(
+    count: usize,
+    words: usize,
+    fill: impl Fn(&Args<'_>, std::ops::Range<usize>, State) + Send + Sync + 'static,
+) -> Prepared {
+    Prepared::in_tasks(count.div_ceil(TASK).max(1), move |args, task| {
+        let (from, to) = (args.input_ptr::<u64>(0), args.output_ptr::<u64>(0));
+        // SAFETY: a state has two or three words; of two, the key is the high part of Philox's counter.
+        let (key, low, high) = unsafe { (*from, *from.add(1), *from.add(if words == 3 { 2 } else { 0 })) };
+        let state = State { key, counter: u128::from(high) << 64 | u128::from(low) };
+        if task == 0 {
+            let counter = state.counter.wrapping_add(count as u128);
+            let next = [key, counter as u64, (counter >> 64) as u64];
+            // SAFETY: as many words.
+            unsafe { to.copy_from_nonoverlapping(next.as_ptr(), words) };
+        }
+        fill(args, task * TASK..((task + 1) * TASK).min(count), state);
+    })
+}
+
+/// Elements of so many bits.
+trait Bits: Copy + Default + Send + Sync + 'static {
+    /// How many elements a block of Philox gives.
+    const PHILOX: usize;
+
+    /// Element `i` of two words, of which one is wide enough for all but the widest.
+    fn of(words: [u32; 2], i: usize) -> Self;
+}
+
+macro_rules! narrow {
+    ($($t:ty),*) => {
+        $(impl Bits for $t {
+            const PHILOX: usize = 4;
+
+            #[inline(always)]
+            fn of(words: [u32; 2], i: usize) -> $t {
+                words[i] as $t
+            }
+        })*
+    };
+}
+narrow!(u8, u16, u32);
+
+impl Bits for u64 {
+    const PHILOX: usize = 2;
+
+    #[inline(always)]
+    fn of([low, high]: [u32; 2], _: usize) -> u64 {
+        u64::from(low) | u64::from(high) << 32
+    }
+}
+
+/// Which elements the blocks of Threefry give. A block gives one element of 64 bits, or else two that are neighbours
+/// along one dimension.
+struct Layout {
+    /// Elements that a block gives.
+    each: usize,
+    /// Size of that dimension, and how many blocks there are along it.
+    size: usize,
+    half: usize,
+    /// Elements of the dimensions inside and outside of it.
+    inner: usize,
+    outer: usize,
+}
+
+impl Layout {
+    fn new<T: Bits>(y: &TensorType) -> Layout {
+        let dims = y.sizes();
+        let product = |dims: &[usize]| dims.iter().fold(1usize, |n, d| n.saturating_mul(*d));
+        if T::PHILOX == 2 || dims.is_empty() {
+            let size = product(dims);
+            return Layout { each: 1, size, half: size, inner: 1, outer: 1 };
+        }
+        // The first even one, or the first of the largest.
+        let largest = (0..dims.len()).rev().max_by_key(|d| dims[*d]).unwrap_or(0);
+        let split = dims.iter().position(|d| d % 2 == 0).unwrap_or(largest);
+        let (inner, outer) = (product(&dims[split + 1..]), product(&dims[..split]));
+        Layout { each: 2, size: dims[split], half: dims[split].div_ceil(2), inner, outer }
+    }
+
+    fn count(&self) -> usize {
+        self.outer.saturating_mul(self.half).saturating_mul(self.inner)
+    }
+
+    /// Writes the elements of these blocks.
+    fn fill<T: Bits>(&self, to: *mut T, state: State, range: std::ops::Range<usize>) {
+        let mut words = [[0; 2]; BLOCKS];
+        for start in range.clone().step_by(BLOCKS) {
+            let counter = (state.counter as u64).wrapping_add(start as u64);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (i, words) in words.iter_mut().enumerate() {
+                        *words = threefry(state.key, counter.wrapping_add(i as u64));
+                    }
+                },
+            );
+            let mut column = start % self.inner;
+            let mut along = start / self.inner % self.half;
+            let mut outside = start / self.inner / self.half;
+            for words in &words[..BLOCKS.min(range.end - start)] {
+                let first = (outside * self.size + along * self.each) * self.inner + column;
+                // SAFETY: elements of the output, which are those of this block alone.
+                unsafe {
+                    to.add(first).write(T::of(*words, 0));
+                    if self.each == 2 && along * 2 + 1 < self.size {
+                        to.add(first + self.inner).write(T::of(*words, 1));
+                    }
+                }
+                column += 1;
+                if column == self.inner {
+                    (column, along) = (0, along + 1);
+                }
+                if along == self.half {
+                    (along, outside) = (0, outside + 1);
+                }
+            }
+        }
+    }
+}
+
+/// Writes the elements of these blocks of Philox, which follow each other.
+fn fill_philox<T: Bits>(to: *mut T, elements: usize, state: State, range: std::ops::Range<usize>) {
+    let mut words = [[0; 4]; BLOCKS];
+    for start in range.clone().step_by(BLOCKS) {
+        let counter = state.counter.wrapping_add(start as u128);
+        vectorized(
+            #[inline(always)]
+            || {
+                for (i, words) in words.iter_mut().enumerate() {
+                    *words = philox(state.key, counter.wrapping_add(i as u128));
+                }
+            },
+        );
+        for (block, [a, b, c, d]) in (start..range.end).zip(&words) {
+            let four = [T::of([*a, *b], 0), T::of([*a, *b], 1), T::of([*c, *d], 0), T::of([*c, *d], 1)];
+            let two = [four[0], four[2]];
+            let values = if T::PHILOX == 2 { &two[..] } else { &four[..] };
+            let first = block * T::PHILOX;
+            let count = T::PHILOX.min(elements - first);
+            // SAFETY: elements of the output, which are those of this block alone.
+            unsafe { to.add(first).copy_from_nonoverlapping(values.as_ptr(), count) };
+        }
+    }
+}
