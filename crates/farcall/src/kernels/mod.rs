@@ -22,6 +22,7 @@ mod args;
 mod body;
 mod cases;
 mod concatenate;
+mod convolution;
 mod dot;
 mod dynamic_slice;
 mod dynamic_update_slice;
@@ -35,6 +36,7 @@ mod math;
 mod movement;
 mod number;
 mod pad;
+mod product;
 mod reduce;
 mod reduce_precision;
 mod reorder;
@@ -79,6 +81,7 @@ static TABLE: &[&Kernel] = &[
     &scatter::KERNEL,
     &reduce_precision::KERNEL,
     &dot::KERNEL,
+    &convolution::KERNEL,
     &sort::KERNEL,
     &top_k::KERNEL,
 ];
