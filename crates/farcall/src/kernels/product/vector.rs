@@ -8,10 +8,10 @@ use super::{Product, Source, join, with_buffer};
 /// Elements of the matrix that a task reads at least: some ten microseconds.
 const LEAST: usize = 1 << 18;
 
-/// Sums that are kept together, of one line.
-const LANES: usize = 32;
+/// Sums that are kept together, of one line. Of several lines at once, the compiler makes shuffles.
+const LANES: usize = 64;
 
-/// Lines that are summed together.
+/// Lines of a task are a multiple of it, where their elements are together; rows that are added at once, where not.
 const LINES: usize = 4;
 
 /// Results that are computed together where lines are neighbours, and at least by a task.
@@ -124,19 +124,10 @@ impl Vector {
         y: *const T,
         out: *mut R,
     ) {
-        let whole = self.lines / LINES * LINES;
-        for i in (0..whole).step_by(LINES) {
-            // SAFETY: lines of the matrix.
-            let sums = unsafe { dots::<S, T, LINES>(x.add(i * self.line), self.line, y, self.depth) };
-            for (j, sum) in sums.into_iter().enumerate() {
-                // SAFETY: a result.
-                unsafe { out.add((i + j) * self.out).write(R::narrow(sum)) };
-            }
-        }
-        for i in whole..self.lines {
+        for i in 0..self.lines {
             // SAFETY: a line of the matrix, and its result.
             unsafe {
-                let [sum] = dots::<S, T, 1>(x.add(i * self.line), self.line, y, self.depth);
+                let sum = dot(x.add(i * self.line), y, self.depth);
                 out.add(i * self.out).write(R::narrow(sum));
             }
         }
@@ -194,49 +185,36 @@ impl Vector {
     }
 }
 
-/// The products of some lines and a vector.
+/// The product of a line and a vector.
 ///
 /// # Safety
-/// `x` is valid for reads of `N` lines at this distance, `y` for reads of a vector.
+/// `x` and `y` are valid for reads of `depth` elements.
 #[inline(always)]
-unsafe fn dots<S: Stored<T>, T: Element + Ring, const N: usize>(
-    x: *const S,
-    line: usize,
-    y: *const T,
-    depth: usize,
-) -> [T; N] {
-    let mut totals = [T::ZERO; N];
+unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: usize) -> T {
+    let mut total = T::ZERO;
     let whole = depth / LANES * LANES;
     for part in (0..whole).step_by(LANES * T::SUMMANDS) {
-        let mut sums = [[T::ZERO; LANES]; N];
+        let mut sums = [T::ZERO; LANES];
         for k in (part..(part + LANES * T::SUMMANDS).min(whole)).step_by(LANES) {
-            // SAFETY: elements of the vector.
-            let y: &[T; LANES] = unsafe { &*y.add(k).cast() };
-            for (i, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: elements of a line.
-                let x: &[S; LANES] = unsafe { &*x.add(i * line + k).cast() };
-                for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-                    *sum = sum.plus(x.widen().times(*y));
-                }
+            // SAFETY: elements of the line and of the vector.
+            let (x, y): (&[S; LANES], &[T; LANES]) = unsafe { (&*x.add(k).cast(), &*y.add(k).cast()) };
+            for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+                *sum = sum.plus(x.widen().times(*y));
             }
         }
-        for (total, sums) in totals.iter_mut().zip(&mut sums) {
-            let mut n = LANES;
-            while n > 1 {
-                n /= 2;
-                for i in 0..n {
-                    sums[i] = sums[i].plus(sums[i + n]);
-                }
+        let mut n = LANES;
+        while n > 1 {
+            n /= 2;
+            for i in 0..n {
+                sums[i] = sums[i].plus(sums[i + n]);
             }
-            *total = total.plus(sums[0]);
         }
+        total = total.plus(sums[0]);
     }
-    for (i, total) in totals.iter_mut().enumerate() {
-        for k in whole..depth {
-            // SAFETY: an element of a line and one of the vector.
-            let (x, y) = unsafe { (x.add(i * line + k).read(), y.add(k).read()) };
-            *total = total.plus(x.widen().times(y));
-        }
+    for k in whole..depth {
+        // SAFETY: an element of the line and one of the vector.
+        let (x, y) = unsafe { (x.add(k).read(), y.add(k).read()) };
+        total = total.plus(x.widen().times(y));
     }
-    totals
+    total
 }
