@@ -22,6 +22,7 @@ mod args;
 mod body;
 mod cases;
 mod concatenate;
+mod convolution;
 mod dot;
 mod dynamic_slice;
 mod dynamic_update_slice;
@@ -36,6 +37,7 @@ mod math;
 mod movement;
 mod number;
 mod pad;
+mod product;
 mod reduce;
 mod reduce_precision;
 mod reorder;
@@ -84,6 +86,7 @@ static TABLE: &[&Kernel] = &[
     &dot::KERNEL,
     &fft::KERNEL,
     &rng_bit_generator::KERNEL,
+    &convolution::KERNEL,
     &sort::KERNEL,
     &top_k::KERNEL,
 ];

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Gather, Pad, Slice, Unary};
-use farcall_ir::op::{FftKind, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter};
+use farcall_ir::op::{
+    Convolution, ConvolutionDims, FftKind, ReduceWindow, RngAlgorithm, Scatter, SelectAndScatter,
+};
 use farcall_ir::{DType, Op, TensorType};
 
 use super::*;
@@ -139,6 +141,7 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     },
     reduce,
     dot_general,
+    convolution,
     sort,
     top_k,
     gather,
@@ -190,6 +193,51 @@ fn dot_general(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question 
     let batch: Vec<usize> = d.lhs_batch.iter().filter_map(|i| x.sizes().get(*i)).copied().collect();
     let y = x.with_sizes([batch, left(&x), left(&rhs)].concat());
     (Op::DotGeneral(d), vec![], vec![x, rhs], vec![y])
+}
+
+/// The numbers `0..n` in some order.
+fn shuffled(r: &mut Random, n: usize) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..n).collect();
+    (0..n).map(|_| left.remove(r.below(left.len()))).collect()
+}
+
+fn convolution(r: &mut Random, Start { dtype, .. }: Start) -> Question {
+    let rank = r.below(3);
+    let (by_feature, by_batch) = [(1, 1), (2, 1), (1, 2), (2, 2)][r.below(13) / 4];
+    let image = r.ty(dtype, rank);
+    let (w, windows) = windows(r, &image, true);
+    let (batch, features, kernels) = (r.below(3), r.below(3), r.below(3));
+    let [input, kernel, output] = [0; 3].map(|_| shuffled(r, rank + 2));
+    let ty = |order: &[usize], sizes: &[usize]| {
+        let at = |d: usize| order.iter().position(|o| *o == d).and_then(|i| sizes.get(i)).copied();
+        TensorType::new(dtype, (0..rank + 2).map(|d| at(d).unwrap_or(1)).collect::<Vec<_>>())
+    };
+    let x = ty(&input, &[&[batch * by_batch, features * by_feature], image.sizes()].concat());
+    let y = ty(&kernel, &[&[features, kernels * by_feature * by_batch], &w.window[..]].concat());
+    let extra = r.below(30) / 29;
+    let out = ty(&output, &[&[batch, kernels * by_feature * by_batch + extra], &windows[..]].concat());
+    let op = Convolution {
+        strides: w.strides,
+        padding: w.padding,
+        lhs_dilation: w.base_dilations,
+        rhs_dilation: w.window_dilations,
+        reversal: r.list(rank, |r| r.below(2)).into_iter().map(|n| n == 1).collect(),
+        dims: ConvolutionDims {
+            input_batch: input[0],
+            input_feature: input[1],
+            input_spatial: input[2..].to_vec(),
+            kernel_input_feature: kernel[0],
+            kernel_output_feature: kernel[1],
+            kernel_spatial: kernel[2..].to_vec(),
+            output_batch: output[0],
+            output_feature: output[1],
+            output_spatial: output[2..].to_vec(),
+        },
+        feature_group_count: by_feature,
+        batch_group_count: by_batch,
+        precision: Vec::new(),
+    };
+    (Op::Convolution(Box::new(op)), vec![], vec![x, y], vec![out])
 }
 
 fn sort(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {

@@ -1,0 +1,262 @@
+//! Convolutions of which every feature has a kernel of its own: sums of few products, which neighbours in memory share
+//! the steps of.
+//!
+//! Neighbours are either features of one place, or windows of one row.
+
+use farcall_ir::DType;
+use half::{bf16, f16};
+
+use super::super::args::Prepared;
+use super::super::product::{Element, Ring, Stored};
+use super::super::simd::vectorized;
+use super::super::types::dispatch;
+use super::shape::{Shape, Spatial};
+
+/// Products of a task at least.
+const TASK: usize = 1 << 18;
+
+/// Results that are computed together.
+const LANES: usize = 64;
+
+/// Most spatial dimensions.
+const MOST: usize = 4;
+
+/// A convolution without sums over features.
+pub(super) struct Depthwise {
+    /// Images and features, with strides in image, kernels and result.
+    batch: (usize, [usize; 3]),
+    features: (usize, [usize; 3]),
+    spatial: Vec<Spatial>,
+}
+
+impl Depthwise {
+    /// The convolution as one, if it is.
+    pub(super) fn of(s: &Shape) -> Option<Depthwise> {
+        let is_one = s.groups > 1 && s.features[0].0 == 1 && s.kernels[0].0 == 1 && s.spatial.len() <= MOST;
+        let [(images, image), (_, result)] = s.batch;
+        is_one.then(|| Depthwise {
+            batch: (images, [image, 0, result]),
+            features: (s.groups, s.group_strides),
+            spatial: s.spatial.clone(),
+        })
+    }
+
+    /// What computes it; `None` for types that have no loops, and where no neighbours in the result have neighbouring
+    /// factors.
+    pub(super) fn prepare(self, [from, to]: [DType; 2]) -> Option<Prepared> {
+        let by_feature = self.features.1 == [1; 3];
+        let by_window = self.spatial.last().is_some_and(|s| s.windows.1 == 1);
+        if !by_feature && !by_window {
+            return None;
+        }
+        Some(match (from, to) {
+            (DType::F16, DType::F16) => self.tasks::<f16, f32, f16>(by_feature),
+            (DType::BF16, DType::BF16) => self.tasks::<bf16, f32, bf16>(by_feature),
+            (a, b) if a != b => return None,
+            (DType::F32, _) => self.tasks::<f32, f32, f32>(by_feature),
+            (DType::F64, _) => self.tasks::<f64, f64, f64>(by_feature),
+            _ => return dispatch!(from, [ints], T => self.tasks::<T, T, T>(by_feature)),
+        })
+    }
+
+    /// Rows: windows along the last dimension for one feature of one image, or for all of its features.
+    fn rows(&self, by_feature: bool) -> usize {
+        let outer = self.spatial.split_last().map_or(&[][..], |(_, outer)| outer);
+        let rows = outer.iter().fold(self.batch.0, |n, s| n.saturating_mul(s.windows.0));
+        if by_feature { rows } else { rows.saturating_mul(self.features.0) }
+    }
+
+    fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(self, by_feature: bool) -> Prepared {
+        let rows = self.rows(by_feature);
+        let taps = self.spatial.iter().fold(1, |n: usize, s| n.saturating_mul(s.window.0));
+        let along = self.spatial.last().map_or(1, |s| s.windows.0);
+        let row = if by_feature { along.saturating_mul(self.features.0) } else { along };
+        let per_task = (TASK / row.saturating_mul(taps).max(1)).max(1);
+        let tasks = if row == 0 { 0 } else { rows.div_ceil(per_task) };
+        Prepared::in_tasks(tasks, move |args, task| {
+            let (x, y, out) = (args.input_ptr::<S>(0), args.input_ptr::<S>(1), args.output_ptr::<R>(0));
+            vectorized(
+                #[inline(always)]
+                || {
+                    for row in task * per_task..((task + 1) * per_task).min(rows) {
+                        // SAFETY: operands and result of these types, and tasks have different rows.
+                        unsafe { self.row::<S, T, R>(by_feature, row, x, y, out) };
+                    }
+                },
+            );
+        })
+    }
+
+    /// Computes a row.
+    ///
+    /// # Safety
+    /// Image, kernels and result are valid for what the strides reach.
+    #[inline(always)]
+    unsafe fn row<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        by_feature: bool,
+        mut row: usize,
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+    ) {
+        let mut at = [0isize; MOST];
+        let mut place = [0; 3];
+        let count = self.spatial.len();
+        for (d, s) in self.spatial.iter().enumerate().take(count.saturating_sub(1)).rev() {
+            let index = row % s.windows.0;
+            row /= s.windows.0;
+            at[d] = s.axis.start + index as isize * s.along;
+            place[2] += index * s.windows.1;
+        }
+        let mut step = |index: usize, strides: [usize; 3]| {
+            place.iter_mut().zip(strides).for_each(|(place, stride)| *place += index * stride);
+        };
+        if !by_feature {
+            step(row % self.features.0, self.features.1);
+            row /= self.features.0;
+        }
+        step(row, self.batch.1);
+        // SAFETY: the caller's promise.
+        let (x, y, out) = unsafe { (x.add(place[0]), y.add(place[1]), out.add(place[2])) };
+        let Some(last) = self.spatial.last() else {
+            // SAFETY: as above.
+            return unsafe { self.features::<S, T, R>(&at, x, y, out) };
+        };
+        if by_feature {
+            for window in 0..last.windows.0 {
+                at[count - 1] = last.axis.start + window as isize * last.along;
+                // SAFETY: as above.
+                unsafe { self.features::<S, T, R>(&at, x, y, out.add(window * last.windows.1)) };
+            }
+        } else {
+            for first in (0..last.windows.0).step_by(LANES) {
+                at[count - 1] = last.axis.start + first as isize * last.along;
+                let width = LANES.min(last.windows.0 - first);
+                // SAFETY: as above.
+                unsafe { self.windows::<S, T, R>(&at, width, x, y, out.add(first)) };
+            }
+        }
+    }
+
+    /// Calls a function with every place of the window in some dimensions that has an element under it: where that is
+    /// in the image, and where its factor is in the kernel.
+    #[inline(always)]
+    fn taps(&self, dims: usize, at: &[isize; MOST], mut f: impl FnMut(usize, usize)) {
+        let spatial = &self.spatial[..dims];
+        if spatial.iter().any(|s| s.window.0 == 0) {
+            return;
+        }
+        let mut index = [0; MOST];
+        loop {
+            let (mut image, mut kernel, mut is_there) = (0, 0, true);
+            for (d, s) in spatial.iter().enumerate() {
+                match s.axis.element(at[d] + index[d] as isize * s.down) {
+                    Some(element) => image += element * s.axis.stride,
+                    None => is_there = false,
+                }
+                kernel += index[d] * s.window.1;
+            }
+            if is_there {
+                f(image, kernel);
+            }
+            let mut d = dims;
+            loop {
+                if d == 0 {
+                    return;
+                }
+                d -= 1;
+                index[d] += 1;
+                if index[d] < spatial[d].window.0 {
+                    break;
+                }
+                index[d] = 0;
+            }
+        }
+    }
+
+    /// All features of one place.
+    ///
+    /// # Safety
+    /// As [`Depthwise::row`].
+    #[inline(always)]
+    unsafe fn features<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        at: &[isize; MOST],
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+    ) {
+        for first in (0..self.features.0).step_by(LANES) {
+            let width = LANES.min(self.features.0 - first);
+            let mut sums = [T::ZERO; LANES];
+            self.taps(self.spatial.len(), at, |image, kernel| {
+                // SAFETY: features of an element, and their factors.
+                let (x, y) = unsafe {
+                    let (x, y) = (x.add(image + first), y.add(kernel + first));
+                    (std::slice::from_raw_parts(x, width), std::slice::from_raw_parts(y, width))
+                };
+                for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+                    *sum = sum.plus(x.widen().times(y.widen()));
+                }
+            });
+            for (i, sum) in sums[..width].iter().enumerate() {
+                // SAFETY: a result.
+                unsafe { out.add(first + i).write(R::narrow(*sum)) };
+            }
+        }
+    }
+
+    /// Neighbouring windows of one row, of one feature.
+    ///
+    /// # Safety
+    /// As [`Depthwise::row`].
+    #[inline(always)]
+    unsafe fn windows<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        at: &[isize; MOST],
+        width: usize,
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+    ) {
+        let mut sums = [T::ZERO; LANES];
+        let last = self.spatial.len() - 1;
+        let s = &self.spatial[last];
+        let stride = s.axis.stride;
+        self.taps(last, at, |image, kernel| {
+            for k in 0..s.window.0 {
+                // SAFETY: a factor of the kernel.
+                let factor = unsafe { y.add(kernel + k * s.window.1).read() }.widen();
+                let begin = at[last] + k as isize * s.down;
+                if s.axis.dilation == 1 {
+                    let inside = s.axis.inside(begin, s.along, width);
+                    if inside.is_empty() {
+                        continue;
+                    }
+                    let first = (begin + inside.start as isize * s.along) as usize;
+                    let step = s.along as usize * stride;
+                    // SAFETY: an element under the window.
+                    let x = unsafe { x.add(image + first * stride) };
+                    for (i, sum) in sums[inside].iter_mut().enumerate() {
+                        // SAFETY: as above.
+                        let x = unsafe { x.add(if step == 1 { i } else { i * step }).read() };
+                        *sum = sum.plus(factor.times(x.widen()));
+                    }
+                } else {
+                    for (i, sum) in sums[..width].iter_mut().enumerate() {
+                        if let Some(element) = s.axis.element(begin + i as isize * s.along) {
+                            // SAFETY: an element under the window.
+                            let x = unsafe { x.add(image + element * stride).read() };
+                            *sum = sum.plus(factor.times(x.widen()));
+                        }
+                    }
+                }
+            }
+        });
+        for (i, sum) in sums[..width].iter().enumerate() {
+            // SAFETY: a result.
+            unsafe { out.add(i).write(R::narrow(*sum)) };
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a convolution is, whatever its dimensions are called.
+
+use farcall_ir::TensorType;
+use farcall_ir::op::Convolution;
+
+use super::super::movement::row_major;
+use super::super::product::{Axis, MOST};
+use super::super::window;
+
+/// A dimension of something: size, and stride in elements.
+pub(super) type Extent = (usize, usize);
+
+/// A convolution, group by group.
+pub(super) struct Shape {
+    pub(super) groups: usize,
+    /// From one group to the next: in image, kernels, result.
+    pub(super) group_strides: [usize; 3],
+    /// Images of a group, in the image and in the result.
+    pub(super) batch: [Extent; 2],
+    /// Features of a group that are summed over, in the image and in the kernels.
+    pub(super) features: [Extent; 2],
+    /// Kernels of a group, in the kernels and in the result.
+    pub(super) kernels: [Extent; 2],
+    pub(super) spatial: Vec<Spatial>,
+}
+
+/// A spatial dimension.
+#[derive(Clone, Copy)]
+pub(super) struct Spatial {
+    pub(super) axis: Axis,
+    /// Places in the window, in the kernels, and the step between them along the axis.
+    pub(super) window: Extent,
+    pub(super) down: isize,
+    /// Windows, in the result, and the step between them along the axis.
+    pub(super) windows: Extent,
+    pub(super) along: isize,
+}
+
+impl Shape {
+    /// The convolution; `None` if the operation and its types do not fit together.
+    pub(super) fn new(c: &Convolution, x: &TensorType, y: &TensorType, out: &TensorType) -> Option<Shape> {
+        let d = &c.dims;
+        let extents = |t: &TensorType| -> Vec<Extent> {
+            t.sizes().iter().copied().zip(row_major(t.sizes()).iter().map(|s| s.unsigned_abs())).collect()
+        };
+        let [image, kernel, result] = [x, y, out].map(extents);
+        let of = |all: &[Extent], batch: usize, feature: usize, spatial: &[usize]| {
+            let order = [&[batch, feature], spatial].concat();
+            let distinct = (0..all.len()).all(|d| order.contains(&d)) && order.len() == all.len();
+            distinct.then(|| order.iter().map(|d| all[*d]).collect::<Vec<Extent>>())
+        };
+        let image = of(&image, d.input_batch, d.input_feature, &d.input_spatial)?;
+        let kernel = of(&kernel, d.kernel_input_feature, d.kernel_output_feature, &d.kernel_spatial)?;
+        let result = of(&result, d.output_batch, d.output_feature, &d.output_spatial)?;
+        let spatial = spatial(c, [&image[2..], &kernel[2..], result.get(2..)?])?;
+
+        let (by_feature, by_batch) = (c.feature_group_count, c.batch_group_count);
+        let groups = by_feature.checked_mul(by_batch).filter(|n| *n > 0)?;
+        let part = |(size, stride): Extent, by: usize| {
+            size.is_multiple_of(by).then_some(((size / by, stride), (size / by).saturating_mul(stride)))
+        };
+        let (images, next_image) = part(image[0], by_batch)?;
+        let (features, next_features) = part(image[1], by_feature)?;
+        let (kernels, next_kernels) = part(kernel[1], groups)?;
+        let (outputs, next_outputs) = part(result[1], groups)?;
+        let fits = kernel[0].0 == features.0 && outputs.0 == kernels.0 && result[0].0 == images.0;
+        if !fits || (by_feature > 1 && by_batch > 1) {
+            return None;
+        }
+        let next = if by_batch > 1 { next_image } else { next_features };
+        Some(Shape {
+            groups,
+            group_strides: [next, next_kernels, next_outputs],
+            batch: [images, result[0]],
+            features: [features, kernel[0]],
+            kernels: [kernels, outputs],
+            spatial,
+        })
+    }
+}
+
+impl Spatial {
+    /// True if windows begin with the axis, and have nothing but elements in them.
+    pub(super) fn is_inside(&self) -> bool {
+        let last = |count: usize, step: isize| count.saturating_sub(1).saturating_mul(step.unsigned_abs());
+        let end = last(self.windows.0, self.along).saturating_add(last(self.window.0, self.down));
+        self.axis.dilation == 1 && self.axis.start == 0 && self.down > 0 && end < self.axis.size
+    }
+}
+
+/// The spatial dimensions; `None` if there are too many, or they do not fit together.
+fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<Vec<Spatial>> {
+    let rank = image.len();
+    let lists =
+        [c.strides.len(), c.padding.len(), c.lhs_dilation.len(), c.rhs_dilation.len(), c.reversal.len()];
+    // Places and depth have one dimension more.
+    if rank + 1 > MOST || lists.iter().any(|n| *n != rank) || [kernel.len(), result.len()] != [rank; 2] {
+        return None;
+    }
+    let one = |i: usize| {
+        let (size, window) = (image[i].0, kernel[i].0);
+        let (along, dilation) = (c.strides[i] as isize, c.rhs_dilation[i] as isize);
+        let all = window::Axis {
+            size,
+            window,
+            stride: c.strides[i],
+            base_dilation: c.lhs_dilation[i],
+            window_dilation: c.rhs_dilation[i],
+            padding: c.padding[i],
+        };
+        // Without places in the window there are no terms, and without windows no results.
+        let start = if window == 0 || result[i].0 == 0 {
+            0
+        } else if all.is_sound() && all.windows() == result[i].0 {
+            let far = if c.reversal[i] { (window - 1) as isize * dilation } else { 0 };
+            far - isize::try_from(c.padding[i].0).ok()?
+        } else {
+            return None;
+        };
+        Some(Spatial {
+            axis: Axis { size, dilation: c.lhs_dilation[i], stride: image[i].1, start },
+            window: kernel[i],
+            down: if c.reversal[i] { -dilation } else { dilation },
+            windows: result[i],
+            along,
+        })
+    };
+    (0..rank).map(one).collect()
+}

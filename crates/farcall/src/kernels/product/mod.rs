@@ -1,0 +1,447 @@
+//! Products of matrices in blocks: what `dot_general` and `convolution` have in common.
+//!
+//! ```text
+//! result [rows, columns] ──split──▶ blocks, one or several a task
+//!   block: for some columns, for some depth: bring the right factor into panels
+//!            for some rows: the left factor, where it lies, or brought together
+//!              tiles ([`micro`]): sums in registers, added to the result
+//! ```
+//!
+//! **Invariants.** Which products are added up in which order depends on sizes alone, never on how blocks are split.
+
+mod micro;
+mod operand;
+mod vector;
+
+use std::cell::Cell;
+
+use farcall_ir::DType;
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::args::{Args, Place, Prepared};
+use super::types::dispatch;
+
+pub(super) use micro::{Element, Ring, Stored};
+use micro::{Micro, Tile};
+use operand::Layout;
+pub(super) use operand::{Axis, Dim, MOST, Operand, Step};
+use operand::{PACKED, join};
+use vector::Vector;
+
+/// Multiplications of a task at least: some ten microseconds.
+const LEAST: usize = 1 << 22;
+
+/// Tasks of one product, if it is large.
+const TASKS: usize = 8;
+
+/// Bytes of a row of right factors that are brought into panels at once, and parts of sums that are.
+const WIDTH: usize = 1024;
+const PARTS: usize = 4;
+
+/// How many products take as long as it takes to bring an element together that takes one unit of effort.
+const WORTH: usize = 8;
+
+/// Sums of a block that are kept until they are written.
+const AREA: usize = 1 << 17;
+
+/// Tiles whose left factors are brought together at once.
+const TILES: usize = 4;
+
+/// Factors and sums of a batch of products of matrices; sizes and strides in elements.
+#[derive(Debug)]
+pub(super) struct Product {
+    /// Sizes of the dimensions of the batch, with strides of left and right factor and of the result.
+    pub(super) batch: Vec<(usize, [usize; 3])>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) depth: usize,
+    pub(super) lhs: Operand,
+    pub(super) rhs: Operand,
+    /// Dimensions of the result's rows and columns: sizes and strides.
+    pub(super) out: [Vec<(usize, usize)>; 2],
+}
+
+/// How a product is split.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Split {
+    /// Rows and columns of a block.
+    rows: usize,
+    columns: usize,
+    /// Blocks of a matrix along both.
+    blocks: [usize; 2],
+    /// Blocks of all matrices.
+    units: usize,
+    /// Those of a task.
+    per_task: usize,
+}
+
+impl Product {
+    /// Matrices of the batch.
+    pub(super) fn matrices(&self) -> usize {
+        self.batch.iter().fold(1, |n, b| n.saturating_mul(b.0))
+    }
+
+    /// Multiplications of elements.
+    pub(super) fn work(&self) -> usize {
+        [self.rows, self.columns, self.depth].iter().fold(self.matrices(), |n, x| n.saturating_mul(*x))
+    }
+
+    /// The distance of rows of the result, if they have one, and columns are neighbours.
+    fn direct(&self) -> Option<usize> {
+        match self.out.each_ref().map(|dims| join(dims)).each_ref().map(Vec::as_slice) {
+            [[], [] | [(_, 1)]] => Some(0),
+            [[(_, stride)], [] | [(_, 1)]] => Some(*stride),
+            _ => None,
+        }
+    }
+
+    /// Blocks as small as it takes to have some tasks, and no smaller: where one is halved, its other factor is brought
+    /// together once more. `area`: elements of a block at most.
+    fn split(&self, micro: [usize; 2], area: usize) -> Split {
+        let target = (self.work() / TASKS).max(LEAST);
+        let [mut rows, mut columns] = [self.rows.max(1), self.columns.max(1)];
+        let halves = |n: usize, tile: usize| n.div_ceil(2).next_multiple_of(tile);
+        let (left, right) = (self.lhs.effort(), self.rhs.effort().max(PACKED));
+        loop {
+            let block = rows.saturating_mul(columns);
+            if block <= area && block.saturating_mul(self.depth) <= target {
+                break;
+            }
+            let [fewer_rows, fewer_columns] = [halves(rows, micro[0]), halves(columns, micro[1])];
+            let is_worth = |effort: usize, block: usize| block >= effort.saturating_mul(WORTH);
+            let (by_column, by_row) = (rows.saturating_mul(left), columns.saturating_mul(right));
+            let by_column = (fewer_columns < columns
+                && (block > area || is_worth(by_column, rows.saturating_mul(fewer_columns))))
+            .then_some(by_column);
+            let by_row = (fewer_rows < rows
+                && (block > area || is_worth(by_row, fewer_rows.saturating_mul(columns))))
+            .then_some(by_row);
+            match (by_column, by_row) {
+                (Some(a), Some(b)) if a > b => rows = fewer_rows,
+                (Some(_), _) => columns = fewer_columns,
+                (None, Some(_)) => rows = fewer_rows,
+                (None, None) => break,
+            }
+        }
+        let blocks = [self.rows.div_ceil(rows), self.columns.div_ceil(columns)];
+        let units = self.matrices().saturating_mul(blocks[0]).saturating_mul(blocks[1]);
+        let work = rows.saturating_mul(columns).saturating_mul(self.depth).max(1);
+        Split { rows, columns, blocks, units, per_task: (LEAST / work).max(1) }
+    }
+
+    /// Where a matrix of the batch begins: factors and result.
+    fn matrix(&self, mut number: usize) -> [usize; 3] {
+        let mut at = [0; 3];
+        for (n, strides) in self.batch.iter().rev() {
+            at.iter_mut().zip(strides).for_each(|(at, stride)| *at += number % n * stride);
+            number /= n;
+        }
+        at
+    }
+
+    /// What computes it: from places of factors of type `from` to output 0, of type `to`.
+    ///
+    /// `places` says where left and right factor are; they and the result hold whatever the strides reach. `None`
+    /// for types that have no loops.
+    pub(super) fn prepare(self, [from, to]: [DType; 2], places: [Source; 2]) -> Option<Prepared> {
+        if !self.lhs.is_sound() || !self.rhs.is_sound() {
+            return None;
+        }
+        Some(match (from, to) {
+            (DType::F16, DType::F16) => tasks::<f16, f32, f16>(self, places),
+            (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(self, places),
+            (DType::F16, DType::F32) => tasks::<f16, f32, f32>(self, places),
+            (DType::BF16, DType::F32) => tasks::<bf16, f32, f32>(self, places),
+            (a, b) if a != b => return None,
+            (DType::F32, _) => tasks::<f32, f32, f32>(self, places),
+            (DType::F64, _) => tasks::<f64, f64, f64>(self, places),
+            (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(self, places),
+            (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(self, places),
+            _ => return dispatch!(from, [ints], T => tasks::<T, T, T>(self, places)),
+        })
+    }
+}
+
+/// Where a factor is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    Input(usize),
+    /// At this byte of the scratch memory.
+    Scratch(usize),
+}
+
+impl Source {
+    pub(super) fn place(self, args: &Args<'_>) -> Place {
+        match self {
+            Source::Input(i) => args.input_place(i),
+            Source::Scratch(at) => args.scratch_place().from(at),
+        }
+    }
+}
+
+fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(product: Product, places: [Source; 2]) -> Prepared {
+    if let Some(vector) = Vector::of(&product) {
+        return vector.tasks::<S, T, R>(product, places);
+    }
+    let micro = T::micro();
+    let direct = product.direct().filter(|_| R::SAME);
+    let split = product.split([micro.rows, micro.columns], if direct.is_some() { usize::MAX } else { AREA });
+    let tasks = split.units.div_ceil(split.per_task);
+    let slow = product.work() >= 2 * LEAST;
+    let block = Block::new(product, micro, split, direct);
+    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        let [x, y] = places.map(|p| args.ptr::<S>(p.place(args)).cast_const());
+        let out = args.output_ptr::<R>(0);
+        let units = task * split.per_task..((task + 1) * split.per_task).min(split.units);
+        with_buffer(block.buffer(), |buffer| {
+            for unit in units {
+                // SAFETY: operands and result of these types, and tasks have different blocks.
+                unsafe { block.run(unit, x, y, out, buffer) };
+            }
+        });
+    });
+    if slow { prepared.slow() } else { prepared }
+}
+
+thread_local! {
+    /// Memory for panels: what one task leaves is warm for the next.
+    static BUFFER: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// A line of the cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
+
+/// Calls a function with so many bytes.
+fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
+    let mut buffer = BUFFER.take();
+    let lines = bytes.div_ceil(size_of::<Line>());
+    if buffer.len() < lines {
+        buffer = vec![Line([0; 64]); lines];
+    }
+    f(buffer.as_mut_ptr().cast());
+    BUFFER.set(buffer);
+}
+
+/// How blocks are computed.
+struct Block<T: 'static> {
+    product: Product,
+    micro: Micro<T>,
+    split: Split,
+    /// Columns and depth of right factors that are brought into panels at once.
+    width: usize,
+    deep: usize,
+    /// Rows of left factors that are brought together at once; 0 if they are read where they lie.
+    height: usize,
+    /// The layout of left factors that are brought together; `panel` is the distance of tiles.
+    left: Layout,
+    /// The distance of rows of the result, if tiles are written there.
+    direct: Option<usize>,
+}
+
+impl<T: Element> Block<T> {
+    fn new(product: Product, micro: Micro<T>, split: Split, direct: Option<usize>) -> Block<T> {
+        let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
+        let width = width.min(split.columns.next_multiple_of(micro.columns));
+        let deep = if T::SUMMANDS * size_of::<T>() < WIDTH { PARTS * T::SUMMANDS } else { T::SUMMANDS };
+        let deep = deep.min(product.depth);
+        let height = (TILES * micro.rows).min(split.rows.next_multiple_of(micro.rows));
+        let left = if product.lhs.has_lines_together() {
+            Layout { line: 1, depth: micro.rows, panel: micro.rows * deep, width: micro.rows }
+        } else {
+            Layout { line: deep, depth: 1, panel: micro.rows * deep, width: height.max(1) }
+        };
+        Block { product, micro, split, width, deep, height, left, direct }
+    }
+
+    /// Elements of panels, of left factors, and of the result that is not written directly.
+    fn parts(&self) -> [usize; 3] {
+        let sums = if self.direct.is_some() { 0 } else { self.split.rows * self.split.columns };
+        [self.width * self.deep, self.height * self.deep, sums]
+            .map(|n| (n + self.micro.columns).next_multiple_of(64))
+    }
+
+    /// Bytes that computing a block takes.
+    fn buffer(&self) -> usize {
+        self.parts().iter().sum::<usize>() * size_of::<T>()
+    }
+
+    /// Computes a block.
+    ///
+    /// # Safety
+    /// The factors and the result are those of the product; the buffer is as large as [`Block::buffer`] says.
+    unsafe fn run<S: Stored<T>, R: Stored<T>>(
+        &self,
+        unit: usize,
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+        buffer: *mut u8,
+    ) {
+        let (p, split) = (&self.product, &self.split);
+        let [down, across] = split.blocks;
+        let [x_at, y_at, out_at] = p.matrix(unit / (down * across));
+        let (row, column) = (unit / across % down * split.rows, unit % across * split.columns);
+        let (rows, columns) = (split.rows.min(p.rows - row), split.columns.min(p.columns - column));
+        let [panels, left, _] = self.parts();
+        // SAFETY: the caller's promise.
+        let (x, y, out) = unsafe { (x.add(x_at), y.add(y_at), out.add(out_at)) };
+        let buffer = buffer.cast::<T>();
+        // SAFETY: parts of the buffer.
+        let (left, sums) = unsafe { (buffer.add(panels), buffer.add(panels + left)) };
+        let (to, stride) = match self.direct {
+            // SAFETY: the first element of the block.
+            Some(stride) => (unsafe { out.add(row * stride + column) }.cast::<T>(), stride),
+            None => (sums, columns),
+        };
+        if p.depth == 0 {
+            for i in 0..rows {
+                for j in 0..columns {
+                    // SAFETY: an element of the block.
+                    unsafe { to.add(i * stride + j).write(T::ZERO) };
+                }
+            }
+        }
+        for from in (0..columns).step_by(self.width) {
+            let width = self.width.min(columns - from);
+            for deep in (0..p.depth).step_by(self.deep.max(1)) {
+                let depth = deep..(deep + self.deep).min(p.depth);
+                let right = self.panels(depth.len());
+                // SAFETY: columns and depth that there are, and room for them in the buffer.
+                unsafe {
+                    let lines = column + from..column + from + width;
+                    p.rhs.pack(y, [lines, depth.clone()], T::ZERO, buffer, &right);
+                    let to = Tile {
+                        to: to.add(from),
+                        stride,
+                        rows,
+                        columns: width,
+                        depth: depth.len(),
+                        lhs: (left, 0, 0),
+                        rhs: (buffer, right.panel),
+                        add: deep > 0,
+                    };
+                    self.rows(x, row, depth, &to);
+                }
+            }
+        }
+        if self.direct.is_none() {
+            // SAFETY: sums of the block, and its places in the result.
+            unsafe { self.write(sums, [row, rows], [column, columns], out) };
+        }
+    }
+
+    /// The layout of panels.
+    fn panels(&self, depth: usize) -> Layout {
+        let width = self.micro.columns;
+        Layout { line: 1, depth: width, panel: width * depth, width }
+    }
+
+    /// Computes all rows of a block of which right factors are in panels, and room for left ones is at `to.lhs`.
+    ///
+    /// # Safety
+    /// As [`Block::run`].
+    unsafe fn rows<S: Stored<T>>(
+        &self,
+        x: *const S,
+        row: usize,
+        depth: std::ops::Range<usize>,
+        to: &Tile<T>,
+    ) {
+        let p = &self.product;
+        // Left factors whose depth is together are read where they lie.
+        let lies = p.lhs.strides().filter(|[_, stride]| S::SAME && (*stride <= 1 || p.rows == 1));
+        let height = if lies.is_some() { to.rows } else { self.height };
+        for first in (0..to.rows).step_by(height) {
+            let rows = height.min(to.rows - first);
+            let (left, layout) = match lies {
+                Some([line, stride]) => {
+                    // SAFETY: a left factor of the block.
+                    let at = unsafe { x.add((row + first) * line + depth.start * stride) };
+                    let layout = Layout { line, depth: stride, panel: line * self.micro.rows, width: 1 };
+                    (at.cast::<T>(), layout)
+                }
+                None => {
+                    let to = to.lhs.0.cast_mut();
+                    let lines = row + first..row + first + rows;
+                    // SAFETY: rows and depth that there are, and room for them in the buffer.
+                    unsafe { p.lhs.pack(x, [lines, depth.clone()], T::ZERO, to, &self.left) };
+                    (to.cast_const(), self.left)
+                }
+            };
+            for (tile, i) in (0..rows).step_by(self.micro.rows).enumerate() {
+                // SAFETY: the left factors of a row of tiles, and their place in the result.
+                unsafe {
+                    let lhs = (left.add(tile * layout.panel), layout.line, layout.depth);
+                    let at = to.to.add((first + i) * to.stride);
+                    self.tiles(&Tile { to: at, rows: self.micro.rows.min(rows - i), lhs, ..*to });
+                }
+            }
+        }
+    }
+
+    /// Computes one row of tiles: `rhs` is the first panel, and the distance of panels.
+    ///
+    /// # Safety
+    /// As [`Block::run`].
+    #[inline]
+    unsafe fn tiles(&self, all: &Tile<T>) {
+        let lanes = self.micro.columns;
+        for (panel, column) in (0..all.columns).step_by(lanes).enumerate() {
+            for k in (0..all.depth).step_by(T::SUMMANDS) {
+                // SAFETY: factors of the tile, and its place in the result.
+                unsafe {
+                    self.micro.run(&Tile {
+                        to: all.to.add(column),
+                        columns: lanes.min(all.columns - column),
+                        depth: T::SUMMANDS.min(all.depth - k),
+                        lhs: (all.lhs.0.add(k * all.lhs.2), all.lhs.1, all.lhs.2),
+                        rhs: (all.rhs.0.add(panel * all.rhs.1 + k * lanes), lanes),
+                        add: all.add || k > 0,
+                        ..*all
+                    });
+                }
+            }
+        }
+    }
+
+    /// Writes the sums of a block to where they belong.
+    ///
+    /// # Safety
+    /// As [`Block::run`].
+    unsafe fn write<R: Stored<T>>(
+        &self,
+        sums: *const T,
+        [row, rows]: [usize; 2],
+        [column, columns]: [usize; 2],
+        out: *mut R,
+    ) {
+        let at = |dims: &[(usize, usize)], mut i: usize| {
+            dims.iter().rev().fold(0, |at, (size, stride)| {
+                let index = i % size;
+                i /= size;
+                at + index * stride
+            })
+        };
+        let [down, across] = &self.product.out;
+        for i in 0..rows {
+            let to = at(down, row + i);
+            // SAFETY: a row of the block.
+            let (sums, out) = unsafe { (sums.add(i * columns), out.add(to)) };
+            let run = across.last().map_or(1, |d| d.0);
+            let stride = across.last().map_or(1, |d| d.1);
+            let mut j = 0;
+            while j < columns {
+                let to = at(across, column + j);
+                let count = (run - (column + j) % run).min(columns - j);
+                for l in 0..count {
+                    // SAFETY: an element of the row.
+                    unsafe { out.add(to + l * stride).write(R::narrow(sums.add(j + l).read())) };
+                }
+                j += count;
+            }
+        }
+    }
+}

@@ -1,0 +1,624 @@
+//! Factors of a product: where they lie, and how they are brought into the order in which tiles read them.
+//!
+//! A factor is a matrix of *lines* (rows of the result on the left, columns of it on the right) and *depth* (what is
+//! summed over). Both may consist of several dimensions, and an element may lie in the padding or in a hole of a dilated
+//! image: it is zero then.
+
+use std::ops::Range;
+
+use super::micro::Stored;
+
+/// Dimensions of lines or of depth at most, and axes of an image.
+pub(in super::super) const MOST: usize = 8;
+
+/// The effort of bringing an element of a matrix together.
+pub(super) const PACKED: usize = 4;
+
+/// Features that are few.
+const FEW: usize = 32;
+
+/// One dimension of lines or of depth.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Dim {
+    pub(in super::super) size: usize,
+    pub(in super::super) step: Step,
+}
+
+/// What a step along a dimension does.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Step {
+    /// So many elements on.
+    Stride(usize),
+    /// A step along an axis of the image.
+    Along { axis: usize, step: isize },
+}
+
+/// An axis of a padded and dilated image.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Axis {
+    /// Elements.
+    pub(in super::super) size: usize,
+    /// Distance of elements along the axis.
+    pub(in super::super) dilation: usize,
+    /// Distance of elements in memory.
+    pub(in super::super) stride: usize,
+    /// Where the first line has its first factor.
+    pub(in super::super) start: isize,
+}
+
+/// A factor. Dimensions are from outer to inner.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Operand {
+    lines: Vec<Dim>,
+    depth: Vec<Dim>,
+    axes: Vec<Axis>,
+}
+
+/// Where elements go: distances of lines in a panel, of depth, of panels, and the lines of a panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) line: usize,
+    pub(super) depth: usize,
+    pub(super) panel: usize,
+    pub(super) width: usize,
+}
+
+/// A place in the image.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: usize,
+    at: [isize; MOST],
+}
+
+impl Place {
+    fn step(&mut self, step: Step, count: isize) {
+        match step {
+            Step::Stride(stride) => self.offset = self.offset.wrapping_add_signed(count * stride as isize),
+            Step::Along { axis, step } => self.at[axis] += count * step,
+        }
+    }
+}
+
+/// Goes through some indices of several dimensions in runs along the innermost one.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    dims: &'a [Dim],
+    index: [usize; MOST],
+    place: Place,
+    left: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(dims: &'a [Dim], range: Range<usize>, mut place: Place) -> Walk<'a> {
+        let mut index = [0; MOST];
+        let mut rest = range.start;
+        for (i, dim) in index.iter_mut().zip(dims).rev() {
+            *i = rest % dim.size;
+            rest /= dim.size;
+            place.step(dim.step, *i as isize);
+        }
+        Walk { dims, index, place, left: range.len() }
+    }
+
+    /// The next run: its first place, its step, and its length.
+    #[inline]
+    fn next(&mut self) -> Option<(Place, Step, usize)> {
+        if self.left == 0 {
+            return None;
+        }
+        let (place, Some(last)) = (self.place, self.dims.len().checked_sub(1)) else {
+            self.left -= 1;
+            return Some((self.place, Step::Stride(0), 1));
+        };
+        let dim = self.dims[last];
+        let count = (dim.size - self.index[last]).min(self.left);
+        self.left -= count;
+        self.index[last] += count;
+        self.place.step(dim.step, count as isize);
+        for d in (0..=last).rev() {
+            if self.index[d] < self.dims[d].size {
+                break;
+            }
+            self.place.step(self.dims[d].step, -(self.index[d] as isize));
+            self.index[d] = 0;
+            if d > 0 {
+                self.index[d - 1] += 1;
+                self.place.step(self.dims[d - 1].step, 1);
+            }
+        }
+        Some((place, dim.step, count))
+    }
+}
+
+impl Operand {
+    /// A matrix with these dimensions (size, stride), whose neighbours are joined where they can be.
+    pub(in super::super) fn matrix(lines: &[(usize, usize)], depth: &[(usize, usize)]) -> Operand {
+        let dims = |dims: &[(usize, usize)]| {
+            let dims = join(dims).into_iter();
+            dims.map(|(size, stride)| Dim { size, step: Step::Stride(stride) }).collect()
+        };
+        Operand { lines: dims(lines), depth: dims(depth), axes: Vec::new() }
+    }
+
+    /// A part of an image, of which every element may be in the padding or in a hole.
+    pub(in super::super) fn image(lines: Vec<Dim>, depth: Vec<Dim>, axes: Vec<Axis>) -> Operand {
+        let mut image = Operand { lines: joined_strides(lines), depth: joined_strides(depth), axes };
+        image.join_features();
+        image
+    }
+
+    /// Makes one dimension of the innermost two, of places along an axis and of the few features there, if these are
+    /// neighbours in memory.
+    fn join_features(&mut self) {
+        for is_depth in [true, false] {
+            let (inner, other) = if is_depth {
+                (&mut self.depth, &mut self.lines)
+            } else {
+                (&mut self.lines, &mut self.depth)
+            };
+            let &[.., places, features] = inner.as_slice() else { continue };
+            let (Step::Along { axis, step: 1 }, Step::Stride(stride)) = (places.step, features.step) else {
+                continue;
+            };
+            let (count, along) = (features.size, &mut self.axes[axis]);
+            if along.dilation != 1 || along.stride != count.saturating_mul(stride) || count > FEW {
+                continue;
+            }
+            *along = Axis { size: along.size * count, stride, start: along.start * count as isize, ..*along };
+            inner.pop();
+            if let Some(last) = inner.last_mut() {
+                last.size = places.size * count;
+            }
+            for dim in other {
+                match &mut dim.step {
+                    Step::Along { axis: a, step } if *a == axis => *step *= count as isize,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// True if this has no more dimensions than can be walked.
+    pub(in super::super) fn is_sound(&self) -> bool {
+        self.lines.len() <= MOST && self.depth.len() <= MOST && self.axes.len() <= MOST
+    }
+
+    /// The distances of lines and of depth, if they have one each, and all elements are there.
+    pub(super) fn strides(&self) -> Option<[usize; 2]> {
+        let one = |dims: &[Dim]| match dims {
+            [] => Some(0),
+            [Dim { step: Step::Stride(stride), .. }] => Some(*stride),
+            _ => None,
+        };
+        if self.axes.is_empty() { Some([one(&self.lines)?, one(&self.depth)?]) } else { None }
+    }
+
+    /// What it takes to bring an element together, or to read it where it lies, in the same units.
+    pub(super) fn effort(&self) -> usize {
+        match self.strides() {
+            Some([_, 0 | 1]) => 1,
+            _ if self.axes.is_empty() => PACKED,
+            _ => 3 * PACKED,
+        }
+    }
+
+    /// True if neighbours in memory are lines.
+    pub(super) fn has_lines_together(&self) -> bool {
+        let distance = |dims: &[Dim]| dims.last().map_or(usize::MAX, |d| self.distance(d.step));
+        distance(&self.lines) < distance(&self.depth)
+    }
+
+    /// How far a step is in memory.
+    fn distance(&self, step: Step) -> usize {
+        match step {
+            Step::Stride(stride) => stride,
+            Step::Along { axis, step } => self.axes[axis].stride.saturating_mul(step.unsigned_abs()),
+        }
+    }
+
+    /// Copies some lines, and some of their depth.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of the operand, `to` for writes of as many elements as the layout has room for.
+    pub(super) unsafe fn pack<S: Stored<T>, T: Copy>(
+        &self,
+        from: *const S,
+        [lines, depth]: [Range<usize>; 2],
+        zero: T,
+        to: *mut T,
+        layout: &Layout,
+    ) {
+        if let Some(strides) = self.strides() {
+            // SAFETY: the first element of the block.
+            let from = unsafe { from.add(lines.start * strides[0] + depth.start * strides[1]) };
+            // SAFETY: the caller's promise.
+            return unsafe { matrix(from, strides, [lines.len(), depth.len()], to, layout) };
+        }
+        let mut at = [0; MOST];
+        for (at, axis) in at.iter_mut().zip(&self.axes) {
+            *at = axis.start;
+        }
+        let start = Place { offset: 0, at };
+        let all = Walk::new(&self.depth, depth, Place { offset: 0, at: [0; MOST] });
+        let strides = [layout.line, layout.depth];
+        for (panel, first) in lines.clone().step_by(layout.width).enumerate() {
+            let mut some = Walk::new(&self.lines, first..(first + layout.width).min(lines.end), start);
+            let mut line = 0;
+            while let Some((place, along, count)) = some.next() {
+                let (mut depths, mut deep) = (all, 0);
+                while let Some((more, down, length)) = depths.next() {
+                    let mut place = place;
+                    place.offset = place.offset.wrapping_add(more.offset);
+                    place.at.iter_mut().zip(more.at).for_each(|(a, b)| *a += b);
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        let to = to.add(panel * layout.panel + line * layout.line + deep * layout.depth);
+                        self.patch(from, place, [(along, count), (down, length)], zero, to, strides);
+                    }
+                    deep += length;
+                }
+                line += count;
+            }
+        }
+    }
+
+    /// Copies a part that is one run along lines, and one along depth.
+    ///
+    /// # Safety
+    /// As [`Operand::pack`].
+    unsafe fn patch<S: Stored<T>, T: Copy>(
+        &self,
+        from: *const S,
+        mut place: Place,
+        [lines, depth]: [(Step, usize); 2],
+        zero: T,
+        to: *mut T,
+        strides: [usize; 2],
+    ) {
+        let axis = |step: Step| match step {
+            Step::Stride(_) => usize::MAX,
+            Step::Along { axis, .. } => axis,
+        };
+        let moved = [axis(lines.0), axis(depth.0)];
+        for (i, axis) in self.axes.iter().enumerate() {
+            if i != moved[0] && i != moved[1] {
+                match axis.element(place.at[i]) {
+                    Some(element) => place.offset += element * axis.stride,
+                    // SAFETY: the caller's promise.
+                    None => return unsafe { fill(zero, [lines.1, depth.1], to, strides) },
+                }
+            }
+        }
+        // The loop inside is along the first one of these.
+        let [inner, outer] = [(lines, strides[0]), (depth, strides[1])];
+        let [inner, outer] =
+            if self.gain(inner) < self.gain(outer) { [outer, inner] } else { [inner, outer] };
+        let (((step, count), stride), ((other, width), across)) = (inner, outer);
+        // SAFETY: the caller's promise: what is neither padding nor hole is there.
+        unsafe {
+            match (step, other) {
+                (Step::Stride(step), Step::Stride(other)) => {
+                    copy(from.add(place.offset), [step, other], [count, width], to, [stride, across]);
+                }
+                (Step::Along { axis, step }, Step::Stride(other)) => {
+                    let steps = [place.at[axis], step];
+                    let from = from.add(place.offset);
+                    self.along(axis, from, steps, other, [count, width], zero, to, [stride, across]);
+                }
+                (Step::Stride(step), Step::Along { axis, step: other }) => {
+                    let steps = [place.at[axis], other];
+                    let from = from.add(place.offset);
+                    self.along(axis, from, steps, step, [width, count], zero, to, [across, stride]);
+                }
+                (Step::Along { axis, step }, Step::Along { axis: across_axis, step: other }) => {
+                    for i in 0..width {
+                        let (to, shift) = (to.add(i * across), i as isize * other);
+                        let (mut at, mut offset) = (place.at[axis], place.offset);
+                        if across_axis == axis {
+                            at += shift;
+                        } else if let Some(element) =
+                            self.axes[across_axis].element(place.at[across_axis] + shift)
+                        {
+                            offset += element * self.axes[across_axis].stride;
+                        } else {
+                            fill(zero, [count, 1], to, [stride, 1]);
+                            continue;
+                        }
+                        self.along(axis, from.add(offset), [at, step], 0, [count, 1], zero, to, [stride, 1]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a loop along a dimension gains: how many elements it copies, more of them if they are close together.
+    fn gain(&self, ((step, count), stride): ((Step, usize), usize)) -> usize {
+        let close = match self.distance(step) {
+            0 | 1 => 4,
+            2..=8 => 2,
+            _ => 1,
+        };
+        count * close * if stride == 1 { 2 } else { 1 }
+    }
+
+    /// Copies a part whose first dimension is along an axis, from a place on it in steps, and whose second one has a
+    /// stride.
+    ///
+    /// # Safety
+    /// As [`Operand::pack`]; `from` is where the axis begins.
+    #[expect(clippy::too_many_arguments, reason = "those of `patch`, whose part this is")]
+    #[inline]
+    unsafe fn along<S: Stored<T>, T: Copy>(
+        &self,
+        axis: usize,
+        from: *const S,
+        [at, step]: [isize; 2],
+        other: usize,
+        [count, width]: [usize; 2],
+        zero: T,
+        to: *mut T,
+        [stride, across]: [usize; 2],
+    ) {
+        let axis = &self.axes[axis];
+        if axis.dilation == 1 {
+            // SAFETY: the caller's promise.
+            return unsafe { axis.line(from, [at, step], other, [count, width], zero, to, [stride, across]) };
+        }
+        // So many steps are a whole number of elements: each of them begins a line in which neighbours are.
+        let dilation = axis.dilation as isize;
+        let phases = axis.dilation / gcd(axis.dilation, step.unsigned_abs());
+        for phase in 0..phases.min(count) {
+            let at = at + phase as isize * step;
+            let sizes = [(count - phase).div_ceil(phases), width];
+            let strides = [stride * phases, across];
+            // SAFETY: a part of what the caller has promised.
+            unsafe {
+                let to = to.add(phase * stride);
+                if at.rem_euclid(dilation) == 0 {
+                    let steps = [at.div_euclid(dilation), step * phases as isize / dilation];
+                    axis.line(from, steps, other, sizes, zero, to, strides);
+                } else {
+                    fill(zero, sizes, to, strides);
+                }
+            }
+        }
+    }
+}
+
+impl Axis {
+    /// The element at a place, if there is one.
+    pub(in super::super) fn element(&self, at: isize) -> Option<usize> {
+        let at = usize::try_from(at).ok()?;
+        let element = if self.dilation == 1 { at } else { at / self.dilation };
+        (element < self.size && (self.dilation == 1 || at.is_multiple_of(self.dilation))).then_some(element)
+    }
+
+    /// Copies what steps from an element lead to, and zeros where they do not lead to one.
+    ///
+    /// # Safety
+    /// As [`Operand::pack`]; `from` is where the axis begins.
+    #[expect(clippy::too_many_arguments, reason = "those of `along`, whose part this is")]
+    unsafe fn line<S: Stored<T>, T: Copy>(
+        &self,
+        from: *const S,
+        [at, step]: [isize; 2],
+        other: usize,
+        [count, width]: [usize; 2],
+        zero: T,
+        to: *mut T,
+        strides: [usize; 2],
+    ) {
+        let inside = self.inside(at, step, count);
+        // SAFETY: the caller's promise; elements that are inside are there.
+        unsafe {
+            if inside.start > 0 {
+                fill(zero, [inside.start, width], to, strides);
+            }
+            if inside.end < count {
+                fill(zero, [count - inside.end, width], to.add(inside.end * strides[0]), strides);
+            }
+            if inside.is_empty() {
+                return;
+            }
+            let first = at + step * inside.start as isize;
+            let (from, to) = (from.offset(first * self.stride as isize), to.add(inside.start * strides[0]));
+            if step > 0 || inside.len() == 1 {
+                let source = [step.unsigned_abs() * self.stride, other];
+                copy(from, source, [inside.len(), width], to, strides);
+            } else {
+                for i in 0..inside.len() {
+                    let from = from.offset(i as isize * step * self.stride as isize);
+                    copy(from, [0, other], [1, width], to.add(i * strides[0]), strides);
+                }
+            }
+        }
+    }
+
+    /// Which of `count` steps from element `first` on lead to elements.
+    pub(in super::super) fn inside(&self, first: isize, step: isize, count: usize) -> Range<usize> {
+        let (size, far, n) = (self.size as isize, step.abs(), count as isize);
+        // Seen from the end at which the numbers are small.
+        let first = if step >= 0 { first } else { size - 1 - first };
+        let steps =
+            |to: isize| if far == 1 { to } else { to.div_euclid(far) + isize::from(to.rem_euclid(far) != 0) };
+        let (begin, end) = (steps(-first).clamp(0, n), steps(size - first).clamp(0, n));
+        begin as usize..end.max(begin) as usize
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The same dimensions, fewer where neighbours with strides can be walked as one.
+fn joined_strides(dims: Vec<Dim>) -> Vec<Dim> {
+    let mut all: Vec<Dim> = Vec::new();
+    for dim in dims {
+        let joins = |outer: &Dim| match (outer.step, dim.step) {
+            (Step::Stride(outer), Step::Stride(stride)) => Some(outer) == dim.size.checked_mul(stride),
+            _ => false,
+        };
+        match all.last_mut().filter(|outer| joins(outer)) {
+            Some(outer) => *outer = Dim { size: outer.size.saturating_mul(dim.size), ..dim },
+            None => all.push(dim),
+        }
+    }
+    all
+}
+
+/// The same dimensions (size, stride; from outer to inner), fewer where neighbours can be walked as one.
+pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut all: Vec<(usize, usize)> = Vec::new();
+    for (size, stride) in dims.iter().copied().filter(|(size, _)| *size != 1) {
+        match all.last_mut() {
+            Some((n, outer)) if Some(*outer) == size.checked_mul(stride) => {
+                (*n, *outer) = (n.saturating_mul(size), stride);
+            }
+            _ => all.push((size, stride)),
+        }
+    }
+    all
+}
+
+/// Rows of depth that are copied to one panel after the other: so many streams the processor reads ahead.
+const STREAMS: usize = 8;
+
+/// # Safety
+/// As [`Operand::pack`], for a block with strides that begins at `from`.
+unsafe fn matrix<S: Stored<T>, T: Copy>(
+    from: *const S,
+    strides: [usize; 2],
+    [lines, depth]: [usize; 2],
+    to: *mut T,
+    layout: &Layout,
+) {
+    let rows = if strides[0] == 1 { STREAMS } else { depth.max(1) };
+    for k in (0..depth).step_by(rows) {
+        for (panel, line) in (0..lines).step_by(layout.width).enumerate() {
+            let sizes = [layout.width.min(lines - line), rows.min(depth - k)];
+            // SAFETY: a part of what the caller has promised.
+            unsafe {
+                let from = from.add(line * strides[0] + k * strides[1]);
+                let to = to.add(panel * layout.panel + k * layout.depth);
+                copy(from, strides, sizes, to, [layout.line, layout.depth]);
+            }
+        }
+    }
+}
+
+/// Fills a block of these sizes and strides.
+///
+/// # Safety
+/// `to` is valid for writes of the block.
+unsafe fn fill<T: Copy>(x: T, sizes: [usize; 2], to: *mut T, strides: [usize; 2]) {
+    let [outer, inner] = if strides[0] == 1 { [1, 0] } else { [0, 1] };
+    for i in 0..sizes[outer] {
+        for j in 0..sizes[inner] {
+            // SAFETY: an element of the block.
+            unsafe { to.add(i * strides[outer] + j * strides[inner]).write(x) };
+        }
+    }
+}
+
+/// Elements of a side of the squares in which a block is transposed.
+const SQUARE: usize = 4;
+
+/// Copies a block of these sizes, between these strides.
+///
+/// # Safety
+/// `from` is valid for reads of the block, `to` for writes; they are apart.
+#[inline]
+unsafe fn copy<S: Stored<T>, T: Copy>(
+    from: *const S,
+    source: [usize; 2],
+    sizes: [usize; 2],
+    to: *mut T,
+    strides: [usize; 2],
+) {
+    // The inner loop is along what is written together, unless only the other one can be read together.
+    let [outer, inner] = if strides[0] == 1 && (sizes[0] > 1 || sizes[1] == 1) { [1, 0] } else { [0, 1] };
+    if source[inner] == 1 && strides[inner] == 1 {
+        for i in 0..sizes[outer] {
+            // SAFETY: a line of the block.
+            unsafe { copy_line(from.add(i * source[outer]), to.add(i * strides[outer]), sizes[inner]) };
+        }
+        return;
+    }
+    let squares = if source[outer] == 1 && strides[inner] == 1 && can_transpose::<S, T>() {
+        [sizes[outer] / SQUARE * SQUARE, sizes[inner] / SQUARE * SQUARE]
+    } else {
+        [0, 0]
+    };
+    for j in (0..squares[1]).step_by(SQUARE) {
+        for i in (0..squares[0]).step_by(SQUARE) {
+            // SAFETY: a square of the block.
+            unsafe {
+                let to = to.add(i * strides[outer] + j).cast();
+                transpose(from.add(i + j * source[inner]).cast(), source[inner], to, strides[outer]);
+            }
+        }
+    }
+    for i in 0..sizes[outer] {
+        let done = if i < squares[0] { squares[1] } else { 0 };
+        for j in done..sizes[inner] {
+            // SAFETY: an element of the block.
+            unsafe {
+                let x = from.add(i * source[outer] + j * source[inner]).read();
+                to.add(i * strides[outer] + j * strides[inner]).write(x.widen());
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `from` is valid for reads of `count` elements, `to` for writes; they are apart.
+#[inline(always)]
+unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: usize) {
+    if S::SAME {
+        // SAFETY: the caller's promise; the two types are one.
+        unsafe { std::ptr::copy_nonoverlapping(from.cast::<T>(), to, count) };
+    } else {
+        for i in 0..count {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(i).write(from.add(i).read().widen()) };
+        }
+    }
+}
+
+/// True if squares of such elements can be transposed.
+fn can_transpose<S: Stored<T>, T: Copy>() -> bool {
+    cfg!(target_arch = "x86_64") && S::SAME && size_of::<T>() == 4
+}
+
+/// Transposes a square of elements of four bytes; strides are those of its rows.
+///
+/// # Safety
+/// `from` is valid for reads of the square, `to` for writes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize) {
+    use std::arch::x86_64::{_mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps};
+    use std::arch::x86_64::{_mm_unpackhi_ps, _mm_unpacklo_ps};
+    // SAFETY: the caller's promise; every processor of the kind has these instructions.
+    unsafe {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| _mm_loadu_ps(from.add(i * source)));
+        let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
+        let (ab_high, cd_high) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
+        _mm_storeu_ps(to, _mm_movelh_ps(ab, cd));
+        _mm_storeu_ps(to.add(stride), _mm_movehl_ps(cd, ab));
+        _mm_storeu_ps(to.add(2 * stride), _mm_movelh_ps(ab_high, cd_high));
+        _mm_storeu_ps(to.add(3 * stride), _mm_movehl_ps(cd_high, ab_high));
+    }
+}
+
+/// # Safety
+/// As the one for the other processors.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize) {
+    for i in 0..SQUARE {
+        for j in 0..SQUARE {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(j * stride + i).write(from.add(i * source + j).read()) };
+        }
+    }
+}

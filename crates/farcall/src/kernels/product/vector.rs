@@ -1,0 +1,220 @@
+//! Products of a matrix and a vector: every element of the matrix is read once, in the order in which it lies.
+
+use super::super::args::Prepared;
+use super::super::simd::vectorized;
+use super::micro::{Element, Ring, Stored};
+use super::{Product, Source, join, with_buffer};
+
+/// Elements of the matrix that a task reads at least: some ten microseconds.
+const LEAST: usize = 1 << 18;
+
+/// Sums that are kept together, of one line. Of several lines at once, the compiler makes shuffles.
+const LANES: usize = 64;
+
+/// Lines of a task are a multiple of it, where their elements are together; rows that are added at once, where not.
+const LINES: usize = 4;
+
+/// Results that are computed together where lines are neighbours, and at least by a task.
+const TOGETHER: usize = 2048;
+const FEWEST: usize = 512;
+
+/// Lines of a matrix times a vector. Distances are in elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vector {
+    /// The matrix is the right factor.
+    is_right: bool,
+    lines: usize,
+    depth: usize,
+    /// Distances in the matrix, in the vector, and in the result.
+    line: usize,
+    down: usize,
+    vector: usize,
+    out: usize,
+}
+
+impl Vector {
+    /// The product as one, if a factor is a vector and the other one has elements together along one dimension.
+    pub(super) fn of(p: &Product) -> Option<Vector> {
+        let is_right = match (p.rows, p.columns) {
+            (_, 1) => false,
+            (1, _) => true,
+            _ => return None,
+        };
+        let (matrix, vector) = if is_right { (&p.rhs, &p.lhs) } else { (&p.lhs, &p.rhs) };
+        let ([line, down], [_, vector]) = (matrix.strides()?, vector.strides()?);
+        let out = match join(&p.out[usize::from(is_right)]).as_slice() {
+            [] => 0,
+            [(_, stride)] => *stride,
+            _ => return None,
+        };
+        let lines = if is_right { p.columns } else { p.rows };
+        let is_plain = p.depth > 1 && lines > 0 && (down == 1 || (line == 1 && out == 1));
+        is_plain.then_some(Vector { is_right, lines, depth: p.depth, line, down, vector, out })
+    }
+
+    pub(super) fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        self,
+        product: Product,
+        places: [Source; 2],
+    ) -> Prepared {
+        let least = if self.down == 1 { LINES } else { FEWEST };
+        let lines = (LEAST / self.depth).next_multiple_of(least).clamp(least, self.lines.max(least));
+        let blocks = self.lines.div_ceil(lines);
+        let units = product.matrices().saturating_mul(blocks);
+        let per_task = (LEAST / self.depth.saturating_mul(lines)).max(1);
+        let [matrix, vector] = if self.is_right { [1, 0] } else { [0, 1] };
+        // The vector, and sums in two steps.
+        let buffer = self.depth.saturating_add(2 * TOGETHER).saturating_mul(size_of::<T>());
+        let prepared = Prepared::in_tasks(units.div_ceil(per_task), move |args, task| {
+            let [x, y] = [matrix, vector].map(|i| args.ptr::<S>(places[i].place(args)).cast_const());
+            let out = args.output_ptr::<R>(0);
+            with_buffer(buffer, |buffer| {
+                for unit in task * per_task..((task + 1) * per_task).min(units) {
+                    let at = product.matrix(unit / blocks);
+                    let first = unit % blocks * lines;
+                    let part = Vector { lines: lines.min(self.lines - first), ..self };
+                    // SAFETY: lines of a matrix, a vector and a result of the batch; tasks have different ones.
+                    unsafe {
+                        let (x, y) = (x.add(at[matrix] + first * self.line), y.add(at[vector]));
+                        part.run(x, y, out.add(at[2] + first * self.out), buffer.cast::<T>());
+                    }
+                }
+            });
+        });
+        if self.lines.saturating_mul(self.depth) > 4 * LEAST { prepared.slow() } else { prepared }
+    }
+
+    /// # Safety
+    /// The factors are valid for reads and the result for writes, of these sizes, and the buffer for as many elements
+    /// as `tasks` says.
+    unsafe fn run<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+        buffer: *mut T,
+    ) {
+        vectorized(
+            #[inline(always)]
+            || {
+                for k in 0..self.depth {
+                    // SAFETY: the caller's promise.
+                    unsafe { buffer.add(k).write(y.add(k * self.vector).read().widen()) };
+                }
+                // SAFETY: as above; the buffer begins with the vector.
+                unsafe {
+                    if self.down == 1 {
+                        self.sums(x, buffer, out);
+                    } else {
+                        self.columns(x, buffer, out, buffer.add(self.depth));
+                    }
+                }
+            },
+        );
+    }
+
+    /// Lines whose elements are together.
+    ///
+    /// # Safety
+    /// As [`Vector::run`]; `y` is the vector.
+    #[inline(always)]
+    unsafe fn sums<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        x: *const S,
+        y: *const T,
+        out: *mut R,
+    ) {
+        for i in 0..self.lines {
+            // SAFETY: a line of the matrix, and its result.
+            unsafe {
+                let sum = dot(x.add(i * self.line), y, self.depth);
+                out.add(i * self.out).write(R::narrow(sum));
+            }
+        }
+    }
+
+    /// Lines that are neighbours.
+    ///
+    /// # Safety
+    /// As [`Vector::run`]; `y` is the vector, and `sums` has room for twice the results that are computed together.
+    #[inline(always)]
+    unsafe fn columns<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        x: *const S,
+        y: *const T,
+        out: *mut R,
+        sums: *mut T,
+    ) {
+        for first in (0..self.lines).step_by(TOGETHER) {
+            let count = TOGETHER.min(self.lines - first);
+            // SAFETY: room for as many sums as there are lines.
+            let (totals, sums) = unsafe { (std::slice::from_raw_parts_mut(sums, count), sums.add(TOGETHER)) };
+            // SAFETY: as above.
+            let sums = unsafe { std::slice::from_raw_parts_mut(sums, count) };
+            totals.fill(T::ZERO);
+            for part in (0..self.depth).step_by(T::SUMMANDS) {
+                sums.fill(T::ZERO);
+                let end = (part + T::SUMMANDS).min(self.depth);
+                let whole = part + (end - part) / LINES * LINES;
+                // SAFETY: rows of the matrix with as many columns.
+                let row =
+                    |k: usize| unsafe { std::slice::from_raw_parts(x.add(first + k * self.down), count) };
+                // SAFETY: an element of the vector.
+                let factor = |k: usize| unsafe { y.add(k).read() };
+                for k in (part..whole).step_by(LINES) {
+                    let [a, b, c, d] = [k, k + 1, k + 2, k + 3].map(row);
+                    let [s, t, u, v] = [k, k + 1, k + 2, k + 3].map(factor);
+                    for (i, sum) in sums.iter_mut().enumerate() {
+                        let two = sum.plus(s.times(a[i].widen())).plus(t.times(b[i].widen()));
+                        *sum = two.plus(u.times(c[i].widen())).plus(v.times(d[i].widen()));
+                    }
+                }
+                for k in whole..end {
+                    let (row, factor) = (row(k), factor(k));
+                    for (sum, x) in sums.iter_mut().zip(row) {
+                        *sum = sum.plus(factor.times(x.widen()));
+                    }
+                }
+                totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total = total.plus(*sum));
+            }
+            for (i, total) in totals.iter().enumerate() {
+                // SAFETY: a result.
+                unsafe { out.add(first + i).write(R::narrow(*total)) };
+            }
+        }
+    }
+}
+
+/// The product of a line and a vector.
+///
+/// # Safety
+/// `x` and `y` are valid for reads of `depth` elements.
+#[inline(always)]
+unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: usize) -> T {
+    let mut total = T::ZERO;
+    let whole = depth / LANES * LANES;
+    for part in (0..whole).step_by(LANES * T::SUMMANDS) {
+        let mut sums = [T::ZERO; LANES];
+        for k in (part..(part + LANES * T::SUMMANDS).min(whole)).step_by(LANES) {
+            // SAFETY: elements of the line and of the vector.
+            let (x, y): (&[S; LANES], &[T; LANES]) = unsafe { (&*x.add(k).cast(), &*y.add(k).cast()) };
+            for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+                *sum = sum.plus(x.widen().times(*y));
+            }
+        }
+        let mut n = LANES;
+        while n > 1 {
+            n /= 2;
+            for i in 0..n {
+                sums[i] = sums[i].plus(sums[i + n]);
+            }
+        }
+        total = total.plus(sums[0]);
+    }
+    for k in whole..depth {
+        // SAFETY: an element of the line and one of the vector.
+        let (x, y) = unsafe { (x.add(k).read(), y.add(k).read()) };
+        total = total.plus(x.widen().times(y));
+    }
+    total
+}

@@ -1,0 +1,225 @@
+//! Products and convolutions against the evaluator: random dimension numbers, windows, groups and element types, in
+//! sizes that fill tiles, end in the middle of one, or are empty. Elements are small integers, so that sums are exact
+//! in any order.
+
+use farcall::eval_host::RegistryHost;
+use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::{DType, Literal, Scalar, Source, text};
+use farcall::{CompileOptions, Executable, Registry};
+use num_complex::Complex;
+
+const ALL: [DType; 11] = [
+    DType::F32,
+    DType::F64,
+    DType::BF16,
+    DType::F16,
+    DType::C64,
+    DType::C128,
+    DType::S8,
+    DType::S32,
+    DType::S64,
+    DType::U8,
+    DType::U16,
+];
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    /// The numbers `0..n` in some order.
+    fn order(&mut self, n: usize) -> Vec<usize> {
+        let mut left: Vec<usize> = (0..n).collect();
+        (0..n).map(|_| left.remove(self.below(left.len()))).collect()
+    }
+
+    fn tensor(&mut self, dtype: DType, dims: &[usize]) -> Literal {
+        Literal::from_fn(dtype, dims, |_| {
+            let n = self.below(3) as i64 - 1;
+            match dtype {
+                _ if dtype.is_complex() => Scalar::Complex(Complex::new(n as f64, self.below(2) as f64)),
+                _ if dtype.is_float() => Scalar::Float(n as f64),
+                _ if dtype.is_signed_integer() => Scalar::Signed(n),
+                _ => Scalar::Unsigned(n.unsigned_abs()),
+            }
+        })
+    }
+}
+
+fn ty(dtype: DType, dims: &[usize]) -> String {
+    let sizes: String = dims.iter().map(|n| format!("{n}x")).collect();
+    format!("tensor<{sizes}{}>", dtype.mlir())
+}
+
+fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
+    let all: Vec<String> = values.into_iter().map(|n| n.to_string()).collect();
+    format!("[{}]", all.join(", "))
+}
+
+/// Runs a program in the engine, where a kernel has to serve it, and in the evaluator.
+fn check(program: &str, inputs: &[Literal], kernel: &str) {
+    let (registry, denormals) = (Registry::new(), Denormals::Ieee);
+    let module = text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
+    let executable = Executable::compile(&module, &registry, &CompileOptions::new().denormals(denormals))
+        .unwrap_or_else(|e| panic!("{e}\n{program}"));
+    let empty = executable.plan().thunks.is_empty();
+    assert!(empty || executable.stats().thunks.contains_key(kernel), "{program}{}", executable.plan());
+    let found = executable.run(inputs).unwrap();
+    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+    let host = RegistryHost::new(&registry, denormals);
+    let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
+    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+        for i in 0..wanted.len() {
+            let (found, wanted) = (found.get(i), wanted.get(i));
+            assert_eq!(found, wanted, "element {i}\n{program}");
+        }
+    }
+}
+
+/// Kinds of dimensions of an operand in some order, with their sizes, and where those of a kind are.
+fn arranged(r: &mut Random, kinds: &[(usize, usize)]) -> (Vec<usize>, impl Fn(usize) -> Vec<usize> + use<>) {
+    let order = r.order(kinds.len());
+    let sizes = order.iter().map(|k| kinds[*k].1).collect();
+    let kinds = kinds.to_vec();
+    let places = move |kind: usize| {
+        let of_kind = (0..kinds.len()).filter(|k| kinds[*k].0 == kind);
+        of_kind.filter_map(|k| order.iter().position(|o| *o == k)).collect()
+    };
+    (sizes, places)
+}
+
+#[test]
+fn products_are_the_evaluators() {
+    let mut r = Random(1);
+    for round in 0..150 {
+        let dtype = ALL[round % ALL.len()];
+        let mut sizes = |count: usize, most: usize| -> Vec<usize> {
+            let one = |r: &mut Random| if r.below(25) == 0 { 0 } else { 1 + r.below(most) };
+            (0..count).map(|_| one(&mut r)).collect()
+        };
+        let large = round % 5 == 0;
+        let batch = sizes(round % 3, 3);
+        let contract = if large { vec![100 + round] } else { sizes(1 + round % 2, 9) };
+        let rows = if large { sizes(1, 40) } else { sizes(round / 2 % 3, 9) };
+        let columns = if large { sizes(1, 150) } else { sizes(round / 5 % 3, 9) };
+        let kinds = |free: &[usize]| -> Vec<(usize, usize)> {
+            let of = |kind: usize, sizes: &[usize]| sizes.iter().map(move |n| (kind, *n)).collect::<Vec<_>>();
+            [of(0, &batch), of(1, &contract), of(2, free)].concat()
+        };
+        let (x, x_at) = arranged(&mut r, &kinds(&rows));
+        let (y, y_at) = arranged(&mut r, &kinds(&columns));
+        // Free dimensions stay in the order that they have in their operand.
+        let free = |sizes: &[usize], at: Vec<usize>| {
+            let mut at = at;
+            at.sort_unstable();
+            at.iter().map(|d| sizes[*d]).collect::<Vec<usize>>()
+        };
+        let out = [batch.clone(), free(&x, x_at(2)), free(&y, y_at(2))].concat();
+        let result = match dtype {
+            DType::F16 | DType::BF16 if r.below(2) == 0 => DType::F32,
+            DType::F32 if r.below(4) == 0 => DType::F64,
+            DType::S8 if r.below(2) == 0 => DType::S32,
+            same => same,
+        };
+        let batching = if batch.is_empty() {
+            String::new()
+        } else {
+            format!("batching_dims = {} x {}, ", list(x_at(0)), list(y_at(0)))
+        };
+        let [tx, ty, to] = [ty(dtype, &x), ty(dtype, &y), ty(result, &out)];
+        let program = format!(
+            "func.func @main(%x: {tx}, %y: {ty}) -> {to} {{
+%0 = stablehlo.dot_general %x, %y, {batching}contracting_dims = {} x {} : ({tx}, {ty}) -> {to}
+return %0 : {to} }}",
+            list(x_at(1)),
+            list(y_at(1))
+        );
+        let inputs = [r.tensor(dtype, &x), r.tensor(dtype, &y)];
+        check(&program, &inputs, "dot");
+    }
+}
+
+/// One spatial dimension: image, window, stride, dilations, padding, reversal.
+struct Spatial {
+    size: usize,
+    window: usize,
+    stride: usize,
+    dilations: [usize; 2],
+    padding: (i64, i64),
+    reversed: bool,
+}
+
+impl Spatial {
+    fn any(r: &mut Random, most: usize) -> Spatial {
+        let dilation = |r: &mut Random| if r.below(4) == 0 { 2 + r.below(2) } else { 1 };
+        Spatial {
+            size: if r.below(20) == 0 { 0 } else { 1 + r.below(most) },
+            window: 1 + r.below(4),
+            stride: 1 + r.below(3),
+            dilations: [dilation(r), dilation(r)],
+            padding: (r.below(5) as i64 - 1, r.below(5) as i64 - 1),
+            reversed: r.below(4) == 0,
+        }
+    }
+
+    fn windows(&self) -> usize {
+        let dilated = |n: usize, by: usize| if n == 0 { 0 } else { (n as i64 - 1) * by as i64 + 1 };
+        let padded = dilated(self.size, self.dilations[0]) + self.padding.0 + self.padding.1;
+        let window = dilated(self.window, self.dilations[1]);
+        if padded <= 0 || window > padded { 0 } else { (padded - window) as usize / self.stride + 1 }
+    }
+}
+
+/// The dimensions of one operand or result in some order: their sizes, and their names as dimension numbers have them.
+fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, String) {
+    let order = if r.below(3) == 0 { (0..sizes.len()).collect() } else { r.order(sizes.len()) };
+    let name = |d: &usize| if *d < 2 { names[*d].to_owned() } else { (d - 2).to_string() };
+    (order.iter().map(|d| sizes[*d]).collect(), list(order.iter().map(name)))
+}
+
+#[test]
+fn convolutions_are_the_evaluators() {
+    let mut r = Random(2);
+    for round in 0..250 {
+        let dtype = ALL[round % ALL.len()];
+        let rank = [2, 2, 1, 3, 0][round % 5];
+        let spatial: Vec<Spatial> =
+            (0..rank).map(|_| Spatial::any(&mut r, if rank == 3 { 5 } else { 12 })).collect();
+        let (by_feature, by_batch) = r.of(&[(1, 1), (1, 1), (3, 1), (1, 2)]);
+        let features = r.of(&[1, 2, 3, 5, 40]);
+        let kernels = r.of(&[1, 2, 3, 20, 70]);
+        let batch = if r.below(20) == 0 { 0 } else { 1 + r.below(3) };
+        let each = |f: fn(&Spatial) -> usize| spatial.iter().map(f).collect::<Vec<usize>>();
+        let outputs = kernels * by_feature * by_batch;
+        let x = [vec![batch * by_batch, features * by_feature], each(|s| s.size)].concat();
+        let y = [vec![features, outputs], each(|s| s.window)].concat();
+        let out = [vec![batch, outputs], each(Spatial::windows)].concat();
+        let (x, x_names) = named(&mut r, ["b", "f"], &x);
+        let (y, y_names) = named(&mut r, ["i", "o"], &y);
+        let (out, out_names) = named(&mut r, ["b", "f"], &out);
+        let result =
+            if matches!(dtype, DType::F16 | DType::BF16) && r.below(2) == 0 { DType::F32 } else { dtype };
+        let [tx, ty, to] = [ty(dtype, &x), ty(dtype, &y), ty(result, &out)];
+        let program = format!(
+            "func.func @main(%x: {tx}, %y: {ty}) -> {to} {{
+%0 = stablehlo.convolution(%x, %y) dim_numbers = {x_names}x{y_names}->{out_names}, window = {{stride = {}, pad = {}, \
+lhs_dilate = {}, rhs_dilate = {}, reverse = {}}} {{batch_group_count = {by_batch} : i64, feature_group_count = \
+{by_feature} : i64}} : ({tx}, {ty}) -> {to}
+return %0 : {to} }}",
+            list(each(|s| s.stride)),
+            list(spatial.iter().map(|s| format!("[{}, {}]", s.padding.0, s.padding.1))),
+            list(each(|s| s.dilations[0])),
+            list(each(|s| s.dilations[1])),
+            list(spatial.iter().map(|s| s.reversed)),
+        );
+        let inputs = [r.tensor(dtype, &x), r.tensor(dtype, &y)];
+        check(&program, &inputs, "convolution");
+    }
+}
