@@ -132,6 +132,15 @@ pub(crate) struct RunArgs {
     /// Run this many times; with --stats, show the range of times
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
+    /// Show what the run spends its time on: each step with its kernel and the operation that it comes from
+    ///
+    /// Steps are sorted by time. With --repeat, they are means of all runs after one that warms up. `--profile=json`
+    /// prints everything as JSON.
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with = "evaluator")]
+    pub profile: Option<ProfileFormat>,
+    /// Write every step of the run, and the tasks on each thread, to a file that Perfetto opens (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE", conflicts_with = "evaluator")]
+    pub trace: Option<PathBuf>,
     /// Run on the reference evaluator instead of the engine
     #[arg(long, conflicts_with = "passes")]
     pub evaluator: bool,
@@ -143,11 +152,22 @@ pub(crate) struct RunArgs {
     pub json: bool,
 }
 
+/// How a profile is printed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProfileFormat {
+    /// A table for people
+    Table,
+    /// JSON, for programs
+    Json,
+}
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   farcall run model.mlir -i x.npy -i rand -o results
   farcall run model.mlir --load libmy_ops.so --fill rand --stats --repeat 100
   farcall run model.mlir --load libhandlers.so --target rms_norm=RmsNorm --fill iota
+  farcall run model.mlir --fill rand --quiet --profile --repeat 20
+  farcall run model.mlir --fill rand --quiet --trace trace.json
   farcall run model.mlir --dump plan
   farcall run model.mlir --dump form --passes needed
   farcall run model.jax_export -i params.safetensors -i 'rand:f32[8,64]'

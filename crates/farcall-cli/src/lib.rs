@@ -12,6 +12,7 @@
 //! - `convert`: programs in other formats. `file`: files that appear whole or not at all.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
 //!   passes.
+//! - `profile`, `trace`: what runs spend their time on, as a table and for Perfetto.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops.
 //! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge outputs;
 //!   `check_targets` has the targets of self-checking programs.
@@ -45,6 +46,7 @@ mod new;
 mod npy;
 mod op;
 mod plan;
+mod profile;
 mod program;
 mod results;
 mod run;
@@ -53,6 +55,7 @@ mod stats;
 mod targets;
 mod terminal;
 mod test;
+mod trace;
 mod why;
 
 use args::{Cli, Command};

@@ -18,13 +18,14 @@ use crate::compile::dump;
 use crate::execute::{Ready, refused};
 use crate::inputs;
 use crate::inspect::{Call, call_json, shape, write_calls};
+use crate::profile::Measured;
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
 use crate::{load, results, run, why};
 
 /// Runs a plan, as `run` does a program.
-pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
+pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats, mut measured: Measured<'_>) -> Result<()> {
     refuse(&args.program, &args.how, args.evaluator)?;
     if args.how.dump.is_some() {
         return dump(&plan.to_string());
@@ -38,16 +39,11 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
     let params: Vec<&Type> = params.iter().collect();
     let arguments = stats.take("inputs", || inputs::of(&interface, &params, &args.inputs))?;
     let ready = Ready::Engine(executable);
-    let results =
-        results::of(&ready, &arguments, args.repeat, &mut stats).map_err(|e| Ready::explain(e, &source))?;
+    let results = measured.run(&ready, &arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || run::write(folder, &results))?;
     }
-    if args.json {
-        let types: Vec<Value> = results.iter().map(results::as_json).collect();
-        return results::print_json(json!({ "results": types }), args.stats.then_some(&stats), &ready);
-    }
-    if !args.quiet {
+    run::finish(args, &ready, &results, &stats, &measured, || {
         let mut out = terminal::stdout();
         if results.is_empty() {
             writeln!(out, "{name} ran; it has no results")?;
@@ -55,11 +51,8 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
         for (i, result) in results.iter().enumerate() {
             results::print(&mut out, &format!("out{i}"), None, result)?;
         }
-    }
-    if args.stats {
-        stats.print(ready.plan())?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// An error if options ask for what was decided when the plan was made.

@@ -89,7 +89,7 @@ impl Writing<'_> {
                 let inputs = self.buffers(self.choices.inputs(inst));
                 let written = inst.results().iter().filter(|r| self.places.is_written(**r));
                 let outputs = written.map(|r| self.buffer(*r)).collect();
-                self.push(Thunk { op, inputs, outputs, bodies, span: inst.span() });
+                self.push(Thunk { op, inputs, outputs, bodies, span: inst.span(), loc: loc(inst) });
             }
         }
     }
@@ -126,7 +126,7 @@ impl Writing<'_> {
             }
             Choice::View | Choice::Constant(_) | Choice::Control | Choice::Return => return None,
         };
-        Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span() })
+        Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
     }
 
     fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<Call> {
@@ -154,6 +154,11 @@ impl Writing<'_> {
         let ty = self.form.funcs()[0].tensor(value).cloned();
         Buffer { slice: self.places.of(value), ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)) }
     }
+}
+
+/// What the location of an instruction says to people.
+fn loc(inst: Inst<'_>) -> Option<Arc<str>> {
+    inst.loc()?.place().map(Arc::from)
 }
 
 fn scratch_buffer(slice: Slice) -> Buffer {

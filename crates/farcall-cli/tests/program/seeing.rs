@@ -1,0 +1,160 @@
+//! What the program shows of its own work: profiles, traces, explanations of plans, benchmarks.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::folder::{Folder, LIBRARY};
+
+/// A loop whose body is a fusion that threads share, and an operation with a location.
+const LOOP: &str = "\
+func.func @main(%x: tensor<300000xf32>, %n: tensor<i32>) -> tensor<300000xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<300000xf32>
+    cond {
+      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %t = stablehlo.tanh %y : tensor<300000xf32>
+      %u = stablehlo.add %t, %y : tensor<300000xf32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %j, %u : tensor<i32>, tensor<300000xf32>
+    }
+  %s = stablehlo.reverse %0#1, dims = [0] : tensor<300000xf32> loc(\"jit(f)/rev\")
+  return %s : tensor<300000xf32>
+}
+";
+
+/// A loop of three turns.
+fn looping() -> Folder {
+    let three = 3i32.to_le_bytes();
+    Folder::new().with("p.mlir", LOOP).with_npy("n.npy", "<i4", "()", &three)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn a_profile_says_what_each_step_took() {
+    let folder = looping();
+    let args = ["run", "p.mlir", "-i", "rand", "-i", "n.npy", "--quiet", "--repeat", "2"];
+    let ended = folder.farcall(args.iter().chain(&["--profile"]));
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    for word in ["profile of 2 runs", "fusion tanh add", "%u at 10:12", "(jit(f)/rev)", "between thunks"] {
+        assert!(ended.stdout.contains(word), "no {word} in {}", ended.stdout);
+    }
+    let ended = folder.farcall(args.iter().chain(&["--profile=json"]));
+    let profile = &json(&ended.stdout)["profile"];
+    assert_eq!(profile["runs"].as_array().unwrap().len(), 2);
+    let thunks = profile["thunks"].as_array().unwrap();
+    let named = |kind: &str, detail: &str| {
+        let mut found = thunks.iter().filter(|t| t["kind"] == kind && t["detail"] == detail);
+        found.next().unwrap_or_else(|| panic!("no {kind} {detail} in {profile:#}"))
+    };
+    let (around, inside) = (named("while", ""), named("fusion", "tanh add"));
+    // Two runs of three turns.
+    assert_eq!((&around["calls"], &inside["calls"]), (&2.into(), &6.into()));
+    assert_eq!(inside["parent"], around["thunk"]);
+    assert_eq!((&inside["bytes"], &inside["flops"]), (&2_400_000.into(), &600_000.into()));
+    assert_eq!(named("reverse", "")["location"], "jit(f)/rev");
+    let seconds = |value: &Value, key: &str| value[key].as_f64().unwrap();
+    assert!(seconds(around, "total_seconds") >= seconds(inside, "total_seconds"));
+    let own: f64 = thunks.iter().map(|t| seconds(t, "own_seconds")).sum();
+    let all = own + seconds(profile, "seconds_between_thunks");
+    let runs: f64 = profile["runs"].as_array().unwrap().iter().map(|run| run.as_f64().unwrap()).sum();
+    assert!((all - runs).abs() < 1e-6 && own > 0.0, "{all} {runs} {own}");
+}
+
+#[test]
+fn a_plan_from_a_file_is_profiled_with_its_locations() {
+    let folder = looping();
+    assert_eq!(folder.farcall(["compile", "p.mlir", "-o", "p.plan"]).code, 0);
+    let ended = folder.farcall(["run", "p.plan", "-i", "rand", "-i", "n.npy", "-q", "--profile"]);
+    assert!(ended.stdout.contains("%s at 14:8 (jit(f)/rev)"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_trace_is_in_the_format_that_perfetto_opens() {
+    let folder = looping();
+    let args = ["run", "p.mlir", "-i", "rand", "-i", "n.npy", "--quiet", "--trace", "trace.json"];
+    let ended = folder.farcall(args);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", ""));
+    let trace = json(&std::fs::read_to_string(folder.path("trace.json")).unwrap());
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |category: &str| -> Vec<&Value> { events.iter().filter(|e| e["cat"] == category).collect() };
+    for event in events {
+        assert!(event["name"].is_string() && event["pid"].is_number() && event["tid"].is_number(), "{event}");
+        match event["ph"].as_str().unwrap() {
+            "X" => assert!(event["ts"].is_number() && event["dur"].as_f64().unwrap() >= 0.0, "{event}"),
+            "M" => assert!(event["args"].is_object(), "{event}"),
+            other => panic!("{other}"),
+        }
+    }
+    let end = |event: &Value| event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap();
+    let within = |inner: &Value, outer: &Value| {
+        inner["ts"].as_f64() >= outer["ts"].as_f64() && end(inner) <= end(outer) + 0.001
+    };
+    let (run, around, fusions, tasks) = (of("run"), of("while"), of("fusion"), of("task"));
+    assert_eq!((run.len(), around.len(), fusions.len()), (1, 1, 3));
+    assert!(within(around[0], run[0]) && fusions.iter().all(|f| within(f, around[0])));
+    assert!(tasks.len() > 3 && tasks.iter().all(|task| within(task, run[0])));
+    assert_eq!(fusions[0]["args"]["from"], "%u at 10:12");
+    assert_eq!(fusions[0]["args"]["results"][0], "f32[300000]");
+    // Every thread that something happens on has a name.
+    let named: Vec<&Value> =
+        events.iter().filter(|e| e["name"] == "thread_name").map(|e| &e["tid"]).collect();
+    assert!(events.iter().all(|e| named.contains(&&e["tid"])), "{named:?}");
+}
+
+#[test]
+fn handlers_are_steps_by_their_names() {
+    let program = "\
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.custom_call @test.triple(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+";
+    let folder = Folder::new().with("p.mlir", program);
+    let library = LIBRARY.display().to_string();
+    let args = ["run", "p.mlir", "--load", &library, "-i", "ones", "-q", "--trace", "t.json", "--profile"];
+    let ended = folder.farcall(args);
+    assert!(ended.stdout.contains("custom_call @test.triple"), "{}{}", ended.stdout, ended.stderr);
+    let trace = json(&std::fs::read_to_string(folder.path("t.json")).unwrap());
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(
+        events.iter().any(|e| e["name"] == "custom_call @test.triple" && e["cat"] == "custom_call"),
+        "{trace}"
+    );
+}
+
+#[test]
+fn what_cannot_be_shown_is_an_error() {
+    let folder = looping();
+    let with = |more: &[&'static str]| {
+        let args = ["run", "p.mlir", "-i", "rand", "-i", "n.npy", "--quiet"];
+        args.into_iter().chain(more.iter().copied()).collect::<Vec<&str>>()
+    };
+    folder.fails(
+        &with(&["--trace", "nowhere/t.json"]),
+        expect![[r#"
+        error: cannot write nowhere/t.json: there is no folder nowhere
+    "#]],
+    );
+    folder.fails(
+        &with(&["--trace", "."]),
+        expect![[r#"
+        error: cannot write .: it is a folder
+    "#]],
+    );
+    for (wrong, word) in [
+        (&["--profile=jsn"][..], "json"),
+        (&["--profil"], "--profile"),
+        (&["--profile", "--evaluator"], "--evaluator"),
+        (&["--trace", "t.json", "--evaluator"], "--evaluator"),
+    ] {
+        let ended = folder.farcall(with(wrong));
+        assert_eq!(ended.code, 2, "{wrong:?}");
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+}
