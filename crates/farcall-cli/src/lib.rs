@@ -1,7 +1,7 @@
 //! The `farcall` command: runs, inspects, converts and tests programs.
 //!
 //! ```text
-//! args ──▶ run, compile, convert, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//! args ──▶ run, compile, convert, inspect, targets, op, test, bench ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
@@ -13,6 +13,7 @@
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
 //!   passes.
 //! - `profile`, `trace`: what runs spend their time on, as a table and for Perfetto.
+//! - `bench`: how long programs take, beside what the machine can do.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops.
 //! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge outputs;
 //!   `check_targets` has the targets of self-checking programs.
@@ -31,6 +32,7 @@ use farcall::ir::ProgramError;
 
 mod archive;
 mod args;
+mod bench;
 mod check_targets;
 mod compare;
 mod compile;
@@ -87,6 +89,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Passes => compile::passes()?,
         Command::Inspect(args) => inspect::inspect(&args)?,
         Command::Targets(args) => targets::targets(&args)?,
+        Command::Bench(args) => bench::bench(&args)?,
         Command::New(args) => new::new(&args)?,
         Command::Op(args) => op::op(&args)?,
         Command::Test(args) => return test::test(&args),

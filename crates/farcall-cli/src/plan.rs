@@ -9,11 +9,12 @@ use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
 use farcall::ir::interface::Interface;
+use farcall::ir::literal::Literal;
 use farcall::ir::types::Type;
 use farcall::{Executable, Plan, Registry};
 use serde_json::{Value, json};
 
-use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
+use crate::args::{Dump, HowArgs, InputArgs, InspectArgs, RunArgs};
 use crate::compile::dump;
 use crate::execute::{Ready, refused};
 use crate::inputs;
@@ -32,12 +33,9 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats, mut measured: Me
     }
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let source = Arc::clone(&plan.source);
-    let executable = stats.take("bind", || Executable::from_plan(plan, &registry).map_err(refused))?;
-    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
-    let name = args.program.display().to_string();
-    let interface = Interface { name: name.clone(), ..executable.interface() };
-    let params: Vec<&Type> = params.iter().collect();
-    let arguments = stats.take("inputs", || inputs::of(&interface, &params, &args.inputs))?;
+    let executable = stats.take("bind", || executable(plan, &registry))?;
+    let arguments = stats.take("inputs", || arguments(&args.program, &executable, &args.inputs))?;
+    let name = args.program.display();
     let ready = Ready::Engine(executable);
     let results = measured.run(&ready, &arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
@@ -55,8 +53,20 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats, mut measured: Me
     })
 }
 
+/// Makes a plan ready to run.
+pub(crate) fn executable(plan: Plan, registry: &Registry) -> Result<Executable> {
+    Executable::from_plan(plan, registry).map_err(refused)
+}
+
+/// The arguments of a plan in a file.
+pub(crate) fn arguments(path: &Path, executable: &Executable, given: &InputArgs) -> Result<Vec<Literal>> {
+    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
+    let interface = Interface { name: path.display().to_string(), ..executable.interface() };
+    inputs::of(&interface, &params.iter().collect::<Vec<&Type>>(), given)
+}
+
 /// An error if options ask for what was decided when the plan was made.
-fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
+pub(crate) fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
     let given = [
         ("--entry", how.entry.is_some()),
         ("--denormals", how.numerics.denormals.is_some()),

@@ -129,6 +129,64 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
 }
 
 #[test]
+fn a_benchmark_compares_a_program_with_the_machine() {
+    let folder = looping();
+    let short = ["--warm-up", "0.01", "--runs", "7"];
+    let args = ["bench", "p.mlir", "-i", "rand", "-i", "n.npy", "--threads", "1"];
+    let ended = folder.farcall(args.iter().chain(&short));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for word in ["1 thread, 7 runs", "median", "p99", "compile, once", "triad", "f32 FMA", "2.29 MiB"] {
+        assert!(ended.stdout.contains(word), "no {word} in {}", ended.stdout);
+    }
+    let ended = folder.farcall(args.iter().chain(&short).chain(&["--json"]));
+    let report = json(&ended.stdout);
+    let number = |path: &str| {
+        report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {report:#}"))
+    };
+    let parts = ["min", "median", "p90", "p99", "max"].map(|part| number(&format!("/run_seconds/{part}")));
+    assert!(parts.is_sorted() && parts[0] > 0.0, "{parts:?}");
+    assert_eq!((number("/measurements"), number("/runs_per_measurement")), (7.0, 1.0));
+    assert_eq!(number("/working_set_bytes"), 2_400_004.0);
+    // Three turns of a tanh and two additions, four comparisons.
+    assert_eq!(number("/flops"), 3.0 * 600_001.0 + 4.0);
+    let rate = number("/flops") / number("/run_seconds/median");
+    assert!((number("/flops_per_second") / rate - 1.0).abs() < 1e-6);
+    assert!(number("/limits/triad_bytes_per_second") > 1e6 && number("/limits/fma_flops_per_second") > 1e6);
+    assert!(number("/compile_seconds") > 0.0);
+}
+
+#[test]
+fn plans_are_measured_too_and_mistakes_are_errors() {
+    let folder = looping();
+    assert_eq!(folder.farcall(["compile", "p.mlir", "-o", "p.plan"]).code, 0);
+    let ended = folder.farcall([
+        "bench",
+        "p.plan",
+        "-i",
+        "rand",
+        "-i",
+        "n.npy",
+        "--warm-up",
+        "0.01",
+        "--time",
+        "0.05",
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for (wrong, code, word) in [
+        (&["bench", "p.plan", "--entry", "f"][..], 1, "is a compiled plan: --entry"),
+        (&["bench", "nowhere.mlir"], 1, "cannot read nowhere.mlir"),
+        (&["bench", "p.mlir", "-i", "rand", "-i", "rand", "-i", "rand"], 1, "takes 2 arguments"),
+        (&["bench", "p.mlir", "--threads", "0"], 2, "--threads"),
+        (&["bench", "p.mlir", "--time", "0"], 2, "more than zero"),
+        (&["bench", "p.mlir", "--thread", "2"], 2, "'--threads"),
+    ] {
+        let ended = folder.farcall(wrong);
+        assert_eq!(ended.code, code, "{wrong:?} {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn what_cannot_be_shown_is_an_error() {
     let folder = looping();
     let with = |more: &[&'static str]| {
