@@ -415,7 +415,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
     /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
@@ -432,6 +432,12 @@ pub(crate) struct InspectArgs {
     /// is compiled for inputs, which are given as to `farcall run`.
     #[arg(long)]
     pub why: bool,
+    /// Compile the program, and show its steps: what runs each, what was fused and what was not and why, and memory
+    ///
+    /// Memory is the place of each value that the program writes, with the steps from the first that writes it to the
+    /// last that reads it. A program that leaves sizes open is compiled for inputs, which are given as to `farcall run`.
+    #[arg(long)]
+    pub plan: bool,
     #[command(flatten)]
     pub inputs: InputArgs,
     /// Print JSON instead of tables

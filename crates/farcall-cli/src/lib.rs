@@ -8,6 +8,7 @@
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: shared by all commands.
 //! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `explain`, `why`: what became of a program when it was compiled.
 //! - `export`: what is shown of functions that JAX has exported.
 //! - `convert`: programs in other formats. `file`: files that appear whole or not at all.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
@@ -39,6 +40,7 @@ mod compile;
 mod convert;
 mod corpus;
 mod execute;
+mod explain;
 mod export;
 mod file;
 mod inputs;

@@ -101,6 +101,13 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     if !args.inputs.inputs.is_empty() || args.inputs.fill.is_some() {
         bail!("{} is compiled: --input and --fill have no effect", args.program.display());
     }
+    if args.plan {
+        bail!(
+            "{0} is compiled: --plan explains what becomes of a program when it is; `farcall run {0} --dump plan` shows \
+             its steps",
+            args.program.display()
+        );
+    }
     let registry = load::registry(&args.load, &[])?;
     let calls = calls(plan, &registry);
     let mut out = terminal::stdout();

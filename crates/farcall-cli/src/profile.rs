@@ -100,26 +100,29 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A thunk that has run, with its number.
-struct Row<'p> {
-    number: usize,
-    thunk: &'p Thunk,
+/// A thunk with its number.
+pub(crate) struct Row<'p> {
+    pub(crate) number: usize,
+    pub(crate) thunk: &'p Thunk,
     /// The number of the loop or choice that it is nested in.
-    parent: Option<usize>,
+    pub(crate) parent: Option<usize>,
+    /// In how many of them.
+    pub(crate) depth: usize,
 }
 
 /// All thunks, in order, each with what it is nested in.
-fn rows(plan: &Plan) -> Vec<Row<'_>> {
+pub(crate) fn rows(plan: &Plan) -> Vec<Row<'_>> {
     // Sequences that are open, the innermost last, each with the number of its thunk.
     let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> = vec![(plan.thunks.iter(), None)];
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row<'_>> = Vec::new();
     while let Some((thunks, parent)) = open.last_mut() {
         let Some(thunk) = thunks.next() else {
             open.pop();
             continue;
         };
         let (number, parent) = (rows.len(), *parent);
-        rows.push(Row { number, thunk, parent });
+        let depth = parent.map_or(0, |i: usize| rows[i].depth + 1);
+        rows.push(Row { number, thunk, parent, depth });
         open.extend(thunk.bodies.iter().rev().map(|body| (body.iter(), Some(number))));
     }
     rows
@@ -213,7 +216,7 @@ fn as_json(plan: &Plan, profile: &Profile) -> Value {
     let types = |buffers: &[farcall::plan::Buffer]| -> Vec<String> {
         buffers.iter().map(|b| short_type(&b.ty)).collect()
     };
-    let each = rows(plan).into_iter().map(|Row { number, thunk, parent }| {
+    let each = rows(plan).into_iter().map(|Row { number, thunk, parent, .. }| {
         let (time, origin, work) = (profile.thunk(number), plan.origin(thunk), plan.work(thunk));
         json!({
             "thunk": number,

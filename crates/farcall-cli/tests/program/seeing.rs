@@ -128,6 +128,127 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     );
 }
 
+/// One operation for each reason to be in no fusion that small programs can have.
+const APART: &str = "\
+func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xi4>, tensor<2xi32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.sine %x : tensor<8xf32>
+  %s = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<8xf32>
+  %c = stablehlo.divide %a, %b : tensor<8xf32>
+  %h = stablehlo.slice %c [0:4] : (tensor<8xf32>) -> tensor<4xf32>
+  %k = stablehlo.cosine %h : tensor<4xf32>
+  %j = stablehlo.constant dense<3> : tensor<8xi4>
+  %l = stablehlo.convert %x : (tensor<8xf32>) -> tensor<8xi4>
+  %m = stablehlo.add %j, %l : tensor<8xi4>
+  %i = stablehlo.iota dim = 0 : tensor<2xi32>
+  return %s, %c, %k, %m, %i : tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xi4>, tensor<2xi32>
+}
+";
+
+#[test]
+fn a_plan_is_explained() {
+    let folder = Folder::new().with("p.mlir", APART);
+    let ended = folder.farcall(["inspect", "p.mlir", "--plan"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let steps = ended.stdout.find(" steps\n").unwrap_or_else(|| panic!("{}", ended.stdout));
+    let from = ended.stdout[..steps].rfind('\n').unwrap();
+    expect![[r#"
+
+        8 steps
+        ┌──────┬─────────────┬───────────────────────────────────────┬─────────┬─────────────┬────────────┐
+        │ step ┆ runs on     ┆ operation                             ┆ results ┆ places      ┆ from       │
+        ╞══════╪═════════════╪═══════════════════════════════════════╪═════════╪═════════════╪════════════╡
+        │    0 ┆ elementwise ┆ sine                                  ┆ f32[8]  ┆ out1        ┆ %a at 3:8  │
+        │    1 ┆ reduce      ┆ add 8!                                ┆ f32[]   ┆ out0        ┆ %s at 4:8  │
+        │    2 ┆ fusion      ┆ 2 operations: broadcast_in_dim divide ┆ f32[8]  ┆ out1        ┆ %c at 6:8  │
+        │    3 ┆ slice       ┆                                       ┆ f32[4]  ┆ out2        ┆ %h at 7:8  │
+        │    4 ┆ elementwise ┆ cosine                                ┆ f32[4]  ┆ out2        ┆ %k at 8:8  │
+        │    5 ┆ evaluator   ┆ convert                               ┆ s4[8]   ┆ arena[0..8] ┆ %l at 10:8 │
+        │    6 ┆ evaluator   ┆ add                                   ┆ s4[8]   ┆ out3        ┆ %m at 11:8 │
+        │    7 ┆ iota        ┆ dim 0                                 ┆ s32[2]  ┆ out4        ┆ %i at 12:8 │
+        └──────┴─────────────┴───────────────────────────────────────┴─────────┴─────────────┴────────────┘
+
+        1 fusion
+        ┌──────┬──────────────────┬─────────┬───────────┐
+        │ step ┆ members          ┆ results ┆ from      │
+        ╞══════╪══════════════════╪═════════╪═══════════╡
+        │    2 ┆ broadcast_in_dim ┆ f32[8]  ┆ %b at 5:8 │
+        │      ┆ divide           ┆ f32[8]  ┆ %c at 6:8 │
+        └──────┴──────────────────┴─────────┴───────────┘
+
+        5 operations on elements in no fusion
+        ┌───────────────┬────────────┬───────────────────────────────────────────┬─────────────────────────┐
+        │ operation     ┆ from       ┆ why not                                   ┆ beside                  │
+        ╞═══════════════╪════════════╪═══════════════════════════════════════════╪═════════════════════════╡
+        │ sine f32[8]   ┆ %a at 3:8  ┆ reduce stands between it and its neighbor ┆ reduce f32[], %s at 4:8 │
+        │ cosine f32[4] ┆ %k at 8:8  ┆ no operation on elements beside it        ┆                         │
+        │ convert s4[8] ┆ %l at 10:8 ┆ fusions do not have convert of f32        ┆                         │
+        │ add s4[8]     ┆ %m at 11:8 ┆ fusions do not have add of s4             ┆                         │
+        │ iota s32[2]   ┆ %i at 12:8 ┆ it is a result                            ┆                         │
+        └───────────────┴────────────┴───────────────────────────────────────────┴─────────────────────────┘
+
+        memory: arena 64 B, of which at most 8 B are in use at once (step 5); constants 12 B, results 68 B
+        ┌─────────────┬──────┬───────┬───────────────────────────┐
+        │ place       ┆ size ┆ steps ┆ holds                     │
+        ╞═════════════╪══════╪═══════╪═══════════════════════════╡
+        │ arena[0..8] ┆  8 B ┆   5–6 ┆ convert s4[8], %l at 10:8 │
+        │ out0        ┆  4 B ┆ 1–end ┆ reduce f32[], %s at 4:8   │
+        │ out1        ┆ 32 B ┆   0–2 ┆ sine f32[8], %a at 3:8    │
+        │ out1        ┆ 32 B ┆ 2–end ┆ fusion f32[8], %c at 6:8  │
+        │ out2        ┆ 16 B ┆   3–4 ┆ slice f32[4], %h at 7:8   │
+        │ out2        ┆ 16 B ┆ 4–end ┆ cosine f32[4], %k at 8:8  │
+        │ out3        ┆  8 B ┆ 6–end ┆ add s4[8], %m at 11:8     │
+        │ out4        ┆  8 B ┆ 7–end ┆ iota s32[2], %i at 12:8   │
+        └─────────────┴──────┴───────┴───────────────────────────┘
+
+        no custom calls
+    "#]]
+    .assert_eq(&ended.stdout[from..]);
+}
+
+#[test]
+fn an_explanation_is_data_too() {
+    let folder = looping();
+    let ended = folder.farcall(["inspect", "p.mlir", "--plan", "--json"]);
+    let plan = &json(&ended.stdout)["plan"];
+    let steps = plan["steps"].as_array().unwrap();
+    let fusion = steps.iter().find(|s| s["kind"] == "fusion").unwrap_or_else(|| panic!("{plan:#}"));
+    let members: Vec<&Value> = fusion["members"].as_array().unwrap().iter().map(|m| &m["op"]).collect();
+    assert_eq!(members, ["tanh", "add"]);
+    let around = &steps[fusion["parent"].as_u64().unwrap() as usize];
+    assert_eq!((&around["kind"], &around["runs_on"]), (&"while".into(), &"while".into()));
+    let number = |value: &Value, key: &str| value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"));
+    assert!(number(plan, "peak_bytes") <= number(plan, "arena_bytes"));
+    for buffer in plan["buffers"].as_array().unwrap() {
+        let (first, last) = (buffer["first_step"].as_u64(), buffer["last_step"].as_u64());
+        assert!(last.is_none_or(|last| first <= Some(last)), "{buffer}");
+        if buffer["place"]["in"] == "arena" {
+            let place = &buffer["place"];
+            assert!(
+                number(place, "offset") + number(place, "size") <= number(plan, "arena_bytes"),
+                "{buffer}"
+            );
+        }
+    }
+    assert_eq!(number(plan, "result_bytes"), 1_200_000);
+}
+
+#[test]
+fn what_is_compiled_already_is_not_explained() {
+    let folder = looping();
+    assert_eq!(folder.farcall(["compile", "p.mlir", "-o", "p.plan"]).code, 0);
+    folder.fails(&["inspect", "p.plan", "--plan"], expect![[r#"
+        error: p.plan is compiled: --plan explains what becomes of a program when it is; `farcall run p.plan --dump plan` shows its steps
+    "#]]);
+    folder.fails(
+        &["inspect", "p.mlir", "--fill", "rand"],
+        expect![[r#"
+        error: --input and --fill are for --why and --plan, which compile the program for them
+    "#]],
+    );
+}
+
 #[test]
 fn a_benchmark_compares_a_program_with_the_machine() {
     let folder = looping();

@@ -102,17 +102,14 @@ impl Writing<'_> {
 
     /// The thunk of an instruction without regions that are walked; nothing for a copy that is there already.
     fn thunk(&mut self, inst: Inst<'_>) -> Option<Thunk> {
+        if !has_thunk(inst, &self.choices, self.places) {
+            return None;
+        }
         let inputs = self.buffers(self.choices.inputs(inst));
         let mut outputs = self.buffers(inst.results());
         let bodies = self.choices.take_bodies(inst.id());
         let op = match self.choices.of(inst.id()) {
-            Choice::Copy => {
-                let (from, to) = (inputs.first()?.slice, outputs.first()?.slice);
-                if from == to || to.size == 0 {
-                    return None;
-                }
-                ThunkOp::Copy
-            }
+            Choice::Copy => ThunkOp::Copy,
             Choice::Kernel { kernel, .. } => {
                 let scratch = self.places.scratch(inst.id());
                 outputs.extend(scratch.map(scratch_buffer));
@@ -153,6 +150,17 @@ impl Writing<'_> {
         // The choices have been made, so every value is a tensor.
         let ty = self.form.funcs()[0].tensor(value).cloned();
         Buffer { slice: self.places.of(value), ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)) }
+    }
+}
+
+/// True if an instruction that needs code becomes a thunk: it is no copy that is there already.
+pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) -> bool {
+    match (choices.of(inst.id()), inst.operands(), inst.results()) {
+        (Choice::Copy, [from, ..], [to, ..]) => {
+            let (from, to) = (places.of(*from), places.of(*to));
+            from != to && to.size > 0
+        }
+        _ => true,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use farcall_ir::{Inst, Source, Span};
+
 use super::{Plan, Thunk};
 
 /// Where a thunk comes from; nothing of it, if the program has neither text nor locations.
@@ -18,32 +20,30 @@ pub struct Origin {
 impl Plan {
     /// Where a thunk of this plan comes from. Of operations that run as one, it is the last of them.
     pub fn origin(&self, thunk: &Thunk) -> Origin {
-        let source = &*self.source;
+        Origin::at(&self.source, thunk.span, thunk.loc.clone())
+    }
+}
+
+impl Origin {
+    /// Where an instruction of a program that was made from this text comes from.
+    pub(crate) fn of(inst: Inst<'_>, source: &Source) -> Origin {
+        Origin::at(source, inst.span(), inst.loc().and_then(|loc| loc.place()).map(Arc::from))
+    }
+
+    fn at(source: &Source, span: Span, loc: Option<Arc<str>>) -> Origin {
         // What the engine adds has no place.
-        let known = !source.is_none() && thunk.span.end > 0;
+        let known = !source.is_none() && span.end > 0;
         let value = || {
-            let before = source.text().get(..thunk.span.start as usize)?;
+            let before = source.text().get(..span.start as usize)?;
             value_before(before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?)
         };
         Origin {
             value: if known { value() } else { None },
-            place: known.then(|| source.line_column(thunk.span.start)),
-            loc: thunk.loc.clone(),
+            place: known.then(|| source.line_column(span.start)),
+            loc,
         }
     }
-}
 
-/// The first name of `%a, %b:2 = "`, or of HLO's `ROOT %a = f32[2] `.
-fn value_before(line: &str) -> Option<String> {
-    let (names, _) = line.split_once('=')?;
-    let names = names.trim().trim_start_matches("ROOT ");
-    let first = names.split([',', ':', ' ']).next()?;
-    let plain = first.strip_prefix('%').unwrap_or(first);
-    let is_name = !plain.is_empty() && plain.chars().all(|c| c.is_alphanumeric() || "._-$".contains(c));
-    is_name.then(|| format!("%{plain}"))
-}
-
-impl Origin {
     /// In a few words: `%3 at 12:5 (jit(f)/mul)`; empty if nothing is known.
     pub fn short(&self) -> String {
         let place = self.place.map(|(line, column)| format!("{line}:{column}"));
@@ -57,6 +57,16 @@ impl Origin {
             None => text,
         }
     }
+}
+
+/// The first name of `%a, %b:2 = "`, or of HLO's `ROOT %a = f32[2] `.
+fn value_before(line: &str) -> Option<String> {
+    let (names, _) = line.split_once('=')?;
+    let names = names.trim().trim_start_matches("ROOT ");
+    let first = names.split([',', ':', ' ']).next()?;
+    let plain = first.strip_prefix('%').unwrap_or(first);
+    let is_name = !plain.is_empty() && plain.chars().all(|c| c.is_alphanumeric() || "._-$".contains(c));
+    is_name.then(|| format!("%{plain}"))
 }
 
 #[cfg(test)]

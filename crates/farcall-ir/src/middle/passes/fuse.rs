@@ -11,12 +11,16 @@
 //! at once: no path between two of them leaves the fusion. What is made from almost nothing (a constant with one
 //! element, a broadcast, an iota) is made again in each fusion that takes it.
 
+mod why;
+
 use rustc_hash::FxHashMap;
 
 use super::{Context, Pass, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap};
 use crate::op::{Op, Traits};
 use crate::types::{TensorType, Type};
+
+pub use why::{Reason, Unfused, unfused};
 
 /// Fusion.
 pub static PASS: Pass =
