@@ -41,8 +41,11 @@ Tasks:
                  Only runs the programs that were kept in farcall again.
   valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
                  lost. Ends with `N passed, N failed`.
-  bench          Decoding, calls, compile time and throughput, side by side with
-                 jaxlib in one sitting.
+  bench [PARTS]  Decoding, calls, compile times and runs of the corpus and of real sizes, side by side with
+                 jaxlib in one sitting. Writes docs/benchmarks.md. Of its parts (decode, calls, handlers,
+                 corpus, elementwise, products, indexing, sorting, random, convolutions, loops, models),
+                 those that are named run again, and the page keeps what it has of the others. About 15
+                 minutes for all of them.
 ";
 
 fn main() -> ExitCode {
@@ -55,7 +58,7 @@ fn main() -> ExitCode {
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
         ["valgrind"] => valgrind::run(),
-        ["bench"] => bench::run(),
+        ["bench", parts @ ..] => bench::run(parts),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -14,51 +14,65 @@ pub(crate) fn triad(a: &mut [f32], b: &[f32], c: &[f32], s: f32) {
     );
 }
 
-/// Numbers in a vector, and vectors: enough independent ones to hide the latency of an addition.
-const LANES: usize = 16;
-const VECTORS: usize = 12;
-
-/// Does `times` times a number of fused multiply-adds on independent numbers in registers; returns that number.
+/// Does `times` times a number of fused multiply-adds on independent numbers in registers; returns that number. There
+/// are enough of them to hide the latency of each.
 pub(crate) fn fused_multiply_adds(times: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            /// # Safety
-            /// The processor has these instructions.
-            #[target_feature(enable = "avx512f")]
-            unsafe fn wide(times: usize) -> usize {
-                chains::<VECTORS, true>(times)
-            }
-            // SAFETY: it has them.
-            return unsafe { wide(times) };
+            // SAFETY: the processor has these instructions.
+            return unsafe { x86::avx512(times) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            /// # Safety
-            /// The processor has these instructions.
-            #[target_feature(enable = "avx2,fma")]
-            unsafe fn narrow(times: usize) -> usize {
-                // Half as wide, so half as many fit into registers.
-                chains::<6, true>(times)
-            }
-            // SAFETY: it has them.
-            return unsafe { narrow(times) };
+            // SAFETY: as above.
+            return unsafe { x86::avx2(times) };
         }
     }
-    // Where `mul_add` is an instruction; elsewhere it would be a call.
-    chains::<6, { cfg!(target_arch = "aarch64") }>(times)
+    plain(times)
 }
 
-#[inline(always)]
-fn chains<const N: usize, const FUSED: bool>(times: usize) -> usize {
-    let mut sums = [[1.0f32; LANES]; N];
-    let (factor, term) = (std::hint::black_box(0.5f32), std::hint::black_box(0.25f32));
-    for _ in 0..times {
-        for vector in &mut sums {
-            for x in vector {
-                *x = if FUSED { x.mul_add(factor, term) } else { *x * factor + term };
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_set1_ps, _mm512_fmadd_ps, _mm512_set1_ps};
+    use std::hint::black_box;
+
+    /// # Safety
+    /// The processor has these instructions.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn avx512(times: usize) -> usize {
+        let mut sums = [_mm512_set1_ps(1.0); 12];
+        let (factor, term) = (_mm512_set1_ps(black_box(0.5)), _mm512_set1_ps(black_box(0.25)));
+        for _ in 0..times {
+            for sum in &mut sums {
+                *sum = _mm512_fmadd_ps(*sum, factor, term);
             }
         }
+        black_box(sums).len() * 16
     }
-    std::hint::black_box(sums);
-    N * LANES
+
+    /// # Safety
+    /// The processor has these instructions.
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn avx2(times: usize) -> usize {
+        let mut sums = [_mm256_set1_ps(1.0); 12];
+        let (factor, term) = (_mm256_set1_ps(black_box(0.5)), _mm256_set1_ps(black_box(0.25)));
+        for _ in 0..times {
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_ps(*sum, factor, term);
+            }
+        }
+        black_box(sums).len() * 8
+    }
+}
+
+/// Where no fused instruction is known: multiplications and additions.
+fn plain(times: usize) -> usize {
+    let mut sums = [1.0f32; 32];
+    let (factor, term) = (std::hint::black_box(0.5f32), std::hint::black_box(0.25f32));
+    for _ in 0..times {
+        for x in &mut sums {
+            *x = *x * factor + term;
+        }
+    }
+    std::hint::black_box(sums).len()
 }
