@@ -8,6 +8,7 @@ Cases that call targets which jaxlib does not have are left out, and said so.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -48,13 +49,17 @@ def corpus(args):
 def large(args):
     """The same of a family of large shapes, whose programs are lowered once."""
     args.cache.mkdir(parents=True, exist_ok=True)
+    # A program is lowered again when JAX or the file that it stands in is another one.
+    version = hashlib.sha256(pathlib.Path(shapes.__file__).read_bytes() + jax.__version__.encode()).hexdigest()[:12]
     for name, make in shapes.FAMILIES[args.family].items():
         if args.filter not in name:
             continue
         function, inputs = make()
-        file = args.cache / f"{name.replace(' ', '_').replace('/', '_')}.jax-{jax.__version__}.mlir"
+        file = args.cache / f"{name.replace(' ', '_').replace('/', '_')}.{version}.mlir"
         if not file.exists():
-            file.write_text(jax.jit(function, keep_unused=True).lower(*inputs).as_text())
+            part = file.with_suffix(".part")
+            part.write_text(jax.jit(function, keep_unused=True).lower(*inputs).as_text())
+            part.rename(file)
         flat = [np.asarray(x) for x in jax.tree_util.tree_leaves(inputs)]
         yield name, file.read_text(), flat, {}
 
