@@ -547,7 +547,7 @@ fn what_became_of_blocks_is_told() {
     folder.fails(
         &["inspect", "open.mlir", "--fill", "ones"],
         expect![[r#"
-        error: --input and --fill are for --why, which compiles the program for them
+        error: --input and --fill are for --why and --plan, which compile the program for them
     "#]],
     );
     folder.fails(
