@@ -1,56 +1,125 @@
 //! `cargo xtask bench`: farcall and jaxlib on the same programs, in turn, in one sitting.
+//!
+//! It has parts, which can run alone. What each comes to is kept under `target/bench`, as JSON or as the text that it
+//! prints, and `docs/benchmarks.md` is made of all that is there.
+
+mod report;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::python::{self, Venv};
-use crate::shell::{cargo, must, program, root, shared, target};
+use crate::shell::{cargo, must, output, program, root, shared, target};
 use crate::suites;
 
-/// Runs all benchmarks. With a bar, handlers written in Python that cost more than it are an error.
-pub(crate) fn run(has_bar: bool) -> Result<bool> {
-    let venv = Venv::with_jax(crate::test::JAX[0])?;
-    let include = venv.include()?;
-    must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"]))?;
+/// The parts that print text.
+const TEXTS: [&str; 3] = ["decode", "calls", "handlers"];
 
-    println!("\n## Decoding a call frame: farcall-ffi and ffi.h on the same frames");
-    let mut decode = cargo(&["bench", "--quiet", "--package", "farcall-ffi", "--bench", "decode"]);
-    must(decode.env("FARCALL_XLA_INCLUDE", &include))?;
+/// The programs of the folder `shared`, then the families of `xtask/bench/shapes.py`.
+const FAMILIES: [&str; 9] =
+    ["corpus", "elementwise", "products", "indexing", "sorting", "random", "convolutions", "loops", "models"];
 
-    println!("\n## Calls");
-    script(&venv, "calls.py", &[&noop(&include)?])?;
-
-    println!("\n## Handlers written in Python");
-    let package = python::release_package()?;
-    let mut handlers = venv.python();
-    handlers.env("PYTHONPATH", package).arg(root().join("xtask/bench/handlers.py"));
-    must(handlers.args(has_bar.then_some("--bar")))?;
-
-    println!("\n## Programs");
-    match shared() {
-        Some(shared) => {
-            let library = suites::corpus_handlers(&shared, &include)?;
-            script(
-                &venv,
-                "peer.py",
-                &[&shared.join("corpus/cases/manifest.json"), "--load".as_ref(), &library],
-            )?;
-        }
-        None => {
-            println!("no folder `shared` beside the checkout: the demo's program is all there is to time");
-            let library = target().join("release/librms_norm_ops.so");
-            script(&venv, "peer.py", &[&root().join("demo/manifest.json"), "--load".as_ref(), &library])?;
-        }
+/// Runs the parts that are named, or all of them. With `--bar` among them, handlers written in Python that cost more
+/// than their bar are an error.
+pub(crate) fn run(parts: &[&str]) -> Result<bool> {
+    let (bar, parts): (Vec<&str>, Vec<&str>) = parts.iter().partition(|part| **part == "--bar");
+    let all = || TEXTS.into_iter().chain(FAMILIES);
+    if let Some(unknown) = parts.iter().find(|part| all().all(|p| p != **part)) {
+        bail!("there is no part `{unknown}`; there are {}", all().collect::<Vec<_>>().join(", "));
     }
+    let wanted: Vec<&str> = all().filter(|part| parts.is_empty() || parts.contains(part)).collect();
+    let bench = Bench::new(!bar.is_empty())?;
+    for part in wanted {
+        println!("\n## {part}");
+        bench.part(part)?;
+    }
+    let page = root().join("docs/benchmarks.md");
+    std::fs::write(&page, report::page(&bench.results, &TEXTS, &FAMILIES)?)?;
+    println!("\nwrote {}", page.display());
     Ok(true)
 }
 
-/// Runs a script of `xtask/bench` with the path of the program `farcall` and arguments.
-fn script(venv: &Venv, name: &str, args: &[&Path]) -> Result<()> {
-    let mut python = venv.python();
-    python.current_dir(root()).arg(root().join("xtask/bench").join(name));
-    must(python.arg(target().join("release/farcall")).args(args))
+struct Bench {
+    venv: Venv,
+    include: PathBuf,
+    /// The package `farcall`, as fast as users have it.
+    package: PathBuf,
+    /// Where the parts leave what they come to.
+    results: PathBuf,
+    /// Handlers written in Python that cost more than their bar are an error.
+    has_bar: bool,
+}
+
+impl Bench {
+    fn new(has_bar: bool) -> Result<Bench> {
+        let venv = Venv::with_jax(crate::test::JAX[0])?;
+        let include = venv.include()?;
+        let results = target().join("bench/results");
+        std::fs::create_dir_all(&results)?;
+        Ok(Bench { include, package: python::release_package()?, results, has_bar, venv })
+    }
+
+    fn part(&self, part: &str) -> Result<()> {
+        match part {
+            "decode" => {
+                let mut decode =
+                    cargo(&["bench", "--quiet", "--package", "farcall-ffi", "--bench", "decode"]);
+                self.text(part, decode.env("FARCALL_XLA_INCLUDE", &self.include))
+            }
+            "calls" => {
+                let farcall = target().join("release/farcall");
+                let noop = noop(&self.include)?;
+                self.text(part, self.python("calls.py").args([&farcall, &noop]))
+            }
+            "handlers" => self.text(part, self.python("handlers.py").args(self.has_bar.then_some("--bar"))),
+            "corpus" => {
+                let Some(shared) = shared() else {
+                    println!("left out: there is no folder `shared` beside the checkout");
+                    return Ok(());
+                };
+                let library = suites::corpus_handlers(&shared, &self.include)?;
+                let mut corpus = self.family(part);
+                corpus.arg("--manifest").arg(shared.join("corpus/cases/manifest.json"));
+                must(corpus.arg("--load").arg(library))
+            }
+            family => must(self.family(family).arg("--cache").arg(target().join("bench/programs"))),
+        }
+    }
+
+    /// Runs a part that prints text, and keeps that.
+    fn text(&self, part: &str, command: &mut Command) -> Result<()> {
+        let (done, text) = output(command)?;
+        print!("{text}");
+        if !done {
+            bail!("the part {part} failed");
+        }
+        Ok(std::fs::write(self.results.join(format!("{part}.txt")), text)?)
+    }
+
+    fn family(&self, family: &str) -> Command {
+        let mut python = self.python("programs.py");
+        python.arg(family).arg(self.results.join(format!("{family}.json")));
+        python
+    }
+
+    /// A script of `xtask/bench`.
+    fn python(&self, script: &str) -> Command {
+        let mut python = self.venv.python();
+        python.current_dir(root()).arg(root().join("xtask/bench").join(script));
+        python
+            .env("PYTHONPATH", &self.package)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("FARCALL_COMMIT", commit());
+        python
+    }
+}
+
+/// The commit that is checked out, if that can be told.
+fn commit() -> String {
+    let described = output(&mut program("git", &["describe", "--always", "--dirty"]));
+    described.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
 }
 
 /// Builds the handler that does nothing.

@@ -41,9 +41,13 @@ Tasks:
                  Only runs the programs that were kept in farcall again.
   valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
                  lost. Ends with `N passed, N failed`.
-  bench [--bar]  Decoding, calls, compile time and throughput, side by side with
-                 jaxlib in one sitting. With --bar, it fails where a handler written in Python
-                 costs more than 5 µs a call.
+  bench [--bar] [PARTS]
+                 Decoding, calls, compile times and runs of the corpus and of real sizes, side by side with
+                 jaxlib in one sitting. Writes docs/benchmarks.md. Of its parts (decode, calls, handlers,
+                 corpus, elementwise, products, indexing, sorting, random, convolutions, loops, models),
+                 those that are named run again, and the page keeps what it has of the others. About 15
+                 minutes for all of them. With --bar, it fails where a handler written in Python costs
+                 more than 5 µs a call.
 ";
 
 fn main() -> ExitCode {
@@ -56,8 +60,7 @@ fn main() -> ExitCode {
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
         ["valgrind"] => valgrind::run(),
-        ["bench"] => bench::run(false),
-        ["bench", "--bar"] => bench::run(true),
+        ["bench", parts @ ..] => bench::run(parts),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

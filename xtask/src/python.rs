@@ -85,9 +85,9 @@ pub(crate) fn package() -> Result<PathBuf> {
     assemble("python", "debug")
 }
 
-/// The same, as fast as it is for users.
+/// The same, as fast as it is for users. The command `farcall` is built with it: what both need is compiled once.
 pub(crate) fn release_package() -> Result<PathBuf> {
-    must(&mut cargo(&["build", "--quiet", "--release", "--package", "farcall-python"]))?;
+    must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "farcall-python"]))?;
     assemble("python-release", "release")
 }
 

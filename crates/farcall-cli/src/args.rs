@@ -61,6 +61,7 @@ Examples:
   farcall targets --load libhandlers.so --target rms_norm=RmsNorm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'rand:f32[64]' -a eps=1e-5
   farcall test tests/ --jobs 4
+  farcall bench model.mlir --load libmy_ops.so
   farcall new my-ops
 
 Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong.";
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     Op(OpArgs),
     /// Run self-checking programs and corpus cases
     Test(TestArgs),
+    /// Measure how long a program takes, and how close it comes to what this machine can do
+    Bench(BenchArgs),
     /// Create a library of ops to start from
     New(NewArgs),
     /// Print a completion script for a shell
@@ -132,6 +135,15 @@ pub(crate) struct RunArgs {
     /// Run this many times; with --stats, show the range of times
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
+    /// Show what the run spends its time on: each step with its kernel and the operation that it comes from
+    ///
+    /// Steps are sorted by time. With --repeat, they are means of all runs after one that warms up. `--profile=json`
+    /// prints everything as JSON.
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with = "evaluator")]
+    pub profile: Option<ProfileFormat>,
+    /// Write every step of the run, and the tasks on each thread, to a file that Perfetto opens (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE", conflicts_with = "evaluator")]
+    pub trace: Option<PathBuf>,
     /// Run on the reference evaluator instead of the engine
     #[arg(long, conflicts_with = "passes")]
     pub evaluator: bool,
@@ -143,18 +155,29 @@ pub(crate) struct RunArgs {
     pub json: bool,
 }
 
+/// How a profile is printed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProfileFormat {
+    /// A table for people
+    Table,
+    /// JSON, for programs
+    Json,
+}
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   farcall run model.mlir -i x.npy -i rand -o results
   farcall run model.mlir --load libmy_ops.so --fill rand --stats --repeat 100
   farcall run model.mlir --load libhandlers.so --target rms_norm=RmsNorm --fill iota
+  farcall run model.mlir --fill rand --quiet --profile --repeat 20
+  farcall run model.mlir --fill rand --quiet --trace trace.json
   farcall run model.mlir --dump plan
   farcall run model.mlir --dump form --passes needed
   farcall run model.jax_export -i params.safetensors -i 'rand:f32[8,64]'
   farcall run model.plan -i x.npy -i rand";
 
 /// The inputs of a run.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub(crate) struct InputArgs {
     /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type; or a file of named arguments
     ///
@@ -392,7 +415,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
     /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
@@ -409,6 +432,12 @@ pub(crate) struct InspectArgs {
     /// is compiled for inputs, which are given as to `farcall run`.
     #[arg(long)]
     pub why: bool,
+    /// Compile the program, and show its steps: what runs each, what was fused and what was not and why, and memory
+    ///
+    /// Memory is the place of each value that the program writes, with the steps from the first that writes it to the
+    /// last that reads it. A program that leaves sizes open is compiled for inputs, which are given as to `farcall run`.
+    #[arg(long)]
+    pub plan: bool,
     #[command(flatten)]
     pub inputs: InputArgs,
     /// Print JSON instead of tables
@@ -483,6 +512,61 @@ Examples:
   farcall op libmy_ops.so rms_norm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'ones:f32[64]' -a eps=1e-5 -o y.npy
   farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i rand --stats --repeat 100 -q";
+
+#[derive(Args, Debug)]
+#[command(after_help = BENCH_HELP)]
+pub(crate) struct BenchArgs {
+    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// Function to run instead of `main` or the only public one
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Passes that rewrite the program, as for `farcall run`
+    #[arg(long, value_name = "LIST", value_parser = pipeline)]
+    pub passes: Option<Pipeline>,
+    #[command(flatten)]
+    pub numerics: NumericsArgs,
+    /// Threads that steps share their work among [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Seconds to warm up for, before anything is measured
+    #[arg(long, default_value = "0.3", value_name = "SECONDS", value_parser = seconds)]
+    pub warm_up: Duration,
+    /// Seconds to measure for
+    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
+    pub time: Duration,
+    /// Measure this often instead
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "time")]
+    pub runs: Option<u32>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl BenchArgs {
+    /// How the program is compiled.
+    pub(crate) fn how(&self) -> HowArgs {
+        let (entry, passes) = (self.entry.clone(), self.passes.clone());
+        HowArgs { entry, passes, dump: None, numerics: self.numerics }
+    }
+}
+
+const BENCH_HELP: &str = "\
+Inputs that are not given are random numbers, the same in every run (--seed). Times are of a call with its inputs at hand \
+until its results are there; runs shorter than 20 µs are timed several at a time. Rates are those of the median.
+
+What a program can reach is measured on as many threads, after its own runs: for bytes, a triad a[i] = b[i] + s * c[i] whose \
+three arrays have as many bytes as the program's inputs and results; for operations, fused multiply-adds in f32, each of \
+which is two. Operations are counted as the specification defines results: an elementary function is one.
+
+Examples:
+  farcall bench model.mlir
+  farcall bench model.mlir -i x.npy --fill rand --threads 1
+  farcall bench model.plan --load libmy_ops.so --json | jq .run_seconds.median";
 
 #[derive(Args, Debug)]
 #[command(after_help = NEW_HELP)]

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::module::{Func, Module};
 use farcall::ir::{text, verify};
-use farcall::{CompileOptions, Executable, MEMORY_PASSES, Plan, Registry, Stage};
+use farcall::{CompileOptions, Executable, Explanation, MEMORY_PASSES, Plan, Registry, Stage};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
 use crate::execute::refused;
@@ -52,6 +52,15 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn func(&self) -> Result<&Func> {
         Ok(verify::entry(&self.module, Some(&self.entry))?)
+    }
+
+    /// How it is compiled.
+    fn options(&self, how: &HowArgs) -> CompileOptions {
+        CompileOptions::new()
+            .entry(&self.entry)
+            .numerics(how.numerics)
+            .known(self.known.iter().cloned())
+            .passes(how.passes.clone().unwrap_or_default())
     }
 }
 
@@ -105,6 +114,15 @@ pub(crate) fn engine(
     stats.take("bind", || Executable::from_plan(plan, registry).map_err(refused)).map(Some)
 }
 
+/// Compiles a program as a run does, and explains what became of it.
+pub(crate) fn explained(front: &Front, how: &HowArgs, registry: &Registry) -> Result<(Plan, Explanation)> {
+    let mut explanation = None;
+    let mut after = |stage: &Stage<'_>| explanation = stage.explain().or_else(|| explanation.take());
+    let plan = Plan::compile_showing(&front.module, registry, &front.options(how), &mut after);
+    let plan = plan.map_err(refused)?;
+    Ok((plan, explanation.context("the compiler did not come to its last stage; this is a bug in farcall")?))
+}
+
 /// Compiles a program; `None` if what `--dump` asks for was shown instead. No handler is entered.
 pub(crate) fn plan(
     front: &Front,
@@ -119,11 +137,7 @@ pub(crate) fn plan(
         ensure!(runs, "the pass {name} does not run; those that do are {passes}");
     }
     let mut shown = Shown { dump: how.dump, listed: passes.passes().len(), at: 0, text: String::new() };
-    let options = CompileOptions::new()
-        .entry(&front.entry)
-        .numerics(how.numerics)
-        .known(front.known.iter().cloned())
-        .passes(passes);
+    let options = front.options(how);
     let compiled = stats.take("compile", || {
         let mut after = |stage: &Stage<'_>| shown.after(stage);
         Plan::compile_showing(&front.module, registry, &options, &mut after).map_err(refused)

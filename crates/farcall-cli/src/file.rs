@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 /// Writes a file with `f`.
 pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
-    ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    require_place(path)?;
     if path.exists() && !path.is_file() {
         // A device or a pipe is written to, not replaced.
         let mut out = BufWriter::new(File::options().write(true).open(path).with_context(cannot)?);
@@ -20,11 +20,8 @@ pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -
     // A link stays one: what it leads to is replaced.
     let followed = std::fs::canonicalize(path);
     let path = followed.as_deref().unwrap_or(path);
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", path.display(), folder.display());
+    require_place(path)?;
+    let folder = folder(path);
     // The permissions of any new file; what the user masks stays masked.
     let permissions = std::fs::Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
@@ -39,4 +36,17 @@ pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -
     file.as_file().sync_all().with_context(cannot)?;
     file.persist(path).map_err(|e| e.error).with_context(cannot)?;
     Ok(())
+}
+
+/// An error if a file cannot be there, before the work that makes its contents.
+pub(crate) fn require_place(path: &Path) -> Result<()> {
+    ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    let folder = folder(path);
+    ensure!(folder.is_dir(), "cannot write {}: there is no folder {}", path.display(), folder.display());
+    Ok(())
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

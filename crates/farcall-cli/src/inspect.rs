@@ -1,5 +1,5 @@
-//! `farcall inspect`: a program's inputs, results and custom calls. With `--why`, the program is compiled, and its custom
-//! calls are those that were made.
+//! `farcall inspect`: a program's inputs, results and custom calls. With `--why` and `--plan`, the program is compiled, and
+//! its custom calls are those that were made.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,17 +22,18 @@ use crate::inputs::count;
 use crate::program::{self, Program};
 use crate::show::short;
 use crate::terminal::{self, BOLD, DIM, color, styled};
-use crate::{export, load, plan, targets, why};
+use crate::{explain, export, load, plan, targets, why};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
-    let needless = !args.why && (!args.inputs.inputs.is_empty() || args.inputs.fill.is_some());
-    ensure!(!needless, "--input and --fill are for --why, which compiles the program for them");
+    let compiles = args.why || args.plan;
+    let needless = !compiles && (!args.inputs.inputs.is_empty() || args.inputs.fill.is_some());
+    ensure!(!needless, "--input and --fill are for --why and --plan, which compile the program for them");
     let code = match program::open(&args.program)? {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::inspect(args, &plan),
     };
-    let mut module = match args.why {
+    let mut module = match compiles {
         true => code.program()?.0,
         false => code.module()?,
     };
@@ -42,16 +43,21 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
-    let plan = if args.why { why::compiled(&code, args, &registry)? } else { None };
-    let calls = plan.as_ref().map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
+    let compiled = if compiles { why::compiled(&code, args, &registry)? } else { None };
+    let plan = compiled.as_ref().map(|(plan, _)| plan);
+    let explained = compiled.as_ref().filter(|_| args.plan);
+    let calls = plan.map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
     let mut out = terminal::stdout();
     if args.json {
         let mut json = as_json(code.name(), &module, func, &calls);
         if let Some(exported) = &exported {
             json["exported"] = export::as_json(exported, &module);
         }
-        if let Some(plan) = &plan {
+        if let Some(plan) = plan.filter(|_| args.why) {
             json["blocks"] = why::json(plan).into();
+        }
+        if let Some((plan, explanation)) = explained {
+            json["plan"] = explain::json(plan, explanation);
         }
         writeln!(out, "{}", serde_json::to_string_pretty(&json)?)?;
         return Ok(());
@@ -79,8 +85,11 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     writeln!(out, "\n{}", count(module.funcs().len(), "function"))?;
     writeln!(out, "{}", table.trim_fmt())?;
 
-    if let Some(plan) = &plan {
+    if let Some(plan) = plan.filter(|_| args.why) {
         why::write(&mut out, plan)?;
+    }
+    if let Some((plan, explanation)) = explained {
+        explain::write(&mut out, plan, explanation)?;
     }
     write_calls(&mut out, &calls)
 }

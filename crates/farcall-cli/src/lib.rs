@@ -1,17 +1,20 @@
 //! The `farcall` command: runs, inspects, converts and tests programs.
 //!
 //! ```text
-//! args ──▶ run, compile, convert, inspect, targets, op, test ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
+//! args ──▶ run, compile, convert, inspect, targets, op, test, bench ──▶ program (read, parse, verify) ──▶ execute (engine, evaluator)
 //!                                    └───▶ load (registry of targets)
 //! ```
 //!
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: shared by all commands.
 //! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
+//! - `explain`, `why`: what became of a program when it was compiled.
 //! - `export`: what is shown of functions that JAX has exported.
 //! - `convert`: programs in other formats. `file`: files that appear whole or not at all.
 //! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
 //!   passes.
+//! - `profile`, `trace`: what runs spend their time on, as a table and for Perfetto.
+//! - `bench`: how long programs take, beside what the machine can do.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops.
 //! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge outputs;
 //!   `check_targets` has the targets of self-checking programs.
@@ -30,12 +33,14 @@ use farcall::ir::ProgramError;
 
 mod archive;
 mod args;
+mod bench;
 mod check_targets;
 mod compare;
 mod compile;
 mod convert;
 mod corpus;
 mod execute;
+mod explain;
 mod export;
 mod file;
 mod inputs;
@@ -45,6 +50,7 @@ mod new;
 mod npy;
 mod op;
 mod plan;
+mod profile;
 mod program;
 mod results;
 mod run;
@@ -53,6 +59,7 @@ mod stats;
 mod targets;
 mod terminal;
 mod test;
+mod trace;
 mod why;
 
 use args::{Cli, Command};
@@ -84,6 +91,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Passes => compile::passes()?,
         Command::Inspect(args) => inspect::inspect(&args)?,
         Command::Targets(args) => targets::targets(&args)?,
+        Command::Bench(args) => bench::bench(&args)?,
         Command::New(args) => new::new(&args)?,
         Command::Op(args) => op::op(&args)?,
         Command::Test(args) => return test::test(&args),

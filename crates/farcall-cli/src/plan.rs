@@ -9,45 +9,39 @@ use anyhow::{Result, bail};
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::eval::Numerics;
 use farcall::ir::interface::Interface;
+use farcall::ir::literal::Literal;
 use farcall::ir::types::Type;
 use farcall::{Executable, Plan, Registry};
 use serde_json::{Value, json};
 
-use crate::args::{Dump, HowArgs, InspectArgs, RunArgs};
+use crate::args::{Dump, HowArgs, InputArgs, InspectArgs, RunArgs};
 use crate::compile::dump;
 use crate::execute::{Ready, refused};
 use crate::inputs;
 use crate::inspect::{Call, call_json, shape, write_calls};
+use crate::profile::Measured;
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
 use crate::{load, results, run, why};
 
 /// Runs a plan, as `run` does a program.
-pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
+pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats, mut measured: Measured<'_>) -> Result<()> {
     refuse(&args.program, &args.how, args.evaluator)?;
     if args.how.dump.is_some() {
         return dump(&plan.to_string());
     }
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let source = Arc::clone(&plan.source);
-    let executable = stats.take("bind", || Executable::from_plan(plan, &registry).map_err(refused))?;
-    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
-    let name = args.program.display().to_string();
-    let interface = Interface { name: name.clone(), ..executable.interface() };
-    let params: Vec<&Type> = params.iter().collect();
-    let arguments = stats.take("inputs", || inputs::of(&interface, &params, &args.inputs))?;
+    let executable = stats.take("bind", || executable(plan, &registry))?;
+    let arguments = stats.take("inputs", || arguments(&args.program, &executable, &args.inputs))?;
+    let name = args.program.display();
     let ready = Ready::Engine(executable);
-    let results =
-        results::of(&ready, &arguments, args.repeat, &mut stats).map_err(|e| Ready::explain(e, &source))?;
+    let results = measured.run(&ready, &arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || run::write(folder, &results))?;
     }
-    if args.json {
-        let types: Vec<Value> = results.iter().map(results::as_json).collect();
-        return results::print_json(json!({ "results": types }), args.stats.then_some(&stats), &ready);
-    }
-    if !args.quiet {
+    run::finish(args, &ready, &results, &stats, &measured, || {
         let mut out = terminal::stdout();
         if results.is_empty() {
             writeln!(out, "{name} ran; it has no results")?;
@@ -55,15 +49,24 @@ pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats) -> Result<()> {
         for (i, result) in results.iter().enumerate() {
             results::print(&mut out, &format!("out{i}"), None, result)?;
         }
-    }
-    if args.stats {
-        stats.print(ready.plan())?;
-    }
-    Ok(())
+        Ok(())
+    })
+}
+
+/// Makes a plan ready to run.
+pub(crate) fn executable(plan: Plan, registry: &Registry) -> Result<Executable> {
+    Executable::from_plan(plan, registry).map_err(refused)
+}
+
+/// The arguments of a plan in a file.
+pub(crate) fn arguments(path: &Path, executable: &Executable, given: &InputArgs) -> Result<Vec<Literal>> {
+    let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
+    let interface = Interface { name: path.display().to_string(), ..executable.interface() };
+    inputs::of(&interface, &params.iter().collect::<Vec<&Type>>(), given)
 }
 
 /// An error if options ask for what was decided when the plan was made.
-fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
+pub(crate) fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
     let given = [
         ("--entry", how.entry.is_some()),
         ("--denormals", how.numerics.denormals.is_some()),
@@ -97,6 +100,13 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     }
     if !args.inputs.inputs.is_empty() || args.inputs.fill.is_some() {
         bail!("{} is compiled: --input and --fill have no effect", args.program.display());
+    }
+    if args.plan {
+        bail!(
+            "{0} is compiled: --plan explains what becomes of a program when it is; `farcall run {0} --dump plan` shows \
+             its steps",
+            args.program.display()
+        );
     }
     let registry = load::registry(&args.load, &[])?;
     let calls = calls(plan, &registry);

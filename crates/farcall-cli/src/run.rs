@@ -12,16 +12,17 @@ use serde_json::{Value, json};
 
 use crate::args::RunArgs;
 use crate::execute::Ready;
+use crate::profile::Measured;
 use crate::program::{self, Program};
 use crate::stats::Stats;
 use crate::{compile, inputs, load, npy, plan, results, terminal};
 
 /// Runs a program, or a plan, shows its results, and writes them if asked to.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
-    let mut stats = Stats::default();
+    let (mut stats, mut measured) = (Stats::default(), Measured::new(args)?);
     let code = match stats.take("read", || program::open(&args.program))? {
         Program::Code(code) => code,
-        Program::Plan(plan) => return plan::run(args, *plan, stats),
+        Program::Plan(plan) => return plan::run(args, *plan, stats, measured),
     };
     let Some(front) = compile::front(&code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
     let source = Arc::clone(&front.module.source);
@@ -45,18 +46,33 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
     };
 
-    let results =
-        results::of(&ready, arguments, args.repeat, &mut stats).map_err(|e| Ready::explain(e, &source))?;
+    let results = measured.run(&ready, arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || write(folder, &results))?;
     }
-    if args.json {
+    finish(args, &ready, &results, &stats, &measured, || print(func, &results))
+}
+
+/// Writes and prints what was asked for, when all runs are over; `print` shows the results.
+pub(crate) fn finish(
+    args: &RunArgs,
+    ready: &Ready<'_>,
+    results: &[Literal],
+    stats: &Stats,
+    measured: &Measured<'_>,
+    print: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    measured.write(ready.plan())?;
+    if measured.is_json() {
         let types: Vec<Value> = results.iter().map(results::as_json).collect();
-        return results::print_json(json!({ "results": types }), args.stats.then_some(&stats), &ready);
+        let mut value = json!({ "results": types });
+        measured.add_json(&mut value, ready.plan());
+        return results::print_json(value, args.stats.then_some(stats), ready);
     }
     if !args.quiet {
-        print(func, &results)?;
+        print()?;
     }
+    measured.print(ready.plan())?;
     if args.stats {
         stats.print(ready.plan())?;
     }

@@ -31,6 +31,12 @@ impl Stats {
         result
     }
 
+    /// From the program's text or bytes to what runs, without reading files and loading libraries.
+    pub(crate) fn compiling(&self) -> Duration {
+        let compiles = |stage: &str| matches!(stage, "parse" | "verify" | "compile" | "bind");
+        self.stages.iter().filter(|(stage, _)| compiles(stage)).map(|(_, time)| *time).sum()
+    }
+
     /// Prints them as tables.
     pub(crate) fn print(&self, plan: Option<&Plan>) -> Result<()> {
         let mut out = terminal::stdout();

@@ -1,11 +1,11 @@
-//! `farcall inspect --why`: what became of each block of a program, and why.
+//! `farcall inspect --why`: what became of each block of a program, and why. Also compiles programs for `--plan`.
 
 use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{Cell, Color};
-use farcall::Registry;
 use farcall::plan::{BlockChoice, BlockDecision, Plan};
+use farcall::{Explanation, Registry};
 use serde_json::{Value, json};
 
 use crate::args::{HowArgs, InspectArgs, NumericsArgs};
@@ -17,14 +17,17 @@ use crate::stats::Stats;
 use crate::terminal::{self, color};
 use crate::{compile, targets};
 
-/// Compiles a program as a run does, to see what becomes of its blocks: those of a program that leaves sizes open, for the
-/// inputs that are given.
-pub(crate) fn compiled(code: &Code, args: &InspectArgs, registry: &Registry) -> Result<Option<Plan>> {
+/// Compiles a program as a run does, to see what becomes of it: one that leaves sizes open, for the inputs that are given.
+pub(crate) fn compiled(
+    code: &Code,
+    args: &InspectArgs,
+    registry: &Registry,
+) -> Result<Option<(Plan, Explanation)>> {
     let numerics = NumericsArgs { denormals: None, semantics: None };
     let how = HowArgs { entry: args.entry.clone(), dump: None, passes: None, numerics };
     let mut stats = Stats::default();
     let Some(front) = compile::front(code, &how, &args.inputs, &mut stats)? else { return Ok(None) };
-    compile::plan(&front, &how, registry, &mut stats)
+    compile::explained(&front, &how, registry).map(Some)
 }
 
 /// Shows the blocks of a plan, one a row.

@@ -18,6 +18,7 @@ use crate::compile::{self, Stage};
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{Buffer, BufferError, Device, Pending, Stream};
 use crate::plan::{InvalidPlan, Param, Plan};
+use crate::profile::Profile;
 use crate::registry::{Platform, Registry};
 use crate::runtime::{Inputs, LoadError, Program, RunError};
 
@@ -523,6 +524,31 @@ impl Executable {
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, RunError> {
         self.check(inputs)?;
         self.inner.program.run(Inputs::Borrowed(inputs), None)
+    }
+
+    /// The same as part of a given run: see [`execute_in`](Executable::execute_in).
+    ///
+    /// # Errors
+    /// As [`execute`](Executable::execute).
+    pub fn run_in(&self, inputs: &[Literal], run: &RunContext) -> Result<Vec<Literal>, RunError> {
+        self.check(inputs)?;
+        self.inner.program.run(Inputs::Borrowed(inputs), Some(run))
+    }
+
+    /// The same as part of a given run, or of one of its own, with its times added to `profile`, which is of runs of
+    /// this executable alone.
+    ///
+    /// # Errors
+    /// As [`execute`](Executable::execute).
+    pub fn run_profiled(
+        &self,
+        inputs: &[Literal],
+        run: Option<&RunContext>,
+        profile: &mut Profile,
+    ) -> Result<Vec<Literal>, RunError> {
+        self.check(inputs)?;
+        let program = &self.inner.program;
+        profile.measure(|profile| program.run_watched(Inputs::Borrowed(inputs), run, profile))
     }
 
     fn executed(&self, inputs: Vec<Buffer>, run: Option<&RunContext>) -> Result<Vec<Buffer>, RunError> {

@@ -17,6 +17,8 @@
 //! - `kernels`: the loops that compute operations, in one table, which all three use.
 //! - `host`: the host side of XLA's C interface.
 //! - [`custom_call`]: a program's calls through that interface.
+//! - [`profile`]: what runs spend their time on.
+//! - [`machine`]: what the machine can do, to compare runs with.
 //! - [`ErrorCode`]: the kind of an error.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 //!
@@ -38,17 +40,19 @@ mod host;
 mod interrupt;
 mod kernels;
 mod linear;
+pub mod machine;
 mod op_program;
 pub mod plan;
 mod platform;
 mod polymorphic;
+pub mod profile;
 pub mod registry;
 mod runtime;
 mod transfers;
 
 pub use arguments::{ArgumentError, Arguments, bind};
 pub use attributes::value as attribute_value;
-pub use compile::{MEMORY_PASSES, MemoryPass, Stage};
+pub use compile::{Explanation, Life, MEMORY_PASSES, Member, MemoryPass, Stage, Step, Unfused};
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ffi as ffi;
@@ -60,6 +64,7 @@ pub use linear::{Argument, DerivativeCall, DerivativeError, Linear, LinearBatch,
 pub use op_program::{OpError, call_program, op_program};
 pub use plan::Plan;
 pub use polymorphic::{Polymorphic, PolymorphicError};
+pub use profile::Profile;
 pub use registry::Registry;
 pub use runtime::RunError;
 pub use transfers::Transfers;

@@ -547,7 +547,7 @@ fn what_became_of_blocks_is_told() {
     folder.fails(
         &["inspect", "open.mlir", "--fill", "ones"],
         expect![[r#"
-        error: --input and --fill are for --why, which compiles the program for them
+        error: --input and --fill are for --why and --plan, which compile the program for them
     "#]],
     );
     folder.fails(
@@ -753,7 +753,8 @@ fn without_time(text: &str) -> String {
 #[test]
 fn the_command_line_explains_itself() {
     let folder = Folder::new();
-    let pages = ["run", "convert", "inspect", "targets", "op", "test"].map(|command| vec![command, "--help"]);
+    let pages = ["run", "convert", "inspect", "targets", "op", "test", "bench"]
+        .map(|command| vec![command, "--help"]);
     for args in [vec!["--help"], vec!["completions", "bash"]].into_iter().chain(pages) {
         let ended = folder.farcall(args);
         assert_eq!(ended.code, 0);

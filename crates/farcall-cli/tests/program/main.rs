@@ -8,3 +8,4 @@ mod named;
 mod new;
 mod op;
 mod plan;
+mod seeing;

@@ -89,7 +89,7 @@ impl Writing<'_> {
                 let inputs = self.buffers(self.choices.inputs(inst));
                 let written = inst.results().iter().filter(|r| self.places.is_written(**r));
                 let outputs = written.map(|r| self.buffer(*r)).collect();
-                self.push(Thunk { op, inputs, outputs, bodies, span: inst.span() });
+                self.push(Thunk { op, inputs, outputs, bodies, span: inst.span(), loc: loc(inst) });
             }
         }
     }
@@ -102,17 +102,14 @@ impl Writing<'_> {
 
     /// The thunk of an instruction without regions that are walked; nothing for a copy that is there already.
     fn thunk(&mut self, inst: Inst<'_>) -> Option<Thunk> {
+        if !has_thunk(inst, &self.choices, self.places) {
+            return None;
+        }
         let inputs = self.buffers(self.choices.inputs(inst));
         let mut outputs = self.buffers(inst.results());
         let bodies = self.choices.take_bodies(inst.id());
         let op = match self.choices.of(inst.id()) {
-            Choice::Copy => {
-                let (from, to) = (inputs.first()?.slice, outputs.first()?.slice);
-                if from == to || to.size == 0 {
-                    return None;
-                }
-                ThunkOp::Copy
-            }
+            Choice::Copy => ThunkOp::Copy,
             Choice::Kernel { kernel, .. } => {
                 let scratch = self.places.scratch(inst.id());
                 outputs.extend(scratch.map(scratch_buffer));
@@ -126,7 +123,7 @@ impl Writing<'_> {
             }
             Choice::View | Choice::Constant(_) | Choice::Control | Choice::Return => return None,
         };
-        Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span() })
+        Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
     }
 
     fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<Call> {
@@ -154,6 +151,22 @@ impl Writing<'_> {
         let ty = self.form.funcs()[0].tensor(value).cloned();
         Buffer { slice: self.places.of(value), ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)) }
     }
+}
+
+/// True if an instruction that needs code becomes a thunk: it is no copy that is there already.
+pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) -> bool {
+    match (choices.of(inst.id()), inst.operands(), inst.results()) {
+        (Choice::Copy, [from, ..], [to, ..]) => {
+            let (from, to) = (places.of(*from), places.of(*to));
+            from != to && to.size > 0
+        }
+        _ => true,
+    }
+}
+
+/// What the location of an instruction says to people.
+fn loc(inst: Inst<'_>) -> Option<Arc<str>> {
+    inst.loc()?.place().map(Arc::from)
 }
 
 fn scratch_buffer(slice: Slice) -> Buffer {

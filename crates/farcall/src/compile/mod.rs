@@ -28,6 +28,7 @@ mod coalesce;
 mod copies;
 mod declared;
 mod donate;
+mod explain;
 mod live;
 mod lower;
 mod nested;
@@ -45,6 +46,7 @@ use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{Func, FuncId, Module};
 
+pub use explain::{Explanation, Life, Member, Step, Unfused};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
 use crate::ErrorCode;
@@ -52,6 +54,7 @@ use crate::kernels;
 use crate::plan::{BlockChoice, Plan};
 use crate::registry::{Platform, Registry};
 use blocks::Blocks;
+use stage::Placed;
 use storage::{State, Storage};
 
 /// Why there is no plan.
@@ -117,7 +120,8 @@ pub(crate) fn compile(
     if let Err(error) = check::check(func, &events, &choices, &places) {
         panic!("assign left a wrong place: {error}");
     }
-    after(&Stage::placed(&form, &places));
+    let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
+    after(&Stage::placed(&form, placed));
     let plan = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
     Ok(Plan { blocks, ..plan })
 }

@@ -2,9 +2,13 @@
 
 use std::borrow::Cow;
 
+use farcall_ir::middle::passes::Context;
 use farcall_ir::{FuncId, Module};
 
 use super::assign::Places;
+use super::choose::Choices;
+use super::explain::{self, Explanation};
+use super::order::Event;
 
 /// A pass that decides where values lie. These always run, in this order, after all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,25 +38,40 @@ pub struct Stage<'a> {
     /// The pass; `build` for the form as it is made.
     pub name: &'static str,
     form: &'a Module,
-    places: Option<&'a Places<'a>>,
+    placed: Option<Placed<'a>>,
+}
+
+/// What is known once values have places.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    pub(super) places: &'a Places<'a>,
+    pub(super) events: &'a [Event<'a>],
+    pub(super) choices: &'a Choices,
+    /// What the passes were told.
+    pub(super) cx: &'a Context,
 }
 
 impl<'a> Stage<'a> {
     pub(super) fn new(name: &'static str, form: &'a Module) -> Stage<'a> {
-        Stage { name, form, places: None }
+        Stage { name, form, placed: None }
     }
 
-    pub(super) fn placed(form: &'a Module, places: &'a Places<'a>) -> Stage<'a> {
-        Stage { name: "assign", form, places: Some(places) }
+    pub(super) fn placed(form: &'a Module, placed: Placed<'a>) -> Stage<'a> {
+        Stage { name: "assign", form, placed: Some(placed) }
     }
 
     /// The form. Once places are assigned, its instructions have them as the attributes `farcall.places`, one for
     /// each result, and `farcall.scratch`.
     pub fn form(&self) -> Cow<'a, Module> {
-        let Some(places) = self.places else { return Cow::Borrowed(self.form) };
+        let Some(Placed { places, .. }) = self.placed else { return Cow::Borrowed(self.form) };
         let mut form = self.form.clone();
         places.annotate(form.func_mut(FuncId::new(0)));
         Cow::Owned(form)
+    }
+
+    /// What the compiler decided, and why, as far as people want to know it: for the last stage, `assign`.
+    pub fn explain(&self) -> Option<Explanation> {
+        Some(explain::explain(self.form, self.placed.as_ref()?))
     }
 }
 

@@ -99,6 +99,11 @@ impl Storage {
         Storage { of, pieces, scratch: FxHashMap::default() }
     }
 
+    /// All pieces.
+    pub(super) fn ids(&self) -> impl Iterator<Item = PieceId> {
+        (0..self.pieces.len() as u32).map(PieceId)
+    }
+
     fn home(&mut self, value: ValueId, home: Home) {
         self.pieces[self.of[value.index()].index()].home = home;
     }

@@ -40,8 +40,8 @@ impl Body {
         self.insts.get(value.checked_sub(self.args.len())?)
     }
 
-    /// The type of a value.
-    pub(super) fn ty(&self, value: usize) -> Option<&TensorType> {
+    /// The type of a value, if there is one of this number.
+    pub fn ty(&self, value: usize) -> Option<&TensorType> {
         self.args.get(value).or_else(|| self.inst(value).map(|inst| &inst.ty))
     }
 

@@ -32,6 +32,7 @@ mod fusion;
 mod gather;
 mod index;
 mod iota;
+mod limits;
 mod map;
 mod math;
 mod movement;
@@ -61,6 +62,7 @@ use farcall_ir::{Op, TensorType};
 pub(crate) use args::{Args, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
 pub(crate) use fusion::{fuses, reduces};
+pub(crate) use limits::{fused_multiply_adds, triad};
 pub(crate) use types::{branch, is_int};
 
 /// Every kernel. Of those that serve an operation, the first one is taken.

@@ -73,7 +73,7 @@ fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: us
             write!(f, "{} = ", outputs.join(", "))?;
         }
         write!(f, "{}", thunk.op.kind())?;
-        let detail = detail(plan, thunk);
+        let detail = plan.detail(thunk);
         if !detail.is_empty() {
             write!(f, " {detail}")?;
         }
@@ -94,28 +94,31 @@ fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: us
     Ok(())
 }
 
-/// What tells a thunk from others of its kind.
-fn detail(plan: &Plan, thunk: &Thunk) -> String {
-    match &thunk.op {
-        ThunkOp::Compute(compute) => {
-            let (inputs, outputs) = (types(&thunk.inputs), types(thunk.results()));
-            compute.kernel.describe(&compute.request(&inputs, &outputs))
-        }
-        ThunkOp::Copy | ThunkOp::While | ThunkOp::Case => String::new(),
-        ThunkOp::CustomCall(call) => {
-            let mut text = format!("@{}", plan.calls[call.id.index()].call.target);
-            for (output, input) in &call.aliases {
-                let _ = write!(text, " out{output}=in{input}");
+impl Plan {
+    /// What tells a thunk from others of its kind, as dumps show it: a target, the operation that is evaluated, what a
+    /// kernel says (of a fusion, its members). May be empty.
+    pub fn detail(&self, thunk: &Thunk) -> String {
+        match &thunk.op {
+            ThunkOp::Compute(compute) => {
+                let (inputs, outputs) = (types(&thunk.inputs), types(thunk.results()));
+                compute.kernel.describe(&compute.request(&inputs, &outputs))
             }
-            text
-        }
-        ThunkOp::Reference(id) => {
-            let site = &plan.references[id.index()];
-            let mut text = site.op().map_or("nothing", short_name).to_owned();
-            for call in site.calls.iter().flat_map(|nested| &nested.plan.calls) {
-                let _ = write!(text, " @{}", call.call.target);
+            ThunkOp::Copy | ThunkOp::While | ThunkOp::Case => String::new(),
+            ThunkOp::CustomCall(call) => {
+                let mut text = format!("@{}", self.calls[call.id.index()].call.target);
+                for (output, input) in &call.aliases {
+                    let _ = write!(text, " out{output}=in{input}");
+                }
+                text
             }
-            text
+            ThunkOp::Reference(id) => {
+                let site = &self.references[id.index()];
+                let mut text = site.op().map_or("nothing", short_name).to_owned();
+                for call in site.calls.iter().flat_map(|nested| &nested.plan.calls) {
+                    let _ = write!(text, " @{}", call.call.target);
+                }
+                text
+            }
         }
     }
 }

@@ -12,7 +12,9 @@
 mod blocks;
 mod display;
 pub mod file;
+mod origin;
 mod validate;
+mod work;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +26,9 @@ use smallvec::SmallVec;
 
 pub use crate::kernels::{Body, BodyInst, KernelId};
 pub use blocks::{BlockChoice, BlockDecision, Skipped};
+pub use origin::Origin;
 pub use validate::InvalidPlan;
+pub use work::Work;
 
 use crate::kernels::Request;
 use crate::registry::Platform;
@@ -225,6 +229,9 @@ pub struct Thunk {
     pub bodies: Vec<Vec<Thunk>>,
     /// Place in the program.
     pub span: Span,
+    /// What the program's locations say of it, a name such as `jit(f)/mul`, a line of a file, or both; that of the last
+    /// operation, if it is several.
+    pub loc: Option<Arc<str>>,
 }
 
 /// What a thunk does.

@@ -6,32 +6,35 @@ use farcall_ir::{Literal, TensorType};
 use super::context::Context;
 use super::denormals::Mode;
 use super::load::{Loaded, Step};
+use super::watch::Watch;
 use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::kernels::{self, Args, Place, Prepared};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, Thunk, ThunkOp};
 
-/// Runs a plan once, as part of `run`. The inputs have the types of its parameters.
-pub(super) fn run(
+/// Runs a plan once, as part of `run`, while `watch` looks on. The inputs have the types of its parameters.
+pub(super) fn run<W: Watch>(
     loaded: &Loaded,
     context: &mut Context,
     inputs: Inputs<'_>,
     run: &RunContext,
+    watch: W,
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(loaded.plan.numerics.denormals);
-    let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode));
+    let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode, watch));
     end_stages(context);
     ran
 }
 
 /// Runs the thunks of a plan, for a run whose stages are over.
-pub(super) fn thunks(
+pub(super) fn thunks<W: Watch>(
     loaded: &Loaded,
     context: &mut Context,
     inputs: Inputs<'_>,
     run: &RunContext,
     mode: Mode,
+    watch: W,
 ) -> Result<Vec<Literal>, RunError> {
     let plan = &*loaded.plan;
     // Donated inputs are written to, so the run must own them; a program without any can use the caller's.
@@ -80,7 +83,7 @@ pub(super) fn thunks(
     }
     let (interrupt, iterations) = (run.interrupt(), Budget::new());
     let started = Vec::new();
-    let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations };
+    let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.steps);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
@@ -146,7 +149,7 @@ fn end_stages(context: &mut Context) {
     context.nested.iter_mut().flatten().for_each(end_stages);
 }
 
-struct Executor<'a> {
+struct Executor<'a, W: Watch> {
     loaded: &'a Loaded,
     context: &'a mut Context,
     run: &'a RunContext,
@@ -155,12 +158,14 @@ struct Executor<'a> {
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
     iterations: Budget,
+    watch: W,
 }
 
 /// A call that completes later.
 #[derive(Clone, Copy)]
 struct Started<'a> {
     thunk: &'a Thunk,
+    number: u32,
     call: &'a Call,
 }
 
@@ -183,16 +188,21 @@ impl Started<'_> {
 }
 
 /// Also if something panics: handlers may still use the places of a call that is not complete.
-impl Drop for Executor<'_> {
+impl<W: Watch> Drop for Executor<'_, W> {
     fn drop(&mut self) {
         // Errors of calls were returned before, or a panic is under way.
         let _ = self.finish(|_| true);
     }
 }
 
-impl<'a> Executor<'a> {
+impl<'a, W: Watch> Executor<'a, W> {
     fn sequence(&mut self, thunks: &'a [Thunk], steps: &'a [Step]) -> Result<(), RunError> {
-        thunks.iter().zip(steps).try_for_each(|(t, step)| self.thunk(t, step))
+        thunks.iter().zip(steps).try_for_each(|(t, step)| {
+            self.watch.enter(step.number);
+            let done = self.thunk(t, step);
+            self.watch.leave(step.number);
+            done
+        })
     }
 
     fn thunk(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
@@ -202,7 +212,7 @@ impl<'a> Executor<'a> {
             self.finish(|s| s.blocks(plan, t))?;
         }
         if let Some(kernel) = &step.kernel {
-            self.compute(kernel, &step.places, t.inputs.len());
+            self.compute(kernel, step, t.inputs.len());
             return Ok(());
         }
         match &t.op {
@@ -214,7 +224,7 @@ impl<'a> Executor<'a> {
             }
             ThunkOp::While => self.repeat(t, step),
             ThunkOp::Case => self.choose(t, step),
-            ThunkOp::CustomCall(call) => self.custom_call(t, call, &step.places),
+            ThunkOp::CustomCall(call) => self.custom_call(t, call, step),
             ThunkOp::Reference(id) => {
                 self.look_soon();
                 self.reference(t, id.index(), &step.places)
@@ -223,11 +233,13 @@ impl<'a> Executor<'a> {
         }
     }
 
-    fn compute(&self, kernel: &Prepared, places: &[Place], inputs: usize) {
-        let args = Args::new(places, inputs, &self.context.bases);
-        // SAFETY: the plan is validated: the places are those of the buffers that the kernel was prepared for, and
-        // overlap where it allows that.
-        unsafe { kernel.run(&args, self.run.pool().as_ref()) };
+    fn compute(&self, kernel: &Prepared, step: &Step, inputs: usize) {
+        let args = Args::new(&step.places, inputs, &self.context.bases);
+        self.watch.tasks(step.number, self.run.pool().as_ref(), |pool| {
+            // SAFETY: the plan is validated: the places are those of the buffers that the kernel was prepared for, and
+            // overlap where it allows that.
+            unsafe { kernel.run(&args, pool) }
+        });
         if kernel.is_slow() {
             self.look_soon();
         }
@@ -273,10 +285,10 @@ impl<'a> Executor<'a> {
         self.sequence(&t.bodies[branch], &step.bodies[branch])
     }
 
-    fn custom_call(&mut self, t: &'a Thunk, call: &'a Call, places: &[Place]) -> Result<(), RunError> {
+    fn custom_call(&mut self, t: &'a Thunk, call: &'a Call, step: &Step) -> Result<(), RunError> {
         let number = call.id.index();
         let site = &self.loaded.calls[number];
-        let mut places = places.iter();
+        let mut places = step.places.iter();
         for (i, leaf) in site.operands().iter().enumerate() {
             let place = if leaf.is_token() { None } else { places.next() };
             let data = place.map_or(std::ptr::null_mut(), |p| self.at(*p));
@@ -293,7 +305,8 @@ impl<'a> Executor<'a> {
         let done = unsafe { context.frames[number].start(self.run) };
         self.mode.restore();
         if done? {
-            self.started.push(Started { thunk: t, call });
+            self.watch.started(step.number);
+            self.started.push(Started { thunk: t, number: step.number, call });
         }
         Ok(())
     }
@@ -304,16 +317,19 @@ impl<'a> Executor<'a> {
     /// That of the first one that failed.
     fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
         let mut outcome = Ok(());
-        let frames = &mut self.context.frames;
+        let (frames, watch) = (&mut self.context.frames, &mut self.watch);
         self.started.retain(|s| {
-            let wait = chosen(s);
-            if wait
-                && let Err(error) = frames[s.call.id.index()].finish()
+            if !chosen(s) {
+                return true;
+            }
+            let ended = frames[s.call.id.index()].finish();
+            watch.completed(s.number);
+            if let Err(error) = ended
                 && outcome.is_ok()
             {
                 outcome = Err(RunError::from(error));
             }
-            !wait
+            false
         });
         outcome
     }

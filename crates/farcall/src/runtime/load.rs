@@ -45,6 +45,8 @@ pub(super) struct Loaded {
 /// A thunk that is ready to run.
 #[derive(Debug)]
 pub(super) struct Step {
+    /// Number of the thunk, in order of the text.
+    pub(super) number: u32,
     /// What computes it, if a kernel does.
     pub(super) kernel: Option<Prepared>,
     /// Inputs, then outputs. Their bases are the numbers below.
@@ -65,8 +67,8 @@ impl Loaded {
     pub(super) fn new(plan: Arc<Plan>, registry: &Registry) -> Result<Loaded, LoadError> {
         let prepared = plan.prepare().map_err(LoadError::Plan)?;
         let (constants, offsets) = constants(&plan).map_err(LoadError::Memory)?;
-        let mut loader =
-            Loader { offsets: &offsets, outs: PARAMS + plan.params.len(), prepared: prepared.into_iter() };
+        let outs = PARAMS + plan.params.len();
+        let mut loader = Loader { offsets: &offsets, outs, prepared: prepared.into_iter(), next: 0 };
         let steps = loader.sequence(&plan.thunks);
         let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
         let calls = calls(&plan, registry)?;
@@ -129,18 +131,30 @@ struct Loader<'a> {
     outs: usize,
     /// What the thunks that compute run, in order of the text.
     prepared: std::vec::IntoIter<Prepared>,
+    /// Number of the next thunk.
+    next: u32,
 }
 
 impl Loader<'_> {
     fn sequence(&mut self, thunks: &[Thunk]) -> Vec<Step> {
-        thunks.iter().map(|t| self.step(t)).collect()
+        // Loops, not iterators: thunks nest deeply, and each level takes stack.
+        let mut steps = Vec::with_capacity(thunks.len());
+        for thunk in thunks {
+            steps.push(self.step(thunk));
+        }
+        steps
     }
 
     fn step(&mut self, t: &Thunk) -> Step {
+        let number = self.next;
+        self.next += 1;
         let kernel = if t.op.is_computed() { self.prepared.next() } else { None };
         let places = t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
-        let bodies = t.bodies.iter().map(|body| self.sequence(body)).collect();
-        Step { kernel, places, bodies }
+        let mut bodies = Vec::with_capacity(t.bodies.len());
+        for body in &t.bodies {
+            bodies.push(self.sequence(body));
+        }
+        Step { number, kernel, places, bodies }
     }
 
     fn place(&self, slice: &Slice) -> Place {

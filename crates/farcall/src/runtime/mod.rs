@@ -16,6 +16,7 @@ mod executor;
 mod load;
 mod memory;
 mod reference;
+mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,6 +35,8 @@ pub(crate) use executor::Inputs;
 pub(crate) use load::LoadError;
 use load::Loaded;
 pub(crate) use reference::values;
+use watch::Unwatched;
+pub(crate) use watch::Watch;
 
 /// Why a run failed. The executable can be run again.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -206,6 +209,16 @@ impl Program {
         inputs: Inputs<'_>,
         run: Option<&RunContext>,
     ) -> Result<Vec<Literal>, RunError> {
+        self.run_watched(inputs, run, Unwatched)
+    }
+
+    /// The same while `watch` looks on.
+    pub(crate) fn run_watched<W: Watch>(
+        self: &Arc<Program>,
+        inputs: Inputs<'_>,
+        run: Option<&RunContext>,
+        watch: W,
+    ) -> Result<Vec<Literal>, RunError> {
         let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut pooled = match taken {
             Some(pooled) => pooled,
@@ -217,7 +230,7 @@ impl Program {
             own.next_run();
             own
         });
-        let results = executor::run(&self.loaded, context, inputs, run);
+        let results = executor::run(&self.loaded, context, inputs, run, watch);
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < POOL {
             pool.push(pooled);

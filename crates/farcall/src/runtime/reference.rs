@@ -12,6 +12,7 @@ use super::context::Context;
 use super::denormals::Mode;
 use super::executor::Inputs;
 use super::load::Loaded;
+use super::watch::Unwatched;
 use super::{RunError, executor};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
@@ -70,7 +71,7 @@ impl Host for Nested<'_> {
         let (loaded, mut contexts) = (&self.loaded[number], self.contexts.borrow_mut());
         let mode = Mode::enter(loaded.plan.numerics.denormals);
         let inputs = Inputs::Owned(tensors(operands));
-        let outputs = executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode)?;
+        let outputs = executor::thunks(loaded, &mut contexts[number], inputs, self.run, mode, Unwatched)?;
         Ok(values(site.results(), outputs)?)
     }
 

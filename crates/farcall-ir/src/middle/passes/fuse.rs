@@ -16,6 +16,8 @@
 //! both sides, so a mean can be subtracted from what it is the mean of. A reduction of rows with one another, or of
 //! everything, is a member that no other one takes: its result is known when the fusion is done.
 
+mod why;
+
 use rustc_hash::FxHashMap;
 
 use super::{Context, Pass, is_pure, regions_inside_out};
@@ -24,6 +26,8 @@ use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, Val
 use crate::op::{Op, Traits};
 use crate::reducer;
 use crate::types::{TensorType, Type};
+
+pub use why::{Reason, Unfused, unfused};
 
 /// Fusion.
 pub static PASS: Pass =

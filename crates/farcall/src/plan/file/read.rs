@@ -642,8 +642,9 @@ impl Reader<'_> {
         };
         let (inputs, outputs) = (self.buffers(counts)?, self.buffers(counts)?);
         let span = self.bytes.span()?;
+        let loc = self.optional(|r| Ok(r.bytes.text()?.into()))?;
         let bodies = self.bytes.count(4)?;
-        Ok((Thunk { op, inputs, outputs, bodies: Vec::new(), span }, bodies))
+        Ok((Thunk { op, inputs, outputs, bodies: Vec::new(), span, loc }, bodies))
     }
 
     fn compute(&mut self) -> Reading<Compute> {

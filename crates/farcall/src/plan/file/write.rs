@@ -360,6 +360,8 @@ impl<'p> Writer<'p> {
             self.buffers(&thunk.inputs)?;
             self.buffers(&thunk.outputs)?;
             self.out.span(thunk.span);
+            self.out.flag(thunk.loc.is_some());
+            thunk.loc.iter().try_for_each(|loc| self.out.text(loc))?;
             self.out.number(thunk.bodies.len())?;
             thunk.bodies.iter().try_for_each(|body| self.sequence(body))?;
         }

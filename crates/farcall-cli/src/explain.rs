@@ -1,0 +1,222 @@
+//! `farcall inspect --plan`: what became of a program when it was compiled, and why.
+
+use std::io::Write;
+
+use anyhow::Result;
+use comfy_table::{Cell, CellAlignment, Color};
+use farcall::plan::{Buffer, Origin, Thunk, ThunkOp};
+use farcall::{Explanation, Life, Member, Plan};
+use serde_json::{Value, json};
+
+use crate::inputs::count;
+use crate::profile::{rows, shortened};
+use crate::show::short_type;
+use crate::stats::bytes;
+use crate::terminal::{self, color};
+
+/// Characters of a cell at most.
+const WIDTH: usize = 64;
+
+/// Shows the steps of a plan, its fusions, what is in none, and its memory.
+pub(crate) fn write(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
+    steps(out, plan, explanation)?;
+    fusions(out, explanation)?;
+    unfused(out, explanation)?;
+    memory(out, plan, explanation)
+}
+
+fn right(text: impl ToString) -> Cell {
+    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
+}
+
+fn types(buffers: &[Buffer]) -> String {
+    buffers.iter().map(|b| short_type(&b.ty)).collect::<Vec<_>>().join(", ")
+}
+
+/// What runs a step.
+fn runner(thunk: &Thunk) -> &'static str {
+    match &thunk.op {
+        ThunkOp::Reference(_) => "evaluator",
+        ThunkOp::CustomCall(_) => "handler",
+        op => op.kind(),
+    }
+}
+
+/// Line and column.
+fn at(origin: &Origin) -> Option<String> {
+    origin.place.map(|(line, column)| format!("{line}:{column}"))
+}
+
+/// `add f32[2,3]`
+fn named(member: &Member) -> String {
+    match &member.ty {
+        Some(ty) => format!("{} {}", member.op, short_type(ty)),
+        None => member.op.to_owned(),
+    }
+}
+
+fn steps(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
+    let rows = rows(plan);
+    writeln!(out, "\n{}", count(rows.len(), "step"))?;
+    let mut table = terminal::table(&["step", "runs on", "operation", "results", "places", "from"]);
+    for row in &rows {
+        let places: Vec<String> = row.thunk.results().iter().map(|b| b.slice.to_string()).collect();
+        let runs = Cell::new(format!("{}{}", "  ".repeat(row.depth.min(8)), runner(row.thunk)));
+        let slow = matches!(row.thunk.op, ThunkOp::Reference(_));
+        let members = explanation.steps.get(row.number).map_or(0, |step| step.members.len());
+        let operation = match members {
+            0 => plan.detail(row.thunk),
+            n => format!("{}: {}", count(n, "operation"), plan.detail(row.thunk)),
+        };
+        table.add_row([
+            right(row.number),
+            if slow { color(runs, Color::Yellow) } else { runs },
+            Cell::new(shortened(operation, WIDTH)),
+            Cell::new(shortened(types(row.thunk.results()), WIDTH)),
+            Cell::new(shortened(places.join(", "), WIDTH)),
+            Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+fn fusions(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
+    let fused = || explanation.steps.iter().enumerate().filter(|(_, step)| !step.members.is_empty());
+    let number = fused().count();
+    if number == 0 {
+        writeln!(out, "\nno fusions")?;
+        return Ok(());
+    }
+    writeln!(out, "\n{}", count(number, "fusion"))?;
+    let mut table = terminal::table(&["step", "members", "results", "from"]);
+    for (i, step) in fused() {
+        for (j, member) in step.members.iter().enumerate() {
+            table.add_row([
+                right(if j == 0 { i.to_string() } else { String::new() }),
+                Cell::new(member.op),
+                Cell::new(member.ty.as_ref().map(short_type).unwrap_or_default()),
+                Cell::new(shortened(member.origin.short(), WIDTH)),
+            ]);
+        }
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+fn unfused(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
+    let number = explanation.unfused.len();
+    if number == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n{} on elements in no fusion", count(number, "operation"))?;
+    let mut table = terminal::table(&["operation", "from", "why not", "beside"]);
+    for unfused in &explanation.unfused {
+        let beside = unfused.beside.as_ref().map(|member| {
+            let from = member.origin.short();
+            if from.is_empty() { named(member) } else { format!("{}, {from}", named(member)) }
+        });
+        table.add_row([
+            named(&unfused.member),
+            shortened(unfused.member.origin.short(), WIDTH),
+            unfused.reason.to_string(),
+            shortened(beside.unwrap_or_default(), WIDTH),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
+    let results = plan.results.iter().map(|r| r.slice.size).sum();
+    writeln!(
+        out,
+        "\nmemory: arena {}, of which at most {} are in use at once (step {}); constants {}, results {}",
+        bytes(plan.arena_size),
+        bytes(explanation.peak),
+        explanation.peak_step,
+        bytes(plan.constant_bytes()),
+        bytes(results),
+    )?;
+    if explanation.lives.is_empty() {
+        return Ok(());
+    }
+    let mut table = terminal::table(&["place", "size", "steps", "holds"]);
+    for life in &explanation.lives {
+        let Life { slice, value, scratch, first, last } = life;
+        let step = |step: &Option<usize>, none: &str| step.map_or(none.to_owned(), |step| step.to_string());
+        let what = value.as_ref().map(|member| {
+            let what = if *scratch { format!("scratch of {}", member.op) } else { named(member) };
+            let from = member.origin.short();
+            if from.is_empty() { what } else { format!("{what}, {from}") }
+        });
+        table.add_row([
+            Cell::new(slice),
+            right(bytes(slice.size)),
+            right(format!("{}–{}", step(first, "begin"), step(last, "end"))),
+            Cell::new(shortened(what.unwrap_or_default(), WIDTH)),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+/// The same for programs that read it.
+pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
+    let steps = rows(plan).into_iter().map(|row| {
+        let members = explanation.steps.get(row.number).map_or(&[][..], |step| &step.members);
+        let buffers = |buffers: &[Buffer]| -> Vec<Value> {
+            buffers.iter().map(|b| json!({ "type": short_type(&b.ty), "place": place(&b.slice) })).collect()
+        };
+        json!({
+            "step": row.number,
+            "parent": row.parent,
+            "runs_on": runner(row.thunk),
+            "kind": row.thunk.op.kind(),
+            "detail": plan.detail(row.thunk),
+            "inputs": buffers(&row.thunk.inputs),
+            "results": buffers(row.thunk.results()),
+            "scratch": row.thunk.outputs.get(row.thunk.results().len()).map(|b| place(&b.slice)),
+            "from": from(&plan.origin(row.thunk)),
+            "members": members.iter().map(member_json).collect::<Vec<_>>(),
+        })
+    });
+    let unfused = explanation.unfused.iter().map(|unfused| {
+        json!({
+            "operation": member_json(&unfused.member),
+            "reason": unfused.reason.to_string(),
+            "beside": unfused.beside.as_ref().map(member_json),
+        })
+    });
+    let lives = explanation.lives.iter().map(|life| {
+        json!({
+            "place": place(&life.slice),
+            "first_step": life.first,
+            "last_step": life.last,
+            "value": life.value.as_ref().map(member_json),
+            "scratch": life.scratch,
+        })
+    });
+    json!({
+        "steps": steps.collect::<Vec<_>>(),
+        "unfused": unfused.collect::<Vec<_>>(),
+        "buffers": lives.collect::<Vec<_>>(),
+        "arena_bytes": plan.arena_size,
+        "peak_bytes": explanation.peak,
+        "peak_step": explanation.peak_step,
+        "constant_bytes": plan.constant_bytes(),
+        "result_bytes": plan.results.iter().map(|r| r.slice.size).sum::<usize>(),
+    })
+}
+
+fn place(slice: &farcall::plan::Slice) -> Value {
+    json!({ "in": slice.base.to_string(), "offset": slice.offset, "size": slice.size })
+}
+
+fn from(origin: &Origin) -> Value {
+    json!({ "value": origin.value, "at": at(origin), "location": origin.loc.as_deref() })
+}
+
+fn member_json(member: &Member) -> Value {
+    json!({ "op": member.op, "type": member.ty.as_ref().map(short_type), "from": from(&member.origin) })
+}

@@ -1,0 +1,246 @@
+//! `farcall run --profile`: what a run spends its time on, by thunk.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use comfy_table::{Cell, CellAlignment};
+use farcall::ir::literal::Literal;
+use farcall::plan::Thunk;
+use farcall::{Plan, Profile};
+use serde_json::{Value, json};
+
+use crate::args::{ProfileFormat, RunArgs};
+use crate::execute::Ready;
+use crate::inputs::count;
+use crate::show::short_type;
+use crate::stats::{Stats, bytes, duration};
+use crate::{file, results, terminal, trace};
+
+/// Rows of the table; what takes less time is summed up.
+const ROWS: usize = 40;
+/// Characters of an operation in the table.
+const WIDTH: usize = 72;
+/// Events of a trace at most.
+const EVENTS: usize = 500_000;
+
+/// Runs as `run` is told: with what `--profile` and `--trace` ask for, shown when they are over.
+pub(crate) struct Measured<'a> {
+    args: &'a RunArgs,
+    profile: Option<Profile>,
+}
+
+impl<'a> Measured<'a> {
+    /// # Errors
+    /// If the trace cannot be written where it is to be.
+    pub(crate) fn new(args: &'a RunArgs) -> Result<Measured<'a>> {
+        args.trace.iter().try_for_each(|path| file::require_place(path))?;
+        let events = if args.trace.is_some() { EVENTS } else { 0 };
+        let wanted = args.profile.is_some() || args.trace.is_some();
+        Ok(Measured { args, profile: wanted.then(|| Profile::new().with_events(events)) })
+    }
+
+    /// The results of the last of the runs. The first of several warms up, and is not part of a profile.
+    pub(crate) fn run(
+        &mut self,
+        ready: &Ready<'_>,
+        inputs: &[Literal],
+        stats: &mut Stats,
+    ) -> Result<Vec<Literal>> {
+        let (Some(profile), Ready::Engine(executable)) = (&mut self.profile, ready) else {
+            return results::of(ready, inputs, self.args.repeat, stats);
+        };
+        if self.args.repeat > 1 {
+            executable.run(inputs)?;
+        }
+        let mut results = Vec::new();
+        for _ in 0..self.args.repeat {
+            let start = Instant::now();
+            results = executable.run_profiled(inputs, None, profile)?;
+            stats.runs.push(start.elapsed());
+        }
+        Ok(results)
+    }
+
+    /// Writes the trace.
+    pub(crate) fn write(&self, plan: Option<&Plan>) -> Result<()> {
+        let (Some(path), Some(profile), Some(plan)) = (&self.args.trace, &self.profile, plan) else {
+            return Ok(());
+        };
+        file::write(path, |out| trace::write(out, plan, profile))?;
+        if profile.dropped() > 0 {
+            writeln!(
+                terminal::stderr(),
+                "warning: {} has the first {EVENTS} events only; {} more are left out",
+                path.display(),
+                profile.dropped()
+            )?;
+        }
+        Ok(())
+    }
+
+    /// True if what is printed is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.args.json || self.args.profile == Some(ProfileFormat::Json)
+    }
+
+    /// What is printed as JSON besides the results.
+    pub(crate) fn add_json(&self, value: &mut Value, plan: Option<&Plan>) {
+        if let (Some(profile), Some(plan), Some(_)) = (&self.profile, plan, self.args.profile) {
+            value["profile"] = as_json(plan, profile);
+        }
+    }
+
+    /// Prints the profile.
+    pub(crate) fn print(&self, plan: Option<&Plan>) -> Result<()> {
+        match (&self.profile, plan, self.args.profile) {
+            (Some(profile), Some(plan), Some(_)) => print(plan, profile),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A thunk with its number.
+pub(crate) struct Row<'p> {
+    pub(crate) number: usize,
+    pub(crate) thunk: &'p Thunk,
+    /// The number of the loop or choice that it is nested in.
+    pub(crate) parent: Option<usize>,
+    /// In how many of them.
+    pub(crate) depth: usize,
+}
+
+/// All thunks, in order, each with what it is nested in.
+pub(crate) fn rows(plan: &Plan) -> Vec<Row<'_>> {
+    // Sequences that are open, the innermost last, each with the number of its thunk.
+    let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> = vec![(plan.thunks.iter(), None)];
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    while let Some((thunks, parent)) = open.last_mut() {
+        let Some(thunk) = thunks.next() else {
+            open.pop();
+            continue;
+        };
+        let (number, parent) = (rows.len(), *parent);
+        let depth = parent.map_or(0, |i: usize| rows[i].depth + 1);
+        rows.push(Row { number, thunk, parent, depth });
+        open.extend(thunk.bodies.iter().rev().map(|body| (body.iter(), Some(number))));
+    }
+    rows
+}
+
+/// What a thunk does, as a plan names it: the kind, and what tells it from others.
+pub(crate) fn operation(plan: &Plan, thunk: &Thunk) -> String {
+    let (kind, detail) = (thunk.op.kind(), plan.detail(thunk));
+    if detail.is_empty() { kind.to_owned() } else { format!("{kind} {detail}") }
+}
+
+/// The first characters of a text.
+pub(crate) fn shortened(text: String, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text;
+    }
+    let mut short: String = text.chars().take(width - 1).collect();
+    short.push('…');
+    short
+}
+
+/// Times of runs together, and of their thunks.
+fn sums(profile: &Profile) -> (Duration, Duration) {
+    let runs = profile.runs().iter().map(|run| run.length()).sum();
+    (runs, profile.thunks().iter().map(|t| t.own).sum())
+}
+
+fn print(plan: &Plan, profile: &Profile) -> Result<()> {
+    let mut out = terminal::stdout();
+    let (runs, thunks) = sums(profile);
+    let number = u32::try_from(profile.runs().len()).unwrap_or(u32::MAX).max(1);
+    let share =
+        |time: Duration| format!("{:.1} %", 100.0 * time.as_secs_f64() / runs.as_secs_f64().max(1e-12));
+    let mut rows = rows(plan);
+    rows.retain(|row| profile.thunk(row.number).calls > 0);
+    rows.sort_by_key(|row| std::cmp::Reverse(profile.thunk(row.number).own));
+
+    let mut table = terminal::table(&["time", "share", "calls", "per call", "operation", "result", "from"]);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    for row in rows.iter().take(ROWS) {
+        let time = profile.thunk(row.number);
+        let each = time.total / u32::try_from(time.calls).unwrap_or(u32::MAX);
+        let result = row.thunk.results().first().map(|b| short_type(&b.ty)).unwrap_or_default();
+        table.add_row([
+            right(duration(time.own / number)),
+            right(share(time.own)),
+            right(per_run(time.calls, number)),
+            right(duration(each)),
+            Cell::new(shortened(operation(plan, row.thunk), WIDTH)),
+            Cell::new(result),
+            Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
+        ]);
+    }
+    let mut last = |time: Duration, what: String| {
+        let cells = [right(duration(time / number)), right(share(time)), Cell::new(""), Cell::new("")];
+        table.add_row(cells.into_iter().chain([Cell::new(what), Cell::new(""), Cell::new("")]));
+    };
+    if rows.len() > ROWS {
+        let others = rows.iter().skip(ROWS).map(|row| profile.thunk(row.number).own).sum();
+        last(others, format!("{} more thunks", rows.len() - ROWS));
+    }
+    last(runs.saturating_sub(thunks), "(between thunks: inputs, results, measuring)".to_owned());
+    let mut lengths: Vec<Duration> = profile.runs().iter().map(|run| run.length()).collect();
+    lengths.sort();
+    let median = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
+    writeln!(
+        out,
+        "profile of {}, mean {}, median {}; arena {}",
+        count(number as usize, "run"),
+        duration(runs / number),
+        duration(median),
+        bytes(plan.arena_size)
+    )?;
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+/// Calls in each run: `3`, or `2.5` if runs differ.
+fn per_run(calls: u64, runs: u32) -> String {
+    let runs = u64::from(runs);
+    if calls.is_multiple_of(runs) {
+        (calls / runs).to_string()
+    } else {
+        format!("{:.1}", calls as f64 / runs as f64)
+    }
+}
+
+/// The same as data: times in seconds, of all runs together.
+fn as_json(plan: &Plan, profile: &Profile) -> Value {
+    let (runs, thunks) = sums(profile);
+    let types = |buffers: &[farcall::plan::Buffer]| -> Vec<String> {
+        buffers.iter().map(|b| short_type(&b.ty)).collect()
+    };
+    let each = rows(plan).into_iter().map(|Row { number, thunk, parent, .. }| {
+        let (time, origin, work) = (profile.thunk(number), plan.origin(thunk), plan.work(thunk));
+        json!({
+            "thunk": number,
+            "parent": parent,
+            "kind": thunk.op.kind(),
+            "detail": plan.detail(thunk),
+            "value": origin.value,
+            "line": origin.place.map(|(line, _)| line),
+            "column": origin.place.map(|(_, column)| column),
+            "location": origin.loc.as_deref(),
+            "inputs": types(&thunk.inputs),
+            "results": types(thunk.results()),
+            "bytes": work.bytes,
+            "flops": work.flops,
+            "calls": time.calls,
+            "own_seconds": time.own.as_secs_f64(),
+            "total_seconds": time.total.as_secs_f64(),
+            "share": time.own.as_secs_f64() / runs.as_secs_f64().max(1e-12),
+        })
+    });
+    json!({
+        "runs": profile.runs().iter().map(|run| run.length().as_secs_f64()).collect::<Vec<_>>(),
+        "seconds": runs.as_secs_f64(),
+        "seconds_between_thunks": runs.saturating_sub(thunks).as_secs_f64(),
+        "thunks": each.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,121 @@
+//! `farcall run --trace`: the events of runs in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and
+//! `chrome://tracing` open.
+//!
+//! The format is an object with `traceEvents`. Of its kinds of events (`ph`), there are complete ones (`X`: thunks and
+//! runs on the thread of the run, tasks on their threads), begin and end of what goes on beside them (`b`, `e`: calls
+//! that complete later), and names (`M`). Times are in microseconds.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Result;
+use farcall::plan::{Buffer, Thunk};
+use farcall::profile::{Event, EventKind, Span};
+use farcall::{Plan, Profile};
+use serde_json::{Value, json};
+
+use crate::profile::operation;
+use crate::show::short_type;
+
+/// Number of the process in the trace, which has one.
+const PROCESS: u32 = 1;
+
+/// Writes a trace.
+pub(crate) fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
+    let mut thunks: Vec<&Thunk> = Vec::new();
+    plan.walk(&mut |thunk| thunks.push(thunk));
+    let described: Vec<Described> = thunks.iter().map(|thunk| Described::new(plan, thunk)).collect();
+
+    let name = if plan.source.is_none() { "a program" } else { plan.source.name() };
+    write!(
+        out,
+        "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}",
+        named("process_name", 0, json!({ "name": name }))
+    )?;
+    for (thread, name) in profile.threads().iter().enumerate() {
+        let name = if thread == 0 { "run" } else { name };
+        let name = format!("{name} {thread}");
+        write!(out, ",\n{}", named("thread_name", thread, json!({ "name": name })))?;
+        write!(out, ",\n{}", named("thread_sort_index", thread, json!({ "sort_index": thread })))?;
+    }
+    for (i, run) in profile.runs().iter().enumerate() {
+        let event = json!({
+            "name": format!("run {i}"), "cat": "run", "ph": "X", "pid": PROCESS, "tid": 0,
+            "ts": micros(run.begin), "dur": micros(run.length()),
+        });
+        write!(out, ",\n{event}")?;
+    }
+    let mut pending = 0;
+    let mut written = Ok(());
+    profile.events(&mut |event| {
+        if written.is_ok()
+            && let Some(described) = described.get(event.thunk)
+        {
+            written = one(out, described, event, &mut pending);
+        }
+    });
+    written?;
+    writeln!(out, "\n]}}")?;
+    Ok(())
+}
+
+/// An event that names something.
+fn named(what: &str, thread: usize, args: Value) -> Value {
+    json!({ "name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": args })
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
+/// What all events of a thunk say, as JSON.
+struct Described {
+    name: String,
+    kind: &'static str,
+    args: String,
+}
+
+impl Described {
+    fn new(plan: &Plan, thunk: &Thunk) -> Described {
+        let types =
+            |buffers: &[Buffer]| -> Vec<String> { buffers.iter().map(|b| short_type(&b.ty)).collect() };
+        let (origin, work) = (plan.origin(thunk), plan.work(thunk));
+        let args = json!({
+            "from": origin.short(),
+            "operation": operation(plan, thunk),
+            "inputs": types(&thunk.inputs),
+            "results": types(thunk.results()),
+            "bytes": work.bytes,
+            "flops": work.flops,
+        });
+        let name = crate::profile::shortened(operation(plan, thunk), 60);
+        Described { name: json!(name).to_string(), kind: thunk.op.kind(), args: args.to_string() }
+    }
+}
+
+fn one(out: &mut dyn Write, thunk: &Described, event: &Event, pending: &mut u64) -> Result<()> {
+    let Described { name, kind, args } = thunk;
+    let Event { thread, span: Span { begin, .. }, .. } = *event;
+    let (at, length) = (micros(begin), micros(event.span.length()));
+    let place = format!("\"pid\":{PROCESS},\"tid\":{thread}");
+    match event.kind {
+        EventKind::Thunk => write!(
+            out,
+            ",\n{{\"name\":{name},\"cat\":\"{kind}\",\"ph\":\"X\",{place},\"ts\":{at},\"dur\":{length},\"args\":{args}}}"
+        )?,
+        EventKind::Task(number) => write!(
+            out,
+            ",\n{{\"name\":{name},\"cat\":\"task\",\"ph\":\"X\",{place},\"ts\":{at},\"dur\":{length},\"args\":{{\"task\":{number}}}}}"
+        )?,
+        // Calls overlap anything else on their thread.
+        EventKind::Pending => {
+            *pending += 1;
+            let shared = format!("\"name\":{name},\"cat\":\"pending\",\"id\":{pending},{place}");
+            let end = micros(event.span.end);
+            write!(out, ",\n{{{shared},\"ph\":\"b\",\"ts\":{at},\"args\":{args}}}")?;
+            write!(out, ",\n{{{shared},\"ph\":\"e\",\"ts\":{end}}}")?;
+        }
+        _ => {}
+    }
+    Ok(())
+}

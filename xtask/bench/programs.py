@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Times programs in farcall and in XLA:CPU (jaxlib), in turn, in one sitting.
+
+    python programs.py FAMILY OUT [--cache DIR] [--manifest FILE] [--load LIB] [--filter TEXT] [--seconds N]
+
+FAMILY is `corpus`, the cases of the manifest, or one of the families of `shapes.py`. The figures go to OUT as JSON.
+Cases that call targets which jaxlib does not have are left out, and said so.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import pathlib
+import platform
+import sys
+import time
+
+import jax
+import jaxlib
+import ml_dtypes
+import numpy as np
+
+import farcall
+import shapes
+from sides import TooSlow, compare
+
+VIEWS = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
+
+
+def corpus(args):
+    """-> (name, text, inputs, options)"""
+    registry = farcall.Registry()
+    if args.load:
+        registry.load(args.load)
+    for case in json.loads(args.manifest.read_text())["cases"]:
+        if "expect_error" in case:
+            continue
+        program = args.manifest.parent / case["program"]
+        inputs = []
+        for spec in case["inputs"]:
+            array = np.load(program.parent / spec["file"])
+            inputs.append(array.view(VIEWS[spec["dtype"]]) if spec["dtype"] in VIEWS else array)
+        flush = "flush" if case.get("denormals") == "flush" else "ieee"
+        yield case["name"], program.read_text(), inputs, {"registry": registry, "denormals": flush}
+
+
+def large(args):
+    """The same of a family of large shapes, whose programs are lowered once."""
+    args.cache.mkdir(parents=True, exist_ok=True)
+    # A program is lowered again when JAX or the file that it stands in is another one.
+    version = hashlib.sha256(pathlib.Path(shapes.__file__).read_bytes() + jax.__version__.encode()).hexdigest()[:12]
+    for name, make in shapes.FAMILIES[args.family].items():
+        if args.filter not in name:
+            continue
+        function, inputs = make()
+        file = args.cache / f"{name.replace(' ', '_').replace('/', '_')}.{version}.mlir"
+        if not file.exists():
+            part = file.with_suffix(".part")
+            part.write_text(jax.jit(function, keep_unused=True).lower(*inputs).as_text())
+            part.rename(file)
+        flat = [np.asarray(x) for x in jax.tree_util.tree_leaves(inputs)]
+        yield name, file.read_text(), flat, {}
+
+
+def here():
+    """When and where this runs."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    value = lambda key: next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "unknown")
+    flags = set(value("flags").split())
+    caches = []
+    for index in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        read = lambda name, index=index: (index / name).read_text().strip()
+        if read("type") != "Instruction":
+            caches.append(f"L{read('level')} {read('size')}")
+    return {
+        "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "commit": os.environ.get("FARCALL_COMMIT", ""),
+        "processor": value("model name"),
+        "family": f"family {value('cpu family')}, model {value('model')}" if value("cpu family") != "unknown" else "",
+        "vectors": next((name for name in ("avx512f", "avx2", "asimd") if name in flags), "none"),
+        "cores": os.cpu_count(),
+        "caches": ", ".join(caches),
+        "load": os.getloadavg()[0],
+        "versions": {"jaxlib": jaxlib.__version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("family", choices=["corpus", *shapes.FAMILIES])
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--cache", type=pathlib.Path)
+    parser.add_argument("--manifest", type=pathlib.Path)
+    parser.add_argument("--load")
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--seconds", type=float, default=1.5)
+    args = parser.parse_args()
+    if args.family == "corpus":
+        # The corpus has values of 64 bits.
+        jax.config.update("jax_enable_x64", True)
+    seconds = min(args.seconds, 0.3) if args.family == "corpus" else args.seconds
+
+    rows, sitting = [], here()
+    print(f"{'case':36} {'compile, ms':>18} {'':>8} {'run, ms':>22} {'':>8}")
+    print(f"{'':36} {'farcall':>9}{'XLA':>9} {'ratio':>8} {'farcall':>11}{'XLA':>11} {'ratio':>8}")
+    for name, text, inputs, options in (corpus if args.family == "corpus" else large)(args):
+        if args.filter not in name:
+            continue
+        progress(name)
+        try:
+            row = {"name": name, **compare(text, inputs, seconds=seconds, options=options)}
+        except (TooSlow, Exception) as error:  # noqa: BLE001  Whatever goes wrong is a row of the table.
+            row = {"name": name, "error": (str(error).splitlines() or [type(error).__name__])[0][:90]}
+        rows.append(row)
+        progress("")
+        if "error" in row:
+            print(f"{name:36} left out: {row['error']}", flush=True)
+            continue
+        (fc, xc), (fr, xr) = ([row[what][side]["median"] for side in ("farcall", "xla")] for what in ("compile", "run"))
+        apart = f"  results differ by {row['difference']:.1e}" if not row["agree"] else ""
+        print(
+            f"{name:36} {fc * 1e3:9.2f}{xc * 1e3:9.0f} {xc / fc:7.0f}x {fr * 1e3:11.4f}{xr * 1e3:11.4f} {xr / fr:7.2f}x{apart}",
+            flush=True,
+        )
+    args.out.write_text(json.dumps({**sitting, "rows": rows}, indent=1))
+    ratios = [math.log(r["run"]["xla"]["median"] / r["run"]["farcall"]["median"]) for r in rows if "run" in r]
+    if ratios:
+        mean = math.exp(sum(ratios) / len(ratios))
+        print(f"{args.family}: XLA takes {mean:.2f} times as long, in the geometric mean of {len(ratios)} cases")
+
+
+if __name__ == "__main__":
+    main()

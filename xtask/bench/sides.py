@@ -1,0 +1,133 @@
+"""farcall and XLA:CPU (jaxlib) side by side: the same program text, the same inputs, in turn.
+
+Both are called from Python with their arguments at hand: arrays of NumPy for farcall, arrays on the device for XLA,
+through `execute_sharded`, the least that a call from Python takes. A run ends when all results are there.
+"""
+
+import signal
+import statistics
+import time
+
+import jax
+import jax.extend
+import ml_dtypes
+import numpy as np
+from jaxlib import _jax
+
+import farcall
+
+BACKEND = jax.extend.backend.get_backend("cpu")
+
+
+class Xla:
+    """A program in XLA."""
+
+    def __init__(self, text):
+        devices = _jax.DeviceList(tuple(BACKEND.local_devices()[:1]))
+        self.executable = BACKEND.compile_and_load(text, devices)
+
+    def prepare(self, inputs):
+        # Fresh each time, since programs may donate their inputs.
+        return jax.block_until_ready([jax.device_put(x) for x in inputs])
+
+    def run(self, arguments):
+        results = self.executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
+        for shards in results:
+            for shard in shards:
+                shard.block_until_ready()
+        return [shards[0] for shards in results]
+
+
+class Farcall:
+    """A program in farcall."""
+
+    def __init__(self, text, **options):
+        self.executable = farcall.compile(text, **options)
+
+    def prepare(self, inputs):
+        return inputs
+
+    def run(self, arguments):
+        return self.executable.run(arguments)
+
+
+class TooSlow(Exception):
+    """A case took longer than it may."""
+
+
+def limited(seconds, work):
+    """What `work` returns, unless it takes longer than that."""
+
+    def over(*_):
+        raise TooSlow(f"over {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(seconds)
+    try:
+        return work()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def timed(work):
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def figures(times):
+    return {"median": statistics.median(times), "min": min(times), "count": len(times)}
+
+
+def difference(ours, theirs):
+    """The largest difference of two lists of results, relative to the largest element of each pair, and whether that
+    is as little as their element types let expect."""
+    worst, agree = 0.0, True
+    for a, b in zip(ours, theirs, strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        short = b.dtype.kind not in "biuc" and b.dtype.itemsize <= 2
+        allowed = 8 * float(ml_dtypes.finfo(b.dtype).eps) if short else 1e-4
+        wide = np.complex128 if np.iscomplexobj(b) else np.float64
+        a, b = a.astype(wide), b.astype(wide)
+        known = np.isfinite(b)
+        if not np.array_equal(known, np.isfinite(a)):
+            return float("inf"), False
+        if known.any():
+            scale = max(np.abs(b[known]).max(), 1e-30)
+            apart = float(np.abs(a[known] - b[known]).max() / scale)
+            worst, agree = max(worst, apart), agree and apart <= allowed
+    return worst, agree
+
+
+def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
+    """Times of both sides in seconds, and how far their results are apart.
+
+    -> {"compile": {"farcall", "xla"}, "run": {"farcall", "xla"}, "difference", "agree"}; each a median, a minimum, a count
+    """
+    builds = {"farcall": lambda: Farcall(text, **(options or {})), "xla": lambda: Xla(text)}
+    compiled, runs, sides = {name: [] for name in builds}, {name: [] for name in builds}, {}
+
+    def all_of_it():
+        begin = time.perf_counter()
+        while len(compiled["xla"]) < compiles and (not sides or time.perf_counter() - begin < 2 * seconds):
+            for name, build in builds.items():
+                took, sides[name] = timed(build)
+                compiled[name].append(took)
+        first = {name: side.run(side.prepare(inputs)) for name, side in sides.items()}
+        apart = difference(first["farcall"], first["xla"])
+        del first
+        begin = time.perf_counter()
+        while len(runs["xla"]) < 5 or time.perf_counter() - begin < seconds:
+            for name, side in sides.items():
+                arguments = side.prepare(inputs)
+                took, results = timed(lambda side=side, arguments=arguments: side.run(arguments))
+                runs[name].append(took)
+                del results
+            if len(runs["xla"]) >= 3 and time.perf_counter() - begin > 8 * seconds:
+                break
+        return apart
+
+    apart, agree = limited(limit, all_of_it)
+    both = lambda times: {name: figures(values) for name, values in times.items()}
+    return {"compile": both(compiled), "run": both(runs), "difference": apart, "agree": agree}
