@@ -781,25 +781,50 @@ module {
 // -----
 // passes: simplify
 // rule: reduce_one does not apply
-// Another start, another size, and floats: -0 + 0 is 0.
-func.func @main(%a: tensor<3x1xi32>, %b: tensor<3x2xi32>, %f: tensor<3x1xf32>) -> (tensor<3xi32>, tensor<3xi32>, tensor<3xf32>) {
-  %one = stablehlo.constant dense<1> : tensor<i32>
+func.func @main(%b: tensor<3x2xi32>) -> tensor<3xi32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
-  %z = stablehlo.constant dense<0.0> : tensor<f32>
-  %x = stablehlo.reduce(%a init: %one) applies stablehlo.add across dimensions = [1] : (tensor<3x1xi32>, tensor<i32>) -> tensor<3xi32>
   %y = stablehlo.reduce(%b init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3xi32>
-  %w = stablehlo.reduce(%f init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
-  return %x, %y, %w : tensor<3xi32>, tensor<3xi32>, tensor<3xf32>
+  return %y : tensor<3xi32>
 }
 // =>
 module {
-  func.func public @main(%arg0: tensor<3x1xi32>, %arg1: tensor<3x2xi32>, %arg2: tensor<3x1xf32>) -> (tensor<3xi32>, tensor<3xi32>, tensor<3xf32>) {
-    %c = stablehlo.constant dense<1> : tensor<i32>
-    %c_0 = stablehlo.constant dense<0> : tensor<i32>
-    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-    %0 = stablehlo.reduce(%arg0 init: %c) applies stablehlo.add across dimensions = [1] : (tensor<3x1xi32>, tensor<i32>) -> tensor<3xi32>
-    %1 = stablehlo.reduce(%arg1 init: %c_0) applies stablehlo.add across dimensions = [1] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3xi32>
-    %2 = stablehlo.reduce(%arg2 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
-    return %0, %1, %2 : tensor<3xi32>, tensor<3xi32>, tensor<3xf32>
+  func.func public @main(%arg0: tensor<3x2xi32>) -> tensor<3xi32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.reduce(%arg0 init: %c) applies stablehlo.add across dimensions = [1] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3xi32>
+    return %0 : tensor<3xi32>
+  }
+}
+// -----
+// passes: simplify
+// rule: reduce_by_one applies
+// Floats, of which -0 and 0 make 0.
+func.func @main(%a: tensor<3x1xf32>, %i: tensor<f32>) -> tensor<3xf32> {
+  %x = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
+  return %x : tensor<3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3x1xf32>, %arg1: tensor<f32>) -> tensor<3xf32> {
+    %0 = stablehlo.broadcast_in_dim %arg1, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %1 = stablehlo.reshape %arg0 : (tensor<3x1xf32>) -> tensor<3xf32>
+    %2 = stablehlo.add %0, %1 : tensor<3xf32>
+    return %2 : tensor<3xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: reduce_by_one does not apply
+// More than one, and a difference.
+func.func @main(%a: tensor<3x2xf32>, %b: tensor<3x1xf32>, %i: tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %x = stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
+  %y = stablehlo.reduce(%b init: %i) applies stablehlo.subtract across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
+  return %x, %y : tensor<3xf32>, tensor<3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<3x2xf32>, %arg1: tensor<3x1xf32>, %arg2: tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>) {
+    %0 = stablehlo.reduce(%arg0 init: %arg2) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
+    %1 = stablehlo.reduce(%arg1 init: %arg2) applies stablehlo.subtract across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
+    return %0, %1 : tensor<3xf32>, tensor<3xf32>
   }
 }

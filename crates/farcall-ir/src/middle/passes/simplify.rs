@@ -25,6 +25,8 @@ enum Simpler {
     Splat(Scalar),
     /// Another operation on other operands.
     Op(Op, Vec<ValueId>),
+    /// A function of two elements, on one value everywhere and on the elements of another one in another shape.
+    Each(Binary, [ValueId; 2]),
     /// What this region of it returns.
     Region(usize),
 }
@@ -60,6 +62,7 @@ static RULES: &[Rule] = &[
     rule("broadcast_of_broadcast", broadcast_of_broadcast),
     rule("broadcast_is_reshape", broadcast_is_reshape),
     rule("reduce_one", reduce_one),
+    rule("reduce_by_one", reduce_by_one),
     rule("slice_of_slice", slice_of_slice),
     rule("slice_of_concatenate", slice_of_concatenate),
     rule("convert_of_convert", convert_of_convert),
@@ -110,6 +113,13 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
         Simpler::Op(op, operands) => {
             r.set_op(id, op);
             r.set_operands(id, operands);
+        }
+        Simpler::Each(op, [one, x]) => {
+            let Some(ty) = at.result().cloned() else { return false };
+            let one = r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [one], ty.clone());
+            let x = r.value_before(id, Op::Reshape, [x], ty.clone());
+            let value = r.value_before(id, Op::Binary(op), [one, x], ty);
+            r.replace(id, &[value]);
         }
         Simpler::Region(which) => r.replace_by_region(id, which),
     }
@@ -374,6 +384,34 @@ fn reduce_one(at: &At<'_>) -> Option<Simpler> {
             | (Binary::Multiply, Scalar::Signed(1) | Scalar::Unsigned(1))
     );
     neutral.then(|| Simpler::Op(Op::Reshape, vec![*x]))
+}
+
+/// A reduction along dimensions of size 1, which combines each element with the initial value alone.
+fn reduce_by_one(at: &At<'_>) -> Option<Simpler> {
+    let (Op::Reduce { dims }, [x, init]) = (at.op(), at.inst.operands()) else { return None };
+    let (from, of_init, to) = (at.ty(*x)?, at.ty(*init)?, at.result()?);
+    let plain = [from, of_init, to].iter().all(|t| t.quant.is_none() && t.dtype == to.dtype);
+    if !plain || dims.iter().any(|d| from.sizes()[*d] != 1) || of_init.rank() != 0 {
+        return None;
+    }
+    let combine = reducer::of(at.inst.region(0)?)?.inst;
+    let Op::Binary(op) = combine.op() else { return None };
+    let same = combine.results().iter().chain(combine.operands()).all(|v| {
+        let ty = at.inst.func().tensor(*v);
+        ty.is_some_and(|t| t.rank() == 0 && t.dtype == to.dtype)
+    });
+    // Those for which it does not matter which of them comes first.
+    let commutes = matches!(
+        op,
+        Binary::Add
+            | Binary::Multiply
+            | Binary::Maximum
+            | Binary::Minimum
+            | Binary::And
+            | Binary::Or
+            | Binary::Xor
+    );
+    (same && commutes).then_some(Simpler::Each(*op, [*init, *x]))
 }
 
 fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
