@@ -194,6 +194,9 @@ impl Request<'_> {
     fn is_sound(&self) -> bool {
         let plain =
             |t: &&TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());
-        self.inputs.iter().chain(self.outputs).all(plain) && self.bodies.iter().all(Body::is_sound)
+        let of_bodies = self.bodies.iter().flat_map(|b| b.args.iter().chain(b.insts.iter().map(|i| &i.ty)));
+        self.inputs.iter().copied().chain(self.outputs.iter().copied()).all(|t| plain(&t))
+            && self.bodies.iter().all(Body::is_sound)
+            && of_bodies.filter(|t| t.quant.is_none()).all(|t| plain(&t))
     }
 }

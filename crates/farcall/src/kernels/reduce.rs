@@ -110,6 +110,8 @@ pub(super) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<Work> {
 
 /// What combines rows with one another, so that one row of `kept` elements is left, from an initial value on.
 pub(super) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]) -> Option<Accumulator> {
+    // Accumulators are of sixteen bytes at most.
+    kept.checked_mul(16)?.checked_next_multiple_of(64)?;
     combining(op, dtype, Accumulators { kept, init })
 }
 

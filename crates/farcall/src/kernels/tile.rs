@@ -301,7 +301,10 @@ impl<'a> Builder<'a> {
                 Value::Other(_) => return None,
             };
             let level = match level {
-                Level::Uniform => self.level(ty)?.max(Level::Row),
+                // One element is that of the only row, if there are rows.
+                Level::Uniform => {
+                    self.level(ty).map(|l| l.max(Level::Row)).filter(|l| self.by_rows || *l == Level::Full)?
+                }
                 level => level,
             };
             let elements = if level == Level::Full { self.n } else { self.n / self.columns };
@@ -449,7 +452,8 @@ impl Program {
         let level_of = |i: usize| if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
         let on_stack = bytes <= MOST;
         let registers_of_task = bytes.next_multiple_of(64);
-        let part = steps.iter().filter_map(Step::accumulator).map(|a| a.bytes).sum::<usize>();
+        let part =
+            steps.iter().filter_map(Step::accumulator).try_fold(0usize, |n, a| n.checked_add(a.bytes))?;
         let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns) / TASK)
             .clamp(1, if on_stack { TASKS[0] } else { TASKS[1] })
             .min((PARTS / part.max(1)).max(2));
@@ -483,7 +487,9 @@ impl Program {
             let accumulator = Arc::clone(steps[*s].accumulator()?);
             Some(Total { accumulator, parts: parts[*s], output: *output })
         };
-        let totals = accumulated.iter().map(total).collect::<Option<_>>()?;
+        let totals: Vec<Total> = accumulated.iter().map(total).collect::<Option<_>>()?;
+        // Every one is begun and ended.
+        (steps.iter().filter(|s| s.accumulator().is_some()).count() == totals.len()).then_some(())?;
         let (mut uniform, mut tiled) = (Vec::new(), Vec::new());
         for (step, (from, to)) in steps.into_iter().zip(places) {
             let Step { task, size, level, .. } = step;

@@ -504,6 +504,9 @@ fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
             let Some(before) = of.get(&from.id()) else { continue };
             let leaves = match (roles.of[&from.id()], own) {
                 (Role::Member(_, Level::Column), _) => true,
+                // Only where it is repeated for a row, a value for each row meets those with all elements. (A scalar
+                // that selects or clamps is not.)
+                (Role::Member(_, Level::Row), Role::Member(_, Level::Full)) => true,
                 (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
                 (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,
                 (Role::Member(..) | Role::Repeat(_), _) => true,

@@ -214,6 +214,9 @@ thread_local! {
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
 
+/// Bytes that a thread keeps at most.
+const KEPT: usize = 16 << 20;
+
 /// Calls a function with so many bytes.
 fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
     let mut buffer = BUFFER.take();
@@ -222,7 +225,9 @@ fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
         buffer = vec![Line([0; 64]); lines];
     }
     f(buffer.as_mut_ptr().cast());
-    BUFFER.set(buffer);
+    if lines * size_of::<Line>() <= KEPT {
+        BUFFER.set(buffer);
+    }
 }
 
 /// How blocks are computed.

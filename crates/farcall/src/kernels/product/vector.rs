@@ -63,8 +63,9 @@ impl Vector {
         let units = product.matrices().saturating_mul(blocks);
         let per_task = (LEAST / self.depth.saturating_mul(lines)).max(1);
         let [matrix, vector] = if self.is_right { [1, 0] } else { [0, 1] };
-        // The vector, and sums in two steps.
-        let buffer = self.depth.saturating_add(2 * TOGETHER).saturating_mul(size_of::<T>());
+        // The vector, unless it can be read where it lies, and sums in two steps.
+        let copied = if S::SAME && self.vector == 1 { 0 } else { self.depth };
+        let buffer = copied.saturating_add(2 * TOGETHER).saturating_mul(size_of::<T>());
         let prepared = Prepared::in_tasks(units.div_ceil(per_task), move |args, task| {
             let [x, y] = [matrix, vector].map(|i| args.ptr::<S>(places[i].place(args)).cast_const());
             let out = args.output_ptr::<R>(0);
@@ -97,16 +98,19 @@ impl Vector {
         vectorized(
             #[inline(always)]
             || {
-                for k in 0..self.depth {
+                let in_place = S::SAME && self.vector == 1;
+                let copied = if in_place { 0 } else { self.depth };
+                for k in 0..copied {
                     // SAFETY: the caller's promise.
                     unsafe { buffer.add(k).write(y.add(k * self.vector).read().widen()) };
                 }
-                // SAFETY: as above; the buffer begins with the vector.
+                let y = if in_place { y.cast::<T>() } else { buffer.cast_const() };
+                // SAFETY: as above; the buffer begins with what has been copied of the vector.
                 unsafe {
                     if self.down == 1 {
-                        self.sums(x, buffer, out);
+                        self.sums(x, y, out);
                     } else {
-                        self.columns(x, buffer, out, buffer.add(self.depth));
+                        self.columns(x, y, out, buffer.add(copied));
                     }
                 }
             },

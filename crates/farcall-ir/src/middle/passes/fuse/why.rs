@@ -48,6 +48,8 @@ pub enum Reason {
         /// The neighbor's.
         other: usize,
     },
+    /// It is made again in every fusion that takes it, but it has neither all elements of this one, nor one.
+    Sizes,
     /// The neighbor is outside of the loop or branch that it is in, or inside of one that it is not in.
     Region,
     /// Another operation needs one of them and is needed by the other: what it makes is not made element by element.
@@ -76,6 +78,7 @@ impl fmt::Display for Reason {
             Reason::NoTile { op, dtypes } => write!(f, "fusions do not have {op} of {}", dtypes.join(", ")),
             Reason::Alone => f.write_str("no operation on elements beside it"),
             Reason::Elements { own, other } => write!(f, "it has {own} elements, its neighbor {other}"),
+            Reason::Sizes => f.write_str("the fusion that takes it has another number of elements"),
             Reason::Region => f.write_str("a loop or branch begins or ends between it and its neighbor"),
             Reason::Between { op } => write!(f, "{op} stands between it and its neighbor"),
             Reason::Full => write!(f, "its neighbor has {MOST} members, the most that a fusion may have"),
@@ -157,10 +160,11 @@ impl Asking<'_> {
     fn of_cheap(&self, inst: Inst<'_>) -> (Reason, Option<InstId>) {
         let users = self.users.get(&inst.id()).map_or(&[][..], Vec::as_slice);
         let other = users.iter().find(|u| *self.func.inst(**u).op() != Op::Fusion);
-        match other.map(|u| self.func.inst(*u)) {
-            Some(user) if *user.op() != Op::Return => {
+        match (other.map(|u| self.func.inst(*u)), users.first()) {
+            (Some(user), _) if *user.op() != Op::Return => {
                 (Reason::Taken { by: Some(name(user)) }, Some(user.id()))
             }
+            (None, Some(fusion)) => (Reason::Sizes, Some(*fusion)),
             _ => (Reason::Taken { by: None }, None),
         }
     }
