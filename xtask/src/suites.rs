@@ -38,7 +38,6 @@ pub(crate) const STABLEHLO_FAILS: &[&str] = &[
     "fft_float32_14_15_16_17.mlir",
     "fft_float64_14_15_16_17.mlir",
     "pow_complex64_20_30_complex64_20_30.mlir",
-    "sin_complex64_20_20.mlir",
     "triangular_solve_float32_2_8_8_float32_2_10_8.mlir",
 ];
 
