@@ -1,10 +1,17 @@
 //! Kernels that understand regions, or compute with indices, against the evaluator: random operations of every element
 //! type, with NaNs, infinities, zeros of both signs and subnormal numbers, empty tensors, and every rank up to 4.
 
-use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{self, Denormals, Value, eval};
-use farcall::ir::{DType, Literal, Scalar, Source, text};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::ir::eval::Denormals;
+use farcall::ir::{DType, Literal, Scalar};
+
+#[path = "random/both.rs"]
+mod both;
+#[path = "fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+
+use both::Both;
+use random::Random;
 
 const ALL: [DType; 13] = [
     DType::F32,
@@ -22,18 +29,7 @@ const ALL: [DType; 13] = [
     DType::Pred,
 ];
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
     fn float(&mut self, odd: bool) -> f64 {
         match self.below(if odd { 14 } else { 200 }) {
             0 => 0.0,
@@ -85,22 +81,14 @@ fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a program in the engine, where a kernel of this name has to serve it (any kernel, without a name), and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
-    let registry = Registry::new();
-    let module = text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
-    let options = CompileOptions::new().denormals(denormals);
-    let executable =
-        Executable::compile(&module, &registry, &options).unwrap_or_else(|e| panic!("{e}\n{program}"));
-    let (thunks, plan) = (&executable.stats().thunks, executable.plan());
+    let both = Both::run(program, inputs, denormals);
+    let plan = both.executable.plan();
     let served = match kernel {
-        "" => !thunks.contains_key("reference"),
-        _ => plan.thunks.is_empty() || thunks.contains_key(kernel),
+        "" => both.thunks("reference") == 0,
+        _ => plan.thunks.is_empty() || both.thunks(kernel) > 0,
     };
     assert!(served, "{program}{plan}");
-    let found = executable.run(inputs).unwrap();
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-    let host = RegistryHost::new(&registry, denormals);
-    let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
-    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+    for (found, wanted) in both.results() {
         for i in 0..wanted.len() {
             let same = found.element(i) == wanted.element(i)
                 || close(found.get(i), wanted.get(i), wanted.dtype(), exact);
@@ -141,11 +129,11 @@ fn reducer(op: &str, dtype: DType) -> String {
 /// An operation that has kernels for this type.
 fn operation(r: &mut Random, dtype: DType) -> &'static str {
     if dtype == DType::Pred {
-        r.of(&["and", "or"])
+        r.pick(&["and", "or"])
     } else if dtype.is_integer() {
-        r.of(&["add", "multiply", "maximum", "minimum", "and", "or"])
+        r.pick(&["add", "multiply", "maximum", "minimum", "and", "or"])
     } else {
-        r.of(&["add", "multiply", "maximum", "minimum"])
+        r.pick(&["add", "multiply", "maximum", "minimum"])
     }
 }
 
@@ -198,7 +186,7 @@ return %0 : {y} }}",
 
 #[test]
 fn windows_are_the_evaluators() {
-    let mut r = Random(1);
+    let mut r = Random::new(1);
     for round in 0..100 {
         let dtype = ALL[round % ALL.len()];
         let dims: Vec<usize> = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect();
@@ -218,7 +206,7 @@ fn windows_are_the_evaluators() {
 
 #[test]
 fn large_windows_are_the_evaluators() {
-    let mut r = Random(2);
+    let mut r = Random::new(2);
     for round in 0..26 {
         let dtype = ALL[round % ALL.len()];
         let d = r.below(2);
@@ -279,15 +267,15 @@ const SPELLINGS: [&str; 3] = [
 
 #[test]
 fn arg_reductions_are_the_evaluators() {
-    let mut r = Random(3);
+    let mut r = Random::new(3);
     for round in 0..100 {
         let dtype = ALL[round % (ALL.len() - 1)];
-        let index = r.of(&[DType::S32, DType::S64, DType::U32]);
+        let index = r.pick(&[DType::S32, DType::S64, DType::U32]);
         let dims = r.dims(if round % 3 == 0 { 150 } else { 6 }).into_iter().take(3).collect::<Vec<usize>>();
         let reduced: Vec<usize> = (0..dims.len()).filter(|_| r.below(2) == 0).collect();
         let kept: Vec<usize> = (0..dims.len()).filter(|d| !reduced.contains(d)).map(|d| dims[d]).collect();
         let [t, i] = [ty(dtype, &[]), ty(index, &[])];
-        let body = r.of(&SPELLINGS).replace("CMP", r.of(&["GT", "LT"])).replace('T', &t).replace('I', &i);
+        let body = r.pick(&SPELLINGS).replace("CMP", r.pick(&["GT", "LT"])).replace('T', &t).replace('I', &i);
         // `T` and `I` stand for types, and are letters of directions.
         let body = body.replace(&format!("G{t}"), "GT").replace(&format!("L{t}"), "LT");
         let [x, p, y, f] = [ty(dtype, &dims), ty(index, &dims), ty(dtype, &kept), ty(index, &kept)];
@@ -313,7 +301,7 @@ return %0#0, %0#1 : {y}, {f} }}",
 
 #[test]
 fn selections_are_the_evaluators() {
-    let mut r = Random(4);
+    let mut r = Random::new(4);
     for round in 0..80 {
         let dtype = ALL[round % (ALL.len() - 1)];
         let dims = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect::<Vec<usize>>();
@@ -330,7 +318,7 @@ fn selections_are_the_evaluators() {
         let w = Window { window, strides, base: ones.clone(), dilations: ones, padding };
         let values = w.results(&dims);
         let [x, v, t] = [ty(dtype, &dims), ty(dtype, &values), ty(dtype, &[])];
-        let (direction, operands) = (r.of(&["GE", "GT", "LE", "LT"]), r.of(&["%a, %b", "%b, %a"]));
+        let (direction, operands) = (r.pick(&["GE", "GT", "LE", "LT"]), r.pick(&["%a, %b", "%b, %a"]));
         let program = format!(
             "func.func @main(%x: {x}, %v: {v}, %i: {t}) -> {x} {{
 %0 = \"stablehlo.select_and_scatter\"(%x, %v, %i) <{{padding = {}, window_dimensions = {}, window_strides = {}}}> ({{
@@ -424,12 +412,12 @@ impl Indexing {
 
 #[test]
 fn scatters_are_the_evaluators() {
-    let mut r = Random(5);
+    let mut r = Random::new(5);
     for round in 0..150 {
         let dtype = ALL[round % ALL.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, true);
-        let index = r.of(&[DType::S32, DType::U8, DType::S64]);
+        let index = r.pick(&[DType::S32, DType::U8, DType::S64]);
         let numbers = at.dimension_numbers(
             "scatter",
             [
@@ -463,12 +451,12 @@ return %0 : {x} }}"
 
 #[test]
 fn gathers_are_the_evaluators() {
-    let mut r = Random(6);
+    let mut r = Random::new(6);
     for round in 0..150 {
         let dtype = ALL[round % ALL.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, false);
-        let index = r.of(&[DType::S32, DType::U8, DType::S64]);
+        let index = r.pick(&[DType::S32, DType::U8, DType::S64]);
         let names = [
             "offset_dims",
             "collapsed_slice_dims",
@@ -533,14 +521,14 @@ impl Rows {
     fn step(&mut self, r: &mut Random, i: usize) {
         let (x, row) = (ty(self.dtype, &self.all()), ty(self.dtype, &self.outer));
         let of_inner = ty(self.dtype, &self.inner);
-        let op = r.of(&["add", "subtract", "maximum", "minimum"]);
+        let op = r.pick(&["add", "subtract", "maximum", "minimum"]);
         let [a, b] = [0; 2].map(|_| self.full[r.below(self.full.len())].clone());
         let [p, q] = [0; 2].map(|_| self.row[r.below(self.row.len())].clone());
         let rank = self.outer.len();
         let dims = |from: usize, to: usize| (from..to).map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
         let (outer, inner) = (dims(0, rank), dims(rank, rank + self.inner.len()));
         let scalar = ty(self.dtype, &[]);
-        let reducer = r.of(&["add", "maximum", "minimum"]);
+        let reducer = r.pick(&["add", "maximum", "minimum"]);
         let reduce = |dims: &str, to: &str| {
             format!(
                 "stablehlo.reduce({a} init: %z) applies stablehlo.{reducer} across dimensions = [{dims}] : ({x}, {scalar}) -> {to}"
@@ -573,7 +561,7 @@ impl Rows {
 
 #[test]
 fn rows_are_the_evaluators() {
-    let mut r = Random(11);
+    let mut r = Random::new(11);
     let mut fused = 0;
     for round in 0..150 {
         let dtype = [DType::F32, DType::F64, DType::S32, DType::F16, DType::U8][round % 5];

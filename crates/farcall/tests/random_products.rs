@@ -2,11 +2,18 @@
 //! sizes that fill tiles, end in the middle of one, or are empty. Elements are small integers, so that sums are exact
 //! in any order.
 
-use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{self, Denormals, Value, eval};
-use farcall::ir::{DType, Literal, Scalar, Source, text};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::ir::eval::Denormals;
+use farcall::ir::{DType, Literal, Scalar};
 use num_complex::Complex;
+
+#[path = "random/both.rs"]
+mod both;
+#[path = "fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+
+use both::Both;
+use random::Random;
 
 const ALL: [DType; 11] = [
     DType::F32,
@@ -22,18 +29,7 @@ const ALL: [DType; 11] = [
     DType::U16,
 ];
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
     /// The numbers `0..n` in some order.
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut left: Vec<usize> = (0..n).collect();
@@ -65,17 +61,10 @@ fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a program in the engine, where a kernel has to serve it, and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str) {
-    let (registry, denormals) = (Registry::new(), Denormals::Ieee);
-    let module = text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
-    let executable = Executable::compile(&module, &registry, &CompileOptions::new().denormals(denormals))
-        .unwrap_or_else(|e| panic!("{e}\n{program}"));
-    let empty = executable.plan().thunks.is_empty();
-    assert!(empty || executable.stats().thunks.contains_key(kernel), "{program}{}", executable.plan());
-    let found = executable.run(inputs).unwrap();
-    let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-    let host = RegistryHost::new(&registry, denormals);
-    let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
-    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+    let both = Both::run(program, inputs, Denormals::Ieee);
+    let plan = both.executable.plan();
+    assert!(plan.thunks.is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
+    for (found, wanted) in both.results() {
         for i in 0..wanted.len() {
             let (found, wanted) = (found.get(i), wanted.get(i));
             assert_eq!(found, wanted, "element {i}\n{program}");
@@ -97,7 +86,7 @@ fn arranged(r: &mut Random, kinds: &[(usize, usize)]) -> (Vec<usize>, impl Fn(us
 
 #[test]
 fn products_are_the_evaluators() {
-    let mut r = Random(1);
+    let mut r = Random::new(1);
     for round in 0..150 {
         let dtype = ALL[round % ALL.len()];
         let mut sizes = |count: usize, most: usize| -> Vec<usize> {
@@ -186,15 +175,15 @@ fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, Stri
 
 #[test]
 fn convolutions_are_the_evaluators() {
-    let mut r = Random(2);
+    let mut r = Random::new(2);
     for round in 0..250 {
         let dtype = ALL[round % ALL.len()];
         let rank = [2, 2, 1, 3, 0][round % 5];
         let spatial: Vec<Spatial> =
             (0..rank).map(|_| Spatial::any(&mut r, if rank == 3 { 5 } else { 12 })).collect();
-        let (by_feature, by_batch) = r.of(&[(1, 1), (1, 1), (3, 1), (1, 2)]);
-        let features = r.of(&[1, 2, 3, 5, 40]);
-        let kernels = r.of(&[1, 2, 3, 20, 70]);
+        let (by_feature, by_batch) = r.pick(&[(1, 1), (1, 1), (3, 1), (1, 2)]);
+        let features = r.pick(&[1, 2, 3, 5, 40]);
+        let kernels = r.pick(&[1, 2, 3, 20, 70]);
         let batch = if r.below(20) == 0 { 0 } else { 1 + r.below(3) };
         let each = |f: fn(&Spatial) -> usize| spatial.iter().map(f).collect::<Vec<usize>>();
         let outputs = kernels * by_feature * by_batch;

@@ -1,10 +1,17 @@
 //! The engine's sort gives the bits that the evaluator's gives, for every comparator that has a kernel, also where
 //! NaNs make it contradict itself; and so does its `top_k`, for every type that has a kernel, whatever the bits.
 
-use farcall::eval_host::RegistryHost;
-use farcall::ir::eval::{self, Denormals, Value, eval};
-use farcall::ir::{DType, Literal, Scalar, Source, text};
-use farcall::{CompileOptions, Executable, Registry};
+use farcall::ir::eval::Denormals;
+use farcall::ir::{DType, Literal, Scalar};
+
+#[path = "random/both.rs"]
+mod both;
+#[path = "fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+
+use both::Both;
+use random::Random;
 
 const TYPES: [(&str, DType, &str); 4] = [
     ("f32", DType::F32, "0x7FC00000"),
@@ -13,14 +20,7 @@ const TYPES: [(&str, DType, &str); 4] = [
     ("f16", DType::F16, "0x7E00"),
 ];
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
-
     /// Zeros, subnormal numbers, infinities, small numbers that repeat; NaNs of both signs if wanted.
     fn float(&mut self, nans: bool) -> f64 {
         match self.below(12) {
@@ -76,7 +76,7 @@ fn comparator(r: &mut Random) -> String {
 
 #[test]
 fn sorts_are_the_evaluators() {
-    let mut r = Random(1);
+    let mut r = Random::new(1);
     for round in 0..400 {
         let dims = [1 + r.below(70), 1 + r.below(4)];
         let (comparator, dim) = (comparator(&mut r), r.below(2));
@@ -87,7 +87,6 @@ fn sorts_are_the_evaluators() {
 /// Checks a sort by a comparator of floats and `s32`, which a kernel has to serve; of the floats alone if it looks at
 /// nothing else.
 fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
-    let registry = Registry::new();
     let (name, dtype, nan) = TYPES[r.below(4)];
     let alone = !comparator.contains("%c") && r.below(2) == 0;
     let mut types = format!("tensor<{0}x{1}xTY>, tensor<{0}x{1}xi32>", dims[0], dims[1]);
@@ -106,21 +105,16 @@ fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], 
 return {results} : {types} }}",
         count = 2 - usize::from(alone)
     );
-    let module = text::parse(&Source::new("sort", program.replace("TY", name).replace("NAN", nan))).unwrap();
+    let program = program.replace("TY", name).replace("NAN", nan);
     let nans = r.below(2) == 0;
     let inputs = [
         Literal::from_fn(dtype, dims, |_| Scalar::Float(r.float(nans))),
         Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(5) as i64 - 2)),
     ];
     let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
-    let options = CompileOptions::new().denormals(denormals);
-    let executable = Executable::compile(&module, &registry, &options).unwrap();
-    assert_eq!(executable.stats().thunks.get("sort"), Some(&1), "{program}{}", executable.plan());
-    let found = executable.run(&inputs).unwrap();
-    let values = inputs.clone().map(Value::Tensor);
-    let host = RegistryHost::new(&registry, denormals);
-    let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
-    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+    let both = Both::run(&program, &inputs, denormals);
+    assert_eq!(both.thunks("sort"), 1, "{program}{}", both.executable.plan());
+    for (found, wanted) in both.results() {
         assert_eq!(found.bytes(), wanted.bytes(), "round {round}, {denormals:?}: {program}\n{inputs:?}");
     }
 }
@@ -165,7 +159,7 @@ const SPELLINGS: [&str; 6] = [
 
 #[test]
 fn comparators_are_known_by_what_they_mean() {
-    let mut r = Random(3);
+    let mut r = Random::new(3);
     for (round, spelling) in SPELLINGS.iter().cycle().take(60).enumerate() {
         check_sort(&mut r, round, spelling, [1 + round * 37 % 300, 2], 0);
     }
@@ -173,7 +167,7 @@ fn comparators_are_known_by_what_they_mean() {
 
 #[test]
 fn long_lines_are_sorted_like_short_ones() {
-    let mut r = Random(4);
+    let mut r = Random::new(4);
     for (round, length) in [159, 160, 161, 1000, 3000].into_iter().cycle().take(30).enumerate() {
         let comparator = comparator(&mut r);
         check_sort(&mut r, round, &comparator, [length, 1], 0);
@@ -189,7 +183,6 @@ fn long_lines_are_sorted_like_short_ones() {
 
 /// Checks `top_k` of an operand, of which the kernel has to serve the type.
 fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
-    let registry = Registry::new();
     let [lines, length] = x.dims() else { panic!("a matrix") };
     let results = format!("tensor<{lines}x{k}x{name}>, tensor<{lines}x{k}xi32>");
     let program = format!(
@@ -197,15 +190,9 @@ fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
 %v, %i = chlo.top_k(%x, k = {k}) : tensor<{lines}x{length}x{name}> -> ({results})
 return %v, %i : {results} }}"
     );
-    let module = text::parse(&Source::new("top_k", program)).unwrap();
-    let options = CompileOptions::new().denormals(denormals);
-    let executable = Executable::compile(&module, &registry, &options).unwrap();
-    assert_eq!(executable.stats().thunks.get("top_k"), Some(&1), "{}", executable.plan());
-    let found = executable.run(std::slice::from_ref(x)).unwrap();
-    let host = RegistryHost::new(&registry, denormals);
-    let wanted =
-        eval(&module, module.entry().unwrap(), &[Value::Tensor(x.clone())], &host, denormals).unwrap();
-    for (found, wanted) in found.iter().zip(&eval::tensors(&wanted)) {
+    let both = Both::run(&program, std::slice::from_ref(x), denormals);
+    assert_eq!(both.thunks("top_k"), 1, "{}", both.executable.plan());
+    for (found, wanted) in both.results() {
         assert!(
             found.bytes() == wanted.bytes(),
             "{name}, k = {k}, {denormals:?}: {x:?}\n{found:?}\n{wanted:?}"
@@ -230,7 +217,7 @@ fn top_k_is_the_evaluators() {
         ("f32", DType::F32),
         ("f64", DType::F64),
     ];
-    let mut r = Random(2);
+    let mut r = Random::new(2);
     for round in 0..390 {
         let (name, dtype) = TYPES[round % TYPES.len()];
         // Of long lines, few elements are asked for.

@@ -28,53 +28,33 @@ pub(super) const BLOCK: usize = 256;
 impl Reader {
     /// Of slices that are moved inside if they do not lie there; `None` for other types than integers.
     pub(super) fn clamping(dtype: DType) -> Option<Reader> {
-        /// # Safety
-        /// There are as many aligned elements as positions, at these distances.
-        unsafe fn read<T: Integer>(
-            entries: *const u8,
-            step: usize,
-            (limit, stride): (usize, usize),
-            at: &mut [usize],
-        ) {
-            vectorized(
-                #[inline(always)]
-                || {
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        each::<T>(entries, step, at, |at, index| at + index.clamp_index(limit) * stride)
-                    }
-                },
-            );
-        }
-        dispatch!(dtype, [ints], T => Reader { read: read::<T>, size: dtype.size() })
+        dispatch!(dtype, [ints], T => Reader { read: read::<T, false>, size: dtype.size() })
     }
 
     /// Of slices that are left out if they do not lie inside, whose position is [`OUTSIDE`].
     pub(super) fn dropping(dtype: DType) -> Option<Reader> {
-        /// # Safety
-        /// There are as many aligned elements as positions, at these distances.
-        unsafe fn read<T: Integer>(
-            entries: *const u8,
-            step: usize,
-            (limit, stride): (usize, usize),
-            at: &mut [usize],
-        ) {
-            vectorized(
-                #[inline(always)]
-                || {
-                    let moved = |at: usize, index: T| {
-                        let inside =
-                            !index.is_below_zero() & (index.clamp_index(OUTSIDE) <= limit) & (at != OUTSIDE);
-                        let moved = at.wrapping_add(index.clamp_index(limit) * stride);
-                        if inside { moved } else { OUTSIDE }
-                    };
-                    // SAFETY: the caller's promise.
-                    unsafe { each::<T>(entries, step, at, moved) }
-                },
-            );
-        }
-        dispatch!(dtype, [ints], T => Reader { read: read::<T>, size: dtype.size() })
+        dispatch!(dtype, [ints], T => Reader { read: read::<T, true>, size: dtype.size() })
     }
+}
+
+/// # Safety
+/// There are as many aligned elements as positions, at these distances.
+unsafe fn read<T: Integer, const DROPPING: bool>(
+    entries: *const u8,
+    step: usize,
+    (limit, stride): (usize, usize),
+    at: &mut [usize],
+) {
+    let moved = |at: usize, index: T| {
+        let moved = at.wrapping_add(index.clamp_index(limit) * stride);
+        let inside = !index.is_below_zero() & (index.clamp_index(OUTSIDE) <= limit) & (at != OUTSIDE);
+        if inside || !DROPPING { moved } else { OUTSIDE }
+    };
+    vectorized(
+        #[inline(always)]
+        // SAFETY: the caller's promise.
+        || unsafe { each::<T>(entries, step, at, moved) },
+    );
 }
 
 /// Moves each position by its index.

@@ -3,6 +3,7 @@
 //! The order of combination depends on the sizes alone. Rows are combined in lanes and blocks, pairwise
 //! above that; sums of `f32` and the 16-bit floats are carried in a wider type.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use farcall_ir::op::Binary;
@@ -137,34 +138,28 @@ struct Accumulators {
 impl Loop for Accumulators {
     type Made = Accumulator;
 
-    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Accumulator
-    where
-        T: Copy,
-        A: Copy + Send + Sync + 'static,
-        W: Fn(T) -> A + Send + Sync + 'static,
-        N: Fn(A) -> T + Send + Sync + 'static,
-        C: Fn(A, A) -> A + Send + Sync + 'static,
-    {
+    fn combining<R: Reducer>(self, by: R) -> Accumulator {
         let Accumulators { kept, init } = self;
         // SAFETY: elements have sixteen bytes at most.
-        let init = (how.widen)(unsafe { init.as_ptr().cast::<T>().read_unaligned() });
-        let identity = how.identity.unwrap_or(init);
-        let how = Arc::new(how);
-        let of_end = Arc::clone(&how);
+        let init = by.widen(unsafe { init.as_ptr().cast::<R::Element>().read_unaligned() });
+        let identity = by.identity(init);
+        let by = Arc::new(by);
+        let of_end = Arc::clone(&by);
+        let bytes = (kept * size_of::<R::Total>()).next_multiple_of(64);
         Accumulator {
             kept,
-            bytes: (kept * size_of::<A>()).next_multiple_of(64),
+            bytes,
             begin: Box::new(move |to| {
                 for i in 0..kept {
                     // SAFETY: there is memory for `kept` elements.
-                    unsafe { to.cast::<A>().add(i).write(identity) };
+                    unsafe { to.cast::<R::Total>().add(i).write(identity) };
                 }
             }),
             add: Box::new(move |x, n, column, to| {
-                let (x, to) = (x.cast::<T>(), to.cast::<A>());
+                let (x, to) = (x.cast::<R::Element>(), to.cast::<R::Total>());
                 if kept == 1 {
                     // SAFETY: `n` elements, and memory for one.
-                    unsafe { to.write((how.combine)(to.read(), row(x, n, &how, identity))) };
+                    unsafe { to.write(by.combine(to.read(), row(x, n, &*by, identity))) };
                     return;
                 }
                 let (mut done, mut column) = (0, column);
@@ -173,23 +168,22 @@ impl Loop for Accumulators {
                     vectorized(
                         #[inline(always)]
                         // SAFETY: `n` elements, and memory for `kept` ones, of which `column` is one.
-                        || unsafe { combine(x.add(done), to.add(column), run, &how) },
+                        || unsafe { combine(x.add(done), to.add(column), run, &*by) },
                     );
                     done += run;
                     column = 0;
                 }
             }),
             end: Box::new(move |parts, count, out| {
-                let bytes = (kept * size_of::<A>()).next_multiple_of(64);
                 for i in 0..kept {
                     let mut total = init;
                     for part in 0..count {
                         // SAFETY: every part has `kept` elements.
-                        let value = unsafe { parts.add(part * bytes).cast::<A>().add(i).read() };
-                        total = (of_end.combine)(total, value);
+                        let value = unsafe { parts.add(part * bytes).cast::<R::Total>().add(i).read() };
+                        total = of_end.combine(total, value);
                     }
                     // SAFETY: as many are the result's.
-                    unsafe { out.cast::<T>().add(i).write((of_end.narrow)(total)) };
+                    unsafe { out.cast::<R::Element>().add(i).write(of_end.narrow(total)) };
                 }
             }),
         }
@@ -200,13 +194,7 @@ impl Loop for Accumulators {
 trait Loop {
     type Made;
 
-    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Self::Made
-    where
-        T: Copy,
-        A: Copy + Send + Sync + 'static,
-        W: Fn(T) -> A + Send + Sync + 'static,
-        N: Fn(A) -> T + Send + Sync + 'static,
-        C: Fn(A, A) -> A + Send + Sync + 'static;
+    fn combining<R: Reducer>(self, by: R) -> Self::Made;
 }
 
 /// The reduction of a tensor with these dimensions, joined.
@@ -215,15 +203,8 @@ struct Tensor<'a>(&'a [(usize, bool)]);
 impl Loop for Tensor<'_> {
     type Made = Prepared;
 
-    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Prepared
-    where
-        T: Copy,
-        A: Copy + Send + Sync + 'static,
-        W: Fn(T) -> A + Send + Sync + 'static,
-        N: Fn(A) -> T + Send + Sync + 'static,
-        C: Fn(A, A) -> A + Send + Sync + 'static,
-    {
-        reduction(Shape::new(self.0), how)
+    fn combining<R: Reducer>(self, by: R) -> Prepared {
+        reduction(Shape::new(self.0), by)
     }
 }
 
@@ -233,25 +214,18 @@ struct Rows(usize);
 impl Loop for Rows {
     type Made = Work;
 
-    fn combining<T, A, W, N, C>(self, how: How<A, W, N, C>) -> Work
-    where
-        T: Copy,
-        A: Copy + Send + Sync + 'static,
-        W: Fn(T) -> A + Send + Sync + 'static,
-        N: Fn(A) -> T + Send + Sync + 'static,
-        C: Fn(A, A) -> A + Send + Sync + 'static,
-    {
+    fn combining<R: Reducer>(self, by: R) -> Work {
         let Rows(columns) = self;
         Box::new(move |[x, init, _], out, n| {
-            let (x, out) = (x.cast::<T>(), out.cast::<T>());
+            let (x, out) = (x.cast::<R::Element>(), out.cast::<R::Element>());
             // SAFETY: there is an initial value, of this type.
-            let init = (how.widen)(unsafe { init.cast::<T>().read() });
-            let identity = how.identity.unwrap_or(init);
+            let init = by.widen(unsafe { init.cast::<R::Element>().read() });
+            let identity = by.identity(init);
             for i in 0..n {
                 // SAFETY: `n` rows, and as many results.
                 unsafe {
-                    let row = row(x.add(i * columns), columns, &how, identity);
-                    out.add(i).write((how.narrow)((how.combine)(init, row)));
+                    let row = row(x.add(i * columns), columns, &by, identity);
+                    out.add(i).write(by.narrow(by.combine(init, row)));
                 }
             }
         })
@@ -262,8 +236,14 @@ impl Loop for Rows {
 fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
-            let how = How { widen: $widen, narrow: $narrow, combine: $combine, identity: $identity };
-            made.combining::<$T, $A, _, _, _>(how)
+            let how: How<$T, $A, _, _, _> = How {
+                widen: $widen,
+                narrow: $narrow,
+                combine: $combine,
+                identity: $identity,
+                element: PhantomData,
+            };
+            made.combining(how)
         }};
     }
     Some(match (op, dtype) {
@@ -325,12 +305,58 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
 }
 
 /// How elements are combined.
-struct How<A, W, N, C> {
+trait Reducer: Send + Sync + 'static {
+    type Element: Copy;
+    /// What totals are carried in.
+    type Total: Copy + Send + Sync + 'static;
+
+    fn widen(&self, x: Self::Element) -> Self::Total;
+    fn narrow(&self, total: Self::Total) -> Self::Element;
+    fn combine(&self, a: Self::Total, b: Self::Total) -> Self::Total;
+    /// Combining with it changes nothing, of a total that has `init` in it.
+    fn identity(&self, init: Self::Total) -> Self::Total;
+}
+
+/// A reducer of functions.
+struct How<T, A, W, N, C> {
     widen: W,
     narrow: N,
     combine: C,
-    /// Combining with it changes nothing; `None`: the initial value will do.
+    /// `None`: the initial value will do.
     identity: Option<A>,
+    element: PhantomData<fn(T)>,
+}
+
+impl<T, A, W, N, C> Reducer for How<T, A, W, N, C>
+where
+    T: Copy + 'static,
+    A: Copy + Send + Sync + 'static,
+    W: Fn(T) -> A + Send + Sync + 'static,
+    N: Fn(A) -> T + Send + Sync + 'static,
+    C: Fn(A, A) -> A + Send + Sync + 'static,
+{
+    type Element = T;
+    type Total = A;
+
+    #[inline(always)]
+    fn widen(&self, x: T) -> A {
+        (self.widen)(x)
+    }
+
+    #[inline(always)]
+    fn narrow(&self, total: A) -> T {
+        (self.narrow)(total)
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: A, b: A) -> A {
+        (self.combine)(a, b)
+    }
+
+    #[inline(always)]
+    fn identity(&self, init: A) -> A {
+        self.identity.unwrap_or(init)
+    }
 }
 
 /// Where the elements of a reduction lie.
@@ -409,18 +435,11 @@ fn strided(dims: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
 /// Elements that a task should combine at least.
 const TASK: usize = 200_000;
 
-fn reduction<T, A, W, N, C>(shape: Shape, how: How<A, W, N, C>) -> Prepared
-where
-    T: Copy,
-    A: Copy + Send + Sync + 'static,
-    W: Fn(T) -> A + Send + Sync + 'static,
-    N: Fn(A) -> T + Send + Sync + 'static,
-    C: Fn(A, A) -> A + Send + Sync + 'static,
-{
+fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     let lines = shape.lines();
     let work = shape.outer().saturating_mul(lines).saturating_mul(shape.length);
     if shape.rows && lines == 1 && shape.outer() == 1 && work >= 2 * TASK {
-        return long_row(shape.length, how);
+        return long_row(shape.length, by);
     }
     // A unit is what is combined at once: a row, or some columns.
     let across = if shape.rows { 1 } else { shape.length.div_ceil(COLUMNS) };
@@ -428,22 +447,22 @@ where
     let tasks = (work / TASK).clamp(1, units.clamp(1, 256));
     let share = units.div_ceil(tasks);
     Prepared::in_tasks(tasks, move |args, task| {
-        let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
+        let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));
         for unit in task * share..((task + 1) * share).min(units) {
             // SAFETY: there is a result, so the initial value is one element of this type, apart from the output.
-            let init = (how.widen)(unsafe { args.input_ptr::<T>(1).read() });
+            let init = by.widen(unsafe { args.input_ptr::<R::Element>(1).read() });
             let (number, part) = (unit / across, unit % across);
             let base = shape.base(number);
             if shape.rows {
-                let identity = how.identity.unwrap_or(init);
+                let identity = by.identity(init);
                 let mut total = init;
                 for l in 0..lines {
                     // SAFETY: a row of the operand.
-                    let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &how, identity) };
-                    total = (how.combine)(total, row);
+                    let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &by, identity) };
+                    total = by.combine(total, row);
                 }
                 // SAFETY: one element per index of the kept dimensions.
-                unsafe { out.add(number).write((how.narrow)(total)) };
+                unsafe { out.add(number).write(by.narrow(total)) };
             } else {
                 let begin = part * COLUMNS;
                 let width = COLUMNS.min(shape.length - begin);
@@ -453,7 +472,7 @@ where
                         // SAFETY: `width` columns of the operand, and as many results.
                         unsafe {
                             let out = out.add(number * shape.length + begin);
-                            columns(x.add(base + begin), &shape, [lines, width], out, &how, init);
+                            columns(x.add(base + begin), &shape, [lines, width], out, &by, init);
                         }
                     },
                 );
@@ -463,43 +482,37 @@ where
 }
 
 /// The reduction of all elements to one, in parts that several threads can have.
-fn long_row<T, A, W, N, C>(length: usize, how: How<A, W, N, C>) -> Prepared
-where
-    T: Copy,
-    A: Copy + Send + Sync + 'static,
-    W: Fn(T) -> A + Send + Sync + 'static,
-    N: Fn(A) -> T + Send + Sync + 'static,
-    C: Fn(A, A) -> A + Send + Sync + 'static,
-{
-    let how = Arc::new(how);
+fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
+    let by = Arc::new(by);
     let tasks = (length / TASK).clamp(1, 256);
     let share = length.div_ceil(tasks).next_multiple_of(BLOCK);
     let parts = length.div_ceil(share);
-    let last = Arc::clone(&how);
-    let init = |args: &Args<'_>, how: &How<A, W, N, C>| {
+    let last = Arc::clone(&by);
+    let init = |args: &Args<'_>, by: &R| {
         // SAFETY: the initial value is one element of this type, apart from the output and the scratch memory.
-        (how.widen)(unsafe { args.input_ptr::<T>(1).read() })
+        by.widen(unsafe { args.input_ptr::<R::Element>(1).read() })
     };
     let work = move |args: &Args<'_>, task: usize| {
         let begin = task * share;
-        let identity = how.identity.unwrap_or_else(|| init(args, &how));
+        let identity = by.identity(init(args, &by));
         // SAFETY: a part of the operand.
-        let total =
-            unsafe { row(args.input_ptr::<T>(0).add(begin), share.min(length - begin), &how, identity) };
+        let total = unsafe {
+            row(args.input_ptr::<R::Element>(0).add(begin), share.min(length - begin), &*by, identity)
+        };
         // SAFETY: the scratch memory has an element for each task.
-        unsafe { args.ptr::<A>(args.scratch_place()).add(task).write(total) };
+        unsafe { args.ptr::<R::Total>(args.scratch_place()).add(task).write(total) };
     };
     let combine = move |args: &Args<'_>| {
         let mut total = init(args, &last);
         for task in 0..parts {
             // SAFETY: the tasks have written them.
-            let part = unsafe { args.ptr::<A>(args.scratch_place()).add(task).read() };
-            total = (last.combine)(total, part);
+            let part = unsafe { args.ptr::<R::Total>(args.scratch_place()).add(task).read() };
+            total = last.combine(total, part);
         }
         // SAFETY: the only result.
-        unsafe { args.output_ptr::<T>(0).write((last.narrow)(total)) };
+        unsafe { args.output_ptr::<R::Element>(0).write(last.narrow(total)) };
     };
-    Prepared::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<A>())
+    Prepared::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<R::Total>())
 }
 
 /// Combines columns of a tensor.
@@ -507,13 +520,13 @@ where
 /// # Safety
 /// `width` elements can be read from each line from `x` on, and written to `out`; `width` is at most [`COLUMNS`].
 #[inline(always)]
-unsafe fn columns<T: Copy, A: Copy, W: Fn(T) -> A, N: Fn(A) -> T, C: Fn(A, A) -> A>(
-    x: *const T,
+unsafe fn columns<R: Reducer>(
+    x: *const R::Element,
     shape: &Shape,
     [lines, width]: [usize; 2],
-    out: *mut T,
-    how: &How<A, W, N, C>,
-    init: A,
+    out: *mut R::Element,
+    by: &R,
+    init: R::Total,
 ) {
     let mut totals = [init; COLUMNS];
     for l in 0..lines {
@@ -521,12 +534,12 @@ unsafe fn columns<T: Copy, A: Copy, W: Fn(T) -> A, N: Fn(A) -> T, C: Fn(A, A) ->
         let line = unsafe { x.add(shape.line(l)) };
         for (j, total) in totals[..width].iter_mut().enumerate() {
             // SAFETY: the caller's promise.
-            *total = (how.combine)(*total, (how.widen)(unsafe { line.add(j).read() }));
+            *total = by.combine(*total, by.widen(unsafe { line.add(j).read() }));
         }
     }
     for (j, total) in totals[..width].iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { out.add(j).write((how.narrow)(*total)) };
+        unsafe { out.add(j).write(by.narrow(*total)) };
     }
 }
 
@@ -535,82 +548,65 @@ unsafe fn columns<T: Copy, A: Copy, W: Fn(T) -> A, N: Fn(A) -> T, C: Fn(A, A) ->
 /// # Safety
 /// `n` elements can be read from `x`, and read and written at `to`, which is apart.
 #[inline(always)]
-unsafe fn combine<T: Copy, A: Copy, W: Fn(T) -> A, N, C: Fn(A, A) -> A>(
-    x: *const T,
-    to: *mut A,
-    n: usize,
-    how: &How<A, W, N, C>,
-) {
+unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize, by: &R) {
     let whole = n / LANES * LANES;
     for i in (0..whole).step_by(LANES) {
         // SAFETY: `i + LANES <= n`.
         unsafe {
-            let values = x.add(i).cast::<[T; LANES]>().read();
-            let mut totals = to.add(i).cast::<[A; LANES]>().read();
+            let values = x.add(i).cast::<[R::Element; LANES]>().read();
+            let mut totals = to.add(i).cast::<[R::Total; LANES]>().read();
             for (total, value) in totals.iter_mut().zip(values) {
-                *total = (how.combine)(*total, (how.widen)(value));
+                *total = by.combine(*total, by.widen(value));
             }
-            to.add(i).cast::<[A; LANES]>().write(totals);
+            to.add(i).cast::<[R::Total; LANES]>().write(totals);
         }
     }
     for i in whole..n {
         // SAFETY: `i < n`.
-        unsafe { to.add(i).write((how.combine)(to.add(i).read(), (how.widen)(x.add(i).read()))) };
+        unsafe { to.add(i).write(by.combine(to.add(i).read(), by.widen(x.add(i).read()))) };
     }
 }
 
 /// # Safety
 /// `n` elements can be read from `x`.
-unsafe fn row<T: Copy, A: Copy, W: Fn(T) -> A, N, C: Fn(A, A) -> A>(
-    x: *const T,
-    n: usize,
-    how: &How<A, W, N, C>,
-    identity: A,
-) -> A {
+unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total) -> R::Total {
     if n > BLOCK {
         // Whole blocks on the left, so that the lanes stay full.
         let half = (n / 2).next_multiple_of(BLOCK);
         // SAFETY: `half < n`, as `n > BLOCK`.
-        return unsafe {
-            (how.combine)(row(x, half, how, identity), row(x.add(half), n - half, how, identity))
-        };
+        return unsafe { by.combine(row(x, half, by, identity), row(x.add(half), n - half, by, identity)) };
     }
     vectorized(
         #[inline(always)]
         // SAFETY: the caller's promise.
-        || unsafe { block(x, n, how, identity) },
+        || unsafe { block(x, n, by, identity) },
     )
 }
 
 /// # Safety
 /// `n` elements can be read from `x`.
 #[inline(always)]
-unsafe fn block<T: Copy, A: Copy, W: Fn(T) -> A, N, C: Fn(A, A) -> A>(
-    x: *const T,
-    n: usize,
-    how: &How<A, W, N, C>,
-    identity: A,
-) -> A {
+unsafe fn block<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total) -> R::Total {
     let mut lanes = [identity; LANES];
     let whole = n / LANES * LANES;
     for i in (0..whole).step_by(LANES) {
         // SAFETY: `i + LANES <= n`.
-        let values = unsafe { x.add(i).cast::<[T; LANES]>().read() };
+        let values = unsafe { x.add(i).cast::<[R::Element; LANES]>().read() };
         for (lane, value) in lanes.iter_mut().zip(values) {
-            *lane = (how.combine)(*lane, (how.widen)(value));
+            *lane = by.combine(*lane, by.widen(value));
         }
     }
     let mut total = identity;
     for i in whole..n {
         // SAFETY: `i < n`.
-        total = (how.combine)(total, (how.widen)(unsafe { x.add(i).read() }));
+        total = by.combine(total, by.widen(unsafe { x.add(i).read() }));
     }
     let mut width = LANES / 2;
     while width > 0 {
         for i in 0..width {
-            lanes[i] = (how.combine)(lanes[i], lanes[i + width]);
+            lanes[i] = by.combine(lanes[i], lanes[i + width]);
         }
         width /= 2;
     }
-    (how.combine)(lanes[0], total)
+    by.combine(lanes[0], total)
 }

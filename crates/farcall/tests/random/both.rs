@@ -1,0 +1,42 @@
+//! A program in the engine and in the evaluator.
+
+use farcall::eval_host::RegistryHost;
+use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::{Literal, Source, text};
+use farcall::{CompileOptions, Executable, Registry};
+
+/// What the engine made of a program, and what the results are and should be.
+pub(crate) struct Both {
+    pub(crate) executable: Executable,
+    pub(crate) found: Vec<Literal>,
+    pub(crate) wanted: Vec<Literal>,
+}
+
+impl Both {
+    /// # Panics
+    /// If the program cannot be compiled or run.
+    pub(crate) fn run(program: &str, inputs: &[Literal], denormals: Denormals) -> Both {
+        let registry = Registry::new();
+        let module =
+            text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
+        let options = CompileOptions::new().denormals(denormals);
+        let executable =
+            Executable::compile(&module, &registry, &options).unwrap_or_else(|e| panic!("{e}\n{program}"));
+        let found = executable.run(inputs).unwrap();
+        let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+        let host = RegistryHost::new(&registry, denormals);
+        let wanted = eval(&module, module.entry().unwrap(), &values, &host, denormals).unwrap();
+        Both { executable, found, wanted: eval::tensors(&wanted) }
+    }
+
+    /// The number of thunks of this kernel.
+    pub(crate) fn thunks(&self, kernel: &str) -> usize {
+        self.executable.stats().thunks.get(kernel).copied().unwrap_or(0)
+    }
+
+    /// Results of the engine, and of the evaluator.
+    pub(crate) fn results(&self) -> impl Iterator<Item = (&Literal, &Literal)> {
+        assert_eq!(self.found.len(), self.wanted.len());
+        self.found.iter().zip(&self.wanted)
+    }
+}
