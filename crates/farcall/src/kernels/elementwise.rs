@@ -119,6 +119,12 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             float!($x => { let $x = $x * one; let y = $e32; y * one }, { let $x = $x * one64; let y = $e64; y * one64 })
         };
     }
+    // The same, where the function of `f32` does so by itself.
+    macro_rules! flushing {
+        ($x:ident => $e32:expr, $e64:expr) => {
+            float!($x => $e32, { let $x = $x * one64; let y = $e64; y * one64 })
+        };
+    }
     // Of those, functions of an angle.
     macro_rules! angle {
         ($x:ident => $near:expr, $far:expr) => {
@@ -214,19 +220,19 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Cbrt => function!(x => x.cbrt()),
         Unary::Ceil => float!(x => (x * one).ceil(), (x * one64).ceil()),
         Unary::Cosine => angle!(x => math::cos(x), x.cos()),
-        Unary::Exponential => function!(x => math::exp(x), x.exp()),
-        Unary::ExponentialMinusOne => function!(x => math::exp_m1(x), x.exp_m1()),
+        Unary::Exponential => flushing!(x => math::exp(x), x.exp()),
+        Unary::ExponentialMinusOne => flushing!(x => math::exp_m1(x), x.exp_m1()),
         Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
         Unary::Log => function!(x => math::ln(x), x.ln()),
         Unary::LogPlusOne => function!(x => math::ln_1p(x), x.ln_1p()),
-        Unary::Logistic => function!(x => math::logistic(x), exact::logistic(x)),
+        Unary::Logistic => flushing!(x => math::logistic(x), exact::logistic(x)),
         Unary::RoundNearestAfz => float!(x => (x * one).round(), (x * one64).round()),
         Unary::RoundNearestEven => float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even()),
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),
         Unary::Sine => angle!(x => math::sin(x), x.sin()),
         Unary::Sqrt => float!(x => x.sqrt()),
         Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan()),
-        Unary::Tanh => function!(x => math::tanh(x), x.tanh()),
+        Unary::Tanh => flushing!(x => math::tanh(x), x.tanh()),
         Unary::Acos => function!(x => x.acos()),
         // The standard library's formulas for these three lose digits near zero.
         // (Below -1, `acoshf` gives a number.)

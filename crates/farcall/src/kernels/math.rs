@@ -3,7 +3,8 @@
 //! Exponentials and logarithms are computed in `f32` with fused multiply-add, within two units in the last place,
 //! subnormal results included. Angles and powers are computed in `f64` and rounded once at the end, so that
 //! approximations of a relative error of 10⁻⁹ give results within 0.51 units. None of them has branches, and the bits are
-//! the same with all instructions: multiply-add is fused wherever it is written, and nowhere else.
+//! the same with all instructions: multiply-add is fused wherever it is written, and nowhere else. Where subnormal
+//! numbers are flushed, exponentials and what is made of them flush them, too; other functions read bits.
 
 /// Rounds to an integer when it is added, and has that integer in its low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -24,15 +25,15 @@ fn exp_parts(x: f64) -> (f64, f64) {
     let k = shifted - ROUND;
     let r = x - k * LN_2;
     // Taylor's series; |r| is at most 0.35.
-    let mut p = 1.0 / 362_880.0;
-    p = p * r + 1.0 / 40_320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
+    let mut p: f64 = 1.0 / 362_880.0;
+    p = p.mul_add(r, 1.0 / 40_320.0);
+    p = p.mul_add(r, 1.0 / 5040.0);
+    p = p.mul_add(r, 1.0 / 720.0);
+    p = p.mul_add(r, 1.0 / 120.0);
+    p = p.mul_add(r, 1.0 / 24.0);
+    p = p.mul_add(r, 1.0 / 6.0);
+    p = p.mul_add(r, 0.5);
+    p = p.mul_add(r, 1.0);
     let two_k = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     (two_k, p * r)
 }
@@ -61,8 +62,13 @@ const LN_2_REST: f32 = -1.904_654_3e-9;
 fn exp_parts_32(x: f32) -> (f32, i32) {
     let shifted = fma(x, std::f32::consts::LOG2_E, ROUND_32);
     let k = shifted - ROUND_32;
-    let r = fma(-k, LN_2_REST, fma(-k, LN_2_32, x));
-    // Chebyshev's kind of approximation of (eʳ - 1 - r) / r² for |r| up to 0.3466.
+    exp_rest_32(shifted, fma(-k, LN_2_REST, fma(-k, LN_2_32, x)))
+}
+
+/// `eʳ - 1` for `|r|` up to 0.3466; and the integer that rounding has left in the low bits of `shifted`.
+#[inline(always)]
+fn exp_rest_32(shifted: f32, r: f32) -> (f32, i32) {
+    // Chebyshev's kind of approximation of (eʳ - 1 - r) / r².
     let mut q = 0.000_199_141_66;
     q = fma(q, r, 0.001_394_100_6);
     q = fma(q, r, 0.008_333_273);
@@ -113,19 +119,18 @@ pub(super) fn logistic(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn tanh(x: f32) -> f32 {
     let a = x.abs();
-    let (p, k) = exp_parts_32(within_32(2.0 * a, 0.0, 20.0));
+    // From 10 on, it is 1; NaN stays NaN.
+    let t = if 2.0 * a > 20.0 { 20.0 } else { 2.0 * a };
+    let shifted = fma(t, std::f32::consts::LOG2_E, ROUND_32);
+    // What `LN_2_32` lacks does not count: the more of them, the closer is the result to 1.
+    let (p, k) = exp_rest_32(shifted, fma(ROUND_32 - shifted, LN_2_32, t));
+    // e²ᵃ - 1
     let power = two_to_the(k);
-    let large = 1.0 - 2.0 / (fma(power, p, power) + 1.0);
-    // For small numbers, the same kind of approximation of (tanh x / x - 1) / x².
-    let z = a * a;
-    let mut q = 0.002_147_539_8;
-    q = fma(q, z, -0.008_182_677);
-    q = fma(q, z, 0.021_702_97);
-    q = fma(q, z, -0.053_947_203);
-    q = fma(q, z, 0.133_332_1);
-    q = fma(q, z, -0.333_333_3);
-    let small = fma(a * z, q, a);
-    (if a < 0.625 { small } else { large }).copysign(x)
+    let m = fma(power, p, power - 1.0);
+    let y = m / (m + 2.0);
+    // The same, less sensitive to what the quotient has lost while it is small.
+    let small = fma(-0.5 * m, y, 0.5 * m);
+    (if a < 0.36 { small } else { y }).copysign(x)
 }
 
 /// The logarithm of a positive number.
@@ -194,16 +199,16 @@ pub(super) fn ln64(x: f64) -> f64 {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    let mut p = 1.0 / 19.0;
-    p = p * z + 1.0 / 17.0;
-    p = p * z + 1.0 / 15.0;
-    p = p * z + 1.0 / 13.0;
-    p = p * z + 1.0 / 11.0;
-    p = p * z + 1.0 / 9.0;
-    p = p * z + 1.0 / 7.0;
-    p = p * z + 1.0 / 5.0;
-    p = p * z + 1.0 / 3.0;
-    p = p * z + 1.0;
+    let mut p: f64 = 1.0 / 19.0;
+    p = p.mul_add(z, 1.0 / 17.0);
+    p = p.mul_add(z, 1.0 / 15.0);
+    p = p.mul_add(z, 1.0 / 13.0);
+    p = p.mul_add(z, 1.0 / 11.0);
+    p = p.mul_add(z, 1.0 / 9.0);
+    p = p.mul_add(z, 1.0 / 7.0);
+    p = p.mul_add(z, 1.0 / 5.0);
+    p = p.mul_add(z, 1.0 / 3.0);
+    p = p.mul_add(z, 1.0);
     k * LN_2 + 2.0 * s * p
 }
 
@@ -229,21 +234,21 @@ fn quadrant(x: f64) -> (f64, f64, u64) {
     let k = shifted - ROUND;
     let r = (x - k * HIGH) - k * LOW;
     let z = r * r;
-    let mut s = 1.0 / 6_227_020_800.0;
-    s = s * z - 1.0 / 39_916_800.0;
-    s = s * z + 1.0 / 362_880.0;
-    s = s * z - 1.0 / 5040.0;
-    s = s * z + 1.0 / 120.0;
-    s = s * z - 1.0 / 6.0;
+    let mut s: f64 = 1.0 / 6_227_020_800.0;
+    s = s.mul_add(z, -1.0 / 39_916_800.0);
+    s = s.mul_add(z, 1.0 / 362_880.0);
+    s = s.mul_add(z, -1.0 / 5040.0);
+    s = s.mul_add(z, 1.0 / 120.0);
+    s = s.mul_add(z, -1.0 / 6.0);
     // Not a sum: the sine of -0 is -0.
     s = r * (1.0 + s * z);
-    let mut c = 1.0 / 479_001_600.0;
-    c = c * z - 1.0 / 3_628_800.0;
-    c = c * z + 1.0 / 40_320.0;
-    c = c * z - 1.0 / 720.0;
-    c = c * z + 1.0 / 24.0;
-    c = c * z - 0.5;
-    c = c * z + 1.0;
+    let mut c: f64 = 1.0 / 479_001_600.0;
+    c = c.mul_add(z, -1.0 / 3_628_800.0);
+    c = c.mul_add(z, 1.0 / 40_320.0);
+    c = c.mul_add(z, -1.0 / 720.0);
+    c = c.mul_add(z, 1.0 / 24.0);
+    c = c.mul_add(z, -0.5);
+    c = c.mul_add(z, 1.0);
     (s, c, shifted.to_bits())
 }
 

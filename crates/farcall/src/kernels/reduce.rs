@@ -11,7 +11,7 @@ use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
 use super::args::{Args, Prepared};
-use super::map::Work;
+use super::map::{self, Operand, Work};
 use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
 use super::types::dispatch;
@@ -216,10 +216,10 @@ impl Loop for Rows {
 
     fn combining<R: Reducer>(self, by: R) -> Work {
         let Rows(columns) = self;
-        Box::new(move |[x, init, _], out, n| {
-            let (x, out) = (x.cast::<R::Element>(), out.cast::<R::Element>());
+        Box::new(move |[x, init, _]: &[Operand; 3], out, n| {
+            let (x, out) = (x.at.cast::<R::Element>(), out.cast::<R::Element>());
             // SAFETY: there is an initial value, of this type.
-            let init = by.widen(unsafe { init.cast::<R::Element>().read() });
+            let init = by.widen(unsafe { init.at.cast::<R::Element>().read() });
             let identity = by.identity(init);
             for i in 0..n {
                 // SAFETY: `n` rows, and as many results.
@@ -247,9 +247,7 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
         }};
     }
     Some(match (op, dtype) {
-        (Combine::Add, DType::F32) => {
-            go!(f32, f64, f64::from, |x: f64| x as f32, Some(-0.0), |a: f64, b: f64| a + b)
-        }
+        (Combine::Add, DType::F32) => made.combining(SumF32),
         (Combine::Add, DType::F16) => {
             go!(f16, f32, f16::to_f32, f16::from_f32, Some(-0.0), |a: f32, b: f32| a + b)
         }
@@ -315,6 +313,100 @@ trait Reducer: Send + Sync + 'static {
     fn combine(&self, a: Self::Total, b: Self::Total) -> Self::Total;
     /// Combining with it changes nothing, of a total that has `init` in it.
     fn identity(&self, init: Self::Total) -> Self::Total;
+
+    /// Combines elements that are `LANES` apart, from the identity on.
+    ///
+    /// # Safety
+    /// `n` elements can be read from `x`, a multiple of `LANES`.
+    #[inline(always)]
+    unsafe fn lanes(&self, x: *const Self::Element, n: usize, identity: Self::Total) -> [Self::Total; LANES] {
+        // SAFETY: the caller's promise.
+        unsafe { lanes(self, x, n, identity) }
+    }
+}
+
+/// # Safety
+/// As [`Reducer::lanes`].
+#[inline(always)]
+unsafe fn lanes<R: Reducer + ?Sized>(
+    by: &R,
+    x: *const R::Element,
+    n: usize,
+    identity: R::Total,
+) -> [R::Total; LANES] {
+    let mut lanes = [identity; LANES];
+    for i in (0..n).step_by(LANES) {
+        // SAFETY: `i + LANES <= n`.
+        let values = unsafe { x.add(i).cast::<[R::Element; LANES]>().read() };
+        for (lane, value) in lanes.iter_mut().zip(values) {
+            *lane = by.combine(*lane, by.widen(value));
+        }
+    }
+    lanes
+}
+
+/// Sums of `f32`, carried in `f64`.
+struct SumF32;
+
+impl Reducer for SumF32 {
+    type Element = f32;
+    type Total = f64;
+
+    #[inline(always)]
+    fn widen(&self, x: f32) -> f64 {
+        x.into()
+    }
+
+    #[inline(always)]
+    fn narrow(&self, total: f64) -> f32 {
+        total as f32
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: f64, b: f64) -> f64 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn identity(&self, _: f64) -> f64 {
+        -0.0
+    }
+
+    // Of the loop for all types, the compiler makes one that converts two elements at a time.
+    #[inline(always)]
+    unsafe fn lanes(&self, x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has these instructions; the caller promises the rest.
+            return unsafe { sum_lanes(x, n, identity) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { lanes(self, x, n, identity) }
+    }
+}
+
+/// # Safety
+/// As [`Reducer::lanes`], on a processor with these instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn sum_lanes(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
+    use std::arch::x86_64::{
+        _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_set1_pd, _mm512_storeu_pd,
+    };
+    let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
+    for i in (0..n).step_by(LANES) {
+        // SAFETY: `i + LANES <= n`.
+        let (a, b) = unsafe { (_mm256_loadu_ps(x.add(i)), _mm256_loadu_ps(x.add(i + LANES / 2))) };
+        low = _mm512_add_pd(low, _mm512_cvtps_pd(a));
+        high = _mm512_add_pd(high, _mm512_cvtps_pd(b));
+    }
+    let mut lanes = [0.0; LANES];
+    // SAFETY: half of the lanes each.
+    unsafe {
+        _mm512_storeu_pd(lanes.as_mut_ptr(), low);
+        _mm512_storeu_pd(lanes.as_mut_ptr().add(LANES / 2), high);
+    }
+    lanes
 }
 
 /// A reducer of functions.
@@ -532,10 +624,8 @@ unsafe fn columns<R: Reducer>(
     for l in 0..lines {
         // SAFETY: the caller's promise.
         let line = unsafe { x.add(shape.line(l)) };
-        for (j, total) in totals[..width].iter_mut().enumerate() {
-            // SAFETY: the caller's promise.
-            *total = by.combine(*total, by.widen(unsafe { line.add(j).read() }));
-        }
+        // SAFETY: the caller's promise.
+        unsafe { combine(line, totals.as_mut_ptr(), width, by) };
     }
     for (j, total) in totals[..width].iter().enumerate() {
         // SAFETY: the caller's promise.
@@ -549,16 +639,17 @@ unsafe fn columns<R: Reducer>(
 /// `n` elements can be read from `x`, and read and written at `to`, which is apart.
 #[inline(always)]
 unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize, by: &R) {
-    let whole = n / LANES * LANES;
-    for i in (0..whole).step_by(LANES) {
-        // SAFETY: `i + LANES <= n`.
+    let whole = n / map::BLOCK * map::BLOCK;
+    for i in (0..whole).step_by(map::BLOCK) {
+        // SAFETY: a block from `i` on.
         unsafe {
-            let values = x.add(i).cast::<[R::Element; LANES]>().read();
-            let mut totals = to.add(i).cast::<[R::Total; LANES]>().read();
-            for (total, value) in totals.iter_mut().zip(values) {
-                *total = by.combine(*total, by.widen(value));
-            }
-            to.add(i).cast::<[R::Total; LANES]>().write(totals);
+            let values = x.add(i).cast::<[R::Element; map::BLOCK]>().read();
+            let totals = to.add(i).cast::<[R::Total; map::BLOCK]>().read();
+            map::write_block(
+                to.add(i),
+                #[inline(always)]
+                |i| by.combine(totals[i], by.widen(values[i])),
+            );
         }
     }
     for i in whole..n {
@@ -587,15 +678,9 @@ unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::T
 /// `n` elements can be read from `x`.
 #[inline(always)]
 unsafe fn block<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total) -> R::Total {
-    let mut lanes = [identity; LANES];
     let whole = n / LANES * LANES;
-    for i in (0..whole).step_by(LANES) {
-        // SAFETY: `i + LANES <= n`.
-        let values = unsafe { x.add(i).cast::<[R::Element; LANES]>().read() };
-        for (lane, value) in lanes.iter_mut().zip(values) {
-            *lane = by.combine(*lane, by.widen(value));
-        }
-    }
+    // SAFETY: the caller's promise.
+    let mut lanes = unsafe { by.lanes(x, whole, identity) };
     let mut total = identity;
     for i in whole..n {
         // SAFETY: `i < n`.

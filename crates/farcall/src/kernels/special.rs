@@ -144,10 +144,10 @@ const LGAMMA: [f64; 24] = [
 /// The polynomial with these coefficients.
 #[inline(always)]
 fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64 {
-    let (mut p, mut i) = (0.0, N);
+    let (mut p, mut i) = (0.0f64, N);
     while i > 0 {
         i -= 1;
-        p = p * t + coefficients[i];
+        p = p.mul_add(t, coefficients[i]);
     }
     p
 }
@@ -201,10 +201,10 @@ pub(super) fn lgamma(x: f32) -> f32 {
     let y = if up { x + 5.0 } else { x };
     let inverse = 1.0 / y;
     let z = inverse * inverse;
-    let mut s = -1.0 / 1680.0;
-    s = s * z + 1.0 / 1260.0;
-    s = s * z - 1.0 / 360.0;
-    s = s * z + 1.0 / 12.0;
+    let mut s: f64 = -1.0 / 1680.0;
+    s = s.mul_add(z, 1.0 / 1260.0);
+    s = s.mul_add(z, -1.0 / 360.0);
+    s = s.mul_add(z, 1.0 / 12.0);
     let far = (y - 0.5) * ln64(y) - y + HALF_LN_TAU + inverse * s;
     // Up to 3: the polynomial, below ½ after Γ(x + 1) = x Γ(x).
     let v = if x < 0.5 { x + 1.0 } else { x };
@@ -237,14 +237,14 @@ pub(super) fn digamma(x: f32) -> f32 {
     let y = if up { x + 8.0 } else { x };
     let inverse = 1.0 / y;
     let z = inverse * inverse;
-    let mut s = -3617.0 / 8160.0;
-    s = s * z + 1.0 / 12.0;
-    s = s * z - 691.0 / 32_760.0;
-    s = s * z + 1.0 / 132.0;
-    s = s * z - 1.0 / 240.0;
-    s = s * z + 1.0 / 252.0;
-    s = s * z - 1.0 / 120.0;
-    s = s * z + 1.0 / 12.0;
+    let mut s: f64 = -3617.0 / 8160.0;
+    s = s.mul_add(z, 1.0 / 12.0);
+    s = s.mul_add(z, -691.0 / 32_760.0);
+    s = s.mul_add(z, 1.0 / 132.0);
+    s = s.mul_add(z, -1.0 / 240.0);
+    s = s.mul_add(z, 1.0 / 252.0);
+    s = s.mul_add(z, -1.0 / 120.0);
+    s = s.mul_add(z, 1.0 / 12.0);
     let value = ln_or_special(y, ln64(y)) - 0.5 * inverse - z * s - sum;
     value as f32
 }

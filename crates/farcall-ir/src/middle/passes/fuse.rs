@@ -34,7 +34,7 @@ pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
 /// Most members of a fusion.
-const MOST: usize = 48;
+const MOST: usize = 256;
 /// Elements up to which operations that have nothing to do with one another are fused, too.
 const SMALL: usize = 4096;
 

@@ -1,0 +1,142 @@
+//! Steps that become one: two operations of which the second alone takes what the first one makes, and shifts that are a
+//! rotation together.
+
+use farcall_ir::DType;
+use farcall_ir::op::Binary;
+
+use super::super::pair::Formula;
+use super::{Level, Slot, Step, Task};
+
+/// Makes one step of two or three where that can be, and leaves out those that nothing takes. `results` and
+/// `accumulators` are taken by others, and refer to the steps that are left.
+pub(super) fn merge<'a>(
+    steps: &mut Vec<Step>,
+    results: impl Iterator<Item = &'a mut Slot>,
+    accumulators: impl Iterator<Item = &'a mut usize>,
+) {
+    let (mut results, mut accumulators): (Vec<_>, Vec<_>) = (results.collect(), accumulators.collect());
+    let mut uses = vec![0usize; steps.len()];
+    let from = steps.iter().flat_map(|s| &s.from).chain(results.iter().map(|slot| &**slot));
+    for slot in from {
+        if let Slot::Step(s) = *slot {
+            uses[s] += 1;
+        }
+    }
+    for s in &accumulators {
+        uses[**s] += 1;
+    }
+    // What is taken comes first, so that from the last one on, all uses are known.
+    for s in (0..steps.len()).rev().filter(|s| uses[*s] == 0).collect::<Vec<_>>() {
+        release(steps, s, &mut uses);
+    }
+    for s in 0..steps.len() {
+        if uses[s] > 0 && steps[s].level != Level::Uniform {
+            rotation(steps, s, &mut uses);
+            pair(steps, s, &mut uses);
+        }
+    }
+    // The numbers of those that are left.
+    let mut left = 0;
+    let numbers: Vec<usize> = uses
+        .iter()
+        .map(|uses| {
+            left += usize::from(*uses > 0);
+            left.wrapping_sub(1)
+        })
+        .collect();
+    let mut taken = uses.iter().map(|uses| *uses > 0);
+    steps.retain(|_| taken.next() == Some(true));
+    let renumbered =
+        steps.iter_mut().flat_map(|s| &mut s.from).chain(results.iter_mut().map(|slot| &mut **slot));
+    for slot in renumbered {
+        if let Slot::Step(s) = slot {
+            *s = numbers[*s];
+        }
+    }
+    for s in &mut accumulators {
+        **s = numbers[**s];
+    }
+}
+
+/// What a step that nothing takes has taken is taken once less.
+fn release(steps: &[Step], s: usize, uses: &mut [usize]) {
+    let mut stack = vec![s];
+    while let Some(s) = stack.pop() {
+        for slot in &steps[s].from {
+            if let Slot::Step(x) = *slot {
+                uses[x] -= 1;
+                if uses[x] == 0 {
+                    stack.push(x);
+                }
+            }
+        }
+    }
+}
+
+/// The number of the step that makes what another takes, if nothing else takes it and it makes as many elements.
+fn only(steps: &[Step], slot: Slot, level: Level, uses: &[usize]) -> Option<usize> {
+    match slot {
+        Slot::Step(s) if uses[s] == 1 && steps[s].level == level => Some(s),
+        _ => None,
+    }
+}
+
+/// `(x << a) | (x >> (32 - a))`
+fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
+    let Some(Formula::Binary(Binary::Or | Binary::Xor | Binary::Add, DType::U32 | DType::S32)) =
+        steps[s].formula
+    else {
+        return None;
+    };
+    let &[x, y] = &steps[s].from[..] else { return None };
+    let (x, y) = (only(steps, x, steps[s].level, uses)?, only(steps, y, steps[s].level, uses)?);
+    let shift = |s: usize| match steps[s].formula? {
+        Formula::Binary(op, _) => Some((op, steps[s].from[0], steps[s].from[1])),
+        _ => None,
+    };
+    let (left, right) = match (shift(x)?, shift(y)?) {
+        (x @ (Binary::ShiftLeft, ..), y @ (Binary::ShiftRightLogical, ..)) => (x, y),
+        (x @ (Binary::ShiftRightLogical, ..), y @ (Binary::ShiftLeft, ..)) => (y, x),
+        _ => return None,
+    };
+    let amount = |slot: Slot| match slot {
+        Slot::Step(s) => match &steps[s].task {
+            Task::Constant([a, b, c, d, ..]) => Some(u32::from_ne_bytes([*a, *b, *c, *d])),
+            _ => None,
+        },
+        Slot::Input(_) => None,
+    };
+    let by = amount(left.2).filter(|by| (1..32).contains(by))?;
+    (left.1 == right.1 && amount(right.2)?.checked_add(by) == Some(32)).then_some(())?;
+    for shift in [x, y] {
+        uses[shift] = 0;
+    }
+    for slot in [right.1, right.2] {
+        if let Slot::Step(x) = slot {
+            uses[x] -= 1;
+        }
+    }
+    let step = &mut steps[s];
+    step.task = Task::Work(Formula::rotate_left());
+    step.from = [left.1, left.2].into_iter().collect();
+    step.formula = Some(Formula::RotateLeft);
+    Some(())
+}
+
+/// `g(f(a, b), c)`
+fn pair(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
+    let (step, second) = (&steps[s], steps[s].formula?);
+    let found = step.from.iter().enumerate().find_map(|(i, slot)| {
+        let first = only(steps, *slot, step.level, uses)?;
+        Some((i, first, steps[first].formula?.then(second, i == 1)?))
+    });
+    let (i, first, work) = found?;
+    let mut from = steps[first].from.clone();
+    from.extend(step.from.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, slot)| *slot));
+    uses[first] = 0;
+    let cost = steps[first].cost;
+    let step = &mut steps[s];
+    (step.task, step.from, step.formula) = (Task::Work(work), from, None);
+    step.cost += cost;
+    Some(())
+}

@@ -1,0 +1,381 @@
+//! Tile programs: operations on corresponding elements, computed a few hundred elements at a time, so that what goes
+//! from one operation to the next stays in the cache.
+//!
+//! ```text
+//! values (operands, then one per operation) ──Builder──▶ steps ──merge──▶ fewer ──Program──▶ steps over registers
+//! ```
+//!
+//! A program may compute whole rows at a time, if it combines the elements of each row. A *register* has room for one
+//! element per element of a tile. A value is
+//! - *full*: it has an element for each element of a tile, in the same order;
+//! - of *rows*: it has an element for each row of a tile;
+//! - *uniform*: its elements are all the same one, with which a block is filled before the first tile;
+//! - *repeated*: it has an element for each element of a tile, which is that of its row;
+//! - *accumulated*: it is made of all rows, by every task in memory of its own, and known when all tasks are done;
+//! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
+
+mod merge;
+mod program;
+mod walk;
+
+use std::sync::Arc;
+
+use farcall_ir::middle::rows;
+use farcall_ir::{Op, TensorType};
+use smallvec::SmallVec;
+
+use super::args::Prepared;
+use super::elementwise;
+use super::map::Work;
+use super::pair::Formula;
+use super::reduce::{self, Accumulator, Combine};
+use program::Program;
+use walk::{Iota, Walk};
+
+/// Elements of a row from which on it pays to repeat an element for each row apart.
+const LONG: usize = 64;
+
+/// Makes a tile program of operations, one after the other.
+pub(super) struct Builder<'a> {
+    /// Elements of every full value.
+    n: usize,
+    /// Elements of a row; all of them, if nothing is computed by rows.
+    columns: usize,
+    by_rows: bool,
+    inputs: &'a [&'a TensorType],
+    values: Vec<Value>,
+    steps: Vec<Step>,
+}
+
+/// What a value is while a tile is computed.
+#[derive(Clone, Copy)]
+enum Value {
+    Other(usize),
+    At(Level, Slot),
+    /// A value of rows, repeated.
+    Repeated(Slot),
+    /// Made by a step.
+    Accumulated(usize),
+}
+
+/// How many elements a value has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Uniform,
+    Row,
+    Full,
+    /// As many as full values, the same ones in every tile.
+    Fixed,
+}
+
+/// Who has the elements of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    /// An operand.
+    Input(usize),
+    /// The result of a step.
+    Step(usize),
+}
+
+struct Step {
+    task: Task,
+    from: SmallVec<[Slot; 3]>,
+    /// Bytes of an element of the result.
+    size: usize,
+    /// Steps that make uniform values come before the tiles.
+    level: Level,
+    /// Picoseconds for an element.
+    cost: usize,
+    /// What it computes, if it can become one step with others.
+    formula: Option<Formula>,
+}
+
+/// What fills a register.
+enum Task {
+    /// An operation.
+    Work(Work),
+    /// The only element of an operand.
+    Splat(usize),
+    /// Elements of an operand.
+    Walk(usize, Walk),
+    /// One element.
+    Constant([u8; 16]),
+    /// Numbers of elements, by strides.
+    Iota(Iota),
+    /// The elements of another value.
+    Copy,
+    /// The one element of a uniform value.
+    Fill,
+    /// Elements of a value of rows, each repeated for its row.
+    Repeat,
+    /// What takes elements in.
+    Accumulate(Arc<Accumulator>),
+}
+
+impl<'a> Builder<'a> {
+    /// For operands of these types, and full values of `n` elements, in rows of so many.
+    pub(super) fn new(inputs: &'a [&'a TensorType], n: usize, columns: Option<usize>) -> Builder<'a> {
+        let mut builder = Builder {
+            n,
+            columns: columns.unwrap_or(n).max(1),
+            by_rows: columns.is_some(),
+            inputs,
+            values: Vec::with_capacity(inputs.len() + 8),
+            steps: Vec::new(),
+        };
+        for (i, ty) in inputs.iter().enumerate() {
+            let value = match builder.level(ty) {
+                Some(Level::Uniform) => {
+                    let slot = builder.step(Task::Splat(i), [], ty.dtype.size(), Level::Uniform, 0);
+                    Value::At(Level::Uniform, slot)
+                }
+                Some(level) => Value::At(level, Slot::Input(i)),
+                None => Value::Other(i),
+            };
+            builder.values.push(value);
+        }
+        builder
+    }
+
+    /// What values of this type are, if they are not other ones. (One element may be that of the only row, too.)
+    fn level(&self, ty: &TensorType) -> Option<Level> {
+        match ty.elements()? {
+            m if m == self.n => Some(Level::Full),
+            1 => Some(Level::Uniform),
+            m if m.checked_mul(self.columns) == Some(self.n) => Some(Level::Row),
+            _ => None,
+        }
+    }
+
+    fn step(
+        &mut self,
+        task: Task,
+        from: impl IntoIterator<Item = Slot>,
+        size: usize,
+        level: Level,
+        cost: usize,
+    ) -> Slot {
+        let from = from.into_iter().collect();
+        self.steps.push(Step { task, from, size, level, cost, formula: None });
+        Slot::Step(self.steps.len() - 1)
+    }
+
+    /// The next operation, on earlier values (operands, then results of operations); `None` if it is not one that a
+    /// tile can be computed of.
+    pub(super) fn op(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<()> {
+        let value = self.value(op, operands, ty)?;
+        self.values.push(value);
+        Some(())
+    }
+
+    /// The next operation, if it is a reduction by an operation of two elements: of rows, or of rows with one another.
+    pub(super) fn reduce(
+        &mut self,
+        op: &Op,
+        by: &Op,
+        operands: &[(usize, &TensorType)],
+        ty: &TensorType,
+    ) -> Option<()> {
+        let (Op::Reduce { dims }, [(x, from), (init, of_init)]) = (op, operands) else { return None };
+        let same = from.dtype == ty.dtype && of_init.dtype == ty.dtype && of_init.elements() == Some(1);
+        let combine = Combine::by(by, ty.dtype).filter(|_| same && from.elements() == Some(self.n))?;
+        let size = ty.dtype.size();
+        let x = self.full(*x, size)?;
+        let Value::At(level, init) = *self.values.get(*init)? else { return None };
+        if !self.by_rows || rows::reduced(from, dims) != Some(self.columns) {
+            let kept = rows::accumulated(from, dims).filter(|k| ty.elements() == Some(*k))?;
+            let Slot::Step(init) = init else { return None };
+            let Task::Constant(init) = self.steps[init].task else { return None };
+            let accumulator = Arc::new(reduce::accumulator(combine, ty.dtype, kept, init)?);
+            self.step(Task::Accumulate(accumulator), [x], size, Level::Full, 2 * reduce::COST);
+            self.values.push(Value::Accumulated(self.steps.len() - 1));
+            return Some(());
+        }
+        (ty.elements()?.checked_mul(self.columns) == Some(self.n)).then_some(())?;
+        // There is one initial value.
+        if level == Level::Full || (level == Level::Row && self.columns != self.n) {
+            return None;
+        }
+        let work = reduce::rows(combine, ty.dtype, self.columns)?;
+        let slot = self.step(Task::Work(work), [x, init], size, Level::Row, self.columns * reduce::COST);
+        self.values.push(Value::At(Level::Row, slot));
+        Some(())
+    }
+
+    /// The elements of a value, an element for each of a tile.
+    fn full(&mut self, x: usize, size: usize) -> Option<Slot> {
+        match *self.values.get(x)? {
+            Value::At(Level::Full, slot) => Some(slot),
+            Value::At(Level::Uniform, slot) => Some(self.step(Task::Fill, [slot], size, Level::Full, 50)),
+            Value::Repeated(slot) => Some(self.step(Task::Repeat, [slot], size, Level::Full, 50)),
+            _ => None,
+        }
+    }
+
+    fn value(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        let (level, size) = (self.level(ty)?, ty.dtype.size());
+        match (op, operands) {
+            (Op::Constant(literal), [])
+                if !literal.is_empty() && (literal.is_splat() || literal.len() == 1) =>
+            {
+                let element = literal.element(0);
+                let mut bytes = [0; 16];
+                bytes.get_mut(..element.len())?.copy_from_slice(element);
+                (literal.dtype() == ty.dtype && element.len() == size).then_some(())?;
+                Some(self.made(Task::Constant(bytes), [], size, Level::Uniform, 0))
+            }
+            (Op::Iota { dim }, []) => {
+                let iota = Iota::new(ty, *dim)?;
+                Some(self.made(Task::Iota(iota), [], size, level, 500))
+            }
+            (Op::Reshape, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
+            (Op::BitcastConvert, [(x, from)])
+                if from.dtype.bits() == ty.dtype.bits() && from.dtype.bits() >= 8 =>
+            {
+                self.view(*x, from, ty)
+            }
+            (Op::Convert, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
+            (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
+            _ => self.compute(op, operands, ty),
+        }
+    }
+
+    fn made(
+        &mut self,
+        task: Task,
+        from: impl IntoIterator<Item = Slot>,
+        size: usize,
+        level: Level,
+        cost: usize,
+    ) -> Value {
+        Value::At(level, self.step(task, from, size, level, cost))
+    }
+
+    /// The same elements, seen otherwise.
+    fn view(&self, x: usize, from: &TensorType, to: &TensorType) -> Option<Value> {
+        (from.elements() == to.elements()).then_some(())?;
+        self.values.get(x).copied()
+    }
+
+    fn broadcast(&mut self, x: usize, from: &TensorType, ty: &TensorType, dims: &[usize]) -> Option<Value> {
+        // In another order, it is a transposition as well.
+        if from.dtype != ty.dtype || dims.len() != from.rank() || !dims.is_sorted() {
+            return None;
+        }
+        let (value, same) = (*self.values.get(x)?, from.elements() == ty.elements());
+        match value {
+            Value::At(Level::Uniform, _) => Some(value),
+            Value::At(..) | Value::Repeated(_) if same => Some(value),
+            Value::At(Level::Row, slot)
+                if self.level(ty)? == Level::Full && rows::repeated(from, ty, dims) == Some(self.columns) =>
+            {
+                if self.columns >= LONG {
+                    return Some(Value::Repeated(slot));
+                }
+                Some(self.made(Task::Repeat, [slot], ty.dtype.size(), Level::Full, 100))
+            }
+            Value::Other(i) | Value::At(Level::Row, Slot::Input(i)) => {
+                // It may have been seen as another shape.
+                let input = self.inputs.get(i)?;
+                (input.dtype == from.dtype && input.elements() == from.elements()).then_some(())?;
+                let walk = Walk::broadcast(from, ty, dims)?;
+                Some(self.made(Task::Walk(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
+            }
+            Value::At(..) | Value::Repeated(_) | Value::Accumulated(_) => None,
+        }
+    }
+
+    fn compute(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        let dtypes: SmallVec<[_; 3]> = operands.iter().map(|(_, t)| t.dtype).collect();
+        let work = elementwise::work(op, &dtypes, ty.dtype)?;
+        let values: Option<SmallVec<[Value; 3]>> =
+            operands.iter().map(|(x, _)| self.values.get(*x).copied()).collect();
+        let values = values?;
+        // What is computed of repeated values alone is repeated, too.
+        let apart = values.iter().any(|x| matches!(x, Value::At(Level::Full, _)));
+        let (mut from, mut level, mut repeated) = (SmallVec::<[Slot; 3]>::new(), Level::Uniform, false);
+        for value in values {
+            let (of, slot) = match value {
+                Value::At(of, slot) => (of, slot),
+                Value::Repeated(slot) => {
+                    repeated = true;
+                    (if apart { Level::Full } else { Level::Row }, slot)
+                }
+                _ => return None,
+            };
+            if of != Level::Uniform && level != Level::Uniform && of != level {
+                return None;
+            }
+            level = level.max(of);
+            from.push(slot);
+        }
+        let slot = self.step(Task::Work(work), from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype));
+        if let Some(step) = self.steps.last_mut() {
+            step.formula = Formula::new(op, &dtypes);
+        }
+        let alone = repeated && level == Level::Row;
+        Some(if alone { Value::Repeated(slot) } else { Value::At(level, slot) })
+    }
+
+    /// The program whose outputs are these values.
+    ///
+    /// An output may lie exactly where an operand of as many elements of the same size lies.
+    pub(super) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<Prepared> {
+        let (mut results, mut accumulated) = (Vec::with_capacity(returned.len()), Vec::new());
+        for (output, (value, ty)) in returned.iter().zip(outputs).enumerate() {
+            if let Value::Accumulated(step) = *self.values.get(*value)? {
+                accumulated.push((step, output));
+                continue;
+            }
+            let (level, slot) = self.result(*value, ty)?;
+            let elements = if level == Level::Full { self.n } else { self.n / self.columns };
+            (ty.elements() == Some(elements)).then_some(())?;
+            results.push((output, slot, level));
+        }
+        let roots = results.iter_mut().map(|(_, slot, _)| slot);
+        let of_accumulators = accumulated.iter_mut().map(|(step, _)| step);
+        merge::merge(&mut self.steps, roots, of_accumulators);
+        // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
+        let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
+        let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
+        for (output, slot, level) in results {
+            match slot {
+                Slot::Step(s) if s + 1 >= last_read && direct[s].is_none() => {
+                    direct[s] = Some(output);
+                }
+                slot => {
+                    let size = outputs[output].dtype.size();
+                    self.step(Task::Copy, [slot], size, level, 100);
+                    direct.push(Some(output));
+                }
+            }
+        }
+        Program::new(self, &direct, &accumulated).map(Program::prepared)
+    }
+
+    /// What an output of this type is made of.
+    fn result(&mut self, value: usize, ty: &TensorType) -> Option<(Level, Slot)> {
+        let size = ty.dtype.size();
+        let (level, slot) = match *self.values.get(value)? {
+            // One element is that of the only row, if there are rows.
+            Value::At(Level::Uniform, slot) => {
+                let level = self.level(ty)?.max(Level::Row);
+                (self.by_rows || level == Level::Full).then_some(())?;
+                return Some((level, self.step(Task::Fill, [slot], size, level, 50)));
+            }
+            Value::At(level, slot) => (level, slot),
+            Value::Repeated(_) => (Level::Full, self.full(value, size)?),
+            Value::Other(_) | Value::Accumulated(_) => return None,
+        };
+        Some(match slot {
+            Slot::Input(_) => (level, self.step(Task::Copy, [slot], size, level, 100)),
+            Slot::Step(_) => (level, slot),
+        })
+    }
+}
+
+/// True if the step reads elements of an operand tile by tile.
+fn reads_operand(step: &Step) -> bool {
+    step.level != Level::Uniform
+        && (matches!(step.task, Task::Walk(..)) || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
+}

@@ -1,0 +1,557 @@
+//! Steps with places for what they make, computed tile by tile, in tasks.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::super::args::{Args, Prepared};
+use super::super::map::{BLOCK, Operand, Work};
+use super::super::reduce::Accumulator;
+use super::super::simd::{LINE, prefetch};
+use super::walk::splat;
+use super::{Builder, Level, Slot, Step, Task};
+
+/// Bytes of a cache that the registers of a program should fill at most.
+const CACHE: usize = 24 << 10;
+/// Bytes of registers that lie on the stack at most; of longer rows, they lie in scratch memory.
+const MOST: usize = 64 << 10;
+/// Elements of a tile: a multiple of this, and at most so many.
+const TILE: [usize; 2] = [BLOCK, 1024];
+/// What a task should take at least, in picoseconds.
+const TASK: usize = 60_000_000;
+/// Tasks of a program at most, and of one whose registers are in scratch memory.
+const TASKS: [usize; 2] = [256, 16];
+/// Bytes of the memory of accumulators, of all tasks together, that more tasks are not worth.
+const PARTS: usize = 4 << 20;
+/// Bytes of an operand or an output from which on it is not in the cache.
+const LARGE: usize = 1 << 20;
+/// In how many parts the next tile is brought into the cache at most.
+const FETCHES: usize = 8;
+/// Bytes of the largest element.
+const WIDEST: usize = 16;
+
+/// Where the elements of a value are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Location {
+    /// Those of an operand, of this size.
+    Input(usize, usize, Level),
+    /// Those of an output, of this size.
+    Output(usize, usize, Level),
+    /// A register: the number of the first byte.
+    Register(usize),
+    /// Memory of an accumulator: where that of the first task begins, and its size.
+    Part(usize, usize),
+}
+
+/// What a step takes.
+#[derive(Clone, Copy)]
+struct Source {
+    location: Location,
+    /// Bytes of an element.
+    size: usize,
+    taken: Taken,
+}
+
+/// How elements are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// One for each result.
+    Each,
+    /// The same one for all.
+    One,
+    /// One for each row.
+    Row,
+}
+
+struct Compiled {
+    task: Task,
+    from: SmallVec<[Source; 3]>,
+    /// It computes a row after the other: something has one element for each.
+    row_by_row: bool,
+    to: Location,
+    size: usize,
+    level: Level,
+}
+
+/// A tile: which elements it has of full values, and of those of rows.
+#[derive(Clone, Copy)]
+struct Tile {
+    start: usize,
+    len: usize,
+    first_row: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Tile {
+    fn new(start: usize, len: usize, columns: usize) -> Tile {
+        Tile { start, len, first_row: start / columns, rows: len / columns, columns }
+    }
+
+    /// First element, and how many.
+    #[inline]
+    fn of(self, level: Level) -> (usize, usize) {
+        match level {
+            Level::Row => (self.first_row, self.rows),
+            Level::Full | Level::Fixed => (self.start, self.len),
+            Level::Uniform => (0, BLOCK.min(self.len)),
+        }
+    }
+}
+
+/// Memory of a task besides that of operands and outputs.
+#[derive(Clone, Copy)]
+struct Memory {
+    registers: *mut u8,
+    scratch: *mut u8,
+    task: usize,
+}
+
+/// An operand or an output with all elements.
+#[derive(Clone, Copy)]
+struct Stream {
+    location: Location,
+    /// Bytes of an element.
+    size: usize,
+    written: bool,
+}
+
+/// A result that is accumulated.
+struct Total {
+    accumulator: Arc<Accumulator>,
+    /// Where its parts begin in the scratch memory.
+    parts: usize,
+    output: usize,
+}
+
+pub(super) struct Program {
+    n: usize,
+    columns: usize,
+    /// Elements of a tile.
+    tile: usize,
+    /// What comes before the tiles.
+    uniform: Vec<Compiled>,
+    steps: Vec<Compiled>,
+    /// Operands and outputs that are not in the cache, unless somebody cares.
+    streams: Vec<Stream>,
+    /// Tasks, and elements of each.
+    tasks: usize,
+    chunk: usize,
+    /// Bytes of the registers of a task.
+    registers: usize,
+    totals: Vec<Total>,
+    /// Bytes of scratch memory: registers that are not on the stack, then parts of totals.
+    scratch: usize,
+}
+
+impl Program {
+    /// `direct` has the output that each step writes, if it writes one.
+    /// `accumulated`: steps that accumulate, and their outputs.
+    pub(super) fn new(
+        builder: Builder<'_>,
+        direct: &[Option<usize>],
+        accumulated: &[(usize, usize)],
+    ) -> Option<Program> {
+        let Builder { n, mut columns, mut by_rows, inputs, mut steps, .. } = builder;
+        if let Some(period) = period(&steps, n).filter(|_| !by_rows) {
+            (columns, by_rows) = (period, true);
+        }
+        if by_rows {
+            before_tiles(&mut steps, direct, columns);
+        }
+        let by_rows = by_rows || steps.iter().any(|s| s.level == Level::Row);
+        let registers = Registers::assign(&steps, direct);
+        let width = registers.width();
+        let tile = match (by_rows, width) {
+            (true, width) => whole_rows(width, n, columns),
+            // A single operation needs no tiles: it goes over all elements at once.
+            (false, 0) => n.max(1),
+            (false, width) => tile(width, n),
+        };
+        let (offsets, bytes) = registers.places(tile, columns)?;
+        let on_stack = bytes <= MOST;
+        let part =
+            steps.iter().filter_map(Step::accumulator).try_fold(0usize, |n, a| n.checked_add(a.bytes))?;
+        let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns) / TASK)
+            .clamp(1, if on_stack { TASKS[0] } else { TASKS[1] })
+            .min((PARTS / part.max(1)).max(2));
+        let alone = width == 0 && !by_rows;
+        let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE[1] } else { tile });
+        let tasks = n.div_ceil(chunk.max(1)).max(1);
+
+        let mut scratch = if on_stack { 0 } else { tasks.checked_mul(bytes)? };
+        let mut parts = vec![0; steps.len()];
+        for (step, at) in steps.iter().zip(&mut parts) {
+            if let Some(accumulator) = step.accumulator() {
+                *at = scratch;
+                scratch = scratch.checked_add(tasks.checked_mul(accumulator.bytes)?)?;
+            }
+        }
+        let total = |(s, output): &(usize, usize)| {
+            let accumulator = Arc::clone(steps[*s].accumulator()?);
+            Some(Total { accumulator, parts: parts[*s], output: *output })
+        };
+        let totals: Vec<Total> = accumulated.iter().map(total).collect::<Option<_>>()?;
+        // Every one is begun and ended.
+        (steps.iter().filter(|s| s.accumulator().is_some()).count() == totals.len()).then_some(())?;
+        let input = |i: usize| {
+            let level = if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
+            (inputs[i].dtype.size(), level)
+        };
+        let made: Vec<Source> = (0..steps.len())
+            .map(|s| {
+                let location = match (steps[s].accumulator(), direct[s], steps[s].level) {
+                    (Some(accumulator), ..) => Location::Part(parts[s], accumulator.bytes),
+                    (None, Some(output), level) => Location::Output(output, steps[s].size, level),
+                    (None, None, _) => Location::Register(offsets[s]),
+                };
+                Source { location, size: steps[s].size, taken: Taken::Each }
+            })
+            .collect();
+        let compiled = compile(steps, &made, input);
+        let (uniform, steps): (Vec<_>, Vec<_>) =
+            compiled.into_iter().partition(|s| matches!(s.level, Level::Uniform | Level::Fixed));
+        let streams = streams(&steps, n);
+        let registers = if on_stack { 0 } else { bytes };
+        Some(Program { n, columns, tile, uniform, steps, streams, tasks, chunk, registers, totals, scratch })
+    }
+
+    pub(super) fn prepared(mut self) -> Prepared {
+        let (tasks, scratch) = (self.tasks, self.scratch);
+        let totals = std::mem::take(&mut self.totals);
+        let begun: Vec<(Arc<Accumulator>, usize)> =
+            totals.iter().map(|t| (Arc::clone(&t.accumulator), t.parts)).collect();
+        let prepared = Prepared::in_tasks(tasks, move |args, task| {
+            let memory =
+                if scratch == 0 { std::ptr::null_mut() } else { args.ptr::<u8>(args.scratch_place()) };
+            for (accumulator, parts) in &begun {
+                // SAFETY: there is scratch memory for a part of each task.
+                (accumulator.begin)(unsafe { memory.add(parts + task * accumulator.bytes) });
+            }
+            let begin = task * self.chunk;
+            let end = (begin + self.chunk).min(self.n);
+            if begin >= end {
+                return;
+            }
+            if self.registers == 0 {
+                self.on_stack(args, memory, task, begin, end);
+            } else {
+                // SAFETY: there is scratch memory for the registers of each task.
+                let registers = unsafe { memory.add(task * self.registers) };
+                self.range(args, Memory { registers, scratch: memory, task }, begin, end);
+            }
+        });
+        if totals.is_empty() {
+            return if scratch == 0 { prepared } else { prepared.with_scratch(scratch) };
+        }
+        let end = move |args: &Args<'_>| {
+            let memory = args.ptr::<u8>(args.scratch_place());
+            for Total { accumulator, parts, output } in &totals {
+                // SAFETY: the tasks have made their parts.
+                (accumulator.end)(unsafe { memory.add(*parts) }, tasks, args.output_ptr(*output));
+            }
+        };
+        prepared.finally(end).with_scratch(scratch)
+    }
+
+    fn on_stack(&self, args: &Args<'_>, scratch: *mut u8, task: usize, begin: usize, end: usize) {
+        #[repr(C, align(64))]
+        struct Stack([MaybeUninit<u8>; MOST]);
+        let mut stack = Stack([const { MaybeUninit::uninit() }; MOST]);
+        let memory = Memory { registers: stack.0.as_mut_ptr().cast(), scratch, task };
+        self.range(args, memory, begin, end);
+    }
+
+    /// Computes the elements of a range.
+    fn range(&self, args: &Args<'_>, memory: Memory, begin: usize, end: usize) {
+        let first = Tile::new(begin, self.tile.min(end - begin), self.columns);
+        for step in &self.uniform {
+            step.run(args, memory, first);
+        }
+        let mut start = begin;
+        while start < end {
+            let tile = Tile::new(start, self.tile.min(end - start), self.columns);
+            start += tile.len;
+            let next = Tile::new(start, self.tile.min(end - start), self.columns);
+            for (i, step) in self.steps.iter().enumerate() {
+                if !self.streams.is_empty() {
+                    self.fetch(args, memory, next, i);
+                }
+                step.run(args, memory, tile);
+            }
+        }
+    }
+
+    /// Brings a part of a tile into the cache, while this step before it runs. Processors do so themselves, but not
+    /// across pages, and not what is written.
+    fn fetch(&self, args: &Args<'_>, memory: Memory, tile: Tile, step: usize) {
+        let parts = self.steps.len().min(FETCHES);
+        let [part, next] = [step, step + 1].map(|i| i * parts / self.steps.len());
+        if part == next {
+            return;
+        }
+        for stream in &self.streams {
+            let lines = (tile.len * stream.size).div_ceil(LINE);
+            let at = memory.at(args, stream.location, tile);
+            for line in lines * part / parts..lines * next / parts {
+                prefetch(at.wrapping_add(line * LINE), stream.written);
+            }
+        }
+    }
+}
+
+/// Elements after which all broadcasts repeat, of programs with little more than them; rows of so many elements let them
+/// be made once.
+fn period(steps: &[Step], n: usize) -> Option<usize> {
+    let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &s.task {
+        Task::Walk(_, walk) => Some(walk.period()),
+        _ => None,
+    });
+    let longest = periods.filter(|p| (1..=TILE[1]).contains(p)).max()?;
+    (longest < n && n.is_multiple_of(longest)).then_some(longest)
+}
+
+/// Lets broadcasts that are the same in every row be made before the first tile, unless they are results.
+fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
+    for (step, _) in steps.iter_mut().zip(direct).filter(|(_, output)| output.is_none()) {
+        if let (Task::Walk(_, walk), Level::Full) = (&step.task, step.level)
+            && columns.is_multiple_of(walk.period())
+        {
+            step.level = Level::Fixed;
+        }
+    }
+}
+
+/// Operands and outputs of many elements, which the steps read and write tile by tile.
+fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
+    let mut streams: Vec<Stream> = Vec::new();
+    for step in steps {
+        let read = step.from.iter().map(|x| (x.location, false));
+        for (location, written) in read.chain([(step.to, true)]) {
+            if let Location::Input(_, size, Level::Full) | Location::Output(_, size, Level::Full) = location
+                && n.saturating_mul(size) >= LARGE
+                && streams.iter().all(|s| s.location != location)
+            {
+                streams.push(Stream { location, size, written });
+            }
+        }
+    }
+    streams
+}
+
+/// The steps, which take operands, or what steps have `made`, where that lies.
+fn compile(steps: Vec<Step>, made: &[Source], input: impl Fn(usize) -> (usize, Level)) -> Vec<Compiled> {
+    let levels: Vec<Level> = steps.iter().map(|s| s.level).collect();
+    let source = |slot: Slot, by: &Step| {
+        let (source, level) = match slot {
+            Slot::Input(i) => {
+                let (size, level) = input(i);
+                (Source { location: Location::Input(i, size, level), size, taken: Taken::Each }, level)
+            }
+            Slot::Step(s) => (made[s], levels[s]),
+        };
+        let taken = match (level, by.level, &by.task) {
+            (Level::Uniform, ..) => Taken::One,
+            (Level::Row, Level::Full, Task::Work(_)) => Taken::Row,
+            _ => Taken::Each,
+        };
+        Source { taken, ..source }
+    };
+    let compiled = steps.into_iter().zip(made).map(|(step, made)| {
+        let from: SmallVec<[Source; 3]> = step.from.iter().map(|slot| source(*slot, &step)).collect();
+        let row_by_row = from.iter().any(|x| x.taken == Taken::Row);
+        let Step { task, size, level, .. } = step;
+        Compiled { task, from, row_by_row, to: made.location, size, level }
+    });
+    compiled.collect()
+}
+
+impl Step {
+    fn accumulator(&self) -> Option<&Arc<Accumulator>> {
+        match &self.task {
+            Task::Accumulate(accumulator) => Some(accumulator),
+            _ => None,
+        }
+    }
+}
+
+/// What a program takes, in picoseconds: an operand or an output is read or written from memory.
+fn work(steps: &[Step], memory: usize, n: usize, columns: usize) -> usize {
+    let level = |level: Level| steps.iter().filter(move |s| s.level == level).map(|s| s.cost).sum::<usize>();
+    let full = n.saturating_mul(level(Level::Full) + 300 * memory);
+    full.saturating_add((n / columns).saturating_mul(level(Level::Row)))
+}
+
+/// Elements of a tile of whole rows, if each takes this many bytes of registers.
+fn whole_rows(bytes: usize, n: usize, columns: usize) -> usize {
+    let rows = (CACHE / bytes.max(1)).min(TILE[1]) / columns;
+    (rows.max(1) * columns).min(n.max(columns))
+}
+
+/// Elements of a tile, if each takes this many bytes of registers.
+fn tile(bytes: usize, n: usize) -> usize {
+    let [least, most] = TILE;
+    let fits = (CACHE / bytes.max(1)).clamp(least, most) / least * least;
+    fits.min(n.next_multiple_of(least)).max(least)
+}
+
+impl Compiled {
+    #[inline]
+    fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
+        let (start, len) = tile.of(self.level);
+        let at = |location: Location| memory.at(args, location, tile);
+        let to = at(self.to);
+        match &self.task {
+            Task::Work(work) if self.row_by_row => self.row_by_row(work, args, memory, tile),
+            Task::Work(work) => {
+                let mut from = [Operand::NONE; 3];
+                for (x, source) in from.iter_mut().zip(&self.from) {
+                    let at = at(source.location);
+                    *x = if source.taken == Taken::One { Operand::repeated(at) } else { Operand::each(at) };
+                }
+                work(&from, to, len);
+            }
+            // SAFETY: the operand has one element, and the register has room for as many as its level has.
+            Task::Splat(i) => unsafe { splat(args.input_ptr(*i), to, self.size, len) },
+            // SAFETY: elements have 16 bytes at most.
+            Task::Constant(element) => unsafe { splat(element.as_ptr(), to, self.size, len) },
+            // SAFETY: a uniform value has an element; there is room for `len` of them.
+            Task::Fill => unsafe { splat(at(self.from[0].location), to, self.size, len) },
+            Task::Repeat => {
+                let from = at(self.from[0].location);
+                for row in 0..tile.rows {
+                    // SAFETY: the operand has an element for each row, and there is room for a tile.
+                    unsafe {
+                        let to = to.add(row * tile.columns * self.size);
+                        splat(from.add(row * self.size), to, self.size, tile.columns);
+                    }
+                }
+            }
+            // SAFETY: the walk was made for the operand and values of this level.
+            Task::Walk(i, walk) => unsafe { (walk.run)(walk, args.input_ptr(*i), to, start, len) },
+            // SAFETY: the register has room for a tile.
+            Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
+            // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.
+            Task::Copy => unsafe { std::ptr::copy(at(self.from[0].location), to, len * self.size) },
+            Task::Accumulate(accumulator) => {
+                (accumulator.add)(at(self.from[0].location), len, start % accumulator.kept, to);
+            }
+        }
+    }
+
+    /// Computes full values, of which some have one element for each row.
+    fn row_by_row(&self, work: &Work, args: &Args<'_>, memory: Memory, tile: Tile) {
+        #[repr(C, align(64))]
+        struct Block([MaybeUninit<u8>; BLOCK * WIDEST]);
+        let mut blocks = [const { Block([const { MaybeUninit::uninit() }; BLOCK * WIDEST]) }; 3];
+        let to = memory.at(args, self.to, tile);
+        let mut from = [Operand::NONE; 3];
+        for row in 0..tile.rows {
+            let sources = self.from.iter().zip(&mut from).zip(&mut blocks);
+            for ((source, operand), block) in sources {
+                let at = memory.at(args, source.location, tile);
+                let size = source.size;
+                *operand = match source.taken {
+                    // SAFETY: the rows of a full value lie one after the other.
+                    Taken::Each => Operand::each(unsafe { at.add(row * tile.columns * size) }),
+                    Taken::One => Operand::repeated(at),
+                    Taken::Row => {
+                        let block = block.0.as_mut_ptr().cast::<u8>();
+                        // SAFETY: there is an element for each row, and a block has room for `BLOCK` of any size.
+                        unsafe { splat(at.add(row * size), block, size, BLOCK) };
+                        Operand::repeated(block)
+                    }
+                };
+            }
+            // SAFETY: the same of the result.
+            work(&from, unsafe { to.add(row * tile.columns * self.size) }, tile.columns);
+        }
+    }
+}
+
+impl Memory {
+    /// Where a tile's elements are.
+    #[inline(always)]
+    fn at(self, args: &Args<'_>, location: Location, tile: Tile) -> *mut u8 {
+        match location {
+            Location::Input(i, size, level) => {
+                // SAFETY: the operand has as many elements as values of its level.
+                unsafe { args.input_ptr::<u8>(i).add(tile.of(level).0 * size).cast_mut() }
+            }
+            Location::Output(i, size, level) => {
+                // SAFETY: so has the output.
+                unsafe { args.output_ptr::<u8>(i).add(tile.of(level).0 * size) }
+            }
+            // SAFETY: a register has room for a tile.
+            Location::Register(offset) => unsafe { self.registers.add(offset) },
+            // SAFETY: every task has a part.
+            Location::Part(offset, size) => unsafe { self.scratch.add(offset + self.task * size) },
+        }
+    }
+}
+
+/// Which registers the steps write.
+struct Registers {
+    /// The register of each step that has one.
+    of: Vec<Option<usize>>,
+    /// For which values each is, and bytes of an element.
+    all: Vec<(Level, usize)>,
+}
+
+impl Registers {
+    /// What is made before the tiles keeps its register. Others are used again after the last step that reads them.
+    fn assign(steps: &[Step], direct: &[Option<usize>]) -> Registers {
+        let mut last: Vec<usize> = (0..steps.len()).collect();
+        for (s, step) in steps.iter().enumerate() {
+            for slot in &step.from {
+                if let Slot::Step(x) = *slot {
+                    last[x] = s;
+                }
+            }
+        }
+        let mut registers = Registers { of: vec![None; steps.len()], all: Vec::new() };
+        let mut free: Vec<usize> = Vec::new();
+        let mut ends: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+        for (s, step) in steps.iter().enumerate() {
+            // A step writes to no register that it reads.
+            if direct[s].is_none() && step.accumulator().is_none() {
+                let kind = (step.level, step.size);
+                let used = free.iter().rposition(|r| registers.all[*r] == kind).map(|i| free.remove(i));
+                let register = used.unwrap_or_else(|| {
+                    registers.all.push(kind);
+                    registers.all.len() - 1
+                });
+                registers.of[s] = Some(register);
+                if !matches!(step.level, Level::Uniform | Level::Fixed) {
+                    ends[last[s]].push(register);
+                }
+            }
+            free.append(&mut ends[s]);
+        }
+        registers
+    }
+
+    /// Bytes of the elements of all full values at one place.
+    fn width(&self) -> usize {
+        let full = self.all.iter().filter(|(level, _)| matches!(level, Level::Full | Level::Fixed));
+        full.map(|(_, size)| size).sum()
+    }
+
+    /// The first byte of the register of each step, and how many bytes they have in all.
+    fn places(&self, tile: usize, columns: usize) -> Option<(Vec<usize>, usize)> {
+        let mut bytes = 0usize;
+        let mut begins = Vec::with_capacity(self.all.len());
+        for (level, size) in &self.all {
+            begins.push(bytes);
+            let elements = match level {
+                Level::Uniform => BLOCK,
+                Level::Row => tile / columns,
+                Level::Full | Level::Fixed => tile,
+            };
+            // What is left of the last line of the cache is left free.
+            bytes = bytes.checked_add(elements.checked_mul(*size)?.checked_next_multiple_of(64)?)?;
+        }
+        Some((self.of.iter().map(|r| r.map_or(0, |r| begins[r])).collect(), bytes))
+    }
+}

@@ -1,0 +1,181 @@
+//! Elements that are made of others, or of their numbers: one element repeated, broadcasts, iotas.
+
+use farcall_ir::TensorType;
+use smallvec::SmallVec;
+
+use super::super::movement::{Axis, fill, normal, row_major};
+use super::super::number::Number;
+use super::super::simd::vectorized;
+use super::super::types::{by_size, dispatch};
+
+/// Dimensions of a broadcast at most.
+const MAX_AXES: usize = 8;
+
+/// Writes one element so many times.
+///
+/// # Safety
+/// An element of this size can be read, and `n` of them written.
+pub(super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) {
+    let done = by_size!(size, T => {
+        // SAFETY: the caller's promise; elements of these sizes need no other alignment than they have.
+        let value = unsafe { from.cast::<T>().read_unaligned() };
+        vectorized(
+            #[inline(always)]
+            || {
+                for i in 0..n {
+                    // SAFETY: the caller's promise.
+                    unsafe { to.cast::<T>().add(i).write(value) };
+                }
+            },
+        );
+    });
+    debug_assert!(done.is_some(), "elements of {size} bytes");
+}
+
+/// Elements of an operand in the order of the outputs.
+pub(super) struct Walk {
+    /// From outer to inner: size and stride in the operand.
+    axes: SmallVec<[(usize, usize); MAX_AXES]>,
+    /// Writes the elements from this number on, so many.
+    pub(super) run: unsafe fn(&Walk, *const u8, *mut u8, usize, usize),
+}
+
+impl Walk {
+    /// Elements after which it repeats.
+    pub(super) fn period(&self) -> usize {
+        let repeated = self.axes.iter().take_while(|(_, stride)| *stride == 0).count();
+        self.axes[repeated..].iter().map(|(size, _)| size).product()
+    }
+
+    /// A broadcast whose dimensions stay in order.
+    pub(super) fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Walk> {
+        let strides = row_major(from.sizes());
+        let fits = |(i, d): (usize, &usize)| {
+            to.sizes().get(*d).is_some_and(|n| from.sizes()[i] == *n || from.sizes()[i] == 1)
+        };
+        if !dims.iter().enumerate().all(fits) || dims.windows(2).any(|d| d[0] == d[1]) {
+            return None;
+        }
+        let axes: Vec<Axis> = normal(fill(to, |d| match dims.iter().position(|x| *x == d) {
+            Some(i) if from.sizes()[i] == to.sizes()[d] => strides[i],
+            _ => 0,
+        }));
+        // A run allocates nothing.
+        (axes.len() <= MAX_AXES).then_some(())?;
+        let axes =
+            axes.iter().map(|a| Some((a.size, usize::try_from(a.src).ok()?))).collect::<Option<_>>()?;
+        let run =
+            by_size!(to.dtype.size(), T => walk::<T> as unsafe fn(&Walk, *const u8, *mut u8, usize, usize))?;
+        Some(Walk { axes, run })
+    }
+}
+
+/// Writes the elements from number `start` on.
+///
+/// # Safety
+/// `from` is a tensor that the walk was made for; elements are of the size of `T`, and `len` of them can be written.
+unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize, len: usize) {
+    let (from, to) = (from.cast::<T>(), to.cast::<T>());
+    let Some(((inner, step), outer)) = walk.axes.split_last() else { return };
+    // The index of element `start`, from inner to outer.
+    let mut rest = start / inner;
+    let mut index: SmallVec<[usize; MAX_AXES]> = SmallVec::from_elem(0, outer.len());
+    let mut base = 0;
+    for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
+        *i = rest % size;
+        rest /= size;
+        base += *i * stride;
+    }
+    let (mut column, mut written) = (start % inner, 0);
+    while written < len {
+        let run = (inner - column).min(len - written);
+        // SAFETY: elements of one line of the operand, and of the tile.
+        unsafe { line(from.add(base + column * step), *step, to.add(written), run) };
+        written += run;
+        column = 0;
+        for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
+            *i += 1;
+            base += stride;
+            if *i < *size {
+                break;
+            }
+            base -= size * stride;
+            *i = 0;
+        }
+    }
+}
+
+/// # Safety
+/// Elements can be read `step` apart, and as many written.
+#[inline]
+unsafe fn line<T: Copy>(from: *const T, step: usize, to: *mut T, n: usize) {
+    match step {
+        // SAFETY: the caller's promise; a register or an output is apart from the operand that is walked.
+        1 => unsafe { std::ptr::copy_nonoverlapping(from, to, n) },
+        0 => {
+            // SAFETY: the caller's promise.
+            let value = unsafe { from.read() };
+            for i in 0..n {
+                // SAFETY: the caller's promise.
+                unsafe { to.add(i).write(value) };
+            }
+        }
+        _ => {
+            for i in 0..n {
+                // SAFETY: the caller's promise.
+                unsafe { to.add(i).write(from.add(i * step).read()) };
+            }
+        }
+    }
+}
+
+/// `(element / stride) % size`
+pub(super) struct Iota {
+    stride: usize,
+    size: usize,
+    /// Writes the elements from this number on, so many.
+    pub(super) run: unsafe fn(&Iota, *mut u8, usize, usize),
+}
+
+impl Iota {
+    pub(super) fn new(ty: &TensorType, dim: usize) -> Option<Iota> {
+        let size = *ty.sizes().get(dim)?;
+        let stride = ty.sizes()[dim + 1..].iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        let run =
+            dispatch!(ty.dtype, [ints, floats], T => iota::<T> as unsafe fn(&Iota, *mut u8, usize, usize))?;
+        Some(Iota { stride: stride.max(1), size: size.max(1), run })
+    }
+}
+
+/// # Safety
+/// `len` elements of type `T` can be written.
+unsafe fn iota<T: Number>(iota: &Iota, to: *mut u8, start: usize, len: usize) {
+    let to = to.cast::<T>();
+    let mut value = (start / iota.stride) % iota.size;
+    let (mut left, mut written) = (iota.stride - start % iota.stride, 0);
+    while written < len {
+        if iota.stride == 1 {
+            let run = (iota.size - value).min(len - written);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for i in 0..run {
+                        // SAFETY: `written + run <= len`.
+                        unsafe { to.add(written + i).write(T::from_index(value + i)) };
+                    }
+                },
+            );
+            (written, value) = (written + run, 0);
+            continue;
+        }
+        let run = left.min(len - written);
+        let element = T::from_index(value);
+        for i in written..written + run {
+            // SAFETY: `i < len`.
+            unsafe { to.add(i).write(element) };
+        }
+        written += run;
+        left = iota.stride;
+        value = if value + 1 == iota.size { 0 } else { value + 1 };
+    }
+}
