@@ -13,6 +13,8 @@
 //! - *accumulated*: it is made of all rows, by every task in memory of its own, and known when all tasks are done;
 //! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
 
+mod one;
+
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -415,6 +417,8 @@ struct Program {
     tasks: usize,
     chunk: usize,
     /// Bytes of the registers of a task.
+    bytes: usize,
+    /// The same, if they are in scratch memory; otherwise none.
     registers: usize,
     totals: Vec<Total>,
     /// Bytes of scratch memory: registers that are not on the stack, then parts of totals.
@@ -497,10 +501,29 @@ impl Program {
             if level == Level::Uniform { uniform.push(compiled) } else { tiled.push(compiled) }
         }
         let registers = if on_stack { 0 } else { registers_of_task };
-        Some(Program { n, columns, tile, uniform, steps: tiled, tasks, chunk, registers, totals, scratch })
+        Some(Program {
+            n,
+            columns,
+            tile,
+            uniform,
+            steps: tiled,
+            tasks,
+            chunk,
+            bytes,
+            registers,
+            totals,
+            scratch,
+        })
     }
 
-    fn prepared(mut self) -> Prepared {
+    fn prepared(self) -> Prepared {
+        match self.line() {
+            Some(line) => self.in_steps(line),
+            None => self.in_tiles(),
+        }
+    }
+
+    fn in_tiles(mut self) -> Prepared {
         let (tasks, scratch) = (self.tasks, self.scratch);
         let totals = std::mem::take(&mut self.totals);
         let begun: Vec<(Arc<Accumulator>, usize)> =
