@@ -236,8 +236,11 @@ class Executable:
         """
         if self._trees is not None:
             inputs = self._trees.used(inputs)
-        given = _given(inputs, self._inputs)
-        return [from_engine(e, ty) for e, ty in zip(self._native.run(given), self._outputs)]
+        # The usual case, without a look at each array from here.
+        results = self._native.run_arrays(inputs) if type(inputs) in (list, tuple) else None
+        if results is None:
+            results = self._native.run(_given(inputs, self._inputs))
+        return [from_engine(e, ty) for e, ty in zip(results, self._outputs)]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """`run(args)`, or the function that JAX has lowered or exported."""

@@ -1,13 +1,14 @@
 //! Passes the elements of a tensor to and from Python, as bytes.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use farcall::sig::UnknownName;
 use farcall_ir::{DType, Literal, TensorType};
 use farcall_sig::signature::NumberKind;
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -94,27 +95,118 @@ const LARGE: usize = 1 << 14;
 /// If there is no such element type, or the buffer has another size.
 pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let ty = tensor_type(dtype, dims)?;
-    let dtype = ty.dtype;
     let py = bytes.py();
-    let bytes = PyBuffer::<u8>::get(bytes)?;
+    let bytes = PyUntypedBuffer::get(bytes)?;
+    bytes.as_typed::<u8>()?;
     if ty.bytes() != Some(bytes.len_bytes()) {
         let found = bytes.len_bytes();
         return Err(PyValueError::new_err(format!("{found} bytes are not the elements of {ty}")));
     }
-    let len = bytes.len_bytes();
-    if len >= LARGE && dtype != DType::Pred && bytes.is_c_contiguous() {
+    of_buffer(py, &ty, bytes)
+}
+
+/// The tensor in an array of exactly this type, row-major; `None` if it is anything else.
+///
+/// # Errors
+/// If there is no memory for its elements.
+pub(crate) fn array(ty: &TensorType, array: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
+    let (Some(format), Some(len)) = (format(ty.dtype), ty.bytes()) else { return Ok(None) };
+    if len < LARGE {
+        let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
+            .map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+        return Ok(copied(ty, format, array, literal.bytes_mut()).then_some(literal));
+    }
+    // What has no buffer may be a number.
+    let Ok(buffer) = PyUntypedBuffer::get(array) else { return Ok(None) };
+    let same = buffer.format() == format
+        && buffer.item_size() == ty.dtype.size()
+        && buffer.shape() == ty.sizes()
+        && buffer.is_c_contiguous();
+    if same { of_buffer(array.py(), ty, buffer).map(Some) } else { Ok(None) }
+}
+
+/// Copies the elements of an array, if it has exactly this type and is row-major. (PyO3's buffers are objects of their own, and
+/// none of scalars.)
+fn copied(ty: &TensorType, format: &CStr, array: &Bound<'_, PyAny>, to: &mut [u8]) -> bool {
+    let mut view = MaybeUninit::<ffi::Py_buffer>::uninit();
+    // SAFETY: the view is filled, and stays where it is until it is released, or there is an error.
+    let view = unsafe {
+        if ffi::PyObject_GetBuffer(array.as_ptr(), view.as_mut_ptr(), ffi::PyBUF_FULL_RO) < 0 {
+            ffi::PyErr_Clear();
+            return false;
+        }
+        view.assume_init_mut()
+    };
+    let rank = usize::try_from(view.ndim).unwrap_or(0);
+    // SAFETY: there is a text, and there are `ndim` sizes, unless the pointers are null.
+    let same = unsafe {
+        !view.format.is_null()
+            && CStr::from_ptr(view.format) == format
+            && usize::try_from(view.itemsize) == Ok(ty.dtype.size())
+            && rank == ty.rank()
+            && (rank == 0
+                || !view.shape.is_null()
+                    && std::slice::from_raw_parts(view.shape.cast::<usize>(), rank) == ty.sizes())
+            && usize::try_from(view.len) == Ok(to.len())
+            && ffi::PyBuffer_IsContiguous(view, b'C'.cast_signed()) != 0
+    };
+    if same {
+        // SAFETY: that many bytes are there, without gaps, and those of the literal are its own.
+        unsafe { to.as_mut_ptr().copy_from_nonoverlapping(view.buf.cast(), to.len()) };
+        normalize(ty.dtype, to);
+    }
+    // SAFETY: it was filled above.
+    unsafe { ffi::PyBuffer_Release(view) };
+    same
+}
+
+/// NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
+fn normalize(dtype: DType, elements: &mut [u8]) {
+    if dtype == DType::Pred {
+        elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
+}
+
+/// How Python's buffers describe elements of this type in the machine's byte order, if they can.
+fn format(dtype: DType) -> Option<&'static CStr> {
+    Some(match dtype {
+        DType::Pred => c"?",
+        DType::S8 => c"b",
+        DType::S16 => c"h",
+        DType::S32 => c"i",
+        DType::S64 => c"l",
+        DType::U8 => c"B",
+        DType::U16 => c"H",
+        DType::U32 => c"I",
+        DType::U64 => c"L",
+        DType::F16 => c"e",
+        DType::F32 => c"f",
+        DType::F64 => c"d",
+        DType::C64 => c"Zf",
+        DType::C128 => c"Zd",
+        _ => return None,
+    })
+}
+
+/// The tensor of this type whose bytes a buffer has.
+fn of_buffer(py: Python<'_>, ty: &TensorType, buffer: PyUntypedBuffer) -> PyResult<Literal> {
+    let (dtype, len) = (ty.dtype, buffer.len_bytes());
+    let whole = buffer.is_c_contiguous();
+    if len >= LARGE && dtype != DType::Pred && whole {
         // SAFETY: that many bytes are there, without gaps, as long as the buffer is, which the literal keeps.
-        let elements = unsafe { std::slice::from_raw_parts(bytes.buf_ptr().cast::<u8>(), len) };
-        return Literal::borrowed(dtype, ty.shared_sizes(), elements, Arc::new(bytes))
+        let elements = unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), len) };
+        return Literal::borrowed(dtype, ty.shared_sizes(), elements, Arc::new(buffer))
             .map_err(|e| PyMemoryError::new_err(e.to_string()));
     }
     let mut literal = Literal::try_for_overwrite(dtype, ty.shared_sizes())
         .map_err(|e| PyMemoryError::new_err(e.to_string()))?;
     let elements = literal.bytes_mut();
-    bytes.copy_to_slice(py, elements)?;
-    if dtype == DType::Pred {
-        // NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
-        elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    if whole {
+        // SAFETY: that many bytes are there, without gaps, and those of the literal are its own.
+        unsafe { elements.as_mut_ptr().copy_from_nonoverlapping(buffer.buf_ptr().cast(), len) };
+    } else {
+        buffer.as_typed::<u8>()?.copy_to_slice(py, elements)?;
     }
+    normalize(dtype, elements);
     Ok(literal)
 }

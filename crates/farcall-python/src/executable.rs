@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::attributes::Attributes;
-use crate::elements::{Elements, literal, tensor_type};
+use crate::elements::{Elements, array, literal, tensor_type};
 use crate::error::{self, guarded};
 use crate::lowering::compiling;
 use crate::registry::Registry;
@@ -357,6 +357,19 @@ impl Executable {
     ) -> PyResult<Vec<Elements>> {
         let inputs = literals(inputs)?;
         guarded(|| outputs(py, &self.inner, inputs))
+    }
+
+    /// The same for one array per input, of exactly its type; `None` if one of them is anything else.
+    fn run_arrays(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Option<Vec<Elements>>> {
+        let types = self.inner.inputs();
+        if inputs.len() != types.len() {
+            return Ok(None);
+        }
+        let arrays = inputs.iter().zip(types).map(|(x, ty)| array(ty, x));
+        match arrays.collect::<PyResult<Option<Vec<Literal>>>>()? {
+            Some(inputs) => guarded(|| outputs(py, &self.inner, inputs).map(Some)),
+            None => Ok(None),
+        }
     }
 }
 

@@ -231,8 +231,12 @@ fn has_size(ty: &TensorType, span: Span) -> Result<(), Diagnostic> {
 fn is_view(op: &Op, x: &TensorType, y: &TensorType) -> bool {
     let plain = x.quant.is_none() && y.quant.is_none();
     match op {
-        // Of quantized tensors, the elements as they are stored.
-        Op::BitcastConvert => x.dtype == y.dtype || (plain && reinterprets(x.dtype, y.dtype)),
+        // Of quantized tensors, the elements as they are stored. The parts of an element are in the order of its bytes.
+        Op::BitcastConvert => {
+            let whole = |t: &TensorType| t.dtype.bits() >= 8;
+            let parts = cfg!(target_endian = "little") && whole(x) && whole(y) && x.bytes() == y.bytes();
+            x.dtype == y.dtype || (plain && (parts || reinterprets(x.dtype, y.dtype)))
+        }
         Op::Reshape => plain && reinterprets(x.dtype, y.dtype),
         Op::Convert => plain && x.dtype == y.dtype,
         _ => false,

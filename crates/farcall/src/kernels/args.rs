@@ -1,8 +1,11 @@
 //! Prepared kernels, and the arguments they get when they run.
 
 use std::fmt;
+use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
+
+use super::straight_line::StraightLine;
 
 /// The memory that one run of a kernel works on: inputs, outputs, scratch, as it was prepared for.
 ///
@@ -134,6 +137,8 @@ pub(crate) struct Prepared {
     phases: SmallVec<[Phase; 1]>,
     scratch: usize,
     slow: bool,
+    /// All of it, if it is one.
+    line: Option<Arc<StraightLine>>,
 }
 
 /// Tasks that may run at once.
@@ -161,11 +166,19 @@ impl Prepared {
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
     ) -> Prepared {
         let phase = Phase { tasks: count, work: Box::new(work) };
-        Prepared { phases: smallvec![phase], scratch: 0, slow: count > 1 }
+        Prepared { phases: smallvec![phase], scratch: 0, slow: count > 1, line: None }
+    }
+
+    /// A kernel that is a straight-line program.
+    pub(super) fn straight(line: StraightLine) -> Prepared {
+        let line = Arc::new(line);
+        let own = Arc::clone(&line);
+        Prepared { line: Some(line), ..Prepared::new(move |args| own.run(args)) }
     }
 
     /// The same, with something that is done before the tasks.
     pub(super) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
+        self.line = None;
         self.phases.insert(0, Phase { tasks: 1, work: Box::new(move |args, _| before(args)) });
         self
     }
@@ -176,6 +189,7 @@ impl Prepared {
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
     ) -> Prepared {
+        self.line = None;
         self.phases.push(Phase { tasks: count, work: Box::new(work) });
         self.slow |= count > 1;
         self
@@ -200,6 +214,11 @@ impl Prepared {
     /// Bytes of scratch memory.
     pub(crate) fn scratch(&self) -> usize {
         self.scratch
+    }
+
+    /// What it does, if that is a straight-line program.
+    pub(crate) fn line(&self) -> Option<&StraightLine> {
+        self.line.as_deref()
     }
 
     /// True if a run may take long.

@@ -4,7 +4,7 @@ use farcall_ir::Op;
 
 use super::args::Prepared;
 use super::movement::{Movement, embed, row_major};
-use super::{Kernel, Request, apart, nothing};
+use super::{Kernel, Request, apart, nothing, straight_line};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "concatenate", prepare, in_place: apart, describe: nothing };
@@ -19,6 +19,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         }
         parts.push(Movement::new([x, y], embed(x, y), [0, at.checked_mul(stride)?])?);
         at = at.checked_add(x.sizes()[*dim])?;
+    }
+    if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
+        return straight_line::movements(y.dtype.size(), (0..).zip(parts));
     }
     Some(Prepared::new(move |args| {
         for (i, part) in parts.iter().enumerate() {

@@ -1,9 +1,12 @@
 //! `dynamic_slice`: a window of the operand whose position is data.
 
+use std::sync::Arc;
+
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::movement::{Movement, fill, row_major};
+use super::straight_line::{self, At, Loop, StraightLine};
 use super::types::{ReadIndex, index_reader};
 use super::{Kernel, Request, apart, nothing};
 
@@ -24,11 +27,21 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !movement.fits([x, y], [start.far()?, 0]) {
         return None;
     }
+    if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
+        let mut line = StraightLine::new(SHIFT)?;
+        let shift = start.in_steps(&mut line);
+        let work = straight_line::moves_shifted(y.dtype.size(), movement, |shift| [shift, 0])?;
+        line.push(work, &[At::Input(0), shift], At::Output(0), 0);
+        return Some(Prepared::straight(line));
+    }
     Some(Prepared::new(move |args| {
         // SAFETY: tensors of these types, which are apart; the shift is not above that which fits.
         unsafe { movement.run_shifted(args.input_ptr(0), args.output_ptr(0), [start.shift(args), 0]) };
     }))
 }
+
+/// Bytes of the registers in which a straight-line program has the shift.
+pub(super) const SHIFT: usize = 64;
 
 /// Where a window starts, as the last inputs of a kernel say.
 pub(super) struct Start {
@@ -63,6 +76,28 @@ impl Start {
     pub(super) fn far(&self) -> Option<usize> {
         let mut steps = self.steps.iter();
         steps.try_fold(0usize, |n, (_, limit, stride)| n.checked_add(limit.checked_mul(*stride)?))
+    }
+
+    /// The steps that leave the shift in the first register, two indices each.
+    pub(super) fn in_steps(self, line: &mut StraightLine) -> At {
+        let shift = At::Register(0);
+        for k in 0..self.steps.len().div_ceil(2).max(1) {
+            let pair: Vec<_> = self.steps.iter().skip(2 * k).take(2).copied().collect();
+            let indices = (0..pair.len()).map(|i| At::Input(self.first + 2 * k + i));
+            let from: Vec<At> = [shift].into_iter().chain(indices).collect();
+            let work: Loop = Arc::new(move |[before, i, j], to, _| {
+                // SAFETY: the step before has written it.
+                let before = if k == 0 { 0 } else { unsafe { before.at.cast::<usize>().read() } };
+                let each = pair.iter().zip([i, j]).map(|((read, limit, stride), index)| {
+                    // SAFETY: the input has one element of the type that is read.
+                    stride * unsafe { read(index.at, *limit) }
+                });
+                // SAFETY: the register has room for it.
+                unsafe { to.cast::<usize>().write(before + each.sum::<usize>()) };
+            });
+            line.push(work, &from, shift, 1);
+        }
+        shift
     }
 
     /// Elements by which the window is shifted.

@@ -4,8 +4,9 @@
 use farcall_ir::Op;
 
 use super::args::Prepared;
-use super::dynamic_slice::Start;
+use super::dynamic_slice::{self, Start};
 use super::movement::{Movement, embed};
+use super::straight_line::{self, At, StraightLine};
 use super::{Kernel, Request, nothing};
 
 pub(super) static KERNEL: Kernel =
@@ -25,6 +26,14 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let movement = Movement::new([update, y], embed(update, y), [0, 0])?;
     if !movement.fits([update, y], [0, start.far()?]) {
         return None;
+    }
+    if update.bytes().is_some_and(|n| n <= straight_line::SMALL) {
+        let mut line = StraightLine::new(dynamic_slice::SHIFT)?;
+        let shift = start.in_steps(&mut line);
+        line.copy(1, At::Input(0), At::Output(0), bytes);
+        let work = straight_line::moves_shifted(y.dtype.size(), movement, |shift| [0, shift])?;
+        line.push(work, &[At::Input(1), shift], At::Output(0), 0);
+        return Some(Prepared::straight(line));
     }
     Some(Prepared::new(move |args| {
         let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));

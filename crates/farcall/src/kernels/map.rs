@@ -26,6 +26,12 @@ pub(super) struct Operand {
 }
 
 impl Operand {
+    /// One element for all results, or one for each.
+    #[inline(always)]
+    pub(super) fn new(at: *const u8, one: bool) -> Operand {
+        if one { Operand::repeated(at) } else { Operand::each(at) }
+    }
+
     /// As many elements as there are results.
     pub(super) fn each(at: *const u8) -> Operand {
         Operand { at, step: BLOCK }

@@ -49,6 +49,7 @@ mod select_and_scatter;
 mod simd;
 mod sort;
 mod special;
+mod straight_line;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -64,6 +65,7 @@ pub(crate) use args::{Args, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
 pub(crate) use fusion::{fuses, reduces};
 pub(crate) use limits::{fused_multiply_adds, triad};
+pub(crate) use straight_line::{Linked, Linking, StraightLine};
 pub(crate) use types::{branch, is_int};
 
 /// Every kernel. Of those that serve an operation, the first one is taken.

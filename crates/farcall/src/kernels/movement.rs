@@ -79,6 +79,22 @@ impl Movement {
         usize::try_from(high).ok()
     }
 
+    /// The numbers of the elements that it moves, and of those that they become; `None` if there are more than so many.
+    pub(super) fn pairs(&self, most: usize) -> Option<Vec<[usize; 2]>> {
+        let count = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.size))?;
+        let all = (0..count).take_while(|_| count <= most).map(|number| {
+            let (mut rest, mut pair) = (number, [self.src, self.dst]);
+            for a in self.axes.iter().rev() {
+                let i = isize::try_from(rest % a.size).ok()?;
+                pair = [pair[0].checked_add_signed(i * a.src)?, pair[1].checked_add_signed(i * a.dst)?];
+                rest /= a.size;
+            }
+            Some(pair)
+        });
+        let all: Vec<[usize; 2]> = all.collect::<Option<_>>()?;
+        (all.len() == count).then_some(all)
+    }
+
     /// Moves elements.
     ///
     /// # Safety
@@ -254,6 +270,14 @@ mod tests {
         assert_eq!(moves(24, &axes, 0).unwrap().axes, [Axis { size: 24, src: 1, dst: 1 }]);
         assert!(moves(23, &axes, 0).is_none());
         assert!(moves(24, &axes, 1).is_none());
+    }
+
+    #[test]
+    fn pairs_are_what_is_moved() {
+        let axes = [Axis { size: 2, src: 1, dst: 3 }, Axis { size: 3, src: 2, dst: 1 }];
+        let pairs = moves(7, &axes, 1).unwrap().pairs(6).unwrap();
+        assert_eq!(pairs, [[1, 0], [3, 1], [5, 2], [2, 3], [4, 4], [6, 5]]);
+        assert!(moves(7, &axes, 1).unwrap().pairs(5).is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use farcall_ir::{Op, TensorType};
 
 use super::args::Prepared;
 use super::movement::{Axis, Movement, fill, row_major};
-use super::{Kernel, Request, apart, nothing};
+use super::{Kernel, Request, apart, nothing, straight_line};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "pad", prepare, in_place: apart, describe: nothing };
 
@@ -16,6 +16,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let filling = Movement::new([value, y], fill(y, |_| 0), [0, 0])?;
     let inside = inside(x, y, p)?;
+    if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
+        return straight_line::movements(y.dtype.size(), [(1, filling), (0, inside)]);
+    }
     Some(Prepared::new(move |args| {
         // SAFETY: tensors of these types; the output is apart from both inputs.
         unsafe {

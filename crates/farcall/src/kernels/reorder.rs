@@ -5,7 +5,7 @@ use farcall_ir::{Op, TensorType};
 
 use super::args::Prepared;
 use super::movement::{self, Movement, fill, row_major};
-use super::{Kernel, Request, apart, nothing};
+use super::{Kernel, Request, apart, nothing, straight_line};
 
 pub(super) static BROADCAST: Kernel = kernel("broadcast", |r| match r.op {
     Op::BroadcastInDim { dims } => one(r, |from, to| broadcast(from, to, dims)),
@@ -38,6 +38,9 @@ fn one(
 ) -> Option<Prepared> {
     let ([from], [to]) = (request.inputs, request.outputs) else { return None };
     let movement = movement(from, to).filter(|_| from.dtype == to.dtype)?;
+    if to.bytes().is_some_and(|n| n <= straight_line::SMALL) {
+        return straight_line::movements(to.dtype.size(), [(0, movement)]);
+    }
     Some(Prepared::new(move |args| {
         // SAFETY: tensors of these types, which are apart.
         unsafe { movement.run(args.input_ptr(0), args.output_ptr(0)) };

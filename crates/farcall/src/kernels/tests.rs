@@ -389,8 +389,15 @@ fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
 const MARGIN: usize = 512;
 
 /// Runs a kernel on buffers of these sizes with margins of a byte around them, and returns what all of them hold
-/// afterwards; `None` if it wrote to a margin.
-fn run(prepared: &Prepared, sizes: &[usize], inputs: usize, margin: u8, seed: u64) -> Option<Vec<u8>> {
+/// afterwards; `None` if it wrote to a margin. A straight-line program may run linked.
+fn run(
+    prepared: &Prepared,
+    sizes: &[usize],
+    inputs: usize,
+    margin: u8,
+    seed: u64,
+    link: bool,
+) -> Option<Vec<u8>> {
     let mut r = Random(seed);
     let mut blocks: Vec<Vec<u128>> =
         sizes.iter().map(|size| vec![0; (2 * MARGIN + size).div_ceil(16)]).collect();
@@ -403,8 +410,11 @@ fn run(prepared: &Prepared, sizes: &[usize], inputs: usize, margin: u8, seed: u6
     let bases: Vec<*mut u8> = blocks.iter_mut().map(|b| b.as_mut_ptr().cast()).collect();
     let places: Vec<Place> =
         sizes.iter().enumerate().map(|(base, size)| Place { base, offset: MARGIN, size: *size }).collect();
-    // SAFETY: buffers of these sizes, which are apart; if the kernel leaves them, the margins are there.
-    unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) };
+    match prepared.line().filter(|_| link) {
+        Some(line) => run_linked(line, &places, inputs, bases),
+        // SAFETY: buffers of these sizes, which are apart; if the kernel leaves them, the margins are there.
+        None => unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) },
+    }
     let mut all = Vec::new();
     for (block, size) in blocks.iter_mut().zip(sizes) {
         let bytes = bytes_of(block);
@@ -417,6 +427,22 @@ fn run(prepared: &Prepared, sizes: &[usize], inputs: usize, margin: u8, seed: u6
     Some(all)
 }
 
+/// Runs a straight-line program as the runtime does.
+fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: Vec<*mut u8>) {
+    let [mut constants, mut registers] =
+        [line.constant_bytes(), line.registers()].map(|size| vec![[0u128; 4]; size.div_ceil(64)]);
+    line.write_constants(bytes_of(constants.as_flattened_mut()));
+    let mut place = |block: &mut [[u128; 4]]| {
+        bases.push(block.as_mut_ptr().cast());
+        Place { base: bases.len() - 1, offset: 0, size: size_of_val(block) }
+    };
+    let (constants, registers) = (place(&mut constants), place(&mut registers));
+    let mut steps = Vec::new();
+    line.link(&Linking { places, inputs, constants, registers }, &mut steps).expect("places are near");
+    // SAFETY: as for the kernel itself; constants and registers are there.
+    steps.iter().for_each(|step| unsafe { step.run(&bases) });
+}
+
 fn bytes_of(words: &mut [u128]) -> &mut [u8] {
     // SAFETY: the same memory, and any byte is one.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
@@ -427,6 +453,7 @@ fn whatever_is_asked_stays_within_its_buffers() {
     let mut r = Random(7);
     // How often, and by which kernels, each question was served.
     let mut served: Vec<BTreeMap<&str, usize>> = vec![BTreeMap::new(); QUESTIONS.len()];
+    let mut lines = 0;
     for round in 0..20_000 {
         let (which, start) = (r.below(QUESTIONS.len()), r.start());
         let (op, bodies, inputs, outputs) = QUESTIONS[which](&mut r, start);
@@ -441,11 +468,14 @@ fn whatever_is_asked_stays_within_its_buffers() {
         *count += 1;
         if sizes.iter().all(|size| *size < 1 << 12) {
             // What lies around the buffers is neither written nor read.
-            let [a, b] = [0xa5, 0x01].map(|margin| run(&prepared, &sizes, inputs.len(), margin, round));
-            assert!(a.is_some() && a == b, "round {round}: {op:?} {inputs:?} {outputs:?}");
+            let run = |margin, link| run(&prepared, &sizes, inputs.len(), margin, round, link);
+            let (a, b, linked) = (run(0xa5, false), run(0x01, false), run(0xa5, true));
+            assert!(a.is_some() && a == b && a == linked, "round {round}: {op:?} {inputs:?} {outputs:?}");
+            lines += usize::from(prepared.line().is_some());
         }
     }
     assert!(served.iter().all(|by| by.values().sum::<usize>() > 10), "{served:?}");
+    assert!(lines > 1000, "{lines} of them were straight lines");
 }
 
 #[test]

@@ -12,9 +12,11 @@ pub(super) struct Context {
     /// One per custom call. (They come before the arena, as calls that are not complete are waited for when they go.)
     pub(super) frames: Vec<CallFrame>,
     pub(super) arena: AlignedBytes,
+    /// What straight-line programs keep between two of their steps.
+    pub(super) registers: AlignedBytes,
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
-    /// The addresses that places of the current run count from: arena, constants, inputs, results.
+    /// The addresses that places of the current run count from: arena, constants, registers, inputs, results.
     pub(super) bases: Vec<*mut u8>,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,
@@ -26,8 +28,11 @@ unsafe impl Send for Context {}
 impl Context {
     pub(super) fn new(loaded: &Loaded) -> Result<Context, RunError> {
         let plan = &loaded.plan;
-        let arena = AlignedBytes::new(plan.arena_size)
-            .map_err(|error| RunError::Memory { what: "the program's own values", error })?;
+        let memory = |size: usize| {
+            AlignedBytes::new(size)
+                .map_err(|error| RunError::Memory { what: "the program's own values", error })
+        };
+        let (arena, registers) = (memory(plan.arena_size)?, memory(loaded.registers)?);
         let staged = (0..plan.calls.len()).filter(|i| loaded.calls[*i].has_run_stages()).collect();
         let nested = loaded.nested.iter().map(|calls| {
             let calls = calls.iter().map(Context::new);
@@ -35,6 +40,7 @@ impl Context {
         });
         Ok(Context {
             arena,
+            registers,
             nested: nested.collect::<Result<_, _>>()?,
             frames: loaded.calls.iter().map(CallFrame::new).collect(),
             staged,

@@ -1,16 +1,18 @@
 //! Walks the thunks of a plan.
 
+use std::ops::Range;
+
 use farcall_ir::iterations::Budget;
 use farcall_ir::{Literal, TensorType};
 
 use super::context::Context;
 use super::denormals::Mode;
-use super::load::{Loaded, Step};
+use super::load::{Loaded, Sequence, Step};
 use super::watch::Watch;
 use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
-use crate::kernels::{self, Args, Place, Prepared};
+use crate::kernels::{self, Args, Linked, Place, Prepared};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`, while `watch` looks on. The inputs have the types of its parameters.
@@ -55,7 +57,8 @@ pub(super) fn thunks<W: Watch>(
         own.iter_mut().try_for_each(Literal::align).map_err(memory)?;
     }
     context.bases.clear();
-    context.bases.extend([context.arena.as_ptr(), loaded.constants.as_ptr()]);
+    let Context { arena, registers, .. } = &context;
+    context.bases.extend([arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()]);
     let kept = own.iter().zip(&plan.params).filter(|(_, param)| !param.donated).map(|(input, _)| input);
     lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
@@ -84,7 +87,7 @@ pub(super) fn thunks<W: Watch>(
     let (interrupt, iterations) = (run.interrupt(), Budget::new());
     let started = Vec::new();
     let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations, watch };
-    let ran = executor.sequence(&plan.thunks, &loaded.steps);
+    let ran = executor.sequence(&plan.thunks, &loaded.sequence);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
     ran?;
@@ -196,13 +199,50 @@ impl<W: Watch> Drop for Executor<'_, W> {
 }
 
 impl<'a, W: Watch> Executor<'a, W> {
-    fn sequence(&mut self, thunks: &'a [Thunk], steps: &'a [Step]) -> Result<(), RunError> {
-        thunks.iter().zip(steps).try_for_each(|(t, step)| {
+    fn sequence(&mut self, thunks: &'a [Thunk], sequence: &'a Sequence) -> Result<(), RunError> {
+        // Loops, not iterators, and returns, not `?`: thunks nest deeply, and each level takes stack.
+        for stretch in &sequence.stretches {
+            let done = match &stretch.line {
+                // What looks on sees each thunk; and each of them may have to wait for a call.
+                Some(line) if !W::SEES_THUNKS && self.started.is_empty() => self.line(line),
+                _ => self.each(thunks, sequence, &stretch.thunks),
+            };
+            if done.is_err() {
+                return done;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn line(&self, steps: &[Linked]) -> Result<(), RunError> {
+        self.may_go_on()?;
+        let bases = &self.context.bases;
+        for step in steps {
+            // SAFETY: the plan is validated: the places are those of the buffers that the kernels were prepared for, and
+            // overlap where they allow that; the context has the registers.
+            unsafe { step.run(bases) };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn each(
+        &mut self,
+        thunks: &'a [Thunk],
+        sequence: &'a Sequence,
+        numbers: &Range<usize>,
+    ) -> Result<(), RunError> {
+        for i in numbers.clone() {
+            let step = &sequence.steps[i];
             self.watch.enter(step.number);
-            let done = self.thunk(t, step);
+            let done = self.thunk(&thunks[i], step);
             self.watch.leave(step.number);
-            done
-        })
+            if done.is_err() {
+                return done;
+            }
+        }
+        Ok(())
     }
 
     fn thunk(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {

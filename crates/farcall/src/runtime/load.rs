@@ -1,5 +1,6 @@
 //! Turns a plan into what the executor walks: constants in memory, kernels prepared, places resolved.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use farcall_ir::Diagnostic;
@@ -7,8 +8,8 @@ use farcall_ir::memory::OutOfMemory;
 
 use super::memory::AlignedBytes;
 use crate::custom_call::{CallError, CallSite};
-use crate::kernels::{Place, Prepared};
-use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk};
+use crate::kernels::{Linked, Linking, Place, Prepared, StraightLine};
+use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 
 /// Why a plan cannot be run.
@@ -30,16 +31,36 @@ pub(super) struct Loaded {
     pub(super) plan: Arc<Plan>,
     /// A call site for each custom call of the plan.
     pub(super) calls: Vec<Arc<CallSite>>,
-    /// One for each thunk of the plan.
-    pub(super) steps: Vec<Step>,
+    /// What is run for the thunks of the plan.
+    pub(super) sequence: Sequence,
     /// Where the results are.
     pub(super) results: Vec<Place>,
-    /// The constants, aligned as custom calls may expect.
+    /// The constants, aligned as custom calls may expect, then those of straight-line programs.
     pub(super) constants: AlignedBytes,
+    /// Bytes of the registers of straight-line programs, of which one runs at a time.
+    pub(super) registers: usize,
     /// The plans of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Loaded>>,
     /// There are calls, whose handlers may expect aligned operands.
     pub(super) enters_handlers: bool,
+}
+
+/// Thunks that are ready to run, one after the other.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    /// One for each thunk.
+    pub(super) steps: Vec<Step>,
+    /// The same steps in stretches.
+    pub(super) stretches: Vec<Stretch>,
+}
+
+/// Neighbouring thunks.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    /// The number of the first one in its sequence, and of the one after the last.
+    pub(super) thunks: Range<usize>,
+    /// What all of them do, if that is a straight line; otherwise there is only one of them.
+    pub(super) line: Option<Vec<Linked>>,
 }
 
 /// A thunk that is ready to run.
@@ -52,25 +73,32 @@ pub(super) struct Step {
     /// Inputs, then outputs. Their bases are the numbers below.
     pub(super) places: Box<[Place]>,
     /// As the thunk has them.
-    pub(super) bodies: Vec<Vec<Step>>,
+    pub(super) bodies: Vec<Sequence>,
 }
 
 /// Number of the arena among the base addresses of a run.
 pub(super) const ARENA: usize = 0;
 /// Number of the constants.
 pub(super) const CONSTANTS: usize = 1;
+/// Number of the registers of straight-line programs.
+pub(super) const REGISTERS: usize = 2;
 /// Number of the first input; behind the inputs come the results.
-pub(super) const PARAMS: usize = 2;
+pub(super) const PARAMS: usize = 3;
 
 impl Loaded {
     /// Checks a plan and those of nested calls, and makes them ready: the targets' instantiate stages run.
     pub(super) fn new(plan: Arc<Plan>, registry: &Registry) -> Result<Loaded, LoadError> {
         let prepared = plan.prepare().map_err(LoadError::Plan)?;
-        let (constants, offsets) = constants(&plan).map_err(LoadError::Memory)?;
+        let lines = prepared.iter().filter_map(Prepared::line);
+        let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
+        let own = lines.map(StraightLine::constant_bytes).sum();
+        let (constants, offsets, end) = constants(&plan, own).map_err(LoadError::Memory)?;
         let outs = PARAMS + plan.params.len();
-        let mut loader = Loader { offsets: &offsets, outs, prepared: prepared.into_iter(), next: 0 };
-        let steps = loader.sequence(&plan.thunks);
+        let prepared = prepared.into_iter();
+        let mut loader = Loader { offsets: &offsets, outs, prepared, next: 0, registers, constants, end };
+        let sequence = loader.sequence(&plan.thunks);
         let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
+        let constants = loader.constants;
         let calls = calls(&plan, registry)?;
         let sites = plan.references.iter().map(|site| {
             let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
@@ -78,7 +106,7 @@ impl Loaded {
         });
         let nested = sites.collect::<Result<Vec<Vec<Loaded>>, LoadError>>()?;
         let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
-        Ok(Loaded { calls, steps, results, constants, nested, enters_handlers, plan })
+        Ok(Loaded { calls, sequence, results, constants, registers, nested, enters_handlers, plan })
     }
 }
 
@@ -108,8 +136,8 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadErr
     if refused.is_empty() { Ok(sites) } else { Err(LoadError::Calls(refused)) }
 }
 
-/// Lays out the constants; returns where each begins.
-fn constants(plan: &Plan) -> Result<(AlignedBytes, Vec<usize>), OutOfMemory> {
+/// Lays out the constants, with room for `more` bytes after them; returns where each begins, and where they end.
+fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usize), OutOfMemory> {
     let mut size = 0usize;
     let offsets = plan.constants.iter().map(|c| {
         let at = size;
@@ -117,11 +145,11 @@ fn constants(plan: &Plan) -> Result<(AlignedBytes, Vec<usize>), OutOfMemory> {
         at
     });
     let offsets: Vec<usize> = offsets.collect();
-    let mut block = AlignedBytes::new(size)?;
+    let mut block = AlignedBytes::new(size.saturating_add(more))?;
     for (c, at) in plan.constants.iter().zip(&offsets) {
         c.write_to(&mut block.as_mut_slice()[*at..at + c.byte_len()]);
     }
-    Ok((block, offsets))
+    Ok((block, offsets, size))
 }
 
 struct Loader<'a> {
@@ -133,16 +161,55 @@ struct Loader<'a> {
     prepared: std::vec::IntoIter<Prepared>,
     /// Number of the next thunk.
     next: u32,
+    /// Bytes of the registers.
+    registers: usize,
+    constants: AlignedBytes,
+    /// Where the constants end that have been written so far.
+    end: usize,
 }
 
 impl Loader<'_> {
-    fn sequence(&mut self, thunks: &[Thunk]) -> Vec<Step> {
+    fn sequence(&mut self, thunks: &[Thunk]) -> Sequence {
         // Loops, not iterators: thunks nest deeply, and each level takes stack.
         let mut steps = Vec::with_capacity(thunks.len());
         for thunk in thunks {
             steps.push(self.step(thunk));
         }
-        steps
+        let stretches = self.stretches(thunks, &steps);
+        Sequence { steps, stretches }
+    }
+
+    /// Puts neighbouring thunks that are straight lines together.
+    fn stretches(&mut self, thunks: &[Thunk], steps: &[Step]) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {
+            let mut linked = self.link(thunk, step);
+            match (stretches.last_mut(), &mut linked) {
+                (Some(Stretch { thunks, line: Some(line) }), Some(more)) => {
+                    thunks.end = i + 1;
+                    line.append(more);
+                }
+                _ => stretches.push(Stretch { thunks: i..i + 1, line: linked }),
+            }
+        }
+        stretches
+    }
+
+    /// What a thunk does, if that is a straight line.
+    fn link(&mut self, thunk: &Thunk, step: &Step) -> Option<Vec<Linked>> {
+        if matches!(thunk.op, ThunkOp::Copy) {
+            return Some(vec![Linked::copy(step.places[0], step.places[1])?]);
+        }
+        let line = step.kernel.as_ref()?.line()?;
+        let size = line.constant_bytes();
+        let constants = Place { base: CONSTANTS, offset: self.end, size };
+        let registers = Place { base: REGISTERS, offset: 0, size: self.registers };
+        let linking = Linking { places: &step.places, inputs: thunk.inputs.len(), constants, registers };
+        let mut linked = Vec::new();
+        line.link(&linking, &mut linked)?;
+        line.write_constants(&mut self.constants.as_mut_slice()[self.end..self.end + size]);
+        self.end += size;
+        Some(linked)
     }
 
     fn step(&mut self, t: &Thunk) -> Step {

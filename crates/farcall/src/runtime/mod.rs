@@ -1,7 +1,7 @@
 //! Runs plans.
 //!
 //! ```text
-//! Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled ──▶ steps, one by one ──▶ results
+//! Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled ──▶ steps, one by one, or several as one straight line ──▶ results
 //! ```
 //!
 //! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes one from

@@ -7,6 +7,9 @@ use crate::kernels::Tasks;
 /// Sees the thunks of a run by their numbers: their positions in the order of the plan's text, nested ones included.
 /// (Not those of custom calls in regions that the evaluator applies: these are part of the thunk that does.)
 pub(crate) trait Watch {
+    /// It is told when a thunk begins and ends; otherwise, neighbouring ones may run as one.
+    const SEES_THUNKS: bool = true;
+
     /// A thunk begins.
     fn enter(&mut self, thunk: u32);
 
@@ -28,6 +31,8 @@ pub(crate) trait Watch {
 pub(crate) struct Unwatched;
 
 impl Watch for Unwatched {
+    const SEES_THUNKS: bool = false;
+
     #[inline(always)]
     fn enter(&mut self, _: u32) {}
 

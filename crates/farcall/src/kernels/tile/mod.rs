@@ -15,6 +15,7 @@
 //! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
 
 mod merge;
+mod one;
 mod program;
 mod walk;
 

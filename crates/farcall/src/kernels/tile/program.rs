@@ -33,7 +33,7 @@ const WIDEST: usize = 16;
 
 /// Where the elements of a value are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Location {
+pub(super) enum Location {
     /// Those of an operand, of this size.
     Input(usize, usize, Level),
     /// Those of an output, of this size.
@@ -46,16 +46,16 @@ enum Location {
 
 /// What a step takes.
 #[derive(Clone, Copy)]
-struct Source {
-    location: Location,
+pub(super) struct Source {
+    pub(super) location: Location,
     /// Bytes of an element.
     size: usize,
-    taken: Taken,
+    pub(super) taken: Taken,
 }
 
 /// How elements are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
+pub(super) enum Taken {
     /// One for each result.
     Each,
     /// The same one for all.
@@ -64,19 +64,19 @@ enum Taken {
     Row,
 }
 
-struct Compiled {
-    task: Task,
-    from: SmallVec<[Source; 3]>,
+pub(super) struct Compiled {
+    pub(super) task: Task,
+    pub(super) from: SmallVec<[Source; 3]>,
     /// It computes a row after the other: something has one element for each.
-    row_by_row: bool,
-    to: Location,
-    size: usize,
-    level: Level,
+    pub(super) row_by_row: bool,
+    pub(super) to: Location,
+    pub(super) size: usize,
+    pub(super) level: Level,
 }
 
 /// A tile: which elements it has of full values, and of those of rows.
 #[derive(Clone, Copy)]
-struct Tile {
+pub(super) struct Tile {
     start: usize,
     len: usize,
     first_row: usize,
@@ -85,13 +85,13 @@ struct Tile {
 }
 
 impl Tile {
-    fn new(start: usize, len: usize, columns: usize) -> Tile {
+    pub(super) fn new(start: usize, len: usize, columns: usize) -> Tile {
         Tile { start, len, first_row: start / columns, rows: len / columns, columns }
     }
 
     /// First element, and how many.
     #[inline]
-    fn of(self, level: Level) -> (usize, usize) {
+    pub(super) fn of(self, level: Level) -> (usize, usize) {
         match level {
             Level::Row => (self.first_row, self.rows),
             Level::Full | Level::Fixed => (self.start, self.len),
@@ -118,31 +118,33 @@ struct Stream {
 }
 
 /// A result that is accumulated.
-struct Total {
-    accumulator: Arc<Accumulator>,
+pub(super) struct Total {
+    pub(super) accumulator: Arc<Accumulator>,
     /// Where its parts begin in the scratch memory.
-    parts: usize,
-    output: usize,
+    pub(super) parts: usize,
+    pub(super) output: usize,
 }
 
 pub(super) struct Program {
-    n: usize,
-    columns: usize,
+    pub(super) n: usize,
+    pub(super) columns: usize,
     /// Elements of a tile.
-    tile: usize,
+    pub(super) tile: usize,
     /// What comes before the tiles.
-    uniform: Vec<Compiled>,
-    steps: Vec<Compiled>,
+    pub(super) uniform: Vec<Compiled>,
+    pub(super) steps: Vec<Compiled>,
     /// Operands and outputs that are not in the cache, unless somebody cares.
     streams: Vec<Stream>,
     /// Tasks, and elements of each.
-    tasks: usize,
+    pub(super) tasks: usize,
     chunk: usize,
     /// Bytes of the registers of a task.
-    registers: usize,
-    totals: Vec<Total>,
+    pub(super) bytes: usize,
+    /// The same, if they are in scratch memory; otherwise none.
+    pub(super) registers: usize,
+    pub(super) totals: Vec<Total>,
     /// Bytes of scratch memory: registers that are not on the stack, then parts of totals.
-    scratch: usize,
+    pub(super) scratch: usize,
 }
 
 impl Program {
@@ -214,10 +216,30 @@ impl Program {
             compiled.into_iter().partition(|s| matches!(s.level, Level::Uniform | Level::Fixed));
         let streams = streams(&steps, n);
         let registers = if on_stack { 0 } else { bytes };
-        Some(Program { n, columns, tile, uniform, steps, streams, tasks, chunk, registers, totals, scratch })
+        Some(Program {
+            n,
+            columns,
+            tile,
+            uniform,
+            steps,
+            streams,
+            tasks,
+            chunk,
+            bytes,
+            registers,
+            totals,
+            scratch,
+        })
     }
 
-    pub(super) fn prepared(mut self) -> Prepared {
+    pub(super) fn prepared(self) -> Prepared {
+        match self.line() {
+            Some(line) => self.in_steps(line),
+            None => self.in_tiles(),
+        }
+    }
+
+    fn in_tiles(mut self) -> Prepared {
         let (tasks, scratch) = (self.tasks, self.scratch);
         let totals = std::mem::take(&mut self.totals);
         let begun: Vec<(Arc<Accumulator>, usize)> =
@@ -399,58 +421,63 @@ fn tile(bytes: usize, n: usize) -> usize {
 impl Compiled {
     #[inline]
     fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
+        let mut from = [std::ptr::null(); 3];
+        if let Some(i) = self.task.input() {
+            from[0] = args.input_ptr::<u8>(i);
+        }
+        for (x, source) in from.iter_mut().zip(&self.from) {
+            *x = memory.at(args, source.location, tile).cast_const();
+        }
+        self.compute(from, memory.at(args, self.to, tile), tile);
+    }
+
+    /// Computes a tile of elements, of what begins here: what it takes, or the input that it reads.
+    #[inline]
+    pub(super) fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         let (start, len) = tile.of(self.level);
-        let at = |location: Location| memory.at(args, location, tile);
-        let to = at(self.to);
         match &self.task {
-            Task::Work(work) if self.row_by_row => self.row_by_row(work, args, memory, tile),
+            Task::Work(work) if self.row_by_row => self.row_by_row(work, from, to, tile),
             Task::Work(work) => {
-                let mut from = [Operand::NONE; 3];
-                for (x, source) in from.iter_mut().zip(&self.from) {
-                    let at = at(source.location);
-                    *x = if source.taken == Taken::One { Operand::repeated(at) } else { Operand::each(at) };
+                let mut operands = [Operand::NONE; 3];
+                for ((x, at), source) in operands.iter_mut().zip(from).zip(&self.from) {
+                    *x = Operand::new(at, source.taken == Taken::One);
                 }
-                work(&from, to, len);
+                work(&operands, to, len);
             }
             // SAFETY: the operand has one element, and the register has room for as many as its level has.
-            Task::Splat(i) => unsafe { splat(args.input_ptr(*i), to, self.size, len) },
+            Task::Splat(_) => unsafe { splat(from[0], to, self.size, len) },
             // SAFETY: elements have 16 bytes at most.
             Task::Constant(element) => unsafe { splat(element.as_ptr(), to, self.size, len) },
             // SAFETY: a uniform value has an element; there is room for `len` of them.
-            Task::Fill => unsafe { splat(at(self.from[0].location), to, self.size, len) },
+            Task::Fill => unsafe { splat(from[0], to, self.size, len) },
             Task::Repeat => {
-                let from = at(self.from[0].location);
                 for row in 0..tile.rows {
                     // SAFETY: the operand has an element for each row, and there is room for a tile.
                     unsafe {
                         let to = to.add(row * tile.columns * self.size);
-                        splat(from.add(row * self.size), to, self.size, tile.columns);
+                        splat(from[0].add(row * self.size), to, self.size, tile.columns);
                     }
                 }
             }
             // SAFETY: the walk was made for the operand and values of this level.
-            Task::Walk(i, walk) => unsafe { (walk.run)(walk, args.input_ptr(*i), to, start, len) },
+            Task::Walk(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
             // SAFETY: the register has room for a tile.
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.
-            Task::Copy => unsafe { std::ptr::copy(at(self.from[0].location), to, len * self.size) },
-            Task::Accumulate(accumulator) => {
-                (accumulator.add)(at(self.from[0].location), len, start % accumulator.kept, to);
-            }
+            Task::Copy => unsafe { std::ptr::copy(from[0], to, len * self.size) },
+            Task::Accumulate(accumulator) => (accumulator.add)(from[0], len, start % accumulator.kept, to),
         }
     }
 
     /// Computes full values, of which some have one element for each row.
-    fn row_by_row(&self, work: &Work, args: &Args<'_>, memory: Memory, tile: Tile) {
+    fn row_by_row(&self, work: &Work, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         #[repr(C, align(64))]
         struct Block([MaybeUninit<u8>; BLOCK * WIDEST]);
         let mut blocks = [const { Block([const { MaybeUninit::uninit() }; BLOCK * WIDEST]) }; 3];
-        let to = memory.at(args, self.to, tile);
-        let mut from = [Operand::NONE; 3];
+        let mut operands = [Operand::NONE; 3];
         for row in 0..tile.rows {
-            let sources = self.from.iter().zip(&mut from).zip(&mut blocks);
-            for ((source, operand), block) in sources {
-                let at = memory.at(args, source.location, tile);
+            let sources = self.from.iter().zip(from).zip(&mut operands).zip(&mut blocks);
+            for (((source, at), operand), block) in sources {
                 let size = source.size;
                 *operand = match source.taken {
                     // SAFETY: the rows of a full value lie one after the other.
@@ -465,7 +492,18 @@ impl Compiled {
                 };
             }
             // SAFETY: the same of the result.
-            work(&from, unsafe { to.add(row * tile.columns * self.size) }, tile.columns);
+            work(&operands, unsafe { to.add(row * tile.columns * self.size) }, tile.columns);
+        }
+    }
+}
+
+impl Task {
+    /// The input that it reads, besides what its step takes.
+    #[inline]
+    pub(super) fn input(&self) -> Option<usize> {
+        match self {
+            Task::Splat(i) | Task::Walk(i, _) => Some(*i),
+            _ => None,
         }
     }
 }

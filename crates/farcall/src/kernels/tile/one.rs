@@ -1,0 +1,71 @@
+//! Tile programs of a single tile as straight-line programs.
+
+use std::sync::Arc;
+
+use super::super::args::Prepared;
+use super::super::straight_line::{At, Loop, StraightLine};
+use super::program::{Compiled, Location, Program, Taken, Tile};
+use super::{Level, Task};
+
+impl Program {
+    /// Where the steps of a straight-line program go, if there is only one tile.
+    pub(super) fn line(&self) -> Option<StraightLine> {
+        let one = self.tasks == 1 && self.tile >= self.n && self.n > 0 && self.registers == 0;
+        StraightLine::new(self.bytes.next_multiple_of(64)).filter(|_| one)
+    }
+
+    /// The same as a straight-line program.
+    pub(super) fn in_steps(self, mut line: StraightLine) -> Prepared {
+        let tile = Tile::new(0, self.n, self.columns);
+        for total in &self.totals {
+            let accumulator = Arc::clone(&total.accumulator);
+            let begin: Loop = Arc::new(move |_, to, _| (accumulator.begin)(to));
+            line.push(begin, &[], At::Scratch(total.parts), 0);
+        }
+        // Registers that hold constants, by their first byte: nothing else is written to them.
+        let mut constants: Vec<(usize, At)> = Vec::new();
+        for step in self.uniform.into_iter().chain(self.steps) {
+            let n = tile.of(step.level).1;
+            if let (Task::Constant(element), Location::Register(register), Level::Uniform) =
+                (&step.task, step.to, step.level)
+            {
+                constants.push((register, line.constant(&element[..step.size], n)));
+                continue;
+            }
+            let at = |location: Location| match location {
+                Location::Input(i, ..) => At::Input(i),
+                Location::Output(i, ..) => At::Output(i),
+                Location::Part(offset, _) => At::Scratch(offset),
+                Location::Register(offset) => {
+                    let constant = constants.iter().find(|(register, _)| *register == offset);
+                    constant.map_or(At::Register(offset), |(_, at)| *at)
+                }
+            };
+            let to = at(step.to);
+            if let (Task::Copy, [x]) = (&step.task, &step.from[..]) {
+                line.copy(step.size, at(x.location), to, n);
+                continue;
+            }
+            let input = step.task.input().map(|i| (At::Input(i), false));
+            let taken = step.from.iter().map(|x| (at(x.location), x.taken == Taken::One));
+            let operands: Vec<(At, bool)> = input.into_iter().chain(taken).collect();
+            line.push_marked(step.into_loop(tile), &operands, to, n);
+        }
+        for total in self.totals {
+            let end: Loop = Arc::new(move |[parts, ..], to, _| (total.accumulator.end)(parts.at, 1, to));
+            line.push(end, &[At::Scratch(total.parts)], At::Output(total.output), 0);
+        }
+        let prepared = Prepared::straight(line);
+        if self.scratch == 0 { prepared } else { prepared.with_scratch(self.scratch) }
+    }
+}
+
+impl Compiled {
+    /// What it does in the only tile.
+    fn into_loop(self, tile: Tile) -> Loop {
+        match self.task {
+            Task::Work(work) if !self.row_by_row => Arc::from(work),
+            _ => Arc::new(move |from, to, _| self.compute(from.map(|x| x.at), to, tile)),
+        }
+    }
+}
