@@ -106,12 +106,8 @@ impl Bench {
 
     /// A script of `xtask/bench`.
     fn python(&self, script: &str) -> Command {
-        let mut python = self.venv.python();
-        python.current_dir(root()).arg(root().join("xtask/bench").join(script));
-        python
-            .env("PYTHONPATH", &self.package)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("FARCALL_COMMIT", commit());
+        let mut python = self.venv.script(script, &self.package);
+        python.env("FARCALL_COMMIT", commit());
         python
     }
 }

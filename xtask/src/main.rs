@@ -1,9 +1,10 @@
-//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `valgrind`, `bench`.
+//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `valgrind`, `bench`, `accuracy`.
 //!
 //! One file a task. Everything that a task makes lies under `target/`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a task runner talks to the terminal")]
 
+mod accuracy;
 mod bench;
 mod demo;
 mod jax_suite;
@@ -48,6 +49,10 @@ Tasks:
                  those that are named run again, and the page keeps what it has of the others. About 15
                  minutes for all of them. With --bar, it fails where a handler written in Python costs
                  more than 5 µs a call.
+  accuracy [STEP]
+                 How far elementary functions are from the exact result, beside XLA: of every STEP-th number of
+                 f32 (251; 1 is all of them, for hours), all of the 16-bit floats, and samples of f64. Writes
+                 docs/accuracy.md.
 ";
 
 fn main() -> ExitCode {
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
         ["valgrind"] => valgrind::run(),
         ["bench", parts @ ..] => bench::run(parts),
+        ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -15,7 +15,7 @@ pub(crate) struct Venv {
 impl Venv {
     /// The environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
-        let packages = ["scipy", "flatbuffers", "numba==0.68.1", "pytest", "pytest-xdist"];
+        let packages = ["scipy", "flatbuffers", "mpmath", "numba==0.68.1", "pytest", "pytest-xdist"];
         Venv::make(&format!("jax-{version}"), version, &packages)
     }
 
@@ -51,6 +51,14 @@ impl Venv {
             std::fs::write(done, content)?;
         }
         Ok(venv)
+    }
+
+    /// A script of `xtask/bench`, with the package `farcall` that lies there.
+    pub(crate) fn script(&self, name: &str, package: &Path) -> Command {
+        let mut python = self.python();
+        python.current_dir(root()).arg(root().join("xtask/bench").join(name));
+        python.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1");
+        python
     }
 
     /// Its interpreter.

@@ -71,8 +71,8 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
 // | const3: tensor<i64> = -1
 // | const4: tensor<ui8> = 0
 // | const5: tensor<2x0xi32> =
-// | arena[0..40]:s32[2,5] = iota dim 1()
-// | out0:f32[2], out1:s32[2] = arg_reduce largest(in0:f32[2,5], arena[0..40]:s32[2,5], const0:f32[], const1:s32[])
+// | out3:s32[2,5] = iota dim 1()
+// | out0:f32[2], out1:s32[2] = arg_reduce largest(in0:f32[2,5], out3:s32[2,5], const0:f32[], const1:s32[])
 // | arena[0..80]:s64[2,5] = iota dim 0()
 // | out2:f32[5], out3:s64[5] = arg_reduce smallest(in0:f32[2,5], arena[0..80]:s64[2,5], const2:f32[], const3:s64[])
 // | arena[0..24]:s32[3,2] = iota dim 0()

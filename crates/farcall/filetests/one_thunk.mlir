@@ -19,17 +19,17 @@ func.func @main(%x: tensor<2x3xf16>, %y: tensor<3x2x2xf32>) -> (tensor<2x8xf16>,
 // = dense<[[2.000000e+00, 4.000000e+00, 6.000000e+00], [8.000000e+00, 9.000000e+00, 9.000000e+00]]> : tensor<2x3xf16>
 // = dense<[[3.500000e+01, 3.500000e+01], [5.000000e-01, 5.000000e-01], [4.000000e+00, 4.000000e+00]]> : tensor<3x2xf32>
 // plan
-// | plan: arena 192 bytes, denormals ieee
+// | plan: arena 128 bytes, denormals ieee
 // | in0: tensor<2x3xf16>
 // | in1: tensor<3x2x2xf32>
 // | const0: tensor<i32> = 1
 // | const1: tensor<f16> = 0.0
 // | const2: tensor<1x2xf16> = 9.0
-// | arena[0..8]:f16[2,2] = slice(in0:f16[2,3])
-// | out0:f16[2,8] = concatenate(in0:f16[2,3], arena[0..8]:f16[2,2], in0:f16[2,3])
+// | out3:f16[2,2] = slice(in0:f16[2,3])
+// | out0:f16[2,8] = concatenate(in0:f16[2,3], out3:f16[2,2], in0:f16[2,3])
 // | out1:f16[4,4] = pad(in0:f16[2,3], const1:f16[])
 // | out2:f16[2,3] = elementwise add(in0:f16[2,3], in0:f16[2,3])
 // | out2:f16[2,3] = dynamic_update_slice(out2:f16[2,3], const2:f16[1,2], const0:s32[], const0:s32[])
-// | arena[64..76]:f32[3] = dot 1x[3x4x1](in1:f32[3,2,2], arena[0..8]:f16[2,2]) scratch arena[128..192]
-// | out3:f32[3,2] = broadcast(arena[64..76]:f32[3])
+// | arena[0..12]:f32[3] = dot 1x[3x4x1](in1:f32[3,2,2], out3:f16[2,2]) scratch arena[64..128]
+// | out3:f32[3,2] = broadcast(arena[0..12]:f32[3])
 // | return out0:f16[2,8], out1:f16[4,4], out2:f16[2,3], out3:f32[3,2]

@@ -20,15 +20,15 @@ func.func @main(%s: tensor<2xui64>, %t: tensor<3xui64>) -> (tensor<2xui64>, tens
 // = dense<[-6.265072896427967E-41, -7.313140419160564E-72, -1.7018605485623458E-59, 9.521781283653514, 3.5165083687723676E-154]> : tensor<5xf64>
 // = dense<> : tensor<0xui32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 64 bytes, denormals ieee
 // | in0: tensor<2xui64>
 // | in1: tensor<3xui64>
 // | const0: tensor<0xui32> =
-// | arena[0..16]:u64[2], out1:u32[3,5] = rng_bit_generator three_fry(in0:u64[2])
-// | arena[64..80]:u64[2], out2:u16[3,4,2] = rng_bit_generator three_fry(arena[0..16]:u64[2])
-// | arena[0..16]:u64[2], out3:u64[3] = rng_bit_generator three_fry(arena[64..80]:u64[2])
-// | arena[64..80]:u64[2], out4:u8[] = rng_bit_generator three_fry(arena[0..16]:u64[2])
+// | out0:u64[2], out1:u32[3,5] = rng_bit_generator three_fry(in0:u64[2])
+// | out5:u64[2], out2:u16[3,4,2] = rng_bit_generator three_fry(out0:u64[2])
+// | out0:u64[2], out3:u64[3] = rng_bit_generator three_fry(out5:u64[2])
+// | arena[0..16]:u64[2], out4:u8[] = rng_bit_generator three_fry(out0:u64[2])
 // | out5:u64[3], out6:s32[7] = rng_bit_generator philox(in1:u64[3])
-// | arena[0..16]:u64[2], out7:f64[5] = rng_bit_generator default(in0:u64[2])
-// | out0:u64[2], arena[0..0]:u32[0] = rng_bit_generator three_fry(arena[64..80]:u64[2])
+// | out0:u64[2], out7:f64[5] = rng_bit_generator default(in0:u64[2])
+// | out0:u64[2], arena[0..0]:u32[0] = rng_bit_generator three_fry(arena[0..16]:u64[2])
 // | return out0:u64[2], out1:u32[3,5], out2:u16[3,4,2], out3:u64[3], out4:u8[], out5:u64[3], out6:s32[7], out7:f64[5], const0:u32[0]

@@ -51,7 +51,7 @@ fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
         Unary::IsFinite => return Some(Scalar::Bool(x.is_finite())),
         Unary::Log => libm::log(x),
         Unary::LogPlusOne => libm::log1p(x),
-        Unary::Logistic => 1.0 / (1.0 + libm::exp(-x)),
+        Unary::Logistic => special::logistic(x),
         Unary::Negate => -x,
         Unary::Real | Unary::Conj => x,
         Unary::RoundNearestAfz => x.round(),

@@ -172,9 +172,15 @@ pub fn bessel_i1e(x: f64) -> f64 {
             sum += term;
             k += 1.0;
         }
-        sum / (2.0 * PI * a).sqrt()
+        // As √(2πa), without overflow.
+        sum / (4.0 * (PI / 8.0 * a).sqrt())
     };
     value.copysign(x)
+}
+
+/// 1 / (1 + e^-x), also where e^-x overflows and the result does not vanish.
+pub fn logistic(x: f64) -> f64 {
+    if x < -700.0 { libm::exp(x) } else { 1.0 / (1.0 + libm::exp(-x)) }
 }
 
 /// `cosh` as the CHLO dialect defines it for `f32`, in which each step is rounded: e^(x + log ½) + e^(-x + log ½).
@@ -266,6 +272,15 @@ mod tests {
         close(bessel_i1e(1.0), 0.207_910_415_349_708_46);
         close(bessel_i1e(25.0), bessel_i1e(25.0f64.next_up()));
         close(bessel_i1e(100.0), 0.039_744_153_025_130_25);
+        close(bessel_i1e(f64::MAX), 2.975_447_459_315_899_5e-155);
+    }
+
+    #[test]
+    fn the_logistic_function_of_large_numbers() {
+        close(logistic(-700.0), 9.859_676_543_759_77e-305);
+        assert!((logistic((-700.0f64).next_down()) / logistic(-700.0) - 1.0).abs() < 1e-12);
+        assert_eq!(logistic(-720.0), libm::exp(-720.0));
+        assert_eq!((logistic(-800.0), logistic(f64::NEG_INFINITY), logistic(f64::INFINITY)), (0.0, 0.0, 1.0));
     }
 
     #[test]

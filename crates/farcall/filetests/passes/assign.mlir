@@ -10,9 +10,9 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> {
-    %0 = stablehlo.sine %arg0 {farcall.places = ["arena[0..64]"]} : tensor<4x4xf32>
-    %1 = stablehlo.transpose %0, dims = [1, 0] {farcall.places = ["arena[64..128]"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    %2 = stablehlo.cosine %1 {farcall.places = ["arena[64..128]"]} : tensor<4x4xf32>
+    %0 = stablehlo.sine %arg0 {farcall.places = ["out0"]} : tensor<4x4xf32>
+    %1 = stablehlo.transpose %0, dims = [1, 0] {farcall.places = ["arena[0..64]"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = stablehlo.cosine %1 {farcall.places = ["arena[0..64]"]} : tensor<4x4xf32>
     %3 = stablehlo.transpose %2, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
     return %3 : tensor<4x4xf32>
   }
@@ -183,8 +183,8 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-    %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["arena[0..24]"]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
-    %1 = stablehlo.reshape %0 {farcall.places = ["arena[0..24]"]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %1 = stablehlo.reshape %0 {farcall.places = ["out0"]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
     %2 = mhlo.copy %1 {farcall.places = ["arena[0..24]"]} : tensor<2x3xf32>
     %3 = stablehlo.custom_call @f(%2) {farcall.laid_out, farcall.places = ["arena[0..24]"], operand_layouts = [dense<[0, 1]> : tensor<2xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     %4 = stablehlo.reshape %3 {farcall.places = ["arena[0..24]"]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
@@ -265,5 +265,32 @@ module {
       stablehlo.return %3, %iterArg_0 : tensor<i1>, tensor<4xf32>
     }
     return %0, %2#0 : tensor<4xf32>, tensor<i1>
+  }
+}
+// -----
+// passes: assign
+// In the memory of a result that begins later, as many values lodge as there is room for, one after the other too; what
+// is read when the result is written lies elsewhere.
+func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<2x16xf32>) {
+  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = stablehlo.reverse %x, dims = [0] : tensor<4x4xf32>
+  %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = stablehlo.transpose %2, dims = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = stablehlo.dot_general %3, %2, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = stablehlo.reshape %3 : (tensor<4x4xf32>) -> tensor<16xf32>
+  %6 = stablehlo.broadcast_in_dim %5, dims = [1] : (tensor<16xf32>) -> tensor<2x16xf32>
+  return %4, %6 : tensor<4x4xf32>, tensor<2x16xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<2x16xf32>) {
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = stablehlo.reverse %arg0, dims = [0] {farcall.places = ["out1"]} : tensor<4x4xf32>
+    %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] {farcall.places = ["out1[64..128]"]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %3 = stablehlo.transpose %2, dims = [1, 0] {farcall.places = ["arena[0..64]"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %4 = stablehlo.dot_general %3, %2, contracting_dims = [1] x [0] {farcall.places = ["out0"]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %5 = stablehlo.reshape %3 {farcall.places = ["arena[0..64]"]} : (tensor<4x4xf32>) -> tensor<16xf32>
+    %6 = stablehlo.broadcast_in_dim %5, dims = [1] {farcall.places = ["out1"]} : (tensor<16xf32>) -> tensor<2x16xf32>
+    return %4, %6 : tensor<4x4xf32>, tensor<2x16xf32>
   }
 }

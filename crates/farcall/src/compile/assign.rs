@@ -6,7 +6,7 @@
 //! A result of the program is written to its final memory: its own, which the caller gets, or that of a donated input.
 //! Before the result's life begins, that memory may be used by other values in turn, like a place in the arena, as
 //! long as their lives have ended by then: values that a donated input becomes in place, and values from which the
-//! result is computed in place.
+//! result is computed in place. In a result's own memory, any others that there is room for lodge, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -94,6 +94,7 @@ pub(super) fn assign<'s>(
         storage,
         lives: &lives,
         bases: vec![None; storage.pieces.len()],
+        lodging: FxHashMap::default(),
         offsets: vec![0; storage.pieces.len()],
         owner_moved: vec![false; storage.pieces.len()],
         arena: Arena::default(),
@@ -124,6 +125,40 @@ struct Slot {
     holder: Option<PieceId>,
     /// The result.
     heir: PieceId,
+    /// Who else is there before it.
+    lodgers: Lodgers,
+}
+
+/// Values that are in the memory of a result before the result is.
+struct Lodgers {
+    room: Arena,
+    /// Bytes of the memory; 0 if nobody may.
+    bytes: usize,
+    /// Position before which they leave: what is there to stay begins here.
+    leave: u32,
+    /// Position of the last one that has been let in so far.
+    last: u32,
+}
+
+impl Lodgers {
+    /// In memory of its own, before a result begins, or what it is made of in its place.
+    fn of_result(heir: PieceId, bytes: usize, lives: &Lives) -> Lodgers {
+        let sources = lives.sources.get(&heir).into_iter().flatten();
+        let begins = sources.chain([&heir]).map(|piece| lives.first[piece.index()]).min();
+        Lodgers { bytes, leave: begins.unwrap_or(0), ..Lodgers::none() }
+    }
+
+    fn none() -> Lodgers {
+        Lodgers { room: Arena::default(), bytes: 0, leave: 0, last: 0 }
+    }
+
+    /// Where a value can be until this position.
+    fn admit(&mut self, bytes: usize, until: u32) -> Option<usize> {
+        (until < self.leave).then_some(())?;
+        let offset = self.room.allocate_below(self.bytes, bytes)?;
+        self.last = self.last.max(until);
+        Some(offset)
+    }
 }
 
 /// The memory of all results.
@@ -156,13 +191,18 @@ impl Slots {
             if let Some(heir) = wished.iter().filter_map(|r| results.get(*r)).copied().find(fits) {
                 slots.by_holder.insert(input, slots.all.len());
                 let base = Base::Param(ParamId::new(param));
-                slots.promise(Slot { base, holder: Some(input), heir }, lives);
+                // Who knows how the caller's memory is aligned.
+                slots.promise(Slot { base, holder: Some(input), heir, lodgers: Lodgers::none() }, lives);
             }
         }
         for (i, heir) in results.into_iter().enumerate() {
             let piece = storage.pieces[heir.index()];
             if piece.home == Home::Open && piece.bytes > 0 && !slots.by_heir.contains_key(&heir) {
-                slots.promise(Slot { base: Base::Result(ResultId::new(i)), holder: None, heir }, lives);
+                let lodgers = Lodgers::of_result(heir, piece.bytes, lives);
+                slots.promise(
+                    Slot { base: Base::Result(ResultId::new(i)), holder: None, heir, lodgers },
+                    lives,
+                );
             }
         }
         slots
@@ -184,11 +224,13 @@ struct Assigning<'a> {
     lives: &'a Lives,
     /// What each piece is in, once it has a place.
     bases: Vec<Option<Base>>,
+    /// The slots in which pieces lodge.
+    lodging: FxHashMap<PieceId, usize>,
     offsets: Vec<usize>,
     /// True if another piece took over the place.
     owner_moved: Vec<bool>,
     arena: Arena,
-    /// Pieces in the arena by their last position.
+    /// Pieces in the arena, and lodgers, by their last position.
     expiring: BinaryHeap<Reverse<(u32, PieceId)>>,
     /// Memory besides the arena.
     slots: Slots,
@@ -207,25 +249,50 @@ impl Assigning<'_> {
             if !open || result.is_some_and(|r| self.inherit(inst, r, piece, at)) {
                 continue;
             }
-            self.bases[i] = Some(Base::Arena);
-            match result.and_then(|r| self.ending(inst, r, at, &taken)) {
-                Some(other) => {
-                    taken.push(other);
-                    self.owner_moved[other.index()] = true;
-                    self.offsets[i] = self.offsets[other.index()];
+            if let Some(other) = result.and_then(|r| self.ending(inst, r, at, &taken)) {
+                taken.push(other);
+                self.owner_moved[other.index()] = true;
+                self.offsets[i] = self.offsets[other.index()];
+                self.bases[i] = self.bases[other.index()];
+                if let Some(slot) = self.lodging.get(&other).copied() {
+                    self.lodge(piece, slot);
                 }
-                None => self.offsets[i] = self.arena.allocate(self.storage.pieces[i].bytes),
+            } else if !self.admitted(piece) {
+                self.offsets[i] = self.arena.allocate(self.storage.pieces[i].bytes);
+                self.bases[i] = Some(Base::Arena);
             }
             self.expiring.push(Reverse((self.lives.last[i], piece)));
         }
     }
 
-    /// An operand in the arena that ends here, and whose place this result may take over.
+    /// Puts a piece into the memory of a result that begins later, if there is room.
+    fn admitted(&mut self, piece: PieceId) -> bool {
+        let (bytes, until) = (self.storage.pieces[piece.index()].bytes, self.lives.last[piece.index()]);
+        let slots = self.slots.all.iter_mut().enumerate();
+        let mut free = slots.filter(|(_, slot)| slot.holder.is_none());
+        let Some((number, offset)) = free.find_map(|(n, slot)| Some((n, slot.lodgers.admit(bytes, until)?)))
+        else {
+            return false;
+        };
+        self.offsets[piece.index()] = offset;
+        self.lodge(piece, number);
+        true
+    }
+
+    fn lodge(&mut self, piece: PieceId, number: usize) {
+        self.bases[piece.index()] = Some(self.slots.all[number].base);
+        self.lodging.insert(piece, number);
+    }
+
+    /// An operand in the arena, or one that lodges, that ends here, and whose place this result may take over.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
-        let bytes = self.storage.piece(inst.results()[result]).bytes;
+        let own = self.storage.of(inst.results()[result]);
+        let bytes = self.storage.pieces[own.index()].bytes;
+        let until = self.lives.last[own.index()];
         sharing(self.storage, self.choices, inst, result).find(|x| {
             let i = x.index();
-            self.bases[i] == Some(Base::Arena)
+            let stays = |slot: &usize| until < self.slots.all[*slot].lodgers.leave;
+            (self.bases[i] == Some(Base::Arena) || self.lodging.get(x).is_some_and(stays))
                 && self.storage.pieces[i].bytes == bytes
                 && self.lives.last[i] == at
                 && !self.owner_moved[i]
@@ -246,8 +313,9 @@ impl Assigning<'_> {
         let mut candidates: Vec<usize> = promised.into_iter().flatten().chain(held).copied().collect();
         candidates.sort_unstable();
         let found = candidates.into_iter().find(|i| {
-            let Slot { holder, heir, .. } = slots.all[*i];
-            let over = holder.is_none_or(|w| lives.last[w.index()] < at);
+            let Slot { holder, heir, lodgers, .. } = &slots.all[*i];
+            let heir = *heir;
+            let over = holder.is_none_or(|w| lives.last[w.index()] < at) && lodgers.last < at;
             let in_place = || {
                 holder.is_some_and(|w| {
                     lives.last[w.index()] == at
@@ -276,7 +344,11 @@ impl Assigning<'_> {
             self.expiring.pop();
             let i = piece.index();
             if !self.owner_moved[i] {
-                self.arena.release(self.offsets[i], self.storage.pieces[i].bytes);
+                let memory = match self.lodging.get(&piece) {
+                    Some(slot) => &mut self.slots.all[*slot].lodgers.room,
+                    None => &mut self.arena,
+                };
+                memory.release(self.offsets[i], self.storage.pieces[i].bytes);
             }
         }
     }

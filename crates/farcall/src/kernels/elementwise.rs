@@ -225,7 +225,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
         Unary::Log => function!(x => math::ln(x), x.ln()),
         Unary::LogPlusOne => function!(x => math::ln_1p(x), x.ln_1p()),
-        Unary::Logistic => flushing!(x => math::logistic(x), 1.0 / (1.0 + (-x).exp())),
+        Unary::Logistic => flushing!(x => math::logistic(x), exact::logistic(x)),
         Unary::RoundNearestAfz => float!(x => (x * one).round(), (x * one64).round()),
         Unary::RoundNearestEven => float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even()),
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),

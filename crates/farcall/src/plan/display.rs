@@ -8,10 +8,11 @@ use farcall_ir::eval::{Numerics, Semantics};
 
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.base {
-            Base::Arena => write!(f, "arena[{}..{}]", self.offset, self.offset.saturating_add(self.size)),
-            base => write!(f, "{base}"),
+        write!(f, "{}", self.base)?;
+        if self.base == Base::Arena || self.offset > 0 {
+            write!(f, "[{}..{}]", self.offset, self.offset.saturating_add(self.size))?;
         }
+        Ok(())
     }
 }
 

@@ -170,7 +170,7 @@ pub enum Base {
     Constant(ConstantId),
     /// An input.
     Param(ParamId),
-    /// Memory for a result, which the caller gets.
+    /// Memory for a result, which the caller gets. Other values may be there before the result is.
     Result(ResultId),
 }
 
