@@ -13,6 +13,8 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::args::{Args, Place, Prepared};
 use super::map::Operand;
 use super::movement::Movement;
@@ -316,12 +318,19 @@ fn copies(size: usize) -> Loop {
 
 /// Moves the elements of inputs, one after the other, to the only output, of elements of so many bytes.
 pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movement)>) -> Option<Prepared> {
+    let all = all.into_iter().map(|(input, movement)| Some((At::Input(input), Moves::new(movement, size)?)));
+    let mut all = all.collect::<Option<Vec<(At, Moves)>>>()?.into_iter();
     let mut line = StraightLine::default();
-    for (input, movement) in all {
-        let moves = Moves::new(movement, size)?;
-        // SAFETY: whoever makes a step of a movement promises that it was made for these tensors, which are apart.
-        let work: Loop = Arc::new(move |[x, ..], to, _| unsafe { moves.run(x.at, to, [0, 0]) });
-        line.push(work, &[At::Input(input)], At::Output(0), 0);
+    while !all.as_slice().is_empty() {
+        // As many at once as a step has operands.
+        let (from, moves): (Vec<At>, SmallVec<[Moves; 1]>) = all.by_ref().take(3).unzip();
+        let work: Loop = Arc::new(move |from, to, _| {
+            for (moves, x) in moves.iter().zip(from) {
+                // SAFETY: whoever makes a step of a movement promises that it was made for these tensors, which are apart.
+                unsafe { moves.run(x.at, to, [0, 0]) };
+            }
+        });
+        line.push(work, &from, At::Output(0), 0);
     }
     Some(Prepared::straight(line))
 }
