@@ -300,6 +300,7 @@ fn passes_are_listed_and_named() {
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
+            │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
             │ copies       ┆ copies values before others take over their memory                   │
@@ -308,7 +309,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,cse,licm,cse,dce,fuse,dce
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,fuse,dce
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
