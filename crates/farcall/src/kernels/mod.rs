@@ -48,6 +48,7 @@ mod select_and_scatter;
 mod simd;
 mod sort;
 mod special;
+mod squares;
 #[cfg(test)]
 mod tests;
 mod tile;

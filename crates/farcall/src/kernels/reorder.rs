@@ -38,10 +38,7 @@ fn one(
 ) -> Option<Prepared> {
     let ([from], [to]) = (request.inputs, request.outputs) else { return None };
     let movement = movement(from, to).filter(|_| from.dtype == to.dtype)?;
-    Some(Prepared::new(move |args| {
-        // SAFETY: tensors of these types, which are apart.
-        unsafe { movement.run(args.input_ptr(0), args.output_ptr(0)) };
-    }))
+    Some(movement.prepared(to.dtype.size()))
 }
 
 fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Movement> {
