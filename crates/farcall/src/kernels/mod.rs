@@ -38,6 +38,7 @@ mod math;
 mod movement;
 mod number;
 mod pad;
+mod part;
 mod product;
 mod reduce;
 mod reduce_precision;

@@ -25,6 +25,7 @@ use super::elementwise;
 use super::map::Work;
 use super::movement::{Axis, fill, normal, row_major};
 use super::number::Number;
+use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
 use super::types::{by_size, dispatch};
 
@@ -53,6 +54,8 @@ pub(super) struct Builder<'a> {
     by_rows: bool,
     inputs: &'a [&'a TensorType],
     values: Vec<Value>,
+    /// Slices that are put one after the other.
+    parts: Vec<Part>,
     steps: Vec<Step>,
 }
 
@@ -61,6 +64,8 @@ pub(super) struct Builder<'a> {
 enum Value {
     Other(usize),
     At(Level, Slot),
+    /// A slice.
+    Part(usize),
     /// Made by a step.
     Accumulated(usize),
 }
@@ -101,6 +106,8 @@ enum Task {
     Splat(usize),
     /// Elements of an operand.
     Walk(usize, Walk),
+    /// Slices of operands.
+    Parts(Parts),
     /// One element.
     Constant([u8; 16]),
     /// Numbers of elements, by strides.
@@ -120,6 +127,7 @@ impl<'a> Builder<'a> {
             by_rows: columns.is_some(),
             inputs,
             values: Vec::with_capacity(inputs.len() + 8),
+            parts: Vec::new(),
             steps: Vec::new(),
         };
         for (i, ty) in inputs.iter().enumerate() {
@@ -201,6 +209,9 @@ impl<'a> Builder<'a> {
     }
 
     fn value(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        if let Op::Slice(_) | Op::Concatenate { .. } = op {
+            return self.moved(op, operands, ty);
+        }
         let (level, size) = (self.level(ty)?, ty.dtype.size());
         match (op, operands) {
             (Op::Constant(literal), [])
@@ -226,6 +237,31 @@ impl<'a> Builder<'a> {
             (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
             _ => self.compute(op, operands, ty),
         }
+    }
+
+    /// A slice of an operand, or some of them one after the other.
+    fn moved(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        let (parts, dim) = match (op, operands) {
+            (Op::Slice(slice), [(x, from)]) => {
+                let input = self.inputs.get(*x).filter(|input| *input == from)?;
+                let part = Part::new(*x, input, Some(slice), ty)?;
+                if ty.elements()? != self.n {
+                    self.parts.push(part);
+                    return Some(Value::Part(self.parts.len() - 1));
+                }
+                (vec![part], 0)
+            }
+            (Op::Concatenate { dim }, parts) if ty.elements()? == self.n => {
+                let part = |(x, from): &(usize, &TensorType)| match self.values.get(*x)? {
+                    Value::Part(part) => self.parts.get(*part).cloned(),
+                    _ => Part::new(*x, self.inputs.get(*x).filter(|input| *input == from)?, None, from),
+                };
+                (parts.iter().map(part).collect::<Option<Vec<Part>>>()?, *dim)
+            }
+            _ => return None,
+        };
+        let (parts, size) = (Parts::new(&parts, dim, ty)?, ty.dtype.size());
+        Some(self.made(Task::Parts(parts), [], size, Level::Full, 300))
     }
 
     fn made(
@@ -267,7 +303,7 @@ impl<'a> Builder<'a> {
                 let walk = Walk::broadcast(from, ty, dims)?;
                 Some(self.made(Task::Walk(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
             }
-            Value::At(..) | Value::Accumulated(_) => None,
+            Value::At(..) | Value::Part(_) | Value::Accumulated(_) => None,
         }
     }
 
@@ -298,7 +334,7 @@ impl<'a> Builder<'a> {
                     accumulated.push((step, output));
                     continue;
                 }
-                Value::Other(_) => return None,
+                Value::Other(_) | Value::Part(_) => return None,
             };
             let level = match level {
                 // One element is that of the only row, if there are rows.
@@ -339,7 +375,8 @@ impl<'a> Builder<'a> {
 /// True if the step reads elements of an operand tile by tile.
 fn reads_operand(step: &Step) -> bool {
     step.level != Level::Uniform
-        && (matches!(step.task, Task::Walk(..)) || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
+        && (matches!(step.task, Task::Walk(..) | Task::Parts(_))
+            || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
 }
 
 /// Where the elements of a value are.
@@ -649,6 +686,8 @@ impl Compiled {
             Task::Constant(element) => unsafe { splat(element.as_ptr(), to, self.size, len) },
             // SAFETY: the walk was made for the operand and values of this level.
             Task::Walk(i, walk) => unsafe { (walk.run)(walk, args.input_ptr(*i), to, start, len) },
+            // SAFETY: the parts were made for the operands; the register has room for a tile.
+            Task::Parts(parts) => unsafe { parts.run(|i| args.input_ptr(i), to, start, len) },
             // SAFETY: the register has room for a tile.
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.
