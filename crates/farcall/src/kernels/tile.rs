@@ -107,7 +107,7 @@ enum Task {
     /// Elements of an operand.
     Walk(usize, Walk),
     /// Slices of operands.
-    Parts(Parts),
+    Parts(Box<Parts>),
     /// One element.
     Constant([u8; 16]),
     /// Numbers of elements, by strides.
@@ -261,7 +261,7 @@ impl<'a> Builder<'a> {
             _ => return None,
         };
         let (parts, size) = (Parts::new(&parts, dim, ty)?, ty.dtype.size());
-        Some(self.made(Task::Parts(parts), [], size, Level::Full, 300))
+        Some(self.made(Task::Parts(Box::new(parts)), [], size, Level::Full, 300))
     }
 
     fn made(
