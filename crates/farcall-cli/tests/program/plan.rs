@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 7 of 17
+            // after cse, pass 8 of 18
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 9 of 17
+            // after cse, pass 10 of 18
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -300,6 +300,7 @@ fn passes_are_listed_and_named() {
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
+            │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
             │ copies       ┆ copies values before others take over their memory                   │
@@ -308,7 +309,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,cse,licm,cse,dce,fuse,dce
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,fuse,dce
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

@@ -269,3 +269,41 @@ module {
     return %2 : tensor<3x3xf32>
   }
 }
+// -----
+// passes: fuse, dce
+// Slices of what is there are made again, alone or one after the other; of what is made here, they are outside.
+func.func @main(%x: tensor<4x6xf32>, %y: tensor<4x12xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+  %0 = stablehlo.slice %x [0:4, 5:6] : (tensor<4x6xf32>) -> tensor<4x1xf32>
+  %1 = stablehlo.slice %x [0:4, 0:5] : (tensor<4x6xf32>) -> tensor<4x5xf32>
+  %2 = stablehlo.concatenate %0, %1, dim = 1 : (tensor<4x1xf32>, tensor<4x5xf32>) -> tensor<4x6xf32>
+  %3 = stablehlo.slice %y [0:4, 6:12] : (tensor<4x12xf32>) -> tensor<4x6xf32>
+  %4 = stablehlo.add %2, %3 : tensor<4x6xf32>
+  %5 = stablehlo.slice %4 [0:4, 3:6] : (tensor<4x6xf32>) -> tensor<4x3xf32>
+  %6 = stablehlo.slice %4 [0:4, 0:3] : (tensor<4x6xf32>) -> tensor<4x3xf32>
+  %7 = stablehlo.concatenate %5, %6, dim = 1 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x6xf32>
+  %8 = stablehlo.multiply %7, %4 : tensor<4x6xf32>
+  return %4, %8 : tensor<4x6xf32>, tensor<4x6xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x6xf32>, %arg1: tensor<4x12xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+    %0 = "mhlo.fusion"(%arg1, %arg0) ({
+    ^bb0(%arg2: tensor<4x12xf32>, %arg3: tensor<4x6xf32>):
+      %2 = stablehlo.slice %arg2 [0:4, 6:12] : (tensor<4x12xf32>) -> tensor<4x6xf32>
+      %3 = stablehlo.slice %arg3 [0:4, 0:5] : (tensor<4x6xf32>) -> tensor<4x5xf32>
+      %4 = stablehlo.slice %arg3 [0:4, 5:6] : (tensor<4x6xf32>) -> tensor<4x1xf32>
+      %5 = stablehlo.concatenate %4, %3, dim = 1 : (tensor<4x1xf32>, tensor<4x5xf32>) -> tensor<4x6xf32>
+      %6 = stablehlo.add %5, %2 : tensor<4x6xf32>
+      stablehlo.return %6 : tensor<4x6xf32>
+    }) : (tensor<4x12xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+    %1 = "mhlo.fusion"(%0) ({
+    ^bb0(%arg2: tensor<4x6xf32>):
+      %2 = stablehlo.slice %arg2 [0:4, 0:3] : (tensor<4x6xf32>) -> tensor<4x3xf32>
+      %3 = stablehlo.slice %arg2 [0:4, 3:6] : (tensor<4x6xf32>) -> tensor<4x3xf32>
+      %4 = stablehlo.concatenate %3, %2, dim = 1 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x6xf32>
+      %5 = stablehlo.multiply %4, %arg2 : tensor<4x6xf32>
+      stablehlo.return %5 : tensor<4x6xf32>
+    }) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    return %0, %1 : tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}

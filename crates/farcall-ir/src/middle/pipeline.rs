@@ -14,6 +14,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::unroll::PASS,
     &passes::fold::PASS,
     &passes::simplify::PASS,
+    &passes::transposes::PASS,
     &passes::cse::PASS,
     &passes::licm::PASS,
     &passes::cse::PASS,

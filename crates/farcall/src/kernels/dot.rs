@@ -5,7 +5,7 @@ use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::movement::row_major;
-use super::product::{Operand, Product, Source};
+use super::product::{self, Operand, Product, Source};
 use super::{Kernel, Request, apart, elementwise};
 
 /// Where parts of the scratch memory begin.
@@ -23,7 +23,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         [Input::converted(0, x, out.dtype, &mut scratch)?, Input::converted(1, y, out.dtype, &mut scratch)?]
     };
     let from = if scratch == 0 { x.dtype } else { out.dtype };
-    let prepared = product.prepare([from, out.dtype], inputs.each_ref().map(|i| i.source))?;
+    let prepared = product::prepare(vec![product], [from, out.dtype], inputs.each_ref().map(|i| i.source))?;
     if scratch == 0 {
         return Some(prepared);
     }
@@ -75,6 +75,7 @@ fn product(d: &DotGeneral, [x, y]: [&TensorType; 2], out: &TensorType) -> Option
         lhs: Operand::matrix(&lines, &depth),
         rhs: Operand::matrix(&columns, &dims(1, &d.rhs_contract)),
         out: [result[batch..batch + rows].to_vec(), result[batch + rows..].to_vec()],
+        start: [0; 3],
     })
 }
 

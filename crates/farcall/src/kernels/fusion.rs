@@ -48,9 +48,15 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
     rows::reduced(body.ty(*inst.operands.first()?)?, dims)
 }
 
-/// Outputs with all elements only. Others may be written when rows are still read.
-fn in_place(bodies: &[Body], output: usize, _: usize) -> bool {
+/// Outputs with all elements only. Others may be written when rows are still read; and slices are read at other places
+/// than those that are written.
+fn in_place(bodies: &[Body], output: usize, input: usize) -> bool {
     let [body] = bodies else { return false };
+    let is_moved =
+        |i: &BodyInst| matches!(i.op, Op::Slice(_) | Op::Concatenate { .. }) && i.operands.contains(&input);
+    if body.insts.iter().any(is_moved) {
+        return false;
+    }
     let elements = body.returned.get(output).and_then(|x| body.ty(*x)?.elements());
     reduced(body).is_none_or(|n| elements == Some(n))
 }

@@ -39,6 +39,7 @@ mod movement;
 mod number;
 mod pad;
 mod pair;
+mod part;
 mod product;
 mod reduce;
 mod reduce_precision;
@@ -49,6 +50,7 @@ mod select_and_scatter;
 mod simd;
 mod sort;
 mod special;
+mod squares;
 mod straight_line;
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,19 @@
 
 use farcall_ir::TensorType;
 
+use super::args::Prepared;
+use super::squares;
 use super::types::by_size;
 
 /// Elements of one side of the square that a transposition moves at once.
 const TILE: usize = 16;
+
+/// Bytes that a task moves at least, and tasks of a movement at most.
+const LEAST: usize = 1 << 18;
+const TASKS: usize = 32;
+
+/// Bytes from which on a transposition is written past the cache, which they would not stay in.
+const STREAMED: usize = 1 << 24;
 
 /// Copies the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below
 /// the sizes of the axes.
@@ -17,6 +26,8 @@ pub(super) struct Movement {
     src: usize,
     /// First element of the destination.
     dst: usize,
+    /// It has so many bytes that they are written past the cache.
+    streams: bool,
     /// The loop for elements of their size.
     run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),
 }
@@ -44,7 +55,9 @@ impl Movement {
             return None;
         }
         let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
-        let movement = Movement { axes: normal(axes), src, dst, run };
+        let axes = normal(axes);
+        let size = axes.iter().fold(to.dtype.size(), |n: usize, a| n.saturating_mul(a.size));
+        let movement = Movement { axes, src, dst, streams: size >= STREAMED, run };
         movement.fits([from, to], [0, 0]).then_some(movement)
     }
 
@@ -59,6 +72,37 @@ impl Movement {
         };
         inside(self.src, src, |a| a.src, from) == Some(true)
             && inside(self.dst, dst, |a| a.dst, to) == Some(true)
+    }
+
+    /// The same in parts, each for a task: as many as it takes time for, of elements of so many bytes.
+    fn parts(&self, size: usize) -> Vec<Movement> {
+        let bytes = self.axes.iter().fold(size, |n: usize, a| n.saturating_mul(a.size));
+        let wanted = (bytes / LEAST).clamp(1, TASKS);
+        // The outermost axis that is long enough.
+        let long = self.axes.iter().position(|a| a.size >= wanted * TILE);
+        let longest = || (0..self.axes.len()).max_by_key(|d| self.axes[*d].size);
+        let Some(d) = long.or_else(longest).filter(|_| wanted > 1) else { return vec![self.clone()] };
+        let axis = self.axes[d];
+        let chunk = axis.size.div_ceil(wanted);
+        let chunk = if long.is_some() { chunk.next_multiple_of(TILE) } else { chunk };
+        let part = |first: usize| {
+            let mut part = self.clone();
+            part.axes[d].size = chunk.min(axis.size - first);
+            // The first element of the part is one of the movement.
+            part.src = part.src.wrapping_add_signed(first as isize * axis.src);
+            part.dst = part.dst.wrapping_add_signed(first as isize * axis.dst);
+            part
+        };
+        (0..axis.size).step_by(chunk).map(part).collect()
+    }
+
+    /// What moves elements of so many bytes from input 0 to output 0.
+    pub(super) fn prepared(&self, size: usize) -> Prepared {
+        let parts = self.parts(size);
+        Prepared::in_tasks(parts.len(), move |args, task| {
+            // SAFETY: tensors of the types that the movement was made for, which are apart; tasks have different parts.
+            unsafe { parts[task].run(args.input_ptr(0), args.output_ptr(0)) };
+        })
     }
 
     /// True if no element is moved.
@@ -181,24 +225,26 @@ unsafe fn move_all<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, shift: [
     if !m.is_empty() {
         let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
         // SAFETY: the caller's promise.
-        unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1])) };
+        unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1]), m.streams) };
     }
 }
 
 /// # Safety
 /// As [`Movement::run`].
-unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T) {
+unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T, streams: bool) {
     match all {
         // SAFETY: one element, the caller's promise.
         [] => unsafe { dst.write(src.read()) },
         // SAFETY: the caller's promise.
         [inner] => unsafe { line(*inner, src, dst) },
         // SAFETY: the caller's promise.
-        [outer, inner] if outer.src == 1 && inner.src != 0 => unsafe { plane(*outer, *inner, src, dst) },
+        [outer, inner] if outer.src == 1 && inner.src != 0 => unsafe {
+            plane(*outer, *inner, src, dst, streams);
+        },
         [outer, rest @ ..] => {
             for i in 0..outer.size as isize {
                 // SAFETY: index `i` of the axis is one that the movement names.
-                unsafe { axes(rest, src.offset(i * outer.src), dst.offset(i * outer.dst)) };
+                unsafe { axes(rest, src.offset(i * outer.src), dst.offset(i * outer.dst), streams) };
             }
         }
     }
@@ -231,9 +277,24 @@ unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
 ///
 /// # Safety
 /// As [`Movement::run`], for two axes.
-unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T) {
+unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, streams: bool) {
+    let mut done = [0, 0];
+    if size_of::<T>() == 4
+        && inner.dst == 1
+        && inner.src > 0
+        && outer.dst > 0
+        && [outer, inner].iter().all(|a| a.size >= squares::SIDE)
+        && squares::can_transpose()
+    {
+        let streams = streams && dst.addr().is_multiple_of(64) && (outer.dst as usize).is_multiple_of(16);
+        let strides = [inner.src as usize, outer.dst as usize];
+        // SAFETY: the caller's promise, and elements of four bytes.
+        done =
+            unsafe { squares::transpose(src.cast(), dst.cast(), strides, [outer.size, inner.size], streams) };
+    }
     for i0 in (0..outer.size).step_by(TILE) {
-        for j0 in (0..inner.size).step_by(TILE) {
+        let all = if i0 < done[0] { done[1] } else { 0 };
+        for j0 in (all..inner.size).step_by(TILE) {
             for i in i0..(i0 + TILE).min(outer.size) {
                 for j in j0..(j0 + TILE).min(inner.size) {
                     let (i, j) = (i as isize, j as isize);

@@ -41,10 +41,7 @@ fn one(
     if to.bytes().is_some_and(|n| n <= straight_line::SMALL) {
         return straight_line::movements(to.dtype.size(), [(0, movement)]);
     }
-    Some(Prepared::new(move |args| {
-        // SAFETY: tensors of these types, which are apart.
-        unsafe { movement.run(args.input_ptr(0), args.output_ptr(0)) };
-    }))
+    Some(movement.prepared(to.dtype.size()))
 }
 
 fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Movement> {

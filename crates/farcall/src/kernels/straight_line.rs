@@ -349,6 +349,18 @@ pub(super) fn moves_shifted(
     }))
 }
 
+/// The loop that moves elements of so many bytes: for each operand, which ones go where.
+pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<Loop> {
+    let moves = pairs.into_iter().map(|pairs| Some(Moves { size, kind: Kind::listed(pairs, size)? }));
+    let moves = moves.collect::<Option<SmallVec<[Moves; 3]>>>().filter(|moves| moves.len() <= 3)?;
+    Some(Arc::new(move |from, to, _| {
+        for (moves, x) in moves.iter().zip(from) {
+            // SAFETY: whoever makes the step promises that these elements are there, in tensors that are apart.
+            unsafe { moves.run(x.at, to, [0, 0]) };
+        }
+    }))
+}
+
 /// Elements up to which a movement is a list of them.
 const LISTED: usize = 16;
 
@@ -373,17 +385,23 @@ enum Kind {
     Other(Movement),
 }
 
+impl Kind {
+    /// These elements, of so many bytes, to those.
+    fn listed(pairs: Vec<[usize; 2]>, size: usize) -> Option<Kind> {
+        let bytes = |[src, dst]: [usize; 2]| [src * size, dst * size];
+        if pairs.windows(2).all(|p| p[0].map(|x| x + 1) == p[1]) {
+            let first = pairs.first().map_or([0, 0], |p| bytes(*p));
+            return Some(Kind::Block { first, bytes: pairs.len() * size });
+        }
+        let run = by_size!(size, T => each::<T> as unsafe fn(&[[usize; 2]], *const u8, *mut u8))?;
+        Some(Kind::List { pairs: pairs.into_iter().map(bytes).collect(), run })
+    }
+}
+
 impl Moves {
     fn new(movement: Movement, size: usize) -> Option<Moves> {
-        let bytes = |[src, dst]: [usize; 2]| [src * size, dst * size];
         let kind = match movement.pairs(LISTED) {
-            Some(pairs) if pairs.windows(2).all(|p| p[0].map(|x| x + 1) == p[1]) => {
-                Kind::Block { first: pairs.first().map_or([0, 0], |p| bytes(*p)), bytes: pairs.len() * size }
-            }
-            Some(pairs) => Kind::List {
-                pairs: pairs.into_iter().map(bytes).collect(),
-                run: by_size!(size, T => each::<T> as unsafe fn(&[[usize; 2]], *const u8, *mut u8))?,
-            },
+            Some(pairs) => Kind::listed(pairs, size)?,
             None => Kind::Other(movement),
         };
         Some(Moves { size, kind })

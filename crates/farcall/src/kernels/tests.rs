@@ -58,7 +58,8 @@ impl Random {
 
     /// The type of a part of a tensor, or, rarely, of one that is larger.
     fn part(&mut self, of: &TensorType) -> TensorType {
-        let size = |d: &usize| if self.below(20) == 0 { d + 1 } else { d - d.min(&self.below(3)) };
+        let size =
+            |d: &usize| if self.below(20) == 0 { d.saturating_add(1) } else { d - d.min(&self.below(3)) };
         of.with_sizes(of.sizes().iter().map(size).collect::<Vec<_>>())
     }
 
@@ -128,6 +129,7 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
         let (a, b) = (r.part(&s.x), r.part(&s.x));
         (Op::Concatenate { dim: r.below(3) }, vec![], vec![a, b], vec![s.x])
     },
+    slices,
     pad,
     |r, s| {
         let part = r.part(&s.x);
@@ -199,6 +201,30 @@ fn dot_general(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question 
 fn shuffled(r: &mut Random, n: usize) -> Vec<usize> {
     let mut left: Vec<usize> = (0..n).collect();
     (0..n).map(|_| left.remove(r.below(left.len()))).collect()
+}
+
+/// A fusion that takes a slice and an operand one after the other.
+fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
+    let slice = |r: &mut Random, of: &TensorType| {
+        let part = r.part(of);
+        let [start, limit] = [0; 2].map(|_| r.list(rank, |r| r.below(2)));
+        let strides = r.list(rank, |r| 1 + r.below(2));
+        (Op::Slice(Slice { start, limit, strides }), part)
+    };
+    let ((first, part), dim) = (slice(r, &x), r.below(3));
+    // Sometimes as large as both parts together.
+    let size = |d: usize| {
+        let [a, b] = [&part, &y].map(|t| t.sizes().get(d).copied().unwrap_or(0));
+        if d == dim { a.saturating_add(b) } else { b }
+    };
+    let whole = y.with_sizes((0..y.rank()).map(size).collect::<Vec<_>>());
+    let insts = vec![
+        BodyInst { op: first, operands: vec![0], ty: part, reducer: None },
+        BodyInst { op: Op::Concatenate { dim }, operands: vec![2, 1], ty: whole.clone(), reducer: None },
+        BodyInst { op: Op::Unary(Unary::Negate), operands: vec![3], ty: whole.clone(), reducer: None },
+    ];
+    let body = Body { args: vec![x.clone(), y.clone()], insts, returned: vec![4] };
+    (Op::Fusion, vec![body], vec![x, y], vec![whole])
 }
 
 fn convolution(r: &mut Random, Start { dtype, .. }: Start) -> Question {

@@ -9,7 +9,8 @@
 //! Every instruction has a *generation*: one more than that of any operand that is made by a member of another
 //! fusion, and otherwise the highest of its operands. Members of one generation with as many elements can be computed
 //! at once: no path between two of them leaves the fusion. What is made from almost nothing (a constant with one
-//! element, a broadcast, an iota) is made again in each fusion that takes it.
+//! element, a broadcast, an iota) is made again in each fusion that takes it. So are slices of what is made elsewhere, and
+//! several of them one after the other, which need only be read at other places.
 //!
 //! Reductions of rows ([`rows`]) are members, too, if all rows of a fusion are of one length: the fusion is computed
 //! by whole rows, and has elements of two levels, those of rows and one for each row. What is repeated for a row is on
@@ -198,6 +199,7 @@ fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
         Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
         Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
         Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
+        op if is_moved(op, &operands, ty) => Role::Cheap,
         op if is_view(op, &operands, ty) => Role::Member(n, Level::Full),
         op if is_pure(inst) && (cx.fuses)(op, &operands, ty) => Role::Member(n, Level::Full),
         _ => Role::Other,
@@ -212,6 +214,20 @@ fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
         Op::BitcastConvert => bits(ty) >= 8 && operands.iter().all(|t| bits(t) == bits(ty)),
         _ => false,
     }
+}
+
+/// Parts of a concatenation that is a part of fusions, at most.
+const PARTS: usize = 16;
+
+/// True for slices of what is there, and some of them one after the other: rotations, halves.
+fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
+    let plain = |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=8).contains(&t.rank());
+    let known = match op {
+        Op::Slice(_) => true,
+        Op::Concatenate { .. } => operands.len() <= PARTS,
+        _ => false,
+    };
+    known && ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(plain)
 }
 
 /// What becomes one instruction.
@@ -433,9 +449,17 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
             for v in func.inst(id).operands() {
                 if let ValueDef::Result(from, _) = func.def(*v)
                     && roles.is_cheap(from)
-                    && (made(from) == n
-                        || made(from) == Some(1)
-                        || made(from) == rows && is_uniform(func, from))
+                    && match (func.inst(id).op(), func.inst(from).op()) {
+                        // Of operands, or of slices of them.
+                        (Op::Slice(_), _) => false,
+                        (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),
+                        (_, Op::Slice(_) | Op::Concatenate { .. }) => made(from) == n,
+                        _ => {
+                            made(from) == n
+                                || made(from) == Some(1)
+                                || made(from) == rows && is_uniform(func, from)
+                        }
+                    }
                 {
                     stack.push((from, false));
                 }

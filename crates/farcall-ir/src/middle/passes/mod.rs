@@ -13,6 +13,7 @@ pub mod fuse;
 pub mod layouts;
 pub mod licm;
 pub mod simplify;
+pub mod transposes;
 pub mod unroll;
 
 use crate::eval::Numerics;
@@ -72,6 +73,7 @@ pub static ALL: &[&Pass] = &[
     &layouts::PASS,
     &licm::PASS,
     &simplify::PASS,
+    &transposes::PASS,
     &unroll::PASS,
 ];
 

@@ -4,14 +4,16 @@
 //! zeros for what is in the padding or in a hole of a dilated image.
 
 mod depthwise;
+mod phases;
 mod shape;
 
 use farcall_ir::Op;
 
 use super::args::Prepared;
-use super::product::{Dim, Operand, Product, Source, Step};
+use super::product::{self, Dim, Operand, Product, Source, Step};
 use super::{Kernel, Request, apart};
 use depthwise::Depthwise;
+use phases::{Phase, phases};
 use shape::{Extent, Shape, Spatial};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "convolution", prepare, in_place: apart, describe };
@@ -24,13 +26,19 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if let Some(prepared) = Depthwise::of(&shape).and_then(|d| d.prepare([x.dtype, out.dtype])) {
         return Some(prepared);
     }
-    let (product, places) = product(&shape);
-    product.prepare([x.dtype, out.dtype], places.map(Source::Input))
+    let sides = Sides::of(&shape);
+    let products = phases(shape).iter().map(|phase| product(phase, sides)).collect();
+    let places = match sides {
+        Sides::ImageLeft => [0, 1],
+        Sides::ImageRight => [1, 0],
+    };
+    product::prepare(products, [x.dtype, out.dtype], places.map(Source::Input))
 }
 
 fn describe(request: &Request<'_>) -> String {
     let Some(shape) = shape(request) else { return String::new() };
-    let (p, _) = product(&shape);
+    let sides = Sides::of(&shape);
+    let p = product(&Phase { shape, start: [0; 2] }, sides);
     format!("{}x[{}x{}x{}]", p.matrices(), p.rows, p.depth, p.columns)
 }
 
@@ -42,28 +50,57 @@ fn shape(request: &Request<'_>) -> Option<Shape> {
     }
 }
 
-/// The product, and which inputs are its left and right factors: the result's columns are what lies together there.
-fn product(s: &Shape) -> (Product, [usize; 2]) {
+/// Which factor the image is.
+#[derive(Clone, Copy)]
+enum Sides {
+    ImageLeft,
+    ImageRight,
+}
+
+impl Sides {
+    /// The result's columns are what lies together there.
+    fn of(s: &Shape) -> Sides {
+        let is_last = |dims: &[Extent]| dims.iter().rfind(|d| d.0 != 1).is_none_or(|d| d.1 == 1);
+        let (_, results) = places(s);
+        if is_last(&s.kernels[1..]) || !is_last(&results) { Sides::ImageLeft } else { Sides::ImageRight }
+    }
+}
+
+/// The product that a phase is.
+fn product(phase: &Phase, sides: Sides) -> Product {
+    let (s, [kernels_start, result_start]) = (&phase.shape, phase.start);
     let (places, results) = places(s);
     let (depth, weights) = depth(s);
     let count = |dims: &[Extent]| dims.iter().fold(1, |n: usize, d| n.saturating_mul(d.0));
     let axes = s.spatial.iter().filter(|d| !d.is_inside()).map(|d| d.axis).collect();
-    let rows = count(&results);
+    let (windows, kernels) = (count(&results), s.kernels[0].0);
     let image = Operand::image(places, depth, axes);
     let kernel = Operand::matrix(&s.kernels[..1], &weights);
-    let (depth, kernels) = (count(&weights), s.kernels[0].0);
-    let [x, y, out] = s.group_strides;
     let features = vec![s.kernels[1]];
-    let is_last = |dims: &[Extent]| dims.iter().rfind(|d| d.0 != 1).is_none_or(|d| d.1 == 1);
-    if is_last(&features) || !is_last(&results) {
-        let batch = vec![(s.groups, [x, y, out])];
-        let out = [results, features];
-        let product = Product { batch, rows, columns: kernels, depth, lhs: image, rhs: kernel, out };
-        return (product, [0, 1]);
+    let [x, y, out] = s.group_strides;
+    let (depth, batch) = (count(&weights), |strides| vec![(s.groups, strides)]);
+    match sides {
+        Sides::ImageLeft => Product {
+            batch: batch([x, y, out]),
+            rows: windows,
+            columns: kernels,
+            depth,
+            lhs: image,
+            rhs: kernel,
+            out: [results, features],
+            start: [0, kernels_start, result_start],
+        },
+        Sides::ImageRight => Product {
+            batch: batch([y, x, out]),
+            rows: kernels,
+            columns: windows,
+            depth,
+            lhs: kernel,
+            rhs: image,
+            out: [features, results],
+            start: [kernels_start, 0, result_start],
+        },
     }
-    let batch = vec![(s.groups, [y, x, out])];
-    let out = [features, results];
-    (Product { batch, rows: kernels, columns: rows, depth, lhs: kernel, rhs: image, out }, [1, 0])
 }
 
 /// Where the windows are, in the image and in the result, in the result's order.

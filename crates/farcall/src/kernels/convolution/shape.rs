@@ -11,6 +11,7 @@ use super::super::window;
 pub(super) type Extent = (usize, usize);
 
 /// A convolution, group by group.
+#[derive(Clone)]
 pub(super) struct Shape {
     pub(super) groups: usize,
     /// From one group to the next: in image, kernels, result.
@@ -25,7 +26,7 @@ pub(super) struct Shape {
 }
 
 /// A spatial dimension.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Spatial {
     pub(super) axis: Axis,
     /// Places in the window, in the kernels, and the step between them along the axis.

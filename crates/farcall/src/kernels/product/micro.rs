@@ -77,6 +77,14 @@ impl<T: Copy> Micro<T> {
         Micro { columns: all.len() / rows * lanes, rows, run: Loop::Gemm { lanes, all, one } }
     }
 
+    /// Columns that right factors are read in.
+    pub(super) fn lanes(&self) -> usize {
+        match self.run {
+            Loop::Gemm { lanes, .. } => lanes,
+            Loop::Plain(_) => self.columns,
+        }
+    }
+
     /// Computes a tile.
     ///
     /// # Safety
@@ -285,16 +293,27 @@ macro_rules! same {
 
 same! { f32 f64 Complex<f32> Complex<f64> i8 i16 i32 i64 u8 u16 u32 u64 }
 
-macro_rules! half {
-    ($($ty:ty)*) => {$(
-        impl Stored<f32> for $ty {
-            const SAME: bool = false;
-            #[inline(always)]
-            fn widen(self) -> f32 { self.to_f32() }
-            #[inline(always)]
-            fn narrow(x: f32) -> $ty { <$ty>::from_f32(x) }
-        }
-    )*};
+impl Stored<f32> for f16 {
+    const SAME: bool = false;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+    #[inline(always)]
+    fn narrow(x: f32) -> f16 {
+        f16::from_f32(x)
+    }
 }
 
-half! { f16 bf16 }
+impl Stored<f32> for bf16 {
+    const SAME: bool = false;
+    /// Without asking for NaNs, of which a product makes quiet ones.
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+    #[inline(always)]
+    fn narrow(x: f32) -> bf16 {
+        bf16::from_f32(x)
+    }
+}

@@ -14,6 +14,7 @@ mod operand;
 mod vector;
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use farcall_ir::DType;
 use half::{bf16, f16};
@@ -45,6 +46,9 @@ const WORTH: usize = 8;
 /// Sums of a block that are kept until they are written.
 const AREA: usize = 1 << 17;
 
+/// Rows of tiles at most for which right factors are read where they lie: for more, it pays to bring them together.
+const FEW: usize = 50;
+
 /// Tiles whose left factors are brought together at once.
 const TILES: usize = 4;
 
@@ -60,6 +64,8 @@ pub(super) struct Product {
     pub(super) rhs: Operand,
     /// Dimensions of the result's rows and columns: sizes and strides.
     pub(super) out: [Vec<(usize, usize)>; 2],
+    /// Where the first matrices begin: left and right factor, result.
+    pub(super) start: [usize; 3],
 }
 
 /// How a product is split.
@@ -74,6 +80,16 @@ struct Split {
     units: usize,
     /// Those of a task.
     per_task: usize,
+}
+
+impl Split {
+    fn tasks(&self) -> usize {
+        self.units.div_ceil(self.per_task)
+    }
+
+    fn units_of(&self, task: usize) -> Range<usize> {
+        task * self.per_task..((task + 1) * self.per_task).min(self.units)
+    }
 }
 
 impl Product {
@@ -132,35 +148,40 @@ impl Product {
 
     /// Where a matrix of the batch begins: factors and result.
     fn matrix(&self, mut number: usize) -> [usize; 3] {
-        let mut at = [0; 3];
+        let mut at = self.start;
         for (n, strides) in self.batch.iter().rev() {
             at.iter_mut().zip(strides).for_each(|(at, stride)| *at += number % n * stride);
             number /= n;
         }
         at
     }
+}
 
-    /// What computes it: from places of factors of type `from` to output 0, of type `to`.
-    ///
-    /// `places` says where left and right factor are; they and the result hold whatever the strides reach. `None`
-    /// for types that have no loops.
-    pub(super) fn prepare(self, [from, to]: [DType; 2], places: [Source; 2]) -> Option<Prepared> {
-        if !self.lhs.is_sound() || !self.rhs.is_sound() {
-            return None;
-        }
-        Some(match (from, to) {
-            (DType::F16, DType::F16) => tasks::<f16, f32, f16>(self, places),
-            (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(self, places),
-            (DType::F16, DType::F32) => tasks::<f16, f32, f32>(self, places),
-            (DType::BF16, DType::F32) => tasks::<bf16, f32, f32>(self, places),
-            (a, b) if a != b => return None,
-            (DType::F32, _) => tasks::<f32, f32, f32>(self, places),
-            (DType::F64, _) => tasks::<f64, f64, f64>(self, places),
-            (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(self, places),
-            (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(self, places),
-            _ => return dispatch!(from, [ints], T => tasks::<T, T, T>(self, places)),
-        })
+/// What computes products of the same factors, to parts of one result: from places of factors of type `from` to output
+/// 0, of type `to`.
+///
+/// `places` says where left and right factors are; they and the result hold whatever the strides reach. `None` for
+/// types that have no loops.
+pub(super) fn prepare(
+    products: Vec<Product>,
+    [from, to]: [DType; 2],
+    places: [Source; 2],
+) -> Option<Prepared> {
+    if !products.iter().all(|p| p.lhs.is_sound() && p.rhs.is_sound()) {
+        return None;
     }
+    Some(match (from, to) {
+        (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places),
+        (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places),
+        (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places),
+        (DType::BF16, DType::F32) => tasks::<bf16, f32, f32>(products, places),
+        (a, b) if a != b => return None,
+        (DType::F32, _) => tasks::<f32, f32, f32>(products, places),
+        (DType::F64, _) => tasks::<f64, f64, f64>(products, places),
+        (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(products, places),
+        (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(products, places),
+        _ => return dispatch!(from, [ints], T => tasks::<T, T, T>(products, places)),
+    })
 }
 
 /// Where a factor is.
@@ -180,22 +201,33 @@ impl Source {
     }
 }
 
-fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(product: Product, places: [Source; 2]) -> Prepared {
-    if let Some(vector) = Vector::of(&product) {
-        return vector.tasks::<S, T, R>(product, places);
+fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+    mut products: Vec<Product>,
+    places: [Source; 2],
+) -> Prepared {
+    if let [product] = products.as_slice()
+        && let Some(vector) = Vector::of(product)
+    {
+        return vector.tasks::<S, T, R>(products.remove(0), places);
     }
-    let micro = T::micro();
-    let direct = product.direct().filter(|_| R::SAME);
-    let split = product.split([micro.rows, micro.columns], if direct.is_some() { usize::MAX } else { AREA });
-    let tasks = split.units.div_ceil(split.per_task);
-    let slow = product.work() >= 2 * LEAST;
-    let block = Block::new(product, micro, split, direct);
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let slow = products.iter().any(|p| p.work() >= 2 * LEAST);
+    let mut count = 0;
+    let blocks: Vec<(usize, Block<T>)> = products
+        .into_iter()
+        .map(|product| {
+            let block = Block::new::<S, R>(product);
+            let first = count;
+            count += block.split.tasks();
+            (first, block)
+        })
+        .collect();
+    let buffer = blocks.iter().map(|(_, b)| b.buffer()).max().unwrap_or(0);
+    let prepared = Prepared::in_tasks(count, move |args, task| {
         let [x, y] = places.map(|p| args.ptr::<S>(p.place(args)).cast_const());
         let out = args.output_ptr::<R>(0);
-        let units = task * split.per_task..((task + 1) * split.per_task).min(split.units);
-        with_buffer(block.buffer(), |buffer| {
-            for unit in units {
+        let (first, block) = &blocks[blocks.partition_point(|(first, _)| *first <= task) - 1];
+        with_buffer(buffer, |buffer| {
+            for unit in block.split.units_of(task - first) {
                 // SAFETY: operands and result of these types, and tasks have different blocks.
                 unsafe { block.run(unit, x, y, out, buffer) };
             }
@@ -242,12 +274,22 @@ struct Block<T: 'static> {
     height: usize,
     /// The layout of left factors that are brought together; `panel` is the distance of tiles.
     left: Layout,
+    /// The distance along depth of right factors that are read where they lie.
+    right: Option<usize>,
     /// The distance of rows of the result, if tiles are written there.
     direct: Option<usize>,
 }
 
 impl<T: Element> Block<T> {
-    fn new(product: Product, micro: Micro<T>, split: Split, direct: Option<usize>) -> Block<T> {
+    /// For factors of type `S`, and a result of type `R`.
+    fn new<S: Stored<T>, R: Stored<T>>(product: Product) -> Block<T> {
+        let micro = T::micro();
+        let direct = product.direct().filter(|_| R::SAME);
+        let area = if direct.is_some() { usize::MAX } else { AREA };
+        let split = product.split([micro.rows, micro.columns], area);
+        let right =
+            product.rhs.strides().filter(|[line, _]| S::SAME && *line == 1 && split.rows <= FEW * micro.rows);
+        let right = right.map(|[_, depth]| depth);
         let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
         let deep = if T::SUMMANDS * size_of::<T>() < WIDTH { PARTS * T::SUMMANDS } else { T::SUMMANDS };
@@ -258,14 +300,16 @@ impl<T: Element> Block<T> {
         } else {
             Layout { line: deep, depth: 1, panel: micro.rows * deep, width: height.max(1) }
         };
-        Block { product, micro, split, width, deep, height, left, direct }
+        Block { product, micro, split, width, deep, height, left, right, direct }
     }
 
     /// Elements of panels, of left factors, and of the result that is not written directly.
     fn parts(&self) -> [usize; 3] {
         let sums = if self.direct.is_some() { 0 } else { self.split.rows * self.split.columns };
-        [self.width * self.deep, self.height * self.deep, sums]
-            .map(|n| (n + self.micro.columns).next_multiple_of(64))
+        // Of right factors that lie in panels, what is left of the last vector is brought together.
+        let width = if self.right.is_some() { self.micro.columns } else { self.width };
+        let panels = width * self.deep;
+        [panels, self.height * self.deep, sums].map(|n| (n + self.micro.columns).next_multiple_of(64))
     }
 
     /// Bytes that computing a block takes.
@@ -309,15 +353,15 @@ impl<T: Element> Block<T> {
                 }
             }
         }
-        for from in (0..columns).step_by(self.width) {
-            let width = self.width.min(columns - from);
+        let mut from = 0;
+        while from < columns {
+            let width = self.part(columns - from);
             for deep in (0..p.depth).step_by(self.deep.max(1)) {
                 let depth = deep..(deep + self.deep).min(p.depth);
-                let right = self.panels(depth.len());
+                let lines = column + from..column + from + width;
                 // SAFETY: columns and depth that there are, and room for them in the buffer.
                 unsafe {
-                    let lines = column + from..column + from + width;
-                    p.rhs.pack(y, [lines, depth.clone()], T::ZERO, buffer, &right);
+                    let (right, panels) = self.right(y, lines, depth.clone(), buffer);
                     let to = Tile {
                         to: to.add(from),
                         stride,
@@ -325,16 +369,51 @@ impl<T: Element> Block<T> {
                         columns: width,
                         depth: depth.len(),
                         lhs: (left, 0, 0),
-                        rhs: (buffer, right.panel),
+                        rhs: (right, panels.depth),
                         add: deep > 0,
                     };
-                    self.rows(x, row, depth, &to);
+                    self.rows(x, row, depth, &to, panels.panel);
                 }
             }
+            from += width;
         }
         if self.direct.is_none() {
             // SAFETY: sums of the block, and its places in the result.
             unsafe { self.write(sums, [row, rows], [column, columns], out) };
+        }
+    }
+
+    /// Columns of the next panels, of so many that are left.
+    fn part(&self, columns: usize) -> usize {
+        let width = self.width.min(columns);
+        let whole = width / self.micro.lanes() * self.micro.lanes();
+        if self.right.is_some() && whole > 0 { whole } else { width }
+    }
+
+    /// Right factors in panels: where they lie, if they are whole vectors, or brought together.
+    ///
+    /// # Safety
+    /// As [`Block::run`]; the columns are those of a [part](Block::part).
+    unsafe fn right<S: Stored<T>>(
+        &self,
+        y: *const S,
+        columns: Range<usize>,
+        depth: Range<usize>,
+        buffer: *mut T,
+    ) -> (*const T, Layout) {
+        match self.right {
+            Some(stride) if columns.len().is_multiple_of(self.micro.lanes()) => {
+                let panel = self.micro.columns;
+                // SAFETY: the first one.
+                let first = unsafe { y.add(columns.start + depth.start * stride) };
+                (first.cast::<T>(), Layout { line: 1, depth: stride, panel, width: panel })
+            }
+            _ => {
+                let panels = self.panels(depth.len());
+                // SAFETY: the caller's promise.
+                unsafe { self.product.rhs.pack(y, [columns, depth], T::ZERO, buffer, &panels) };
+                (buffer.cast_const(), panels)
+            }
         }
     }
 
@@ -344,7 +423,8 @@ impl<T: Element> Block<T> {
         Layout { line: 1, depth: width, panel: width * depth, width }
     }
 
-    /// Computes all rows of a block of which right factors are in panels, and room for left ones is at `to.lhs`.
+    /// Computes all rows of a block of which right factors are in panels, so far apart, and room for left ones is at
+    /// `to.lhs`.
     ///
     /// # Safety
     /// As [`Block::run`].
@@ -352,12 +432,14 @@ impl<T: Element> Block<T> {
         &self,
         x: *const S,
         row: usize,
-        depth: std::ops::Range<usize>,
+        depth: Range<usize>,
         to: &Tile<T>,
+        panels: usize,
     ) {
         let p = &self.product;
-        // Left factors whose depth is together are read where they lie.
-        let lies = p.lhs.strides().filter(|[_, stride]| S::SAME && (*stride <= 1 || p.rows == 1));
+        // Left factors with rows or depth together are read where they lie.
+        let lies =
+            p.lhs.strides().filter(|[line, stride]| S::SAME && (*stride <= 1 || *line == 1 || p.rows == 1));
         let height = if lies.is_some() { to.rows } else { self.height };
         for first in (0..to.rows).step_by(height) {
             let rows = height.min(to.rows - first);
@@ -381,29 +463,29 @@ impl<T: Element> Block<T> {
                 unsafe {
                     let lhs = (left.add(tile * layout.panel), layout.line, layout.depth);
                     let at = to.to.add((first + i) * to.stride);
-                    self.tiles(&Tile { to: at, rows: self.micro.rows.min(rows - i), lhs, ..*to });
+                    self.tiles(&Tile { to: at, rows: self.micro.rows.min(rows - i), lhs, ..*to }, panels);
                 }
             }
         }
     }
 
-    /// Computes one row of tiles: `rhs` is the first panel, and the distance of panels.
+    /// Computes one row of tiles of panels that are so far apart.
     ///
     /// # Safety
     /// As [`Block::run`].
     #[inline]
-    unsafe fn tiles(&self, all: &Tile<T>) {
-        let lanes = self.micro.columns;
-        for (panel, column) in (0..all.columns).step_by(lanes).enumerate() {
+    unsafe fn tiles(&self, all: &Tile<T>, panels: usize) {
+        let most = self.micro.columns;
+        for (panel, column) in (0..all.columns).step_by(most).enumerate() {
             for k in (0..all.depth).step_by(T::SUMMANDS) {
                 // SAFETY: factors of the tile, and its place in the result.
                 unsafe {
                     self.micro.run(&Tile {
                         to: all.to.add(column),
-                        columns: lanes.min(all.columns - column),
+                        columns: most.min(all.columns - column),
                         depth: T::SUMMANDS.min(all.depth - k),
                         lhs: (all.lhs.0.add(k * all.lhs.2), all.lhs.1, all.lhs.2),
-                        rhs: (all.rhs.0.add(panel * all.rhs.1 + k * lanes), lanes),
+                        rhs: (all.rhs.0.add(panel * panels + k * all.rhs.1), all.rhs.1),
                         add: all.add || k > 0,
                         ..*all
                     });

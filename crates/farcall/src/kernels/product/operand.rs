@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::super::squares;
 use super::micro::Stored;
 
 /// Dimensions of lines or of depth at most, and axes of an image.
@@ -544,13 +545,21 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
         }
         return;
     }
-    let squares = if source[outer] == 1 && strides[inner] == 1 && can_transpose::<S, T>() {
-        [sizes[outer] / SQUARE * SQUARE, sizes[inner] / SQUARE * SQUARE]
-    } else {
-        [0, 0]
+    let transposed = source[outer] == 1 && strides[inner] == 1 && can_transpose::<S, T>();
+    let large = sizes[outer].min(sizes[inner]) >= squares::SIDE && squares::can_transpose();
+    let whole = match (transposed, large) {
+        (true, true) => {
+            let strides = [source[inner], strides[outer]];
+            // SAFETY: the caller's promise.
+            unsafe {
+                squares::transpose(from.cast(), to.cast(), strides, [sizes[outer], sizes[inner]], false)
+            }
+        }
+        (true, false) => [sizes[outer] / SQUARE * SQUARE, sizes[inner] / SQUARE * SQUARE],
+        (false, _) => [0, 0],
     };
-    for j in (0..squares[1]).step_by(SQUARE) {
-        for i in (0..squares[0]).step_by(SQUARE) {
+    for j in (0..if large { 0 } else { whole[1] }).step_by(SQUARE) {
+        for i in (0..whole[0]).step_by(SQUARE) {
             // SAFETY: a square of the block.
             unsafe {
                 let to = to.add(i * strides[outer] + j).cast();
@@ -559,7 +568,7 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
         }
     }
     for i in 0..sizes[outer] {
-        let done = if i < squares[0] { squares[1] } else { 0 };
+        let done = if i < whole[0] { whole[1] } else { 0 };
         for j in done..sizes[inner] {
             // SAFETY: an element of the block.
             unsafe {
@@ -570,11 +579,24 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     }
 }
 
+/// Elements of lines that are copied without a call.
+const SHORT: usize = 32;
+
 /// # Safety
 /// `from` is valid for reads of `count` elements, `to` for writes; they are apart.
 #[inline(always)]
 unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: usize) {
-    if S::SAME {
+    if S::SAME && count < SHORT {
+        let (mut from, mut to) = (from.cast::<T>(), to);
+        // SAFETY: the caller's promise; the two types are one.
+        unsafe {
+            (from, to) = copy_if::<T, 16>(count, from, to);
+            (from, to) = copy_if::<T, 8>(count, from, to);
+            (from, to) = copy_if::<T, 4>(count, from, to);
+            (from, to) = copy_if::<T, 2>(count, from, to);
+            copy_if::<T, 1>(count, from, to);
+        }
+    } else if S::SAME {
         // SAFETY: the caller's promise; the two types are one.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<T>(), to, count) };
     } else {
@@ -582,6 +604,22 @@ unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: us
             // SAFETY: the caller's promise.
             unsafe { to.add(i).write(from.add(i).read().widen()) };
         }
+    }
+}
+
+/// Copies so many elements, a power of two, if `count` has this binary digit; gives what follows.
+///
+/// # Safety
+/// As [`copy_line`].
+#[inline(always)]
+unsafe fn copy_if<T: Copy, const N: usize>(count: usize, from: *const T, to: *mut T) -> (*const T, *mut T) {
+    if count & N == 0 {
+        return (from, to);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.cast::<[T; N]>().write(from.cast::<[T; N]>().read());
+        (from.add(N), to.add(N))
     }
 }
 

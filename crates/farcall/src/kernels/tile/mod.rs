@@ -29,6 +29,7 @@ use super::args::Prepared;
 use super::elementwise;
 use super::map::Work;
 use super::pair::Formula;
+use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
 use program::Program;
 use walk::{Iota, Walk};
@@ -45,6 +46,8 @@ pub(super) struct Builder<'a> {
     by_rows: bool,
     inputs: &'a [&'a TensorType],
     values: Vec<Value>,
+    /// Slices that are put one after the other.
+    parts: Vec<Part>,
     steps: Vec<Step>,
 }
 
@@ -53,6 +56,8 @@ pub(super) struct Builder<'a> {
 enum Value {
     Other(usize),
     At(Level, Slot),
+    /// A slice.
+    Part(usize),
     /// A value of rows, repeated.
     Repeated(Slot),
     /// Made by a step.
@@ -99,6 +104,8 @@ enum Task {
     Splat(usize),
     /// Elements of an operand.
     Walk(usize, Walk),
+    /// Slices of operands.
+    Parts(Box<Parts>),
     /// One element.
     Constant([u8; 16]),
     /// Numbers of elements, by strides.
@@ -122,6 +129,7 @@ impl<'a> Builder<'a> {
             by_rows: columns.is_some(),
             inputs,
             values: Vec::with_capacity(inputs.len() + 8),
+            parts: Vec::new(),
             steps: Vec::new(),
         };
         for (i, ty) in inputs.iter().enumerate() {
@@ -214,6 +222,9 @@ impl<'a> Builder<'a> {
     }
 
     fn value(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        if let Op::Slice(_) | Op::Concatenate { .. } = op {
+            return self.moved(op, operands, ty);
+        }
         let (level, size) = (self.level(ty)?, ty.dtype.size());
         match (op, operands) {
             (Op::Constant(literal), [])
@@ -239,6 +250,31 @@ impl<'a> Builder<'a> {
             (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
             _ => self.compute(op, operands, ty),
         }
+    }
+
+    /// A slice of an operand, or some of them one after the other.
+    fn moved(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
+        let (parts, dim) = match (op, operands) {
+            (Op::Slice(slice), [(x, from)]) => {
+                let input = self.inputs.get(*x).filter(|input| *input == from)?;
+                let part = Part::new(*x, input, Some(slice), ty)?;
+                if ty.elements()? != self.n {
+                    self.parts.push(part);
+                    return Some(Value::Part(self.parts.len() - 1));
+                }
+                (vec![part], 0)
+            }
+            (Op::Concatenate { dim }, parts) if ty.elements()? == self.n => {
+                let part = |(x, from): &(usize, &TensorType)| match self.values.get(*x)? {
+                    Value::Part(part) => self.parts.get(*part).cloned(),
+                    _ => Part::new(*x, self.inputs.get(*x).filter(|input| *input == from)?, None, from),
+                };
+                (parts.iter().map(part).collect::<Option<Vec<Part>>>()?, *dim)
+            }
+            _ => return None,
+        };
+        let (parts, size) = (Parts::new(&parts, dim, ty)?, ty.dtype.size());
+        Some(self.made(Task::Parts(Box::new(parts)), [], size, Level::Full, 300))
     }
 
     fn made(
@@ -282,7 +318,7 @@ impl<'a> Builder<'a> {
                 let walk = Walk::broadcast(from, ty, dims)?;
                 Some(self.made(Task::Walk(i, walk), [], ty.dtype.size(), self.level(ty)?, 300))
             }
-            Value::At(..) | Value::Repeated(_) | Value::Accumulated(_) => None,
+            Value::At(..) | Value::Repeated(_) | Value::Part(_) | Value::Accumulated(_) => None,
         }
     }
 
@@ -351,7 +387,7 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        Program::new(self, &direct, &accumulated).map(Program::prepared)
+        Program::new(self, &direct, &accumulated)?.prepared()
     }
 
     /// What an output of this type is made of.
@@ -366,7 +402,7 @@ impl<'a> Builder<'a> {
             }
             Value::At(level, slot) => (level, slot),
             Value::Repeated(_) => (Level::Full, self.full(value, size)?),
-            Value::Other(_) | Value::Accumulated(_) => return None,
+            Value::Other(_) | Value::Part(_) | Value::Accumulated(_) => return None,
         };
         Some(match slot {
             Slot::Input(_) => (level, self.step(Task::Copy, [slot], size, level, 100)),
@@ -378,5 +414,6 @@ impl<'a> Builder<'a> {
 /// True if the step reads elements of an operand tile by tile.
 fn reads_operand(step: &Step) -> bool {
     step.level != Level::Uniform
-        && (matches!(step.task, Task::Walk(..)) || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
+        && (matches!(step.task, Task::Walk(..) | Task::Parts(_))
+            || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
 }

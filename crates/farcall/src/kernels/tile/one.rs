@@ -3,19 +3,28 @@
 use std::sync::Arc;
 
 use super::super::args::Prepared;
-use super::super::straight_line::{At, Loop, StraightLine};
+use super::super::straight_line::{At, Loop, StraightLine, moves_listed};
 use super::program::{Compiled, Location, Program, Taken, Tile};
 use super::{Level, Task};
+
+/// Elements of slices that are listed at most.
+const LISTED: usize = 256;
 
 impl Program {
     /// Where the steps of a straight-line program go, if there is only one tile.
     pub(super) fn line(&self) -> Option<StraightLine> {
         let one = self.tasks == 1 && self.tile >= self.n && self.n > 0 && self.registers == 0;
-        StraightLine::new(self.bytes.next_multiple_of(64)).filter(|_| one)
+        // Slices are lists of elements then.
+        let listed = |step: &Compiled| match &step.task {
+            Task::Parts(parts) => self.n <= LISTED && parts.pairs(self.n).len() <= 3,
+            _ => true,
+        };
+        let all = one && self.uniform.iter().chain(&self.steps).all(listed);
+        StraightLine::new(self.bytes.next_multiple_of(64)).filter(|_| all)
     }
 
     /// The same as a straight-line program.
-    pub(super) fn in_steps(self, mut line: StraightLine) -> Prepared {
+    pub(super) fn in_steps(self, mut line: StraightLine) -> Option<Prepared> {
         let tile = Tile::new(0, self.n, self.columns);
         for total in &self.totals {
             let accumulator = Arc::clone(&total.accumulator);
@@ -46,6 +55,12 @@ impl Program {
                 line.copy(step.size, at(x.location), to, n);
                 continue;
             }
+            if let Task::Parts(parts) = &step.task {
+                let (inputs, pairs): (Vec<At>, Vec<_>) =
+                    parts.pairs(n).into_iter().map(|(input, pairs)| (At::Input(input), pairs)).unzip();
+                line.push(moves_listed(step.size, pairs)?, &inputs, to, n);
+                continue;
+            }
             let input = step.task.input().map(|i| (At::Input(i), false));
             let taken = step.from.iter().map(|x| (at(x.location), x.taken == Taken::One));
             let operands: Vec<(At, bool)> = input.into_iter().chain(taken).collect();
@@ -56,7 +71,7 @@ impl Program {
             line.push(end, &[At::Scratch(total.parts)], At::Output(total.output), 0);
         }
         let prepared = Prepared::straight(line);
-        if self.scratch == 0 { prepared } else { prepared.with_scratch(self.scratch) }
+        Some(if self.scratch == 0 { prepared } else { prepared.with_scratch(self.scratch) })
     }
 }
 

@@ -232,10 +232,10 @@ impl Program {
         })
     }
 
-    pub(super) fn prepared(self) -> Prepared {
+    pub(super) fn prepared(self) -> Option<Prepared> {
         match self.line() {
             Some(line) => self.in_steps(line),
-            None => self.in_tiles(),
+            None => Some(self.in_tiles()),
         }
     }
 
@@ -421,6 +421,11 @@ fn tile(bytes: usize, n: usize) -> usize {
 impl Compiled {
     #[inline]
     fn run(&self, args: &Args<'_>, memory: Memory, tile: Tile) {
+        if let Task::Parts(parts) = &self.task {
+            let ((start, len), to) = (tile.of(self.level), memory.at(args, self.to, tile));
+            // SAFETY: the parts were made for the operands; the register has room for a tile.
+            return unsafe { parts.run(|i| args.input_ptr(i), to, start, len) };
+        }
         let mut from = [std::ptr::null(); 3];
         if let Some(i) = self.task.input() {
             from[0] = args.input_ptr::<u8>(i);
@@ -431,7 +436,7 @@ impl Compiled {
         self.compute(from, memory.at(args, self.to, tile), tile);
     }
 
-    /// Computes a tile of elements, of what begins here: what it takes, or the input that it reads.
+    /// Computes a tile of elements, of what begins here: what it takes, or the only input that it reads.
     #[inline]
     pub(super) fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         let (start, len) = tile.of(self.level);
@@ -461,6 +466,7 @@ impl Compiled {
             }
             // SAFETY: the walk was made for the operand and values of this level.
             Task::Walk(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
+            Task::Parts(_) => unreachable!("parts are of any number of inputs"),
             // SAFETY: the register has room for a tile.
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.

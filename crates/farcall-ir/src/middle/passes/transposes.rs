@@ -1,0 +1,83 @@
+//! Transposes around products: a product reads its operands in any order of dimensions, so that a transposed operand
+//! need not be made, and a transposed result is the product of the operands in the other order.
+//!
+//! Which products are added up in which order depends on the contracting dimensions alone, and these stay as they are.
+
+use super::{Context, Pass, regions_inside_out};
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::{DotGeneral, Op};
+
+/// Transposes around products.
+pub static PASS: Pass =
+    Pass { name: "transposes", about: "lets products read and write what is transposed", run };
+
+fn run(func: &mut Func, _: &Context) {
+    let regions = regions_inside_out(func);
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
+        for id in insts {
+            if let Some((dot, operands)) = transposed_operands(r.func().inst(id)) {
+                r.set_op(id, Op::DotGeneral(dot));
+                r.set_operands(id, operands);
+            } else if let Some((dot, operands)) = transposed_result(&r, id) {
+                r.set_op(id, Op::DotGeneral(dot));
+                r.set_operands(id, operands);
+            }
+        }
+    }
+}
+
+/// A product of which an operand is transposed, as one of what has not been transposed yet.
+fn transposed_operands(inst: Inst<'_>) -> Option<(DotGeneral, Vec<ValueId>)> {
+    let (Op::DotGeneral(dot), &[x, y]) = (inst.op(), inst.operands()) else { return None };
+    let mut dot = dot.clone();
+    let lhs = before_transpose(inst, x, [&mut dot.lhs_batch, &mut dot.lhs_contract]);
+    let rhs = before_transpose(inst, y, [&mut dot.rhs_batch, &mut dot.rhs_contract]);
+    (lhs.is_some() || rhs.is_some()).then(|| (dot, vec![lhs.unwrap_or(x), rhs.unwrap_or(y)]))
+}
+
+/// What an operand is a transpose of, with these dimensions renumbered, if the others stay in order.
+fn before_transpose(inst: Inst<'_>, operand: ValueId, dims: [&mut Vec<usize>; 2]) -> Option<ValueId> {
+    let func = inst.func();
+    let made = func.defining_inst(operand)?;
+    let (Op::Transpose { permutation }, &[x]) = (made.op(), made.operands()) else { return None };
+    let plain = func.tensor(x).is_some_and(|t| t.quant.is_none());
+    let free = (0..permutation.len()).filter(|d| !dims.iter().any(|dims| dims.contains(d)));
+    if !plain || !free.map(|d| permutation[d]).is_sorted() {
+        return None;
+    }
+    dims.into_iter().flatten().for_each(|d| *d = permutation[*d]);
+    Some(x)
+}
+
+/// A transpose that exchanges rows and columns of a product that nothing else takes, as a product.
+fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<(DotGeneral, Vec<ValueId>)> {
+    let inst = r.func().inst(id);
+    let (Op::Transpose { permutation }, &[product]) = (inst.op(), inst.operands()) else { return None };
+    let made = r.func().defining_inst(product)?;
+    let (Op::DotGeneral(dot), &[x, y]) = (made.op(), made.operands()) else { return None };
+    let (x_type, ty) = (r.func().tensor(x)?, r.func().tensor(product)?);
+    // An algorithm may name types of the left and of the right operand.
+    if r.users(product).len() != 1 || dot.algorithm.is_some() || ty.quant.is_some() {
+        return None;
+    }
+    let batch = dot.lhs_batch.len();
+    let columns = x_type.rank() - dot.lhs_contract.len();
+    if columns == batch || columns == ty.rank() {
+        return None;
+    }
+    let exchanged = (0..batch).chain(columns..ty.rank()).chain(batch..columns);
+    if !permutation.iter().copied().eq(exchanged) {
+        return None;
+    }
+    let dot = DotGeneral {
+        lhs_batch: dot.rhs_batch.clone(),
+        rhs_batch: dot.lhs_batch.clone(),
+        lhs_contract: dot.rhs_contract.clone(),
+        rhs_contract: dot.lhs_contract.clone(),
+        precision: dot.precision.iter().rev().copied().collect(),
+        algorithm: None,
+    };
+    Some((dot, vec![y, x]))
+}

@@ -1,0 +1,188 @@
+//! Elements of operands in other places: slices of them, and slices one after the other, as in a rotation.
+
+use farcall_ir::TensorType;
+use farcall_ir::op::Slice;
+use smallvec::SmallVec;
+
+use super::movement::{Axis, fill, normal, row_major};
+use super::types::by_size;
+
+/// Dimensions of a slice at most.
+const MAX_AXES: usize = 8;
+
+/// A slice of an operand.
+#[derive(Clone)]
+pub(super) struct Part {
+    /// Which operand.
+    input: usize,
+    /// Its first element there.
+    first: usize,
+    sizes: SmallVec<[usize; 4]>,
+    /// From outer to inner: size, and stride in the operand.
+    axes: SmallVec<[(usize, usize); MAX_AXES]>,
+}
+
+impl Part {
+    /// A slice, of type `to`, of an operand of type `from`; all of it, unless there is a slice.
+    pub(super) fn new(
+        input: usize,
+        from: &TensorType,
+        slice: Option<&Slice>,
+        to: &TensorType,
+    ) -> Option<Part> {
+        let (rank, strides) = (from.rank(), row_major(from.sizes()));
+        if to.rank() != rank || from.dtype != to.dtype || to.elements()? == 0 {
+            return None;
+        }
+        let (mut first, mut steps) = (0, vec![1; rank]);
+        if let Some(slice) = slice {
+            (slice.start.len() == rank && slice.strides.len() == rank).then_some(())?;
+            steps.clone_from(&slice.strides);
+            for d in 0..rank {
+                let last = (to.sizes()[d] - 1).checked_mul(steps[d])?.checked_add(slice.start[d])?;
+                (last < from.sizes()[d]).then_some(())?;
+                first += slice.start[d] * strides[d].unsigned_abs();
+            }
+        } else if from.sizes() != to.sizes() {
+            return None;
+        }
+        let step = |d: usize| strides[d].saturating_mul(isize::try_from(steps[d]).unwrap_or(isize::MAX));
+        let axes: Vec<Axis> = normal(fill(to, step));
+        // A run allocates nothing.
+        (axes.len() <= MAX_AXES).then_some(())?;
+        let axes = axes.iter().map(|a| (a.size, a.src.unsigned_abs())).collect();
+        Some(Part { input, first, sizes: to.sizes().iter().copied().collect(), axes })
+    }
+}
+
+/// Parts of operands, one after the other along a dimension.
+pub(super) struct Parts {
+    /// Elements after which the first part goes on.
+    period: usize,
+    /// Each with the first of its elements among these, and how many it has of them.
+    parts: SmallVec<[(usize, usize, Part); 2]>,
+    /// Bytes of an element.
+    size: usize,
+    run: Run,
+}
+
+/// Copies elements of a part of an operand: those from a number on, so many.
+type Run = unsafe fn(&Part, *const u8, *mut u8, usize, usize);
+
+impl Parts {
+    /// These parts along a dimension of a tensor of this type; `None` if they are not all of it.
+    pub(super) fn new(parts: &[Part], dim: usize, ty: &TensorType) -> Option<Parts> {
+        // None of the products below is larger.
+        ty.elements().filter(|n| *n > 0)?;
+        let inner: usize = ty.sizes().get(dim.checked_add(1)?..)?.iter().product();
+        let mut all = SmallVec::new();
+        let mut at = 0;
+        for part in parts {
+            let mut sizes = part.sizes.clone();
+            let along = *sizes.get(dim)?;
+            *sizes.get_mut(dim)? = ty.sizes()[dim];
+            (sizes[..] == *ty.sizes()).then_some(())?;
+            all.push((at * inner, along * inner, part.clone()));
+            at = usize::checked_add(at, along)?;
+        }
+        let size = ty.dtype.size();
+        let run = by_size!(size, T => copy::<T> as Run)?;
+        (at == ty.sizes()[dim]).then_some(Parts { period: at * inner, parts: all, size, run })
+    }
+
+    /// Copies the elements from number `start` on.
+    ///
+    /// # Safety
+    /// `operand` gives tensors that the parts were made for, and `len` elements can be written.
+    pub(super) unsafe fn run(
+        &self,
+        operand: impl Fn(usize) -> *const u8,
+        to: *mut u8,
+        start: usize,
+        len: usize,
+    ) {
+        let mut done = 0;
+        while done < len {
+            let (turn, within) = ((start + done) / self.period, (start + done) % self.period);
+            let (begin, own, part) =
+                &self.parts[self.parts.partition_point(|(begin, ..)| *begin <= within) - 1];
+            let count = (begin + own - within).min(len - done);
+            // SAFETY: elements that the part has.
+            unsafe {
+                let to = to.add(done * self.size);
+                (self.run)(part, operand(part.input), to, turn * own + within - begin, count);
+            }
+            done += count;
+        }
+    }
+}
+
+impl Parts {
+    /// The operands, and for each of these which elements go where, counted from the first ones, of the first `n`.
+    pub(super) fn pairs(&self, n: usize) -> Vec<(usize, Vec<[usize; 2]>)> {
+        let mut all: Vec<(usize, Vec<[usize; 2]>)> = Vec::new();
+        let mut at = 0;
+        while at < n {
+            for (_, own, part) in &self.parts {
+                let i = all.iter().position(|(input, _)| *input == part.input).unwrap_or_else(|| {
+                    all.push((part.input, Vec::new()));
+                    all.len() - 1
+                });
+                let first = at / self.period * own;
+                lines(part, first, *own, |src, step, count, written| {
+                    let pairs = (0..count).map(|i| [part.first + src + i * step, at + written + i]);
+                    all[i].1.extend(pairs);
+                });
+                at += own;
+            }
+        }
+        all
+    }
+}
+
+/// # Safety
+/// `from` is a tensor that the part was made for, of elements of the size of `T`; `len` of them can be written.
+unsafe fn copy<T: Copy>(part: &Part, from: *const u8, to: *mut u8, start: usize, len: usize) {
+    // SAFETY: the first element of the part.
+    let (from, to) = (unsafe { from.cast::<T>().add(part.first) }, to.cast::<T>());
+    lines(part, start, len, |src, step, count, written| {
+        // SAFETY: elements of one line of the part; what is written is apart from operands.
+        unsafe {
+            let (from, to) = (from.add(src), to.add(written));
+            if step == 1 {
+                std::ptr::copy_nonoverlapping(from, to, count);
+            } else {
+                (0..count).for_each(|i| to.add(i).write(from.add(i * step).read()));
+            }
+        }
+    });
+}
+
+/// The elements of a part from number `start` on, line by line: where in the operand each begins, counted from the first
+/// element of the part, the distance of its elements, how many there are, and how many were before.
+#[inline(always)]
+fn lines(part: &Part, start: usize, len: usize, mut line: impl FnMut(usize, usize, usize, usize)) {
+    let Some(((inner, step), outer)) = part.axes.split_last() else { return line(0, 1, 1, 0) };
+    // The index of the line of element `start`.
+    let (mut rest, mut column, mut written) = (start / inner, start % inner, 0);
+    let (mut index, mut base) = ([0; MAX_AXES], 0);
+    for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
+        *i = rest % size;
+        rest /= size;
+        base += *i * stride;
+    }
+    while written < len {
+        let count = (inner - column).min(len - written);
+        line(base + column * step, *step, count, written);
+        (column, written) = (0, written + count);
+        for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
+            *i += 1;
+            base += stride;
+            if *i < *size {
+                break;
+            }
+            base -= size * stride;
+            *i = 0;
+        }
+    }
+}

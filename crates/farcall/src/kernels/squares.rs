@@ -1,0 +1,113 @@
+//! Transposition of squares of elements of four bytes in vector registers.
+
+/// Elements of a side of a square: those of a line of the cache.
+pub(super) const SIDE: usize = 16;
+
+/// Squares that are written one after the other, as long as the processor reads ahead in `SIDE` lines.
+const RUN: usize = 16;
+
+/// True if the processor has what [`transpose`] takes.
+pub(super) fn can_transpose() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512f");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Copies element `j` of `i` lines, whose neighbors are `strides[0]` apart, to element `i` of `j` lines: as many squares
+/// as there are whole ones; gives their sizes. If it `streams`, the destination, which is aligned to lines of the cache,
+/// is written past the cache.
+///
+/// # Safety
+/// `from` is valid for reads of `sizes[1]` lines of `sizes[0]` elements, `strides[0]` apart, and `to` for writes of
+/// `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They are apart. The processor [can do it](can_transpose).
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn transpose(
+    from: *const f32,
+    to: *mut f32,
+    strides: [usize; 2],
+    sizes: [usize; 2],
+    streams: bool,
+) -> [usize; 2] {
+    let whole = sizes.map(|n| n / SIDE * SIDE);
+    for first in (0..whole[0]).step_by(RUN * SIDE) {
+        for j in (0..whole[1]).step_by(SIDE) {
+            for i in (first..whole[0].min(first + RUN * SIDE)).step_by(SIDE) {
+                // SAFETY: a square of both sides.
+                unsafe {
+                    let (from, to) = (from.add(j * strides[0] + i), to.add(i * strides[1] + j));
+                    if streams {
+                        square::<true>(from, to, strides);
+                    } else {
+                        square::<false>(from, to, strides);
+                    }
+                }
+            }
+        }
+    }
+    if streams {
+        // What is written past the cache is there before the task has ended.
+        std::arch::x86_64::_mm_sfence();
+    }
+    whole
+}
+
+/// # Safety
+/// As [`transpose`], for one square.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn square<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
+    use std::arch::x86_64::{__m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps};
+    use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
+    use std::arch::x86_64::{_mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps};
+
+    let low =
+        |a: __m512, b: __m512| _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+    let high =
+        |a: __m512, b: __m512| _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+    // Four lines at a time, column `c` of every four elements of them: `columns[4 * lines + c]`.
+    let mut columns = [_mm512_setzero_ps(); SIDE];
+    for (i, four) in columns.chunks_exact_mut(4).enumerate() {
+        // SAFETY: a line of the square.
+        let line = |k: usize| unsafe { _mm512_loadu_ps(from.add((4 * i + k) * strides[0])) };
+        let (a, b, c, d) = (line(0), line(1), line(2), line(3));
+        let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+        (four[0], four[1]) = (low(ab, cd), high(ab, cd));
+        let (ab, cd) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+        (four[2], four[3]) = (low(ab, cd), high(ab, cd));
+    }
+    for c in 0..4 {
+        let [a, b, e, f] = [0, 4, 8, 12].map(|i| columns[i + c]);
+        // Of the four quarters of each, 0 and 2 or 1 and 3.
+        let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(e, f));
+        let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(e, f));
+        let lines = [
+            _mm512_shuffle_f32x4::<0x88>(even.0, even.1),
+            _mm512_shuffle_f32x4::<0x88>(odd.0, odd.1),
+            _mm512_shuffle_f32x4::<0xdd>(even.0, even.1),
+            _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1),
+        ];
+        for (quarter, line) in lines.into_iter().enumerate() {
+            // SAFETY: a line of the square, aligned if it is written past the cache.
+            unsafe {
+                let to = to.add((4 * quarter + c) * strides[1]);
+                if STREAMS { _mm512_stream_ps(to, line) } else { _mm512_storeu_ps(to, line) }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// It is never called: see [`can_transpose`].
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) unsafe fn transpose(
+    _: *const f32,
+    _: *mut f32,
+    _: [usize; 2],
+    _: [usize; 2],
+    _: bool,
+) -> [usize; 2] {
+    [0, 0]
+}
