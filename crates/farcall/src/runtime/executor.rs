@@ -199,6 +199,7 @@ impl<W: Watch> Drop for Executor<'_, W> {
 }
 
 impl<'a, W: Watch> Executor<'a, W> {
+    #[expect(clippy::question_mark, reason = "`?` takes room for the error once more in unoptimized code")]
     fn sequence(&mut self, thunks: &'a [Thunk], sequence: &'a Sequence) -> Result<(), RunError> {
         // Loops, not iterators, and returns, not `?`: thunks nest deeply, and each level takes stack.
         for stretch in &sequence.stretches {
@@ -227,6 +228,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     }
 
     #[inline]
+    #[expect(clippy::question_mark, reason = "`?` takes room for the error once more in unoptimized code")]
     fn each(
         &mut self,
         thunks: &'a [Thunk],
