@@ -24,19 +24,19 @@ func.func @main(%s: tensor<f32>) -> tensor<3xf32> {
 // run: dense<0.5> : tensor<f32>
 // = dense<[-34.640804, -6.675720e-05, 0.000000e+00]> : tensor<3xf32>
 // plan
-// | plan: arena 9664 bytes, denormals ieee
+// | plan: arena 9600 bytes, denormals ieee
 // | in0: tensor<f32>
 // | const0: tensor<i32> = 0
 // | const1: tensor<i32> = 9
 // | const2: tensor<i32> = 1
 // | arena[0..4800]:f32[1200] = fusion broadcast_in_dim iota power(in0:f32[])
-// | arena[4800..4804]:s32[] = copy(const0:s32[])
-// | arena[4800..4804]:s32[], arena[0..4800]:f32[1200] = while(arena[4864..4865]:pred[])
+// | out0:s32[] = copy(const0:s32[])
+// | out0:s32[], arena[0..4800]:f32[1200] = while(arena[4800..4801]:pred[])
 // |  condition:
-// |   arena[4864..4865]:pred[] = elementwise compare.lt(arena[4800..4804]:s32[], const1:s32[])
+// |   arena[4800..4801]:pred[] = elementwise compare.lt(out0:s32[], const1:s32[])
 // |  body:
-// |   arena[4864..9664]:f32[1200] = fusion slice slice concatenate subtract(arena[0..4800]:f32[1200])
-// |   arena[4800..4804]:s32[] = elementwise add(arena[4800..4804]:s32[], const2:s32[])
-// |   arena[0..4800]:f32[1200] = copy(arena[4864..9664]:f32[1200])
+// |   arena[4800..9600]:f32[1200] = fusion slice slice concatenate subtract(arena[0..4800]:f32[1200])
+// |   out0:s32[] = elementwise add(out0:s32[], const2:s32[])
+// |   arena[0..4800]:f32[1200] = copy(arena[4800..9600]:f32[1200])
 // | out0:f32[3] = slice(arena[0..4800]:f32[1200])
 // | return out0:f32[3]
