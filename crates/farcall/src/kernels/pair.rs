@@ -135,7 +135,7 @@ mod tests {
             let Some(both) = f.then(s, swapped) else { continue };
             let [a, b, _] = &operands;
             // The last one repeated: one block of its first element.
-            let block = vec![operands[2][0]; super::super::map::BLOCK];
+            let block = [operands[2][0]; super::super::map::BLOCK];
             let c = Operand::repeated(block.as_ptr().cast());
             let between: Vec<T> = run(&work(first).unwrap(), &[each(a), each(b)]);
             let last = if swapped { [c, each(&between)] } else { [each(&between), c] };
