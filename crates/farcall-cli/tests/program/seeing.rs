@@ -156,16 +156,16 @@ fn a_plan_is_explained() {
     expect![[r#"
 
         6 steps
-        ┌──────┬─────────────┬────────────────────────────────────────────────────────────┬───────────────┬─────────────┬────────────┐
-        │ step ┆ runs on     ┆ operation                                                  ┆ results       ┆ places      ┆ from       │
-        ╞══════╪═════════════╪════════════════════════════════════════════════════════════╪═══════════════╪═════════════╪════════════╡
-        │    0 ┆ fusion      ┆ 5 operations: sine constant reduce broadcast_in_dim divide ┆ f32[], f32[8] ┆ out0, out1  ┆ %c at 6:8  │
-        │    1 ┆ pad         ┆                                                            ┆ f32[4]        ┆ out2        ┆ %h at 7:8  │
-        │    2 ┆ elementwise ┆ cosine                                                     ┆ f32[4]        ┆ out2        ┆ %k at 8:8  │
-        │    3 ┆ evaluator   ┆ convert                                                    ┆ s4[8]         ┆ arena[0..8] ┆ %l at 10:8 │
-        │    4 ┆ evaluator   ┆ add                                                        ┆ s4[8]         ┆ out3        ┆ %m at 11:8 │
-        │    5 ┆ iota        ┆ dim 0                                                      ┆ s32[2]        ┆ out4        ┆ %i at 12:8 │
-        └──────┴─────────────┴────────────────────────────────────────────────────────────┴───────────────┴─────────────┴────────────┘
+        ┌──────┬─────────────┬────────────────────────────────────────────────────────────┬───────────────┬────────────┬────────────┐
+        │ step ┆ runs on     ┆ operation                                                  ┆ results       ┆ places     ┆ from       │
+        ╞══════╪═════════════╪════════════════════════════════════════════════════════════╪═══════════════╪════════════╪════════════╡
+        │    0 ┆ fusion      ┆ 5 operations: sine constant reduce broadcast_in_dim divide ┆ f32[], f32[8] ┆ out0, out1 ┆ %c at 6:8  │
+        │    1 ┆ pad         ┆                                                            ┆ f32[4]        ┆ out2       ┆ %h at 7:8  │
+        │    2 ┆ elementwise ┆ cosine                                                     ┆ f32[4]        ┆ out2       ┆ %k at 8:8  │
+        │    3 ┆ evaluator   ┆ convert                                                    ┆ s4[8]         ┆ out4       ┆ %l at 10:8 │
+        │    4 ┆ evaluator   ┆ add                                                        ┆ s4[8]         ┆ out3       ┆ %m at 11:8 │
+        │    5 ┆ iota        ┆ dim 0                                                      ┆ s32[2]        ┆ out4       ┆ %i at 12:8 │
+        └──────┴─────────────┴────────────────────────────────────────────────────────────┴───────────────┴────────────┴────────────┘
 
         1 fusion
         ┌──────┬──────────────────┬─────────┬───────────┐
@@ -188,18 +188,18 @@ fn a_plan_is_explained() {
         │ iota s32[2]   ┆ %i at 12:8 ┆ it is a result                     ┆        │
         └───────────────┴────────────┴────────────────────────────────────┴────────┘
 
-        memory: arena 64 B, of which at most 8 B are in use at once (step 3); constants 12 B, results 68 B
-        ┌─────────────┬──────┬───────┬───────────────────────────┐
-        │ place       ┆ size ┆ steps ┆ holds                     │
-        ╞═════════════╪══════╪═══════╪═══════════════════════════╡
-        │ arena[0..8] ┆  8 B ┆   3–4 ┆ convert s4[8], %l at 10:8 │
-        │ out0        ┆  4 B ┆ 0–end ┆ fusion f32[], %c at 6:8   │
-        │ out1        ┆ 32 B ┆ 0–end ┆ fusion f32[], %c at 6:8   │
-        │ out2        ┆ 16 B ┆   1–2 ┆ pad f32[4], %h at 7:8     │
-        │ out2        ┆ 16 B ┆ 2–end ┆ cosine f32[4], %k at 8:8  │
-        │ out3        ┆  8 B ┆ 4–end ┆ add s4[8], %m at 11:8     │
-        │ out4        ┆  8 B ┆ 5–end ┆ iota s32[2], %i at 12:8   │
-        └─────────────┴──────┴───────┴───────────────────────────┘
+        memory: arena 0 B, of which at most 0 B are in use at once (step 0); constants 12 B, results 68 B
+        ┌───────┬──────┬───────┬───────────────────────────┐
+        │ place ┆ size ┆ steps ┆ holds                     │
+        ╞═══════╪══════╪═══════╪═══════════════════════════╡
+        │ out0  ┆  4 B ┆ 0–end ┆ fusion f32[], %c at 6:8   │
+        │ out1  ┆ 32 B ┆ 0–end ┆ fusion f32[], %c at 6:8   │
+        │ out2  ┆ 16 B ┆   1–2 ┆ pad f32[4], %h at 7:8     │
+        │ out2  ┆ 16 B ┆ 2–end ┆ cosine f32[4], %k at 8:8  │
+        │ out3  ┆  8 B ┆ 4–end ┆ add s4[8], %m at 11:8     │
+        │ out4  ┆  8 B ┆   3–4 ┆ convert s4[8], %l at 10:8 │
+        │ out4  ┆  8 B ┆ 5–end ┆ iota s32[2], %i at 12:8   │
+        └───────┴──────┴───────┴───────────────────────────┘
 
         no custom calls
     "#]]
