@@ -102,12 +102,10 @@ impl StraightLine {
     /// `n` times this element.
     pub(super) fn constant(&mut self, element: &[u8], n: usize) -> At {
         let begin = self.constants.len();
-        let bytes: Vec<MaybeUninit<u8>> =
-            element.iter().copied().cycle().take(element.len() * n).map(MaybeUninit::new).collect();
-        self.constants.extend(bytes.chunks(LINE).map(|part| {
-            let mut line = [MaybeUninit::new(0); LINE];
+        self.constants.extend(element.repeat(n).chunks(LINE).map(|part| {
+            let mut line = [0; LINE];
             line[..part.len()].copy_from_slice(part);
-            Aligned(line)
+            Aligned(line.map(MaybeUninit::new))
         }));
         At::Constant(begin * LINE)
     }

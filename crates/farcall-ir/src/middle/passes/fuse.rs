@@ -19,7 +19,7 @@
 
 mod why;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Context, Pass, is_pure, regions_inside_out};
 use crate::middle::rows;
@@ -434,14 +434,16 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
     let n = all(*rows.unwrap_or(&members[0]));
     let rows = rows.map_or(Some(1), |m| made(*m));
     let mut inside: Vec<InstId> = Vec::with_capacity(members.len() + 4);
+    let mut known: FxHashSet<InstId> = FxHashSet::default();
     for member in members {
         // A broadcast of a constant: what is cheap may take what is.
         let mut stack = vec![(*member, false)];
         while let Some((id, taken)) = stack.pop() {
-            if inside.contains(&id) {
+            if known.contains(&id) {
                 continue;
             }
             if taken {
+                known.insert(id);
                 inside.push(id);
                 continue;
             }
