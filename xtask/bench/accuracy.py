@@ -96,8 +96,8 @@ class Errors:
             overflows = np.abs(exact) >= limit + ulp(np.array(limit), dtype) / 2 if dtype != "f64" else np.isinf(exact)
             exact = np.where(overflows & ~np.isnan(exact), np.copysign(np.inf, exact), exact)
             finite = np.isfinite(exact)
-            # At the edge of overflow either is right.
-            edge = finite & np.isinf(wide) & (np.abs(exact) > limit * (1 - 2.0**-6))
+            # Four units from overflow, either is right.
+            edge = finite & np.isinf(wide) & (np.abs(exact) > limit * (1 - 4 * float(info.eps)))
             odd = ~finite & ~((np.isnan(wide) & np.isnan(exact)) | (wide == exact))
             odd |= finite & ~np.isfinite(wide) & ~edge
             error = np.where(finite & np.isfinite(wide), np.abs(wide - exact - rest) / ulp(exact, dtype), 0.0)

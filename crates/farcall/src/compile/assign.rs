@@ -13,6 +13,7 @@ use std::collections::BinaryHeap;
 
 use farcall_ir::{Attr, Func, Inst, InstId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::arena::Arena;
 use super::choose::Choices;
@@ -21,6 +22,9 @@ use super::live::Lives;
 use super::order::{self, Event};
 use super::storage::{Home, Piece, PieceId, Storage, shares, sharing};
 use crate::plan::{Base, ParamId, ResultId, Slice};
+
+/// Results whose memory is considered for a value that is over before they begin.
+const LODGINGS: usize = 16;
 
 /// The places of all values.
 #[derive(Debug)]
@@ -171,6 +175,8 @@ struct Slots {
     by_holder: FxHashMap<PieceId, usize>,
     /// By a piece in whose place the result can be written.
     by_source: FxHashMap<PieceId, usize>,
+    /// In the order in which lodgers leave, the last ones first.
+    lodgings: Vec<usize>,
 }
 
 impl Slots {
@@ -205,6 +211,8 @@ impl Slots {
                 );
             }
         }
+        slots.lodgings = (0..slots.all.len()).filter(|i| slots.all[*i].lodgers.bytes > 0).collect();
+        slots.lodgings.sort_by_key(|i| Reverse(slots.all[*i].lodgers.leave));
         slots
     }
 
@@ -268,12 +276,12 @@ impl Assigning<'_> {
     /// Puts a piece into the memory of a result that begins later, if there is room.
     fn admitted(&mut self, piece: PieceId) -> bool {
         let (bytes, until) = (self.storage.pieces[piece.index()].bytes, self.lives.last[piece.index()]);
-        let slots = self.slots.all.iter_mut().enumerate();
-        let mut free = slots.filter(|(_, slot)| slot.holder.is_none());
-        let Some((number, offset)) = free.find_map(|(n, slot)| Some((n, slot.lodgers.admit(bytes, until)?)))
-        else {
-            return false;
-        };
+        let Slots { all, lodgings, .. } = &mut self.slots;
+        // Later ones are over before; of those that are left, some will do.
+        let open = lodgings.iter().copied().take_while(|i| until < all[*i].lodgers.leave).take(LODGINGS);
+        let free: SmallVec<[usize; LODGINGS]> = open.filter(|i| all[*i].holder.is_none()).collect();
+        let admitted = free.into_iter().find_map(|i| Some((i, all[i].lodgers.admit(bytes, until)?)));
+        let Some((number, offset)) = admitted else { return false };
         self.offsets[piece.index()] = offset;
         self.lodge(piece, number);
         true

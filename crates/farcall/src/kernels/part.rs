@@ -1,7 +1,7 @@
 //! Elements of operands in other places: slices of them, and slices one after the other, as in a rotation.
 
-use farcall_ir::TensorType;
 use farcall_ir::op::Slice;
+use farcall_ir::{DType, TensorType};
 use smallvec::SmallVec;
 
 use super::movement::{Axis, fill, normal, row_major};
@@ -15,6 +15,7 @@ const MAX_AXES: usize = 8;
 pub(super) struct Part {
     /// Which operand.
     input: usize,
+    dtype: DType,
     /// Its first element there.
     first: usize,
     sizes: SmallVec<[usize; 4]>,
@@ -51,7 +52,7 @@ impl Part {
         // A run allocates nothing.
         (axes.len() <= MAX_AXES).then_some(())?;
         let axes = axes.iter().map(|a| (a.size, a.src.unsigned_abs())).collect();
-        Some(Part { input, first, sizes: to.sizes().iter().copied().collect(), axes })
+        Some(Part { input, dtype: from.dtype, first, sizes: to.sizes().iter().copied().collect(), axes })
     }
 }
 
@@ -81,7 +82,7 @@ impl Parts {
             let mut sizes = part.sizes.clone();
             let along = *sizes.get(dim)?;
             *sizes.get_mut(dim)? = ty.sizes()[dim];
-            (sizes[..] == *ty.sizes()).then_some(())?;
+            (part.dtype == ty.dtype && sizes[..] == *ty.sizes()).then_some(())?;
             all.push((at * inner, along * inner, part.clone()));
             at = usize::checked_add(at, along)?;
         }

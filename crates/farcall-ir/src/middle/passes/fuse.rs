@@ -424,6 +424,37 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
 
 /// Members, with what is made again before them: what has as many elements, or is the same one everywhere.
 fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
+    let mut outside = FxHashSet::default();
+    loop {
+        let inside = gathered(func, members, roles, &outside);
+        // Slices are of operands: what they are of is made before the fusion, also for others that take it.
+        let before = sliced(func, &inside);
+        if !before.iter().any(|id| outside.insert(*id)) {
+            return inside;
+        }
+    }
+}
+
+/// Those of these instructions of which others among them are slices, or which these put one after the other.
+fn sliced(func: &Func, inside: &[InstId]) -> Vec<InstId> {
+    let known: FxHashSet<InstId> = inside.iter().copied().collect();
+    let moved = inside
+        .iter()
+        .map(|id| func.inst(*id))
+        .filter(|inst| matches!(inst.op(), Op::Slice(_) | Op::Concatenate { .. }));
+    let from = moved.flat_map(|inst| {
+        let made = inst.operands().iter().filter_map(|v| Some((inst, func.defining_inst(*v)?)));
+        made.collect::<Vec<_>>()
+    });
+    let of_operands = |(inst, from): &(Inst<'_>, Inst<'_>)| match (inst.op(), from.op()) {
+        (Op::Concatenate { .. }, Op::Slice(_)) => false,
+        _ => known.contains(&from.id()),
+    };
+    from.filter(of_operands).map(|(_, from)| from.id()).collect()
+}
+
+/// The same, but for these, which are operands.
+fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<InstId>) -> Vec<InstId> {
     let elements = |v: Option<&ValueId>| v.and_then(|v| func.tensor(*v)?.elements());
     let made = |id: InstId| elements(func.inst(id).results().first());
     let all = |id: InstId| match func.inst(id).op() {
@@ -451,6 +482,7 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
             for v in func.inst(id).operands() {
                 if let ValueDef::Result(from, _) = func.def(*v)
                     && roles.is_cheap(from)
+                    && !outside.contains(&from)
                     && match (func.inst(id).op(), func.inst(from).op()) {
                         // Of operands, or of slices of them.
                         (Op::Slice(_), _) => false,

@@ -1,7 +1,9 @@
 //! Transposes around products: a product reads its operands in any order of dimensions, so that a transposed operand
 //! need not be made, and a transposed result is the product of the operands in the other order.
 //!
-//! Which products are added up in which order depends on the contracting dimensions alone, and these stay as they are.
+//! Which products are added up in which order depends on the contracting dimensions alone, and these stay as they are. (In
+//! the engine, products with a vector are the exception: how a matrix lies decides about the order of a sum, and with it
+//! about the last bits.)
 
 use super::{Context, Pass, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
@@ -59,7 +61,8 @@ fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<(DotGeneral, Vec<Va
     let (Op::DotGeneral(dot), &[x, y]) = (made.op(), made.operands()) else { return None };
     let (x_type, ty) = (r.func().tensor(x)?, r.func().tensor(product)?);
     // An algorithm may name types of the left and of the right operand.
-    if r.users(product).len() != 1 || dot.algorithm.is_some() || ty.quant.is_some() {
+    let plain = [x, y, product].iter().all(|v| r.func().tensor(*v).is_some_and(|t| t.quant.is_none()));
+    if r.users(product).len() != 1 || dot.algorithm.is_some() || !plain {
         return None;
     }
     let batch = dot.lhs_batch.len();

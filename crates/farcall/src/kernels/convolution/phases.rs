@@ -17,10 +17,12 @@ pub(super) struct Phase {
     pub(super) start: [usize; 2],
 }
 
-/// The phases of a convolution; itself as the only one, if its image is not dilated, or it has too many.
+/// The phases of a convolution; itself as the only one, if its image is not dilated, it has too many, or there is nothing
+/// to multiply.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
+    let empty = |s: &Spatial| s.window.0 == 0 || s.windows.0 == 0;
     let all = shape.spatial.iter().fold(1, |n: usize, s| n.saturating_mul(count(s)));
-    if shape.spatial.iter().all(|s| s.axis.dilation == 1) || all > MOST {
+    if shape.spatial.iter().any(empty) || shape.spatial.iter().all(|s| s.axis.dilation == 1) || all > MOST {
         return vec![Phase { shape, start: [0; 2] }];
     }
     let mut phases = vec![Phase { shape: shape.clone(), start: [0; 2] }];

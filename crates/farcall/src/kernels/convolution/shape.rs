@@ -100,6 +100,11 @@ fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<V
     }
     let one = |i: usize| {
         let (size, window) = (image[i].0, kernel[i].0);
+        // Also of empty windows, whose other numbers do not matter.
+        let steps = [c.strides[i], c.lhs_dilation[i], c.rhs_dilation[i]];
+        if steps.iter().any(|n| *n == 0 || isize::try_from(*n).is_err()) {
+            return None;
+        }
         let (along, dilation) = (c.strides[i] as isize, c.rhs_dilation[i] as isize);
         let all = window::Axis {
             size,
