@@ -111,9 +111,20 @@ pub(super) fn exp_m1(x: f32) -> f32 {
 /// 1 / (1 + e⁻ˣ)
 #[inline(always)]
 pub(super) fn logistic(x: f32) -> f32 {
-    let e = exp(-x.abs());
-    let up = if x < 0.0 { e } else { 1.0 };
-    up / (1.0 + e)
+    let (p, k) = exp_parts_32(within_32(-x.abs(), -104.0, 0.0));
+    let power = two_to_the(k.max(-126));
+    // e^-|x|, and the divisor, each with what rounding leaves.
+    let (e, sum) = (fma(power, p, power), 1.0 + power);
+    let below = fma(power, p, sum);
+    let (rest, rest_below) = (fma(power, p, power - e), fma(power, p, sum - below));
+    let (over, rest) = if x < 0.0 { (e, rest) } else { (1.0, 0.0) };
+    let inverse = 1.0 / below;
+    let y = over * inverse;
+    let y = fma(fma(-y, rest_below, fma(-y, below, over) + rest), inverse, y);
+    // Where the power may be subnormal, the divisor is 1.
+    let half = k >> 1;
+    let tiny = (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half));
+    if x < -80.0 { tiny } else { y }
 }
 
 #[inline(always)]
@@ -332,7 +343,7 @@ pub(super) mod tests {
         let angle = |x: f32| x.abs() <= MAX_ANGLE;
         worst("exp", exp, libm::exp, all, 2.0);
         worst("exp_m1", exp_m1, libm::expm1, all, 2.0);
-        worst("logistic", logistic, |x| 1.0 / (1.0 + libm::exp(-x)), all, 2.0);
+        worst("logistic", logistic, |x| 1.0 / (1.0 + libm::exp(-x)), all, 1.5);
         worst("tanh", tanh, libm::tanh, all, 2.0);
         worst("ln", ln, libm::log, all, 2.0);
         worst("ln_1p", ln_1p, libm::log1p, all, 2.0);
