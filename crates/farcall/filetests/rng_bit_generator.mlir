@@ -24,10 +24,10 @@ func.func @main(%s: tensor<2xui64>, %t: tensor<3xui64>) -> (tensor<2xui64>, tens
 // | in0: tensor<2xui64>
 // | in1: tensor<3xui64>
 // | const0: tensor<0xui32> =
-// | out0:u64[2], out1:u32[3,5] = rng_bit_generator three_fry(in0:u64[2])
-// | out7:u64[2], out2:u16[3,4,2] = rng_bit_generator three_fry(out0:u64[2])
-// | out0:u64[2], out3:u64[3] = rng_bit_generator three_fry(out7:u64[2])
-// | arena[0..16]:u64[2], out4:u8[] = rng_bit_generator three_fry(out0:u64[2])
+// | out3:u64[2], out1:u32[3,5] = rng_bit_generator three_fry(in0:u64[2])
+// | out5:u64[2], out2:u16[3,4,2] = rng_bit_generator three_fry(out3:u64[2])
+// | out6:u64[2], out3:u64[3] = rng_bit_generator three_fry(out5:u64[2])
+// | arena[0..16]:u64[2], out4:u8[] = rng_bit_generator three_fry(out6:u64[2])
 // | out5:u64[3], out6:s32[7] = rng_bit_generator philox(in1:u64[3])
 // | out0:u64[2], out7:f64[5] = rng_bit_generator default(in0:u64[2])
 // | out0:u64[2], arena[0..0]:u32[0] = rng_bit_generator three_fry(arena[0..16]:u64[2])

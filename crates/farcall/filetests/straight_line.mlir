@@ -47,18 +47,18 @@ func.func @main(%x: tensor<2x3xf32>, %dt: tensor<f32>, %k: tensor<i32>) -> (tens
 // | const2: tensor<4x2x3xf32> = 0.0
 // | const3: tensor<f32> = 0.0
 // | const4: tensor<i32> = 4
-// | out2:s32[] = copy(const0:s32[])
+// | out3:s32[] = copy(const0:s32[])
 // | out0:f32[2,3] = copy(in0:f32[2,3])
 // | out1:f32[4,2,3] = copy(const2:f32[4,2,3])
 // | arena[0..4]:f32[] = copy(const3:f32[])
-// | out2:s32[], out0:f32[2,3], out1:f32[4,2,3], arena[0..4]:f32[] = while(out3:pred[])
+// | out3:s32[], out0:f32[2,3], out1:f32[4,2,3], arena[0..4]:f32[] = while(out2:pred[])
 // |  condition:
-// |   out3:pred[] = elementwise compare.lt(out2:s32[], const4:s32[])
+// |   out2:pred[] = elementwise compare.lt(out3:s32[], const4:s32[])
 // |  body:
-// |   out3:f32[2,1], arena[64..72]:f32[2,1], arena[128..136]:f32[2,1] = fusion slice slice subtract slice multiply multiply(out0:f32[2,3])
-// |   out0:f32[2,3], arena[192..216]:f32[1,2,3], arena[0..4]:f32[] = fusion concatenate broadcast_in_dim multiply add reshape constant reduce(out3:f32[2,1], arena[64..72]:f32[2,1], arena[128..136]:f32[2,1], in1:f32[], out0:f32[2,3])
-// |   out1:f32[4,2,3] = dynamic_update_slice(out1:f32[4,2,3], arena[192..216]:f32[1,2,3], out2:s32[], const0:s32[], const0:s32[])
-// |   out2:s32[] = elementwise add(out2:s32[], const1:s32[])
+// |   out2:f32[2,1], arena[64..72]:f32[2,1], arena[128..136]:f32[2,1] = fusion slice slice subtract slice multiply multiply(out0:f32[2,3])
+// |   out0:f32[2,3], arena[192..216]:f32[1,2,3], arena[0..4]:f32[] = fusion concatenate broadcast_in_dim multiply add reshape constant reduce(out2:f32[2,1], arena[64..72]:f32[2,1], arena[128..136]:f32[2,1], in1:f32[], out0:f32[2,3])
+// |   out1:f32[4,2,3] = dynamic_update_slice(out1:f32[4,2,3], arena[192..216]:f32[1,2,3], out3:s32[], const0:s32[], const0:s32[])
+// |   out3:s32[] = elementwise add(out3:s32[], const1:s32[])
 // | out3:f32[1,1,2] = dynamic_slice(out1:f32[4,2,3], in2:s32[], const1:s32[], in2:s32[])
 // | out2:f32[2] = broadcast(arena[0..4]:f32[])
 // | return out0:f32[2,3], out1:f32[4,2,3], out2:f32[2], out3:f32[1,1,2]

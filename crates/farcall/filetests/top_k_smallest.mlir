@@ -39,8 +39,8 @@ func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %u: tensor<4xui8>, %b: t
 // | out4:s64[4] = slice(arena[0..40]:s64[5])
 // | out5:s32[4] = slice(arena[64..84]:s32[5])
 // | arena[0..16]:s32[4] = iota dim 0()
-// | out9:u8[4], arena[0..16]:s32[4] = sort(in2:u8[4], arena[0..16]:s32[4]) scratch arena[64..192]
-// | out6:u8[2] = slice(out9:u8[4])
+// | out7:u8[4], arena[0..16]:s32[4] = sort(in2:u8[4], arena[0..16]:s32[4]) scratch arena[64..192]
+// | out6:u8[2] = slice(out7:u8[4])
 // | out7:s32[2] = slice(arena[0..16]:s32[4])
 // | arena[0..16]:s32[1,4] = iota dim 1()
 // | out9:pred[1,4], arena[0..16]:s32[1,4] = sort(in3:pred[1,4], arena[0..16]:s32[1,4]) scratch arena[64..192]

@@ -284,12 +284,12 @@ func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<2x16xf32>) {
 // =>
 module {
   func.func public @main(%arg0: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<2x16xf32>) {
-    %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["out1"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    %1 = stablehlo.reverse %arg0, dims = [0] {farcall.places = ["out1[64..128]"]} : tensor<4x4xf32>
-    %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] {farcall.places = ["arena[0..64]"]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-    %3 = stablehlo.transpose %2, dims = [1, 0] {farcall.places = ["arena[64..128]"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = stablehlo.reverse %arg0, dims = [0] {farcall.places = ["out1"]} : tensor<4x4xf32>
+    %2 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] {farcall.places = ["out1[64..128]"]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %3 = stablehlo.transpose %2, dims = [1, 0] {farcall.places = ["arena[0..64]"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
     %4 = stablehlo.dot_general %3, %2, contracting_dims = [1] x [0] {farcall.places = ["out0"]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-    %5 = stablehlo.reshape %3 {farcall.places = ["arena[64..128]"]} : (tensor<4x4xf32>) -> tensor<16xf32>
+    %5 = stablehlo.reshape %3 {farcall.places = ["arena[0..64]"]} : (tensor<4x4xf32>) -> tensor<16xf32>
     %6 = stablehlo.broadcast_in_dim %5, dims = [1] {farcall.places = ["out1"]} : (tensor<16xf32>) -> tensor<2x16xf32>
     return %4, %6 : tensor<4x4xf32>, tensor<2x16xf32>
   }

@@ -175,7 +175,7 @@ struct Slots {
     by_holder: FxHashMap<PieceId, usize>,
     /// By a piece in whose place the result can be written.
     by_source: FxHashMap<PieceId, usize>,
-    /// In the order in which lodgers leave, the last ones first.
+    /// Those that lodgers may be in, in the order in which these leave.
     lodgings: Vec<usize>,
 }
 
@@ -212,7 +212,7 @@ impl Slots {
             }
         }
         slots.lodgings = (0..slots.all.len()).filter(|i| slots.all[*i].lodgers.bytes > 0).collect();
-        slots.lodgings.sort_by_key(|i| Reverse(slots.all[*i].lodgers.leave));
+        slots.lodgings.sort_by_key(|i| slots.all[*i].lodgers.leave);
         slots
     }
 
@@ -277,8 +277,9 @@ impl Assigning<'_> {
     fn admitted(&mut self, piece: PieceId) -> bool {
         let (bytes, until) = (self.storage.pieces[piece.index()].bytes, self.lives.last[piece.index()]);
         let Slots { all, lodgings, .. } = &mut self.slots;
-        // Later ones are over before; of those that are left, some will do.
-        let open = lodgings.iter().copied().take_while(|i| until < all[*i].lodgers.leave).take(LODGINGS);
+        // The first ones that begin late enough; later ones have room for longer.
+        let first = lodgings.partition_point(|i| all[*i].lodgers.leave <= until);
+        let open = lodgings[first..].iter().copied().take(LODGINGS);
         let free: SmallVec<[usize; LODGINGS]> = open.filter(|i| all[*i].holder.is_none()).collect();
         let admitted = free.into_iter().find_map(|i| Some((i, all[i].lodgers.admit(bytes, until)?)));
         let Some((number, offset)) = admitted else { return false };
