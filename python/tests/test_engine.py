@@ -139,6 +139,9 @@ def test_wrong_inputs():
         add(x.T, x)
     with pytest.raises(TypeError, match="input 0 is an array of datetime64"):
         add(np.zeros((2, 3), "M8[s]"), x)
+    of_bytes = farcall.compile("func.func @main(%x: tensor<3xui8>) -> tensor<3xui8> { return %x : tensor<3xui8> }")
+    with pytest.raises(TypeError):
+        of_bytes(b"abc")
     np.testing.assert_array_equal(add(x, x), [2 * x])
 
 

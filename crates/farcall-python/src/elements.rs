@@ -9,9 +9,10 @@ use farcall::sig::UnknownName;
 use farcall_ir::{DType, Literal, TensorType};
 use farcall_sig::signature::NumberKind;
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// The elements of a result: a writable buffer of bytes, row-major, shared with every array made of it.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -105,19 +106,24 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
     of_buffer(py, &ty, bytes)
 }
 
-/// The tensor in an array of exactly this type, row-major; `None` if it is anything else.
+/// The tensor in an array of exactly this type, row-major; `None` if it is anything else, text in bytes included.
 ///
 /// # Errors
-/// If there is no memory for its elements.
+/// If there is no memory for its elements, or what it raises when it is asked for them, unless that says that it has none.
 pub(crate) fn array(ty: &TensorType, array: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
     let (Some(format), Some(len)) = (format(ty.dtype), ty.bytes()) else { return Ok(None) };
+    if array.is_instance_of::<PyBytes>() {
+        return Ok(None);
+    }
     if len < LARGE {
         let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
             .map_err(|e| PyMemoryError::new_err(e.to_string()))?;
-        return Ok(copied(ty, format, array, literal.bytes_mut()).then_some(literal));
+        return Ok(copied(ty, format, array, literal.bytes_mut())?.then_some(literal));
     }
-    // What has no buffer may be a number.
-    let Ok(buffer) = PyUntypedBuffer::get(array) else { return Ok(None) };
+    let buffer = match PyUntypedBuffer::get(array) {
+        Ok(buffer) => buffer,
+        Err(error) => return no_buffer(array.py(), error).map(|()| None),
+    };
     let same = buffer.format() == format
         && buffer.item_size() == ty.dtype.size()
         && buffer.shape() == ty.sizes()
@@ -127,13 +133,12 @@ pub(crate) fn array(ty: &TensorType, array: &Bound<'_, PyAny>) -> PyResult<Optio
 
 /// Copies the elements of an array, if it has exactly this type and is row-major. (PyO3's buffers are objects of their own, and
 /// none of scalars.)
-fn copied(ty: &TensorType, format: &CStr, array: &Bound<'_, PyAny>, to: &mut [u8]) -> bool {
+fn copied(ty: &TensorType, format: &CStr, array: &Bound<'_, PyAny>, to: &mut [u8]) -> PyResult<bool> {
     let mut view = MaybeUninit::<ffi::Py_buffer>::uninit();
     // SAFETY: the view is filled, and stays where it is until it is released, or there is an error.
     let view = unsafe {
         if ffi::PyObject_GetBuffer(array.as_ptr(), view.as_mut_ptr(), ffi::PyBUF_FULL_RO) < 0 {
-            ffi::PyErr_Clear();
-            return false;
+            return no_buffer(array.py(), PyErr::fetch(array.py())).map(|()| false);
         }
         view.assume_init_mut()
     };
@@ -157,7 +162,18 @@ fn copied(ty: &TensorType, format: &CStr, array: &Bound<'_, PyAny>, to: &mut [u8
     }
     // SAFETY: it was filled above.
     unsafe { ffi::PyBuffer_Release(view) };
-    same
+    Ok(same)
+}
+
+/// What an object raises that has no buffer, or none of the kind that is asked for: it may be a number, or a list.
+///
+/// # Errors
+/// Anything else.
+fn no_buffer(py: Python<'_>, error: PyErr) -> PyResult<()> {
+    let expected = error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyBufferError>(py);
+    if expected { Ok(()) } else { Err(error) }
 }
 
 /// NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
