@@ -52,13 +52,20 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
 /// than those that are written.
 fn in_place(bodies: &[Body], output: usize, input: usize) -> bool {
     let [body] = bodies else { return false };
-    let is_moved =
-        |i: &BodyInst| matches!(i.op, Op::Slice(_) | Op::Concatenate { .. }) && i.operands.contains(&input);
-    if body.insts.iter().any(is_moved) {
-        return false;
+    // One pass, and no closures: with many results, each is asked with each operand.
+    let (mut combines, mut n) = (false, None);
+    for inst in &body.insts {
+        if let Op::Slice(_) | Op::Concatenate { .. } = inst.op
+            && inst.operands.contains(&input)
+        {
+            return false;
+        }
+        if inst.reducer.is_some() && !combines {
+            combines = true;
+            n = inst.operands.first().and_then(|x| body.ty(*x)?.elements());
+        }
     }
-    let elements = body.returned.get(output).and_then(|x| body.ty(*x)?.elements());
-    reduced(body).is_none_or(|n| elements == Some(n))
+    n.is_none() || body.returned.get(output).and_then(|x| body.ty(*x)?.elements()) == n
 }
 
 fn describe(request: &Request<'_>) -> String {
