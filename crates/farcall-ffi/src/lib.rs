@@ -111,7 +111,8 @@
 //! - [`dynamic`]: handlers that learn what they are called with when they are called: those of another language.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
-//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.
+//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then. `ndarray`, with its
+//!   feature: the crate whose views `Buffer::view` and `Buffer::view_mut` return.
 //!
 //! # Supported compilers
 //!
@@ -133,12 +134,15 @@ pub mod encode;
 mod error;
 mod kept;
 pub mod lowering;
+#[cfg(feature = "ndarray")]
+mod nd;
 mod panics;
 mod parts;
 mod pointer;
 mod pool;
 #[cfg(target_os = "linux")]
 mod python;
+mod random;
 #[cfg(target_os = "linux")]
 mod registration;
 pub mod rules;
@@ -159,10 +163,13 @@ pub use farcall_sig::{AttrArray, AttrValue, DType};
 pub use half;
 pub use kept::{Kept, KeptMut};
 pub use lowering::{Block, Lowered, TargetCall};
+#[cfg(feature = "ndarray")]
+pub use ndarray;
 #[cfg(feature = "num-complex")]
 pub use num_complex;
 pub use parts::{Enumerate, ParallelSlice, Parts, PartsMut, PartsRef, Zip};
 pub use pool::Pool;
+pub use random::{Random, Stream};
 pub use rules::{Batch, BatchCall, ShapeCall};
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};
@@ -200,9 +207,9 @@ pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
-        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, RestOperands,
-        RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure, handler, jvp,
-        lowers, nondiff, ops, shape, signature, stage, vjp,
+        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random,
+        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
+        handler, jvp, lowers, nondiff, ops, shape, signature, stage, vjp,
     };
 }
 
