@@ -143,6 +143,7 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     },
     reduce,
     dot_general,
+    products,
     convolution,
     sort,
     top_k,
@@ -195,6 +196,52 @@ fn dot_general(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question 
     let batch: Vec<usize> = d.lhs_batch.iter().filter_map(|i| x.sizes().get(*i)).copied().collect();
     let y = x.with_sizes([batch, left(&x), left(&rhs)].concat());
     (Op::DotGeneral(d), vec![], vec![x, rhs], vec![y])
+}
+
+/// A fusion of two products with what lies between them, of enough rows for blocks.
+fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
+    let rows = [32, 33, 72, 1][r.below(4)];
+    let [batch, depth, columns, last] = [0; 4].map(|_| 1 + r.below(4));
+    let ty = |sizes: &[usize]| TensorType::new(dtype, sizes);
+    let dot = |r: &mut Random, lhs: usize, rhs: usize| {
+        // Now and then, another one than the types are for.
+        let mut dim = |d: usize| if r.below(30) == 0 { r.below(4) } else { d };
+        Op::DotGeneral(DotGeneral {
+            lhs_batch: vec![dim(0)],
+            rhs_batch: vec![dim(0)],
+            lhs_contract: vec![dim(lhs)],
+            rhs_contract: vec![dim(rhs)],
+            precision: Vec::new(),
+            algorithm: None,
+        })
+    };
+    let all = [batch, rows, columns];
+    let dims = [vec![2], vec![1, 2], vec![0, 1], vec![0, 2], vec![0, 1, 2]][r.below(5)].clone();
+    let beside = ty(&dims.iter().map(|d| all[*d]).collect::<Vec<_>>());
+    let args = vec![
+        ty(&[batch, rows, depth]),
+        ty(&[batch, columns, depth]),
+        beside,
+        ty(&[batch, columns, last + usize::from(r.below(30) == 0)]),
+    ];
+    let (first, second) = (dot(r, 2, 2), dot(r, 2, 1));
+    let inst = |op, operands: &[usize], sizes: &[usize]| BodyInst {
+        op,
+        operands: operands.to_vec(),
+        ty: ty(sizes),
+        reducer: None,
+    };
+    // With the second product or without it.
+    let (count, out) = if r.below(3) == 0 { (3, ty(&all)) } else { (4, ty(&[batch, rows, last])) };
+    let insts = vec![
+        inst(first, &[0, 1], &all),
+        inst(Op::BroadcastInDim { dims }, &[2], &all),
+        inst(Op::Binary(Binary::Add), &[count, count + 1], &all),
+        inst(second, &[count + 2, 3], &[batch, rows, last]),
+    ];
+    let (args, insts) = (args[..count].to_vec(), insts[..count].to_vec());
+    let body = Body { args: args.clone(), insts, returned: vec![2 * count - 1] };
+    (Op::Fusion, vec![body], args, vec![out])
 }
 
 /// The numbers `0..n` in some order.

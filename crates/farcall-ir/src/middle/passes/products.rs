@@ -7,7 +7,7 @@
 //! ```
 
 use super::fuse::is_applied_to_elements;
-use super::{Context, Pass, regions_inside_out};
+use super::{Context, Pass, each_inst};
 use crate::module::{Func, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
 use crate::types::Type;
@@ -20,36 +20,27 @@ pub static PASS: Pass =
 const MOST: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
-    let mut regions = regions_inside_out(func);
-    regions.retain(|region| !is_applied_to_elements(func, *region));
-    let mut r = Rewriter::new(func);
-    for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for inst in insts {
-            // Unless it has become a part of another one.
-            if r.func().inst(inst).parent().is_some() {
-                let mut chain = chain(&r, region, inst);
-                while chain.len() > 1 && !join(&mut r, &chain, cx) {
-                    chain.pop();
-                }
-            }
+    each_inst(func, |r, region, inst| {
+        let mut chain = chain(r, region, inst);
+        while chain.len() > 1 && !join(r, &chain, cx) {
+            chain.pop();
         }
-    }
+    });
 }
 
 /// A product, and what follows it in a region: each takes results that nothing else takes.
 fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
     let mut chain = Vec::new();
-    let mut next = Some(product);
+    let is_product = matches!(r.func().inst(product).op(), Op::DotGeneral(_));
+    let mut next = Some(product).filter(|_| is_product && !is_applied_to_elements(r.func(), region));
     while let Some(id) = next.filter(|_| chain.len() < MOST) {
         let inst = r.func().inst(id);
         let is_product = matches!(inst.op(), Op::DotGeneral(_));
         if inst.parent().map(|p| p.id()) != Some(region) || !(is_product || *inst.op() == Op::Fusion) {
             break;
         }
-        // A product begins; two of them have nothing between them.
-        let last = chain.last().map(|id: &InstId| r.func().inst(*id));
-        if last.map_or(!is_product, |last| is_product == matches!(last.op(), Op::DotGeneral(_))) {
+        let last = chain.last().map(|id: &InstId| r.func().inst(*id).op());
+        if last.is_some_and(|last| is_product == matches!(last, Op::DotGeneral(_))) {
             break;
         }
         chain.push(id);
