@@ -83,6 +83,16 @@ pub const fn derivative<O: crate::__private::Op>() -> &'static str {
     O::NAME
 }
 
+/// True if a handler's signature has an operand of this name.
+pub const fn has_operand<O: crate::__private::Op>(name: &str) -> bool {
+    contains(O::OPERANDS, name)
+}
+
+/// True if a handler's signature has an operand or a result of this name.
+pub const fn has_parameter<O: crate::__private::Op>(name: &str) -> bool {
+    contains(O::OPERANDS, name) || contains(O::RESULTS, name)
+}
+
 const fn contains(texts: &[&str], text: &str) -> bool {
     let mut i = 0;
     while i < texts.len() {

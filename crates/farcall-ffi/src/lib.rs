@@ -78,8 +78,8 @@
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
-//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`], [`macro@shape`], [`macro@batch`],
-//!   [`macro@lowers`]: what is declared of an op below its `#[handler]`.
+//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`], [`macro@shape`],
+//!   [`macro@batch`], [`macro@lowers`]: what is declared of an op below its `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
 //! - [`lowering`]: which parts of programs become calls of a library's handlers.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
@@ -129,7 +129,9 @@ pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, vjp};
+pub use farcall_macros::{
+    FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, transpose, vjp,
+};
 pub use farcall_sig::{AttrArray, AttrValue, DType};
 #[cfg(feature = "half")]
 pub use half;
@@ -176,7 +178,7 @@ pub mod prelude {
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
         ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, Pred, RestOperands, RestResults, Result,
         Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure, handler, jvp, lowers, nondiff, ops,
-        shape, signature, stage, vjp,
+        shape, signature, stage, transpose, vjp,
     };
 }
 
@@ -187,7 +189,9 @@ pub mod __private {
     use crate::error::{Error, Result};
 
     pub use crate::context::Host;
-    pub use crate::declared::{Declared, derivative, fits, has_all_attributes, is_context};
+    pub use crate::declared::{
+        Declared, derivative, fits, has_all_attributes, has_operand, has_parameter, is_context,
+    };
     pub use crate::decode::Role;
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, may_overlap, may_overlap_itself, memory,
@@ -219,6 +223,10 @@ pub mod __private {
     pub trait Op: Entry {
         /// Its description.
         const DESCRIPTOR: &'static OpDescriptor;
+        /// Names of the operands in its signature, if it has one.
+        const OPERANDS: &'static [&'static str];
+        /// Names of the results in its signature.
+        const RESULTS: &'static [&'static str];
     }
 
     /// A function that a handler names as one of its other stages. `#[stage]` implements it.
