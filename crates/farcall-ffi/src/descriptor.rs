@@ -313,7 +313,8 @@ pub const fn params<const N: usize>(specs: &[Spec; N], names: &[&'static str; N]
     params
 }
 
-/// One table of several. Two ops of the same name and platform are a compile error.
+/// One table of several. Two ops of the same name and platform are a compile error, and so are derivatives that are not
+/// among the ops or have no signature.
 #[doc(hidden)]
 pub const fn concat<const N: usize>(
     tables: &[&'static [&'static OpDescriptor]],
@@ -342,7 +343,69 @@ pub const fn concat<const N: usize>(
         }
         t += 1;
     }
+    let mut i = 0;
+    while i < N {
+        let OpDescriptor { vjp_forward, vjp_backward, jvp_tangent, transpose, .. } = all[i];
+        check_listed(&all, all[i], "forward op", vjp_forward);
+        check_listed(&all, all[i], "backward op", vjp_backward);
+        check_listed(&all, all[i], "tangent op", jvp_tangent);
+        check_listed(&all, all[i], "transpose", transpose);
+        i += 1;
+    }
     all
+}
+
+/// A derivative of an op is among the ops, and has a signature.
+const fn check_listed(ops: &[&OpDescriptor], op: &OpDescriptor, what: &str, name: &ByteSpan) {
+    if name.len == 0 {
+        return;
+    }
+    let mut problem = ", is not listed by the library";
+    let mut i = 0;
+    while i < ops.len() {
+        if same_bytes(&ops[i].name, name) {
+            if ops[i].signature.len > 0 {
+                return;
+            }
+            problem = ", has no signature";
+        }
+        i += 1;
+    }
+    // SAFETY: spans of descriptors are over constants.
+    let (name, of) = unsafe { (name.as_bytes(), op.name.as_bytes()) };
+    let message =
+        Message::new().add(b"`").add(name).add(b"`, the ").add(what.as_bytes()).add(b" of `").add(of);
+    let message = message.add(b"`").add(problem.as_bytes());
+    panic!("{}", message.text());
+}
+
+/// A text that is put together in a constant; what does not fit is left out.
+struct Message {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Message {
+    const fn new() -> Message {
+        Message { bytes: [0; 256], len: 0 }
+    }
+
+    const fn add(mut self, text: &[u8]) -> Message {
+        let mut i = 0;
+        while i < text.len() && self.len < self.bytes.len() {
+            self.bytes[self.len] = text[i];
+            self.len += 1;
+            i += 1;
+        }
+        self
+    }
+
+    const fn text(&self) -> &str {
+        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => "a derivative of an op is not listed by the library, or has no signature",
+        }
+    }
 }
 
 #[doc(hidden)]

@@ -189,9 +189,7 @@ pub mod __private {
     use crate::error::{Error, Result};
 
     pub use crate::context::Host;
-    pub use crate::declared::{
-        Declared, derivative, fits, has_all_attributes, has_operand, has_parameter, is_context,
-    };
+    pub use crate::declared::{Declared, Derivative, derivative, fits, has_all_attributes, is_context};
     pub use crate::decode::Role;
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, may_overlap, may_overlap_itself, memory,
@@ -223,7 +221,9 @@ pub mod __private {
     pub trait Op: Entry {
         /// Its description.
         const DESCRIPTOR: &'static OpDescriptor;
-        /// Names of the operands in its signature, if it has one.
+        /// Whether it has a signature.
+        const IS_DECLARED: bool;
+        /// Names of the operands in its signature.
         const OPERANDS: &'static [&'static str];
         /// Names of the results in its signature.
         const RESULTS: &'static [&'static str];

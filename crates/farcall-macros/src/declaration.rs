@@ -303,7 +303,8 @@ impl Declaration {
         let attrs = if has_stages { Vec::new() } else { checker.attributes() };
         let constants: Vec<&str> = self.non_differentiable.iter().map(String::as_str).collect();
         let derivatives = [&self.backward, &self.tangent, &self.transpose].into_iter().flatten();
-        let derivatives = derivatives.map(|derivative| derivative.assertions(signature, &constants));
+        let derivatives = derivatives
+            .map(|derivative| derivative.assertions(signature, &constants, self.forward.is_some()));
         Ok(quote! { #(#params)* #(#attrs)* #(#derivatives)* })
     }
 }

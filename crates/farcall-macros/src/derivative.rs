@@ -152,38 +152,66 @@ impl Derivative {
         (name(&self.path), self.bindings.to_string())
     }
 
-    /// Assertions that the handler has the parameters of which something is said, and that its other parameters have
-    /// one meaning.
-    pub(crate) fn assertions(&self, op: &Signature, non_differentiable: &[&str]) -> TokenStream {
+    /// Assertions that the handler's parameters are those of such a derivative, by name. `has_forward`: there may be
+    /// residuals, which nobody knows here.
+    pub(crate) fn assertions(
+        &self,
+        op: &Signature,
+        non_differentiable: &[&str],
+        has_forward: bool,
+    ) -> TokenStream {
         let path = &self.path;
         let last = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-        let said = self.said.iter().map(|said| {
+        let derivative = quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>() };
+        let assert = |span, condition: TokenStream, message: &str| {
+            quote_spanned! { span=> ::core::assert!(#derivative.#condition, #message); }
+        };
+        let mut all = TokenStream::new();
+        for said in &self.said {
             let name = said.parameter.unraw().to_string();
             let message = format!("the signature of `{last}` has no operand or result `{name}`");
-            quote_spanned! { said.parameter.span()=>
-                const _: () = ::core::assert!(__ffi::__private::has_parameter::<#path>(#name), #message);
-            }
-        });
-        let ambiguous =
-            self.part.ambiguous(op, non_differentiable, &self.bindings).into_iter().map(|(name, message)| {
-                quote_spanned! { path.span()=>
-                    const _: () = ::core::assert!(!__ffi::__private::has_operand::<#path>(#name), #message);
-                }
-            });
-        quote! { #(#said)* #(#ambiguous)* }
+            all.extend(assert(said.parameter.span(), quote!(has_parameter(#name)), &message));
+        }
+        let expected = self.part.expected(op, non_differentiable, &self.bindings);
+        for (name, message) in &expected.ambiguous {
+            all.extend(assert(path.span(), quote!(lacks_operand(#name)), message));
+        }
+        for (name, message) in &expected.needed_operands {
+            all.extend(assert(path.span(), quote!(has_operand(#name)), message));
+        }
+        for (name, message) in &expected.needed_results {
+            all.extend(assert(path.span(), quote!(has_result(#name)), message));
+        }
+        let other = |what: &str, names: &[String], say: &str| {
+            let names = names.join(", ");
+            format!("`{last}` has {what} of another name than {names}: say what it is, as in `{say}`")
+        };
+        let [operands, results] = [&expected.operands, &expected.results];
+        if !(has_forward && self.part == Part::Backward) {
+            let say = format!("operand({}) = …", op.operands().first().map_or("x", |o| o.name.text.as_str()));
+            let message = other("an operand", operands, &say);
+            all.extend(assert(path.span(), quote!(operands_are_among(&[#(#operands),*])), &message));
+        }
+        let role = if self.part == Part::Tangent { Role::Tangent } else { Role::Cotangent };
+        let message = other("a result", results, &format!("{}(…) = …", role.name()));
+        all.extend(assert(path.span(), quote!(results_are_among(&[#(#results),*])), &message));
+        // The first that fails ends the evaluation.
+        quote! { const _: () = { #all }; }
     }
 }
 
 /// The name of the handler that a path leads to.
 pub(crate) fn name(path: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>() }
+    quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>().name }
 }
 
 /// What a signature has, for the derivatives of other ops: names of operands and of results.
 pub(crate) fn parameters(signature: Option<&Signature>) -> TokenStream {
+    let is_declared = signature.is_some();
     let operands = signature.iter().flat_map(|s| s.operands()).map(|o| &o.name.text);
     let results = signature.iter().flat_map(|s| s.results()).map(|r| &r.name.text);
     quote! {
+        const IS_DECLARED: bool = #is_declared;
         const OPERANDS: &'static [&'static str] = &[#(#operands),*];
         const RESULTS: &'static [&'static str] = &[#(#results),*];
     }

@@ -56,6 +56,20 @@ fn no_signature(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+#[handler(name = "i")]
+#[signature((x: f32[*], scale: f32[*]) -> (y: f32[*]))]
+#[vjp(backward = right)]
+fn no_cotangent(x: &Buffer<f32>, scale: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "j")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[jvp(tangent = right)]
+fn no_tangent(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 #[handler(name = "right")]
 #[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
 #[jvp(tangent = bwd_jvp, tangent(x) = dx)]

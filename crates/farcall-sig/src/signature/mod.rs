@@ -210,7 +210,7 @@ pub use ast::{
 pub use batching::{BatchSummary, Batching};
 pub use error::{SignatureError, Span};
 pub use gradient::{
-    Binding, BindingError, Bindings, GradientError, Jvp, JvpSource, Part, Role, Vjp, VjpSource,
+    Binding, BindingError, Bindings, Expected, GradientError, Jvp, JvpSource, Part, Role, Vjp, VjpSource,
 };
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 pub use numbers::{GivenType, NumberKind, NumberTypes};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::super::Signature;
+use super::super::ast::Name;
 
 /// What a parameter of a derivative op can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,9 +132,14 @@ impl Bindings {
         self.0.iter().find(|b| b.parameter == parameter)
     }
 
-    /// True if it is said which parameter this is.
-    pub(super) fn say(&self, role: Role, of: &str) -> bool {
-        self.0.iter().any(|b| b.role == role && b.of == of)
+    /// The parameter that this is, if it is said.
+    pub(super) fn say(&self, role: Role, of: &str) -> Option<&str> {
+        self.0.iter().find(|b| b.role == role && b.of == of).map(|b| b.parameter.as_str())
+    }
+
+    /// The parameter that is the tangent or cotangent of this.
+    pub(super) fn parameter(&self, role: Role, of: &Name) -> String {
+        self.say(role, &of.text).map_or_else(|| format!("d{of}"), str::to_owned)
     }
 }
 

@@ -217,7 +217,7 @@ impl<'a> Matcher<'a> {
             let message = format!("`{name}` is an {own}, but {what} is an {other} of it");
             return self.wrong(parameter, message.replace("an r", "a r"));
         }
-        let open: Vec<_> = meanings.iter().filter(|m| !self.bindings.say(m.role, &m.of)).collect();
+        let open: Vec<_> = meanings.iter().filter(|m| self.bindings.say(m.role, &m.of).is_none()).collect();
         let named = || open.iter().copied().filter(|m| m.name == name);
         let mut found: Vec<_> = named().filter(|m| m.exists).collect();
         if found.is_empty() {
@@ -306,10 +306,19 @@ impl<'a> Matcher<'a> {
     }
 }
 
+/// The names that parameters can have.
+pub(super) fn names<S>(meanings: &[Meaning<S>], bindings: &Bindings) -> Vec<String> {
+    let name = |m: &Meaning<S>| match bindings.say(m.role, &m.of) {
+        Some(parameter) => parameter.to_owned(),
+        None => m.name.clone(),
+    };
+    meanings.iter().filter(|m| m.exists).map(name).collect()
+}
+
 /// The names that several of these have, and why a parameter cannot have them.
 pub(super) fn ambiguous<S>(meanings: &[Meaning<S>], bindings: &Bindings) -> Vec<(String, String)> {
     let mut open: BTreeMap<&str, Vec<&Meaning<S>>> = BTreeMap::new();
-    for meaning in meanings.iter().filter(|m| m.exists && !bindings.say(m.role, &m.of)) {
+    for meaning in meanings.iter().filter(|m| m.exists && bindings.say(m.role, &m.of).is_none()) {
         open.entry(&meaning.name).or_default().push(meaning);
     }
     open.retain(|name, all| all.len() > 1 && bindings.of_parameter(name).is_none());

@@ -114,20 +114,41 @@ impl Part {
         }
     }
 
-    /// The names that an operand of such an op cannot have, since they could be two things, and the reason. What is said
-    /// in `bindings` is not open any more.
-    pub fn ambiguous(
-        self,
-        op: &Signature,
-        non_differentiable: &[&str],
-        bindings: &Bindings,
-    ) -> Vec<(String, String)> {
-        let Ok(constants) = Constants::new(op, non_differentiable) else { return Vec::new() };
+    /// What the parameters of such an op can be called, as far as the op alone tells: the residuals of its forward op
+    /// are not among them.
+    pub fn expected(self, op: &Signature, non_differentiable: &[&str], bindings: &Bindings) -> Expected {
+        let mut expected = Expected::default();
+        let Ok(constants) = Constants::new(op, non_differentiable) else { return expected };
+        let moved = || {
+            op.operands.iter().enumerate().filter(|(i, _)| !constants.has_none(op, *i)).map(|(_, o)| &o.name)
+        };
         match self {
-            Part::Backward => matcher::ambiguous(&backward_meanings(op, &[]), bindings),
-            Part::Tangent => matcher::ambiguous(&tangent_meanings(op, &constants), bindings),
-            Part::NonDifferentiable | Part::Forward | Part::Transpose => Vec::new(),
+            Part::NonDifferentiable | Part::Forward => {}
+            Part::Backward => {
+                let operands = backward_meanings(op, &[]);
+                expected.ambiguous = matcher::ambiguous(&operands, bindings);
+                expected.operands = matcher::names(&operands, bindings);
+                expected.results = matcher::names(&cotangent_meanings(self, op, &constants), bindings);
+                let name = |of: &Name| bindings.parameter(Role::Cotangent, of);
+                expected.needed_results = moved().map(|of| (name(of), no_cotangent(of))).collect();
+            }
+            Part::Tangent => {
+                let operands = tangent_meanings(op, &constants);
+                expected.ambiguous = matcher::ambiguous(&operands, bindings);
+                expected.operands = matcher::names(&operands, bindings);
+                expected.results = matcher::names(&result_tangent_meanings(op), bindings);
+                let name = |of: &Name| bindings.parameter(Role::Tangent, of);
+                expected.needed_operands = moved().map(|of| (name(of), takes_no_tangent(of))).collect();
+                let results = op.results.iter().filter(|r| is_differentiable(op, &r.element));
+                expected.needed_results =
+                    results.map(|r| (name(&r.name), returns_no_tangent(&r.name))).collect();
+            }
+            Part::Transpose => {
+                expected.operands = matcher::names(&transpose_meanings(op), bindings);
+                expected.results = matcher::names(&cotangent_meanings(self, op, &constants), bindings);
+            }
         }
+        expected
     }
 
     fn in_words(self) -> &'static str {
@@ -139,6 +160,21 @@ impl Part {
             Part::Transpose => "the transpose",
         }
     }
+}
+
+/// What the parameters of a derivative op can be called.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Expected {
+    /// All names that an operand can have.
+    pub operands: Vec<String>,
+    /// All names that a result can have.
+    pub results: Vec<String>,
+    /// Operands that there have to be, and what is wrong without them.
+    pub needed_operands: Vec<(String, String)>,
+    /// Results that there have to be, and what is wrong without them.
+    pub needed_results: Vec<(String, String)>,
+    /// Names that no operand can have, since they could be two things, and the reason.
+    pub ambiguous: Vec<(String, String)>,
 }
 
 /// Why a derivative does not fit its op.
@@ -186,10 +222,7 @@ impl Vjp {
         if let Some(i) =
             (0..cotangents.len()).find(|i| cotangents[*i].is_none() && !constants.has_none(op, *i))
         {
-            return matcher.missing(format!(
-                "the backward op returns no cotangent for `{0}`: add a result `d{0}`, or declare `{0}` as not differentiable",
-                op.operands[i].name
-            ));
+            return matcher.missing(no_cotangent(&op.operands[i].name));
         }
         Ok(Vjp { residuals: residuals.len(), operands, cotangents })
     }
@@ -207,12 +240,7 @@ impl Vjp {
     ) -> Result<Vjp> {
         let constants = Constants::new(op, non_differentiable)?;
         let mut matcher = Matcher::new(Part::Transpose, op, transpose, bindings, &[])?;
-        let operand =
-            |(i, o): (usize, &Operand)| Meaning::itself(Role::Operand, &o.name, VjpSource::Operand(i));
-        let result =
-            |(i, r): (usize, &ResultDecl)| Meaning::itself(Role::Cotangent, &r.name, VjpSource::Cotangent(i));
-        let results = op.results.iter().enumerate().map(result);
-        let meanings: Vec<_> = op.operands.iter().enumerate().map(operand).chain(results).collect();
+        let meanings = transpose_meanings(op);
         let mut operands = Vec::new();
         for own in &transpose.operands {
             let meaning = matcher.meaning(&own.name, &meanings, "an operand or a result of the op")?;
@@ -251,6 +279,27 @@ fn backward_meanings(op: &Signature, residuals: &[ResultDecl]) -> Vec<Meaning<Vj
     }
     for (i, own) in residuals.iter().enumerate() {
         meanings.push(Meaning::itself(Role::Residual, &own.name, VjpSource::Residual(i)));
+    }
+    meanings
+}
+
+/// What a result of a backward op or a transpose can be.
+fn cotangent_meanings(part: Part, op: &Signature, constants: &Constants<'_>) -> Vec<Meaning<usize>> {
+    let meaning = |(i, own): (usize, &Operand)| match part {
+        Part::Transpose => Meaning::itself(Role::Cotangent, &own.name, i),
+        _ => Meaning::derivative(Role::Cotangent, &own.name, !constants.has_none(op, i), i),
+    };
+    op.operands.iter().enumerate().map(meaning).collect()
+}
+
+/// What an operand of a transpose can be.
+fn transpose_meanings(op: &Signature) -> Vec<Meaning<VjpSource>> {
+    let mut meanings = Vec::new();
+    for (i, own) in op.operands.iter().enumerate() {
+        meanings.push(Meaning::itself(Role::Operand, &own.name, VjpSource::Operand(i)));
+    }
+    for (i, own) in op.results.iter().enumerate() {
+        meanings.push(Meaning::itself(Role::Cotangent, &own.name, VjpSource::Cotangent(i)));
     }
     meanings
 }
@@ -301,12 +350,8 @@ fn cotangents(
     backward: &Signature,
     constants: &Constants<'_>,
 ) -> Result<Vec<Option<usize>>> {
+    let meanings = cotangent_meanings(matcher.part, op, constants);
     let is_transpose = matcher.part == Part::Transpose;
-    let meaning = |(i, own): (usize, &Operand)| match is_transpose {
-        true => Meaning::itself(Role::Cotangent, &own.name, i),
-        false => Meaning::derivative(Role::Cotangent, &own.name, !constants.has_none(op, i), i),
-    };
-    let meanings: Vec<_> = op.operands.iter().enumerate().map(meaning).collect();
     let expected = if is_transpose { "an operand of the op" } else { "`d` and an operand of the op" };
     let mut cotangents = vec![None; op.operands.len()];
     for (k, result) in backward.results.iter().enumerate() {
@@ -344,10 +389,7 @@ impl Jvp {
         let constants = Constants::new(op, non_differentiable)?;
         let mut matcher = Matcher::new(Part::Tangent, op, tangent, bindings, &[])?;
         let operands = tangent_operands(&mut matcher, op, tangent, &constants)?;
-        let result = |(i, own): (usize, &ResultDecl)| {
-            Meaning::derivative(Role::Tangent, &own.name, is_differentiable(op, &own.element), i)
-        };
-        let meanings: Vec<_> = op.results.iter().enumerate().map(result).collect();
+        let meanings = result_tangent_meanings(op);
         let mut tangents = vec![None; op.results.len()];
         for (k, result) in tangent.results.iter().enumerate() {
             let i = matcher.meaning(&result.name, &meanings, "`d` and a result of the op")?.source;
@@ -365,10 +407,7 @@ impl Jvp {
         }
         let missing = |i: &usize| tangents[*i].is_none() && is_differentiable(op, &op.results[*i].element);
         if let Some(i) = (0..tangents.len()).find(missing) {
-            return matcher.missing(format!(
-                "the tangent op returns no tangent for `{0}`: add a result `d{0}`",
-                op.results[i].name
-            ));
+            return matcher.missing(returns_no_tangent(&op.results[i].name));
         }
         Ok(Jvp { operands, tangents })
     }
@@ -438,6 +477,14 @@ fn tangent_meanings(op: &Signature, constants: &Constants<'_>) -> Vec<Meaning<Jv
     meanings
 }
 
+/// What a result of a tangent op can be.
+fn result_tangent_meanings(op: &Signature) -> Vec<Meaning<usize>> {
+    let meaning = |(i, own): (usize, &ResultDecl)| {
+        Meaning::derivative(Role::Tangent, &own.name, is_differentiable(op, &own.element), i)
+    };
+    op.results.iter().enumerate().map(meaning).collect()
+}
+
 /// What each operand of the tangent op is.
 fn tangent_operands(
     matcher: &mut Matcher<'_>,
@@ -462,13 +509,26 @@ fn tangent_operands(
     }
     for (i, operand) in op.operands.iter().enumerate() {
         if !operands.contains(&JvpSource::Tangent(i)) && !constants.has_none(op, i) {
-            return matcher.missing(format!(
-                "the tangent op takes no tangent of `{0}`: add an operand `d{0}`, or declare `{0}` as not differentiable",
-                operand.name
-            ));
+            return matcher.missing(takes_no_tangent(&operand.name));
         }
     }
     Ok(operands)
+}
+
+fn no_cotangent(of: &Name) -> String {
+    format!(
+        "the backward op returns no cotangent for `{of}`: add a result `d{of}`, or declare `{of}` as not differentiable"
+    )
+}
+
+fn takes_no_tangent(of: &Name) -> String {
+    format!(
+        "the tangent op takes no tangent of `{of}`: add an operand `d{of}`, or declare `{of}` as not differentiable"
+    )
+}
+
+fn returns_no_tangent(of: &Name) -> String {
+    format!("the tangent op returns no tangent for `{of}`: add a result `d{of}`")
 }
 
 /// The residuals of a forward op, which takes what the op takes and gives what the op gives.
