@@ -85,7 +85,7 @@ class Case:
     second: bool = False
 
 
-def scaled_rms_norm(x, scale, eps=1e-6):
+def scaled_rms_norm(x, scale, eps=float(np.float32(1e-6))):
     return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + eps) * scale
 
 

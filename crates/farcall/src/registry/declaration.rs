@@ -182,9 +182,12 @@ impl Declaration {
     pub fn derivatives(&self) -> Vec<&str> {
         let vjp = self.vjp.iter().flat_map(|vjp| [vjp.forward.as_deref(), Some(vjp.backward.as_str())]);
         let jvp = self.jvp.iter().map(|jvp| Some(jvp.tangent.as_str()));
-        let mut names: Vec<&str> = vjp.chain(jvp).chain([self.transpose.as_deref()]).flatten().collect();
-        names.sort_unstable();
-        names.dedup();
+        let mut names: Vec<&str> = Vec::new();
+        for name in vjp.chain(jvp).chain([self.transpose.as_deref()]).flatten() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         names
     }
 
@@ -571,7 +574,12 @@ mod tests {
             `norm_bvd`, the backward op of `norm`, is not listed by the library; close names that are: norm_bwd
             `norm_bwd`, the backward op of `norm`, has no signature
             `norm_bwd` cannot be the backward op of `norm`: the backward op returns no cotangent for `x`: add a result `dx`, or declare `x` as not differentiable
-            `norm` declares derivatives, but no signature"#]]
+            `norm` declares derivatives, but no signature
+            `norm` declares derivatives, but no signature
+            `t`, the transpose of `norm`, is not listed by the library; add it to the list of `library!` or `ops!`, for the platform Host
+            `norm`: `dy` is no binding: `tangent(x) = tx`
+            `norm_bwd` cannot be the transpose of `norm`: `dy` is not an operand or a result of the op; did you mean `y`?
+            `norm_bwd` cannot be the transpose of `t`: as the tangent op of `norm`, a tangent op is linear in all tangents, but its transpose returns no cotangent for `dx`, the tangent of `x`"#]]
         .assert_eq(
             &[
                 mistake(&[op("norm", Given { signature: "(x: T[*]) -> ()", ..Given::NONE })]),
