@@ -69,8 +69,9 @@ mod options;
 /// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Handlers of one
-/// name for several platforms declare the same. Whether
-/// derivatives fit the op is checked when the library is loaded.
+/// name for several platforms declare the same. That derivatives
+/// have the right parameters by name, and are listed, is checked when the library is compiled; their types, when it is
+/// loaded.
 ///
 /// # Derivatives
 ///
