@@ -385,6 +385,8 @@ class OpPrimitive:
 class _Linear:
     """The derivative of an op at a point, as a linear map from tangents of operands to tangents of results.
 
+    With respect to the point, its derivative is that of the tangent target, an op itself.
+
     Its operands are the values that the op's derivatives need, then the tangents that are not zero. Its parameters are
     the op's attributes, the types of the op's operands, which of these have a tangent, and how the results are split in a
     mesh of explicit axes. Everything that follows from all but the last is decided by the engine (`_farcall.Linear`).
@@ -456,9 +458,13 @@ class _Linear:
             moved = [ad.instantiate_zeros(t) for t in tangents[saved:]]
             return self.primitive.bind(*primals, **params), self.primitive.bind(*primals[:saved], *moved, **params)
         native.second()
-        return jax.jvp(
-            functools.partial(self._evaluate, **params), list(primals), [ad.instantiate_zeros(t) for t in tangents]
-        )
+        moved = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
+
+        def of_moved(*values: Any) -> list[Any]:
+            given = dict(zip(moved, values))
+            return self._evaluate(*(given.get(i, x) for i, x in enumerate(primals)), **params)
+
+        return jax.jvp(of_moved, [primals[i] for i in moved], [tangents[i] for i in moved])
 
     def _batch(
         self, values: Sequence[Any], axes: Sequence[int | None], **params: Any
