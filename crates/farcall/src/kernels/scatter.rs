@@ -17,10 +17,10 @@ use super::number::{Integer, Number};
 use super::reduce::Combine;
 use super::simd::vectorized;
 use super::types::{by_size, dispatch};
-use super::{Kernel, Request};
+use super::{InPlace, Kernel, Request};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "scatter", prepare, in_place: |_, output, input| output == 0 && input == 0, describe };
+    Kernel { name: "scatter", prepare, in_place: |_| InPlace::First, describe };
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 16;

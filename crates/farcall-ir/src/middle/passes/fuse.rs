@@ -35,7 +35,7 @@ pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
 /// Most members of a fusion: more than there are in the bits of a random number of JAX and what is made of them.
-const MOST: usize = 128;
+const MOST: usize = 256;
 /// Elements up to which operations that have nothing to do with one another are fused, too.
 const SMALL: usize = 4096;
 
