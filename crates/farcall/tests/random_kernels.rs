@@ -449,6 +449,51 @@ return %0 : {x} }}"
     }
 }
 
+/// Rounds of add, rotate and xor on two words, with keys in between, and now and then something else.
+#[test]
+fn rounds_are_the_evaluators() {
+    let mut r = Random::new(13);
+    for _ in 0..60 {
+        let n = r.pick(&[5, 256, 1000, 4133]);
+        let full = ty(DType::U32, &[n]);
+        let mut lines = "%k = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<ui32>) -> T\n".to_owned();
+        for by in 1..32 {
+            lines += &format!("%c{by} = stablehlo.constant dense<{by}> : T\n");
+        }
+        let (mut a, mut b) = (r.pick(&["%x", "%k", "%c7"]).to_owned(), "%y".to_owned());
+        let mut made = vec![a.clone()];
+        for i in 0..r.below(14) {
+            let (left, or) = (1 + r.below(31), r.pick(&["or", "xor", "add"]));
+            lines += &format!(
+                "%a{i} = stablehlo.add {a}, {b} : T\n%l{i} = stablehlo.shift_left {b}, %c{left} : T\n"
+            );
+            lines += &format!("%r{i} = stablehlo.shift_right_logical {b}, %c{} : T\n", 32 - left);
+            lines +=
+                &format!("%o{i} = stablehlo.{or} %r{i}, %l{i} : T\n%b{i} = stablehlo.xor %a{i}, %o{i} : T\n");
+            (a, b) = (format!("%a{i}"), format!("%b{i}"));
+            for (j, word) in [&mut a, &mut b].into_iter().enumerate() {
+                if r.below(3) > 0 {
+                    continue;
+                }
+                let key = r.pick(&["%k", "%c9", "%z", "%x"]);
+                lines += &format!("%k{i}{j} = stablehlo.add {key}, {word} : T\n");
+                *word = format!("%k{i}{j}");
+            }
+            if r.below(12) == 0 {
+                made.push(r.pick(&[&a, &b]).clone());
+            }
+        }
+        let more = &made[r.below(made.len())];
+        let program = format!(
+            "func.func @main(%x: T, %y: T, %z: T, %s: tensor<ui32>) -> (T, T, T) {{\n{lines}return {b}, {more}, {a} : T, T, T }}"
+        );
+        let mut words =
+            |dims: &[usize]| Literal::from_fn(DType::U32, dims, |_| Scalar::Unsigned(r.next() >> 32));
+        let inputs = [words(&[n]), words(&[n]), words(&[n]), words(&[])];
+        check(&program.replace('T', &full), &inputs, "", true, Denormals::Ieee);
+    }
+}
+
 #[test]
 fn gathers_are_the_evaluators() {
     let mut r = Random::new(6);

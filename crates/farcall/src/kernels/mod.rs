@@ -35,6 +35,7 @@ mod iota;
 mod limits;
 mod map;
 mod math;
+mod mix;
 mod movement;
 mod number;
 mod pad;
