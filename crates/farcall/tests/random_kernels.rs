@@ -449,6 +449,33 @@ return %0 : {x} }}"
     }
 }
 
+/// Results that are larger than a cache, whose rows are made one after the other.
+#[test]
+fn large_scatters_are_the_evaluators() {
+    let mut r = Random::new(12);
+    for (rows, columns, op) in [(16_400, 65, "add"), (8_192, 128, "maximum")] {
+        let [x, i, u] =
+            [ty(DType::F64, &[rows, columns]), ty(DType::S32, &[9000, 1]), ty(DType::F64, &[9000, columns])];
+        let program = format!(
+            "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
+%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> {} : ({x}, {i}, {u}) -> {x}
+return %0 : {x} }}",
+            reducer(op, DType::F64)
+        );
+        // Some rows many times, and some that there are not.
+        let indices = Literal::from_fn(DType::S32, [9000, 1], |_| {
+            let most = if r.below(2) == 0 { 40 } else { rows + 100 };
+            Scalar::Signed(r.below(most) as i64 - 20)
+        });
+        let inputs = [
+            r.tensor(DType::F64, &[rows, columns], false),
+            indices,
+            r.tensor(DType::F64, &[9000, columns], false),
+        ];
+        check(&program, &inputs, "scatter", true, Denormals::Ieee);
+    }
+}
+
 /// Rounds of add, rotate and xor on two words, with keys in between, and now and then something else.
 #[test]
 fn rounds_are_the_evaluators() {
