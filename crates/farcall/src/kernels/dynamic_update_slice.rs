@@ -7,10 +7,10 @@ use super::args::Prepared;
 use super::dynamic_slice::{self, Start};
 use super::movement::{Movement, embed};
 use super::straight_line::{self, At, StraightLine};
-use super::{Kernel, Request, nothing};
+use super::{InPlace, Kernel, Request, nothing};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "dynamic_update_slice", prepare, in_place: |_, _, input| input == 0, describe: nothing };
+    Kernel { name: "dynamic_update_slice", prepare, in_place: |_| InPlace::First, describe: nothing };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::DynamicUpdateSlice, [x, update, indices @ ..], [y]) =

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
-use super::{Kernel, Request, elementwise, short_name, tile};
+use super::{InPlace, Kernel, Request, elementwise, short_name, tile};
 
 /// What the pass `fuse` has put together.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
@@ -50,22 +50,18 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
 
 /// Outputs with all elements only. Others may be written when rows are still read; and slices are read at other places
 /// than those that are written.
-fn in_place(bodies: &[Body], output: usize, input: usize) -> bool {
-    let [body] = bodies else { return false };
-    // One pass, and no closures: with many results, each is asked with each operand.
-    let (mut combines, mut n) = (false, None);
-    for inst in &body.insts {
-        if let Op::Slice(_) | Op::Concatenate { .. } = inst.op
-            && inst.operands.contains(&input)
-        {
-            return false;
-        }
-        if inst.reducer.is_some() && !combines {
-            combines = true;
-            n = inst.operands.first().and_then(|x| body.ty(*x)?.elements());
-        }
-    }
-    n.is_none() || body.returned.get(output).and_then(|x| body.ty(*x)?.elements()) == n
+fn in_place(bodies: &[Body]) -> InPlace {
+    let [body] = bodies else { return InPlace::Nowhere };
+    let moved = body.insts.iter().filter(|inst| matches!(inst.op, Op::Slice(_) | Op::Concatenate { .. }));
+    let mut inputs: SmallVec<_> =
+        moved.flat_map(|inst| &inst.operands).copied().filter(|x| *x < body.args.len()).collect();
+    inputs.sort_unstable();
+    inputs.dedup();
+    let all = reduced(body);
+    let is_other =
+        |o: &usize| all.is_some() && body.ty(body.returned[*o]).and_then(TensorType::elements) != all;
+    let outputs = (0..body.returned.len()).filter(is_other).collect();
+    InPlace::But { outputs, inputs }
 }
 
 fn describe(request: &Request<'_>) -> String {

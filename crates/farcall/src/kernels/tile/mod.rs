@@ -17,6 +17,7 @@
 mod merge;
 mod one;
 mod program;
+mod rounds;
 mod walk;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::elementwise;
 use super::map::Work;
+use super::mix::Turn;
 use super::pair::Formula;
 use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
@@ -36,6 +38,8 @@ use walk::{Iota, Walk};
 
 /// Elements of a row from which on it pays to repeat an element for each row apart.
 const LONG: usize = 64;
+/// Elements from which on a straight-line program of many steps is not worth more than few steps in tiles.
+const MANY: usize = 256;
 
 /// Makes a tile program of operations, one after the other.
 pub(super) struct Builder<'a> {
@@ -116,6 +120,11 @@ enum Task {
     Fill,
     /// Elements of a value of rows, each repeated for its row.
     Repeat,
+    /// Pairs of words: of two operands that are taken through rounds, and others that are added. All first words of a tile,
+    /// then all second ones.
+    Mix(Vec<Turn>),
+    /// The first word of each pair (0) or the second (1).
+    Half(usize),
     /// What takes elements in.
     Accumulate(Arc<Accumulator>),
 }
@@ -371,7 +380,8 @@ impl<'a> Builder<'a> {
         }
         let roots = results.iter_mut().map(|(_, slot, _)| slot);
         let of_accumulators = accumulated.iter_mut().map(|(step, _)| step);
-        merge::merge(&mut self.steps, roots, of_accumulators);
+        let many = !self.by_rows && self.n >= MANY;
+        merge::merge(&mut self.steps, many, roots, of_accumulators);
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];

@@ -17,6 +17,8 @@ impl Program {
         // Slices are lists of elements then.
         let listed = |step: &Compiled| match &step.task {
             Task::Parts(parts) => self.n <= LISTED && parts.pairs(self.n).len() <= 3,
+            // Of many operands.
+            Task::Mix(_) => false,
             _ => true,
         };
         let all = one && self.uniform.iter().chain(&self.steps).all(listed);
