@@ -13,18 +13,23 @@ const NUMBERS: [DType; 6] = [DType::F32, DType::F64, DType::S32, DType::U32, DTy
 /// Elements of operands: parts of vectors of every size.
 const COUNTS: [usize; 6] = [1, 3, 4, 7, 12, 45];
 
-struct Freely;
+/// Lets loops begin so many turns.
+struct Turns(u64);
 
-impl Runner for Freely {
-    type Error = std::convert::Infallible;
+impl Runner for Turns {
+    type Error = u64;
 
-    fn turns(&mut self, most: u64) -> Result<u64, Self::Error> {
-        Ok(most)
+    fn turns(&mut self, most: u64) -> Result<u64, u64> {
+        let granted = self.0.min(most);
+        self.0 -= granted;
+        if granted == 0 { Err(self.0) } else { Ok(granted) }
     }
 
-    fn unused(&mut self, _: u64) {}
+    fn unused(&mut self, turns: u64) {
+        self.0 += turns;
+    }
 
-    fn kernel(&mut self) -> Result<(), Self::Error> {
+    fn kernel(&mut self) -> Result<(), u64> {
         Ok(())
     }
 }
@@ -78,7 +83,7 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
             line.link(&Linking { places: &places, inputs: inputs.len(), constants, registers }, &mut steps);
             Linked::choose(registers, DType::Pred, vec![steps], &mut list).unwrap();
             // SAFETY: the places are those of the operation, apart from one another.
-            let Ok(()) = unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut Freely) };
+            unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut Turns(0)) }.unwrap();
         } else {
             // SAFETY: the same.
             unsafe { prepared.run_here(&Args::new(&places, inputs.len(), &bases)) };
@@ -171,4 +176,39 @@ fn pairs_of_operations() {
         }
     }
     assert!(checked > 500, "{checked}");
+}
+
+/// Counts up to a number in a loop of which the runner lets so many turns begin: the count, and what is left of them.
+fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
+    let ty = TensorType::scalar(DType::S64);
+    let less = Op::Compare(Compare { direction: Direction::Lt, kind: None });
+    let (mut numbers, mut pred) = ([0i64, to, 1], 0u8);
+    let mut bases: Vec<*mut u8> = numbers.iter_mut().map(|x| std::ptr::from_mut(x).cast()).collect();
+    bases.push(&raw mut pred);
+    let place = |base: usize, size: usize| Place { base, offset: 0, size };
+    let steps = |op: &Op, y: &TensorType, places: [Place; 3]| {
+        let (_, prepared) = find(&Request { op, bodies: &[], inputs: &[&ty, &ty], outputs: &[y] }).unwrap();
+        let (mut list, none) = (Vec::new(), place(0, 0));
+        let linking = Linking { places: &places, inputs: 2, constants: none, registers: none };
+        prepared.line().unwrap().link(&linking, &mut list).unwrap();
+        list
+    };
+    let [count, end, one, is_less] = [place(0, 8), place(1, 8), place(2, 8), place(3, 1)];
+    let condition = steps(&less, &TensorType::scalar(DType::Pred), [count, end, is_less]);
+    let body = steps(&Op::Binary(Binary::Add), &ty, [count, one, count]);
+    let (mut list, mut runner) = (Vec::new(), Turns(turns));
+    Linked::repeat(is_less, condition, body, &mut list).unwrap();
+    // SAFETY: the places are those of the operations.
+    let ran = unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut runner) };
+    (numbers[0], ran.map(|()| runner.0))
+}
+
+#[test]
+fn loops_begin_the_turns_that_they_may() {
+    assert_eq!(counted(1000, 1000), (1000, Ok(0)));
+    assert_eq!(counted(1000, 1001), (1000, Ok(1)));
+    assert_eq!(counted(0, 5), (0, Ok(5)));
+    assert_eq!(counted(130, u64::MAX), (130, Ok(u64::MAX - 130)));
+    assert_eq!(counted(1000, 999), (999, Err(0)));
+    assert_eq!(counted(1000, 0), (0, Err(0)));
 }
