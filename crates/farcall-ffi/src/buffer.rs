@@ -122,27 +122,32 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         }
     }
 
+    /// Number of elements along the last `rank` dimensions, or all if there are fewer; at least 1.
+    pub(crate) fn block(&self, rank: usize) -> usize {
+        self.view.block(rank)
+    }
+
     /// Slices along the last two dimensions, row-major, in order: the matrices of a batch. Otherwise as
     /// [`rows`](Self::rows).
     pub fn matrices(&self) -> std::slice::ChunksExact<'_, T> {
-        self.as_slice().chunks_exact(self.view.block(2))
+        self.as_slice().chunks_exact(self.block(2))
     }
 
     /// [`matrices`](Self::matrices), to be written.
     pub fn matrices_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
-        let block = self.view.block(2);
+        let block = self.block(2);
         self.as_mut_slice().chunks_exact_mut(block)
     }
 
     /// Slices along the last dimension, in order; a scalar is one row of one element. There is none
     /// if any dimension is 0.
     pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
-        self.as_slice().chunks_exact(self.view.block(1))
+        self.as_slice().chunks_exact(self.block(1))
     }
 
     /// [`rows`](Self::rows), to be written.
     pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
-        let row = self.view.block(1);
+        let row = self.block(1);
         self.as_mut_slice().chunks_exact_mut(row)
     }
 }

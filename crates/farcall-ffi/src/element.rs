@@ -8,6 +8,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 use farcall_sig::{AttrValue, DType};
 
 pub use farcall_sig::Complex;
+use farcall_sig::complex::Part;
 
 /// A Rust type whose values a typed [`Buffer`](crate::Buffer) holds.
 ///
@@ -146,6 +147,7 @@ pub trait Float:
     + DivAssign
     + Sum
     + for<'a> Sum<&'a Self>
+    + Part
     + sealed::Sealed
 {
     /// 0

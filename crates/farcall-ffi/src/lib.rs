@@ -62,6 +62,29 @@
 //! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
 //! is the bound of kernels for `f32` and `f64`.
 //!
+//! # Several threads
+//!
+//! Rows and chunks of buffers are shared among the threads of the host's pool by [`Parts`]:
+//! `y.par_rows_mut().zip(x.par_rows()).for_each(host, |(y, x)| …)`. Threads of one's own work as well, since buffers can be
+//! borrowed by them:
+//!
+//! ```
+//! # use farcall_ffi::prelude::*;
+//! #[handler(name = "halve")]
+//! fn halve(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+//!     let half = x.len().div_ceil(2).max(1);
+//!     std::thread::scope(|scope| {
+//!         for (y, x) in y.chunks_mut(half).zip(x.chunks(half)) {
+//!             scope.spawn(move || y.iter_mut().zip(x).for_each(|(y, x)| *y = 0.5 * x));
+//!         }
+//!     });
+//!     Ok(())
+//! }
+//! ```
+//!
+//! and so does rayon: `y.par_iter_mut().zip(x.par_iter())` on the slices that buffers dereference to. Both use threads
+//! beside the host's, which are busy with other parts of the program.
+//!
 //! # Another name for this crate
 //!
 //! A crate that has `farcall-ffi` by another name, or through a crate that re-exports it, says where it is:
@@ -88,7 +111,8 @@
 //! - [`dynamic`]: handlers that learn what they are called with when they are called: those of another language.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
-//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then.
+//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then. `ndarray`, with its
+//!   feature: the crate whose views `Buffer::view` and `Buffer::view_mut` return.
 //!
 //! # Supported compilers
 //!
@@ -110,11 +134,15 @@ pub mod encode;
 mod error;
 mod kept;
 pub mod lowering;
+#[cfg(feature = "ndarray")]
+mod nd;
 mod panics;
+mod parts;
 mod pointer;
 mod pool;
 #[cfg(target_os = "linux")]
 mod python;
+mod random;
 #[cfg(target_os = "linux")]
 mod registration;
 pub mod rules;
@@ -135,8 +163,13 @@ pub use farcall_sig::{AttrArray, AttrValue, DType};
 pub use half;
 pub use kept::{Kept, KeptMut};
 pub use lowering::{Block, Lowered, TargetCall};
+#[cfg(feature = "ndarray")]
+pub use ndarray;
 #[cfg(feature = "num-complex")]
 pub use num_complex;
+pub use parts::{Enumerate, ParallelSlice, Parts, PartsMut, PartsRef, Zip};
+pub use pool::Pool;
+pub use random::{Random, Stream};
 pub use rules::{Batch, BatchCall, ShapeCall};
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};
@@ -174,9 +207,9 @@ pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
-        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, Pred, RestOperands, RestResults, Result,
-        Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure, handler, jvp, lowers, nondiff, ops,
-        shape, signature, stage, vjp,
+        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random,
+        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
+        handler, jvp, lowers, nondiff, ops, shape, signature, stage, vjp,
     };
 }
 

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::abi;
-use crate::context::{Context, function};
+use crate::context::{Context, Host, function};
 use crate::error::Result;
 use crate::panics::Panic;
 
@@ -54,6 +55,53 @@ impl Context {
         Ok(())
     }
 
+    /// Number of threads of the host's pool; 1 if it has none.
+    pub fn num_threads(&self) -> usize {
+        self.pool().num_threads()
+    }
+
+    /// As [`Pool::parallel_for`].
+    pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
+        self.pool().parallel_for(count, work);
+    }
+
+    /// The host's pool, for threads to share: a loop in a loop takes it.
+    ///
+    /// ```
+    /// # use farcall_ffi::prelude::*;
+    /// #[handler(name = "fill")]
+    /// fn fill(x: &Buffer<f32, 1>, y: &mut Buffer<f32, 2>, host: &Context) -> Result<()> {
+    ///     let pool = host.pool();
+    ///     y.par_rows_mut().zip(x.par_chunks(1)).for_each(pool, |(y, x)| {
+    ///         y.par_chunks_mut(4096).for_each(pool, |part| part.fill(x[0]));
+    ///     });
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn pool(&self) -> Pool<'_> {
+        Pool { host: self.host, call: PhantomData }
+    }
+}
+
+/// The host's thread pool, for the time of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool<'a> {
+    host: Host,
+    call: PhantomData<&'a Context>,
+}
+
+// SAFETY: of the host it uses the functions of its pool alone, which any thread may call during the call.
+unsafe impl Send for Pool<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Pool<'_> {}
+
+impl<'a> From<&'a Context> for Pool<'a> {
+    fn from(context: &'a Context) -> Pool<'a> {
+        context.pool()
+    }
+}
+
+impl Pool<'_> {
     /// Number of threads of the host's pool; 1 if it has none.
     pub fn num_threads(&self) -> usize {
         let Ok(function) = function!(self.host, thread_pool_num_threads) else { return 1 };

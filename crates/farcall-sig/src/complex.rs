@@ -1,6 +1,20 @@
 //! Complex numbers.
 
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
 /// A complex number, laid out as C, C++ and `num_complex` do: the real part, then the imaginary one.
+///
+/// It computes with others and with real numbers:
+///
+/// ```
+/// # use farcall_sig::Complex;
+/// let z = Complex::new(3.0, 4.0);
+/// assert_eq!(z.norm(), 5.0);
+/// assert_eq!(z * z.conj() / 5.0, Complex::new(5.0, 0.0));
+/// assert_eq!((z + 1.0).to_string(), "4+4i");
+/// ```
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Complex<T> {
@@ -10,9 +24,348 @@ pub struct Complex<T> {
     pub im: T,
 }
 
+/// What the parts of a complex number can do: `f32` and `f64`.
+pub trait Part:
+    Copy
+    + PartialOrd
+    + Neg<Output = Self>
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + sealed::Sealed
+{
+    #[doc(hidden)]
+    const PART_ZERO: Self;
+    #[doc(hidden)]
+    const PART_HALF: Self;
+    #[doc(hidden)]
+    fn part_abs(self) -> Self;
+    #[doc(hidden)]
+    fn part_sqrt(self) -> Self;
+    #[doc(hidden)]
+    fn part_exp(self) -> Self;
+    #[doc(hidden)]
+    fn part_ln(self) -> Self;
+    #[doc(hidden)]
+    fn part_sin_cos(self) -> (Self, Self);
+    #[doc(hidden)]
+    fn part_hypot(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn part_atan2(self, other: Self) -> Self;
+    #[doc(hidden)]
+    fn part_copysign(self, sign: Self) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! parts {
+    ($($ty:ident),*) => {$(
+        impl sealed::Sealed for $ty {}
+
+        impl Part for $ty {
+            const PART_ZERO: $ty = 0.0;
+            const PART_HALF: $ty = 0.5;
+
+            #[inline(always)]
+            fn part_abs(self) -> $ty {
+                self.abs()
+            }
+
+            #[inline(always)]
+            fn part_sqrt(self) -> $ty {
+                self.sqrt()
+            }
+
+            #[inline(always)]
+            fn part_exp(self) -> $ty {
+                self.exp()
+            }
+
+            #[inline(always)]
+            fn part_ln(self) -> $ty {
+                self.ln()
+            }
+
+            #[inline(always)]
+            fn part_sin_cos(self) -> ($ty, $ty) {
+                self.sin_cos()
+            }
+
+            #[inline(always)]
+            fn part_hypot(self, other: $ty) -> $ty {
+                self.hypot(other)
+            }
+
+            #[inline(always)]
+            fn part_atan2(self, other: $ty) -> $ty {
+                self.atan2(other)
+            }
+
+            #[inline(always)]
+            fn part_copysign(self, sign: $ty) -> $ty {
+                self.copysign(sign)
+            }
+        }
+    )*};
+}
+
+parts!(f32, f64);
+
 impl<T> Complex<T> {
     /// `re + im·i`
     pub const fn new(re: T, im: T) -> Complex<T> {
         Complex { re, im }
+    }
+}
+
+impl<T: Part> Complex<T> {
+    /// The number of this length at this angle, in radians.
+    #[inline]
+    pub fn from_polar(norm: T, arg: T) -> Complex<T> {
+        let (sin, cos) = arg.part_sin_cos();
+        Complex::new(norm * cos, norm * sin)
+    }
+
+    /// The conjugate, `re - im·i`.
+    #[inline]
+    pub fn conj(self) -> Complex<T> {
+        Complex::new(self.re, -self.im)
+    }
+
+    /// Its length, without overflow in between.
+    #[inline]
+    pub fn norm(self) -> T {
+        self.re.part_hypot(self.im)
+    }
+
+    /// The square of its length.
+    #[inline]
+    pub fn norm_sqr(self) -> T {
+        self.re * self.re + self.im * self.im
+    }
+
+    /// Its angle in radians, from −π to π.
+    #[inline]
+    pub fn arg(self) -> T {
+        self.im.part_atan2(self.re)
+    }
+
+    /// `e` to the power of it.
+    #[inline]
+    pub fn exp(self) -> Complex<T> {
+        Complex::from_polar(self.re.part_exp(), self.im)
+    }
+
+    /// Its natural logarithm, with an imaginary part from −π to π.
+    #[inline]
+    pub fn ln(self) -> Complex<T> {
+        Complex::new(self.norm().part_ln(), self.arg())
+    }
+
+    /// The square root whose real part is not negative.
+    #[inline]
+    pub fn sqrt(self) -> Complex<T> {
+        if self.re == T::PART_ZERO && self.im == T::PART_ZERO {
+            return Complex::new(T::PART_ZERO, self.im);
+        }
+        // The half of the sum that has no cancellation, then the other part by way of the product.
+        let large = ((self.norm() + self.re.part_abs()) * T::PART_HALF).part_sqrt();
+        let small = self.im.part_abs() * T::PART_HALF / large;
+        let (re, im) = if self.re >= T::PART_ZERO { (large, small) } else { (small, large) };
+        Complex::new(re, im.part_copysign(self.im))
+    }
+
+    /// True if one of the parts is not a number.
+    #[inline]
+    pub fn is_nan(self) -> bool {
+        self.re.partial_cmp(&self.re).is_none() || self.im.partial_cmp(&self.im).is_none()
+    }
+}
+
+impl<T: Part> From<T> for Complex<T> {
+    #[inline]
+    fn from(re: T) -> Complex<T> {
+        Complex::new(re, T::PART_ZERO)
+    }
+}
+
+impl<T: Part> Neg for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn neg(self) -> Complex<T> {
+        Complex::new(-self.re, -self.im)
+    }
+}
+
+impl<T: Part> Add for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn add(self, other: Complex<T>) -> Complex<T> {
+        Complex::new(self.re + other.re, self.im + other.im)
+    }
+}
+
+impl<T: Part> Sub for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn sub(self, other: Complex<T>) -> Complex<T> {
+        Complex::new(self.re - other.re, self.im - other.im)
+    }
+}
+
+impl<T: Part> Mul for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn mul(self, other: Complex<T>) -> Complex<T> {
+        Complex::new(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+    }
+}
+
+/// By Smith's method, which does not overflow where the quotient does not.
+impl<T: Part> Div for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn div(self, other: Complex<T>) -> Complex<T> {
+        if other.re.part_abs() >= other.im.part_abs() {
+            let ratio = other.im / other.re;
+            let denominator = other.re + other.im * ratio;
+            Complex::new((self.re + self.im * ratio) / denominator, (self.im - self.re * ratio) / denominator)
+        } else {
+            let ratio = other.re / other.im;
+            let denominator = other.re * ratio + other.im;
+            Complex::new((self.re * ratio + self.im) / denominator, (self.im * ratio - self.re) / denominator)
+        }
+    }
+}
+
+impl<T: Part> Add<T> for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn add(self, real: T) -> Complex<T> {
+        Complex::new(self.re + real, self.im)
+    }
+}
+
+impl<T: Part> Sub<T> for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn sub(self, real: T) -> Complex<T> {
+        Complex::new(self.re - real, self.im)
+    }
+}
+
+impl<T: Part> Mul<T> for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn mul(self, real: T) -> Complex<T> {
+        Complex::new(self.re * real, self.im * real)
+    }
+}
+
+impl<T: Part> Div<T> for Complex<T> {
+    type Output = Complex<T>;
+
+    #[inline]
+    fn div(self, real: T) -> Complex<T> {
+        Complex::new(self.re / real, self.im / real)
+    }
+}
+
+macro_rules! assigning {
+    ($($name:ident::$function:ident by $operation:ident::$operator:ident,)*) => {$(
+        impl<T: Part, U> $name<U> for Complex<T>
+        where
+            Complex<T>: $operation<U, Output = Complex<T>>,
+        {
+            #[inline]
+            fn $function(&mut self, other: U) {
+                *self = $operation::$operator(*self, other);
+            }
+        }
+    )*};
+}
+
+assigning! {
+    AddAssign::add_assign by Add::add,
+    SubAssign::sub_assign by Sub::sub,
+    MulAssign::mul_assign by Mul::mul,
+    DivAssign::div_assign by Div::div,
+}
+
+impl<T: Part> Sum for Complex<T> {
+    fn sum<I: Iterator<Item = Complex<T>>>(numbers: I) -> Complex<T> {
+        numbers.fold(T::PART_ZERO.into(), Add::add)
+    }
+}
+
+impl<'a, T: Part> Sum<&'a Complex<T>> for Complex<T> {
+    fn sum<I: Iterator<Item = &'a Complex<T>>>(numbers: I) -> Complex<T> {
+        numbers.copied().sum()
+    }
+}
+
+/// `1.5-2i`
+impl<T: fmt::Display> fmt::Display for Complex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.re.fmt(f)?;
+        let im = self.im.to_string();
+        let plus = if im.starts_with('-') { "" } else { "+" };
+        match f.precision() {
+            Some(precision) => write!(f, "{plus}{:.precision$}i", self.im),
+            None => write!(f, "{plus}{im}i"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic() {
+        let (a, b) = (Complex::new(1.0, 2.0), Complex::new(-3.0, 0.5));
+        assert_eq!(a + b - b, a);
+        assert_eq!(a * b, Complex::new(-4.0, -5.5));
+        assert_eq!(a * b / b, a);
+        assert_eq!([a, b].iter().sum::<Complex<f64>>(), Complex::new(-2.0, 2.5));
+        let mut c = a;
+        c += b;
+        c -= 1.0;
+        c *= 2.0;
+        c /= Complex::new(0.0, 1.0);
+        assert_eq!(c, Complex::new(5.0, 6.0));
+    }
+
+    #[test]
+    fn large_numbers_do_not_overflow() {
+        let large = Complex::new(1e200_f64, -1e200);
+        assert_eq!(large / large, Complex::from(1.0));
+        assert_eq!((large / Complex::new(0.0, 1e200)).re, -1.0);
+        assert!(large.norm().is_finite() && large.sqrt().re.is_finite());
+    }
+
+    #[test]
+    fn functions() {
+        let close = |a: Complex<f64>, b: Complex<f64>| assert!((a - b).norm() < 1e-14, "{a} {b}");
+        for z in [Complex::new(0.3, -1.2), Complex::new(-2.0, 1e-3), Complex::new(-2.0, -0.0)] {
+            close(z.sqrt() * z.sqrt(), z);
+            assert!(z.sqrt().re >= 0.0);
+            close(z.ln().exp(), z);
+            close(Complex::from_polar(z.norm(), z.arg()), z);
+        }
+        assert_eq!(Complex::new(-4.0, -0.0).sqrt(), Complex::new(0.0, -2.0));
+        assert!(Complex::new(0.0, f64::NAN).is_nan());
+        assert_eq!(format!("{} {:.1}", Complex::new(1.5, -2.0), Complex::new(0.25, 1.0)), "1.5-2i 0.2+1.0i");
     }
 }

@@ -10,7 +10,7 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attr;
-mod complex;
+pub mod complex;
 pub mod dtype;
 pub mod nearest;
 pub mod reserved;

@@ -9,8 +9,7 @@ use farcall_ffi::prelude::*;
 #[jvp(tangent = polar_jvp)]
 fn polar<T: Float>(r: &Buffer<T>, theta: &Buffer<T>, z: &mut Buffer<Complex<T>>) -> Result<()> {
     for ((z, &r), &theta) in z.iter_mut().zip(r.iter()).zip(theta.iter()) {
-        let (sin, cos) = theta.sin_cos();
-        *z = Complex::new(r * cos, r * sin);
+        *z = Complex::from_polar(r, theta);
     }
     Ok(())
 }
@@ -26,9 +25,8 @@ fn polar_bwd<T: Float>(
     dtheta: &mut Buffer<T>,
 ) -> Result<()> {
     for i in 0..r.len() {
-        let (sin, cos) = theta[i].sin_cos();
-        dr[i] = dz[i].re * cos - dz[i].im * sin;
-        dtheta[i] = -r[i] * (dz[i].re * sin + dz[i].im * cos);
+        let turned = dz[i] * Complex::from_polar(T::ONE, theta[i]);
+        (dr[i], dtheta[i]) = (turned.re, -r[i] * turned.im);
     }
     Ok(())
 }
@@ -44,9 +42,7 @@ fn polar_jvp<T: Float>(
     dz: &mut Buffer<Complex<T>>,
 ) -> Result<()> {
     for i in 0..r.len() {
-        let (sin, cos) = theta[i].sin_cos();
-        let along = r[i] * dtheta[i];
-        dz[i] = Complex::new(dr[i] * cos - along * sin, dr[i] * sin + along * cos);
+        dz[i] = Complex::new(dr[i], r[i] * dtheta[i]) * Complex::from_polar(T::ONE, theta[i]);
     }
     Ok(())
 }

@@ -49,9 +49,7 @@ pub fn sort_rows(x: &Buffer<f32>, order: Order, y: &mut Buffer<f32>, host: &Cont
     let mut scratch = host.scratch::<f32>(x.len())?;
     scratch.copy_from_slice(x);
     if n > 0 {
-        let rows: Vec<_> = scratch.chunks_exact_mut(n).map(std::sync::Mutex::new).collect();
-        host.parallel_for(rows.len(), |i| {
-            let mut row = rows[i].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        scratch.par_chunks_mut(n).for_each(host, |row| {
             row[..first].sort_unstable_by(f32::total_cmp);
             if order.direction == Direction::Descending {
                 row[..first].reverse();

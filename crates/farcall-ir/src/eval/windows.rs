@@ -452,17 +452,13 @@ impl Axis {
             return Run { first, step: 1, count: last.saturating_sub(first) };
         }
         // Every element under the window is a whole number of steps from its start.
-        let step = (dilation / gcd(base, dilation)) as usize;
+        let step = (dilation / num_integer::gcd(base, dilation)) as usize;
         let under = |e: &usize| (*e as i128 * base - start) % dilation == 0;
         match (first..last).take(step).find(under) {
             Some(first) => Run { first, step, count: (last - first).div_ceil(step) },
             None => Run { first, step, count: 0 },
         }
     }
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// How many windows of a size fit in a dimension after dilation and padding; 0 if none does.

@@ -93,15 +93,14 @@ fn floats<T: Number>(first: Binary, second: Binary, swapped: bool) -> Option<Wor
 
 /// Of words of 32 bits, which have a sign or not.
 fn words(first: Binary, second: Binary, swapped: bool) -> Option<Work> {
-    type Word = u32;
     Some(match (first, second, swapped) {
-        (Binary::Add, Binary::Add, _) => map3::<Word, Word, Word, Word>(|x, y, z| x.add(y).add(z)),
-        (Binary::Multiply, Binary::Add, _) => map3::<Word, Word, Word, Word>(|x, y, z| x.mul(y).add(z)),
+        (Binary::Add, Binary::Add, _) => map3::<u32, u32, u32, u32>(|x, y, z| x.add(y).add(z)),
+        (Binary::Multiply, Binary::Add, _) => map3::<u32, u32, u32, u32>(|x, y, z| x.mul(y).add(z)),
         (Binary::Xor, Binary::ShiftRightLogical, false) => {
-            map3::<Word, Word, Word, Word>(|x, y, z| x.xor(y).shr_logical(z))
+            map3::<u32, u32, u32, u32>(|x, y, z| x.xor(y).shr_logical(z))
         }
         (Binary::ShiftRightLogical, Binary::Or, _) => {
-            map3::<Word, Word, Word, Word>(|x, y, z| x.shr_logical(y).or(z))
+            map3::<u32, u32, u32, u32>(|x, y, z| x.shr_logical(y).or(z))
         }
         _ => return None,
     })

@@ -1,7 +1,7 @@
 //! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that a
 //! loop's body passes on unchanged are captured instead of carried.
 
-use super::{Context, Pass, regions_inside_out};
+use super::{Context, Pass, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Compare, Direction, Op, Traits};
 
@@ -13,19 +13,14 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(func: &mut Func, _: &Context) {
-    let regions = regions_inside_out(func);
-    let mut r = Rewriter::new(func);
-    for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
-            constants_right(&mut r, id);
-            if let Some(same) = unchanged(r.func().inst(id)) {
-                r.replace(id, &[same]);
-            } else if *r.func().inst(id).op() == Op::While {
-                carried_to_captured(&mut r, id);
-            }
+    each_inst(func, |r, _, id| {
+        constants_right(r, id);
+        if let Some(same) = unchanged(r.func().inst(id)) {
+            r.replace(id, &[same]);
+        } else if *r.func().inst(id).op() == Op::While {
+            carried_to_captured(r, id);
         }
-    }
+    });
 }
 
 /// `c + x` is `x + c`, `c < x` is `x > c`.

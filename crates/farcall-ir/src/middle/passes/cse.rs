@@ -4,36 +4,32 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::{Context, Pass, is_pure, regions_inside_out};
-use crate::module::{Func, Inst, InstId, Rewriter};
+use super::{Context, Pass, each_inst, is_pure};
+use crate::module::{Func, Inst, InstId, RegionId};
 use crate::op::Op;
 
 /// Common subexpressions.
 pub static PASS: Pass = Pass { name: "cse", about: "merges equal operations on equal operands", run };
 
 fn run(func: &mut Func, _: &Context) {
-    let regions = regions_inside_out(func);
-    let mut r = Rewriter::new(func);
-    // Instructions by their hash. Of several with one hash the last is kept: a miss costs an operation, no more.
-    let mut seen: FxHashMap<u64, InstId> = FxHashMap::default();
-    for region in regions {
-        seen.clear();
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
-            let inst = r.func().inst(id);
-            if !serves_all(inst) {
-                continue;
-            }
-            match seen.insert(hash(inst), id) {
-                Some(first) if are_equal(r.func().inst(first), inst) => {
-                    seen.insert(hash(inst), first);
-                    let values = r.func().inst(first).results().to_vec();
-                    r.replace(id, &values);
-                }
-                _ => {}
-            }
+    // Instructions of a region by their hash. Of several with one hash the last is kept: a miss costs an operation, no
+    // more.
+    let mut seen: FxHashMap<(RegionId, u64), InstId> = FxHashMap::default();
+    each_inst(func, |r, region, id| {
+        let inst = r.func().inst(id);
+        if !serves_all(inst) {
+            return;
         }
-    }
+        let key = (region, hash(inst));
+        match seen.insert(key, id) {
+            Some(first) if are_equal(r.func().inst(first), inst) => {
+                seen.insert(key, first);
+                let values = r.func().inst(first).results().to_vec();
+                r.replace(id, &values);
+            }
+            _ => {}
+        }
+    });
 }
 
 /// Elements of the largest constant that is compared; plans hold equal ones once anyway.

@@ -7,7 +7,7 @@
 //! rounded for all of them (numerator and denominator of a softmax have to agree), and so is one that the
 //! program itself rounds, with a `convert` or `reduce_precision`.
 
-use super::{Context, Pass, regions_inside_out};
+use super::{Context, Pass, each_inst};
 use crate::eval::Semantics;
 use crate::module::{Func, Inst, InstId, NewInst, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op};
@@ -29,16 +29,7 @@ fn run(func: &mut Func, cx: &Context) {
     if cx.numerics.semantics != Semantics::Xla || !has_bf16(func) {
         return;
     }
-    let regions = regions_inside_out(func);
-    let mut r = Rewriter::new(func);
-    for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
-            if r.func().inst(id).parent().is_some() {
-                widen(&mut r, region, id);
-            }
-        }
-    }
+    each_inst(func, widen);
 }
 
 fn has_bf16(func: &Func) -> bool {

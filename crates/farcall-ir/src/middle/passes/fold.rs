@@ -4,7 +4,7 @@
 //! selection, comparison, conversion, integers and booleans, and sums, differences and products of floats,
 //! which are rounded correctly. A function such as `tanh` is left to its kernel.
 
-use super::{Context, Pass, is_pure, regions_inside_out};
+use super::{Context, Pass, each_inst, is_pure};
 use crate::eval::{NoHost, Value, eval_inst, tensors};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Module, NewInst, Rewriter, ValueId};
@@ -15,18 +15,13 @@ use crate::types::{TensorType, Type};
 pub static PASS: Pass = Pass { name: "fold", about: "computes small operations on constants", run };
 
 fn run(func: &mut Func, cx: &Context) {
-    let regions = regions_inside_out(func);
     // The evaluator wants a module around an instruction; nothing that is folded calls anything.
     let nothing = Module::new(crate::diag::Source::none());
-    let mut r = Rewriter::new(func);
-    for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
-            if let Some(literals) = folded(&nothing, r.func().inst(id), cx) {
-                replace(&mut r, id, literals);
-            }
+    each_inst(func, |r, _, id| {
+        if let Some(literals) = folded(&nothing, r.func().inst(id), cx) {
+            replace(r, id, literals);
         }
-    }
+    });
 }
 
 /// What an instruction gives, if that is known and small.

@@ -428,8 +428,9 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
     loop {
         let inside = gathered(func, members, roles, &outside);
         // Slices are of operands: what they are of is made before the fusion, also for others that take it.
-        let before = sliced(func, &inside);
-        if !before.iter().any(|id| outside.insert(*id)) {
+        let known = outside.len();
+        outside.extend(sliced(func, &inside));
+        if outside.len() == known {
             return inside;
         }
     }
@@ -437,20 +438,20 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
 
 /// Those of these instructions of which others among them are slices, or which these put one after the other.
 fn sliced(func: &Func, inside: &[InstId]) -> Vec<InstId> {
+    let all = || inside.iter().map(|id| func.inst(*id));
+    let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. });
+    if !all().any(|inst| moves(inst.op())) {
+        return Vec::new();
+    }
     let known: FxHashSet<InstId> = inside.iter().copied().collect();
-    let moved = inside
-        .iter()
-        .map(|id| func.inst(*id))
-        .filter(|inst| matches!(inst.op(), Op::Slice(_) | Op::Concatenate { .. }));
-    let from = moved.flat_map(|inst| {
-        let made = inst.operands().iter().filter_map(|v| Some((inst, func.defining_inst(*v)?)));
-        made.collect::<Vec<_>>()
-    });
-    let of_operands = |(inst, from): &(Inst<'_>, Inst<'_>)| match (inst.op(), from.op()) {
-        (Op::Concatenate { .. }, Op::Slice(_)) => false,
-        _ => known.contains(&from.id()),
-    };
-    from.filter(of_operands).map(|(_, from)| from.id()).collect()
+    let mut of = Vec::new();
+    for inst in all().filter(|inst| moves(inst.op())) {
+        let made = inst.operands().iter().filter_map(|v| func.defining_inst(*v));
+        let slices_stay = matches!(inst.op(), Op::Concatenate { .. });
+        let is_operand = |from: &Inst<'_>| !(slices_stay && matches!(from.op(), Op::Slice(_)));
+        of.extend(made.filter(is_operand).map(|from| from.id()).filter(|id| known.contains(id)));
+    }
+    of
 }
 
 /// The same, but for these, which are operands.

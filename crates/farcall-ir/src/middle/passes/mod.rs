@@ -17,7 +17,7 @@ pub mod transposes;
 pub mod unroll;
 
 use crate::eval::Numerics;
-use crate::module::{Func, Inst, Region, RegionId};
+use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter};
 use crate::op::{Op, Traits};
 use crate::types::TensorType;
 use farcall_sig::DType;
@@ -94,6 +94,21 @@ fn own_purity(inst: Inst<'_>) -> bool {
     match inst.op() {
         Op::CustomCall(call) => !call.has_side_effect && !inst.results().is_empty(),
         op => !op.info().is(Traits::SIDE_EFFECT) && !op.info().is(Traits::OPAQUE),
+    }
+}
+
+/// Visits each instruction with its region, in the order of [`regions_inside_out`]: those that stand in a region when its
+/// turn comes, and have not been erased since.
+pub(crate) fn each_inst(func: &mut Func, mut visit: impl FnMut(&mut Rewriter<'_>, RegionId, InstId)) {
+    let regions = regions_inside_out(func);
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
+        for id in insts {
+            if r.func().inst(id).parent().is_some() {
+                visit(&mut r, region, id);
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! every bit: `x + 0` is `x` for integers, but not for floats, since `-0 + 0` is `0`. Arithmetic on floats that
 //! returns an operand unchanged is removed only where denormals are kept, since elsewhere it flushes them.
 
-use super::{Context, Pass, regions_inside_out};
+use super::{Context, Pass, each_inst};
 use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
@@ -79,18 +79,13 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
 const MAX_ROUNDS: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
-    let regions = regions_inside_out(func);
-    let mut r = Rewriter::new(func);
-    for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
-            for _ in 0..MAX_ROUNDS {
-                if r.func().inst(id).parent().is_none() || !simplify(&mut r, id, cx) {
-                    break;
-                }
+    each_inst(func, |r, _, id| {
+        for _ in 0..MAX_ROUNDS {
+            if r.func().inst(id).parent().is_none() || !simplify(r, id, cx) {
+                break;
             }
         }
-    }
+    });
 }
 
 fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {

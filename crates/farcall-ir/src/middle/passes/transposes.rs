@@ -5,7 +5,7 @@
 //! the engine, products with a vector are the exception: how a matrix lies decides about the order of a sum, and with it
 //! about the last bits.)
 
-use super::{Context, Pass, regions_inside_out};
+use super::{Context, Pass, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{DotGeneral, Op};
 
@@ -14,20 +14,13 @@ pub static PASS: Pass =
     Pass { name: "transposes", about: "lets products read and write what is transposed", run };
 
 fn run(func: &mut Func, _: &Context) {
-    let regions = regions_inside_out(func);
-    let mut r = Rewriter::new(func);
-    for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
-            if let Some((dot, operands)) = transposed_operands(r.func().inst(id)) {
-                r.set_op(id, Op::DotGeneral(dot));
-                r.set_operands(id, operands);
-            } else if let Some((dot, operands)) = transposed_result(&r, id) {
-                r.set_op(id, Op::DotGeneral(dot));
-                r.set_operands(id, operands);
-            }
+    each_inst(func, |r, _, id| {
+        let product = transposed_operands(r.func().inst(id)).or_else(|| transposed_result(r, id));
+        if let Some((dot, operands)) = product {
+            r.set_op(id, Op::DotGeneral(dot));
+            r.set_operands(id, operands);
         }
-    }
+    });
 }
 
 /// A product of which an operand is transposed, as one of what has not been transposed yet.

@@ -7,6 +7,8 @@ mod depthwise;
 mod phases;
 mod shape;
 
+use std::mem;
+
 use farcall_ir::Op;
 
 use super::args::Prepared;
@@ -73,34 +75,24 @@ fn product(phase: &Phase, sides: Sides) -> Product {
     let (depth, weights) = depth(s);
     let count = |dims: &[Extent]| dims.iter().fold(1, |n: usize, d| n.saturating_mul(d.0));
     let axes = s.spatial.iter().filter(|d| !d.is_inside()).map(|d| d.axis).collect();
-    let (windows, kernels) = (count(&results), s.kernels[0].0);
-    let image = Operand::image(places, depth, axes);
-    let kernel = Operand::matrix(&s.kernels[..1], &weights);
-    let features = vec![s.kernels[1]];
-    let [x, y, out] = s.group_strides;
-    let (depth, batch) = (count(&weights), |strides| vec![(s.groups, strides)]);
-    match sides {
-        Sides::ImageLeft => Product {
-            batch: batch([x, y, out]),
-            rows: windows,
-            columns: kernels,
-            depth,
-            lhs: image,
-            rhs: kernel,
-            out: [results, features],
-            start: [0, kernels_start, result_start],
-        },
-        Sides::ImageRight => Product {
-            batch: batch([y, x, out]),
-            rows: kernels,
-            columns: windows,
-            depth,
-            lhs: kernel,
-            rhs: image,
-            out: [features, results],
-            start: [kernels_start, 0, result_start],
-        },
+    let mut p = Product {
+        batch: vec![(s.groups, s.group_strides)],
+        rows: count(&results),
+        columns: s.kernels[0].0,
+        depth: count(&weights),
+        lhs: Operand::image(places, depth, axes),
+        rhs: Operand::matrix(&s.kernels[..1], &weights),
+        out: [results, vec![s.kernels[1]]],
+        start: [0, kernels_start, result_start],
+    };
+    if let Sides::ImageRight = sides {
+        p.batch.iter_mut().for_each(|(_, strides)| strides.swap(0, 1));
+        mem::swap(&mut p.rows, &mut p.columns);
+        mem::swap(&mut p.lhs, &mut p.rhs);
+        p.out.swap(0, 1);
+        p.start.swap(0, 1);
     }
+    p
 }
 
 /// Where the windows are, in the image and in the result, in the result's order.

@@ -43,7 +43,7 @@ pub(super) fn phases(shape: Shape) -> Vec<Phase> {
 
 /// Windows after which the next one begins as the first one does, seen from the elements.
 fn count(s: &Spatial) -> usize {
-    s.axis.dilation / gcd(s.axis.dilation, s.along.unsigned_abs())
+    s.axis.dilation / num_integer::gcd(s.axis.dilation, s.along.unsigned_abs())
 }
 
 /// Every `count`th window from window `first` on, and the first place of the kernels with an element under it.
@@ -52,7 +52,7 @@ fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     let (by, apart) = (dilation as isize, count(s));
     let begin = start + first as isize * s.along;
     // Places of the kernels after which one has an element under it again.
-    let step = dilation / gcd(dilation, s.down.unsigned_abs());
+    let step = dilation / num_integer::gcd(dilation, s.down.unsigned_abs());
     let place = (0..step.min(s.window.0)).find(|k| (begin + *k as isize * s.down).rem_euclid(by) == 0);
     let every = |(size, stride): Extent, from: usize, step: usize| {
         (size.saturating_sub(from).div_ceil(step), stride.saturating_mul(step))
@@ -70,10 +70,6 @@ fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
         along: apart as isize * s.along / by,
     };
     (spatial, place)
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
@@ -105,7 +101,7 @@ mod tests {
         ] {
             let axis = Axis { size: size as usize, dilation: dilation as usize, stride: 1, start: -3 };
             let whole = Spatial { axis, window: (window as usize, 1), down, windows: (9, 1), along };
-            let step = (dilation as usize) / gcd(dilation as usize, down.unsigned_abs());
+            let step = (dilation as usize) / num_integer::gcd(dilation as usize, down.unsigned_abs());
             let mut parts: Vec<[usize; 3]> = (0..count(&whole))
                 .flat_map(|first| {
                     let (part, place) = phase(&whole, first);

@@ -367,7 +367,7 @@ impl Operand {
         }
         // So many steps are a whole number of elements: each of them begins a line in which neighbours are.
         let dilation = axis.dilation as isize;
-        let phases = axis.dilation / gcd(axis.dilation, step.unsigned_abs());
+        let phases = axis.dilation / num_integer::gcd(axis.dilation, step.unsigned_abs());
         for phase in 0..phases.min(count) {
             let at = at + phase as isize * step;
             let sizes = [(count - phase).div_ceil(phases), width];
@@ -445,10 +445,6 @@ impl Axis {
         let (begin, end) = (steps(-first).clamp(0, n), steps(size - first).clamp(0, n));
         begin as usize..end.max(begin) as usize
     }
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The same dimensions, fewer where neighbours with strides can be walked as one.

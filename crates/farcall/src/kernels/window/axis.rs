@@ -77,7 +77,7 @@ impl Axis {
             return Run { first, step: 1, count: end.saturating_sub(first) };
         }
         // Every element under the window is a whole number of steps from its start.
-        let step = (dilation / gcd(base, dilation)) as usize;
+        let step = (dilation / num_integer::gcd(base, dilation)) as usize;
         let under = |e: &usize| (*e as i64 * base - start) % dilation == 0;
         let found = if base == 1 {
             Some(first + (start - first as i64).rem_euclid(dilation) as usize).filter(|e| *e < end)
@@ -102,8 +102,4 @@ impl Axis {
         let end = usize::try_from(last + 1).unwrap_or(0).min(all);
         first.min(end)..end
     }
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
