@@ -136,6 +136,7 @@ impl Assembler {
         self.operands(reg, last);
     }
 
+    /// 64 bits, or 32 without a sign.
     pub(super) fn load(&mut self, wide: bool, to: Reg, from: Memory) {
         self.general(wide, &[0x8b], to.0, Last::Memory(from));
     }
@@ -180,10 +181,6 @@ impl Assembler {
     pub(super) fn multiply(&mut self, to: Reg, from: Reg, factor: i32) {
         self.general(true, &[0x69], to.0, Last::Register(from.0));
         self.bytes(&factor.to_le_bytes());
-    }
-
-    pub(super) fn compare(&mut self, wide: bool, x: Reg, with: Memory) {
-        self.general(wide, &[0x3b], x.0, Last::Memory(with));
     }
 
     pub(super) fn compare_registers(&mut self, x: Reg, with: Reg) {

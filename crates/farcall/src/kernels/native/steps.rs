@@ -359,11 +359,14 @@ impl Compiler {
             }
             return Some(());
         }
-        if !matches!(dtype, DType::S32 | DType::U32 | DType::S64 | DType::U64) {
+        if !matches!(dtype, DType::Pred | DType::S32 | DType::U32 | DType::S64 | DType::U64) {
             return None;
         }
         if step.n == 1 {
             return self.compare_one(step, compare.direction, dtype);
+        }
+        if dtype == DType::Pred {
+            return None;
         }
         self.is_short(step, size)?;
         let signed = matches!(dtype, DType::S32 | DType::S64);
@@ -404,11 +407,15 @@ impl Compiler {
             (Direction::Gt, false) => Condition::Above,
             (Direction::Ge, false) => Condition::AboveEqual,
         };
-        let wide = dtype.size() == 8;
-        let x = self.memory(step.from[0].0, 0)?;
-        self.assembler.load(wide, RAX, x);
-        let y = self.memory(step.from[1].0, 0)?;
-        self.assembler.compare(wide, RAX, y);
+        for (register, (from, _)) in [RAX, RCX].into_iter().zip(step.from) {
+            let x = self.memory(from, 0)?;
+            match dtype {
+                DType::Pred => self.assembler.load_narrow(false, register, x),
+                DType::S32 => self.assembler.load_signed(register, x),
+                _ => self.assembler.load(dtype.size() == 8, register, x),
+            }
+        }
+        self.assembler.compare_registers(RAX, RCX);
         self.assembler.set(condition, RAX);
         let to = self.memory(step.to, 0)?;
         self.assembler.store_byte(RAX, to);
@@ -616,6 +623,8 @@ fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
 fn shape(formula: Formula) -> Option<(usize, usize)> {
     use DType::{F32, F64, S32, S64, U32, U64};
     let (dtype, operands) = match formula {
+        // A byte of 0 or 1 each.
+        Formula::Binary(Binary::And | Binary::Or | Binary::Xor, DType::Pred) => return Some((1, 2)),
         Formula::Binary(_, dtype) => (dtype, 2),
         Formula::Unary(_, dtype) => (dtype, 1),
         Formula::RotateLeft => (U32, 2),

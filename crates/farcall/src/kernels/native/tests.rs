@@ -129,7 +129,7 @@ fn check(op: &Op, bodies: &[Body], inputs: &[DType], to: DType) -> usize {
 #[test]
 fn operations() {
     let mut checked = 0;
-    for dtype in NUMBERS {
+    for dtype in NUMBERS.into_iter().chain([DType::Pred]) {
         for op in Binary::ALL {
             checked += check(&Op::Binary(op), &[], &[dtype; 2], dtype);
         }
