@@ -29,10 +29,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     if update.bytes().is_some_and(|n| n <= straight_line::SMALL) {
         let mut line = StraightLine::new(dynamic_slice::SHIFT)?;
-        let shift = start.in_steps(&mut line);
         line.copy(1, At::Input(0), At::Output(0), bytes);
-        let work = straight_line::moves_shifted(y.dtype.size(), movement, |shift| [0, shift])?;
-        line.push(work, &[At::Input(1), shift], At::Output(0), 0);
+        start.in_steps(At::Input(1), y.dtype.size(), movement, false, &mut line)?;
         return Some(Prepared::straight(line));
     }
     Some(Prepared::new(move |args| {

@@ -33,10 +33,13 @@ mod gather;
 mod index;
 mod iota;
 mod limits;
+mod linked;
 mod map;
 mod math;
 mod mix;
 mod movement;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod native;
 mod number;
 mod pad;
 mod pair;
@@ -69,7 +72,8 @@ pub(crate) use args::{Args, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
 pub(crate) use fusion::{fuses, reduces};
 pub(crate) use limits::{fused_multiply_adds, triad};
-pub(crate) use straight_line::{Linked, Linking, StraightLine};
+pub(crate) use linked::{Code, Line, Linked, Runner};
+pub(crate) use straight_line::{Linking, StraightLine};
 pub(crate) use types::{branch, is_int};
 
 /// Every kernel. Of those that serve an operation, the first one is taken.

@@ -141,15 +141,16 @@ fn pair(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
     let (step, second) = (&steps[s], steps[s].formula?);
     let found = step.from.iter().enumerate().find_map(|(i, slot)| {
         let first = only(steps, *slot, step.level, uses)?;
-        Some((i, first, steps[first].formula?.then(second, i == 1)?))
+        let by = steps[first].formula?;
+        Some((i, first, (by, second, i == 1), by.then(second, i == 1)?))
     });
-    let (i, first, work) = found?;
+    let (i, first, pair, work) = found?;
     let mut from = steps[first].from.clone();
     from.extend(step.from.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, slot)| *slot));
     uses[first] = 0;
     let cost = steps[first].cost;
     let step = &mut steps[s];
-    (step.task, step.from, step.formula) = (Task::Work(work), from, None);
+    (step.task, step.from, step.formula, step.pair) = (Task::Work(work), from, None, Some(pair));
     step.cost += cost;
     Some(())
 }

@@ -98,6 +98,9 @@ struct Step {
     cost: usize,
     /// What it computes, if it can become one step with others.
     formula: Option<Formula>,
+    /// What it computes, if it has become one step with another: the first operation, the second one, and whether that takes
+    /// the first one's result last.
+    pair: Option<(Formula, Formula, bool)>,
 }
 
 /// What fills a register.
@@ -174,7 +177,7 @@ impl<'a> Builder<'a> {
         cost: usize,
     ) -> Slot {
         let from = from.into_iter().collect();
-        self.steps.push(Step { task, from, size, level, cost, formula: None });
+        self.steps.push(Step { task, from, size, level, cost, formula: None, pair: None });
         Slot::Step(self.steps.len() - 1)
     }
 
@@ -357,7 +360,7 @@ impl<'a> Builder<'a> {
         }
         let slot = self.step(Task::Work(work), from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype));
         if let Some(step) = self.steps.last_mut() {
-            step.formula = Formula::new(op, &dtypes);
+            step.formula = Formula::new(op, &dtypes, ty.dtype);
         }
         let alone = repeated && level == Level::Row;
         Some(if alone { Value::Repeated(slot) } else { Value::At(level, slot) })

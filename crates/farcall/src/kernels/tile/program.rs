@@ -10,6 +10,7 @@ use super::super::map::{BLOCK, Operand, Work};
 use super::super::mix::{self, Turn, Words};
 use super::super::reduce::Accumulator;
 use super::super::simd::{LINE, prefetch};
+use super::super::straight_line::What;
 use super::rounds::OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
@@ -74,6 +75,8 @@ pub(super) struct Compiled {
     pub(super) to: Location,
     pub(super) size: usize,
     pub(super) level: Level,
+    /// What it does.
+    pub(super) what: What,
 }
 
 /// A tile: which elements it has of full values, and of those of rows.
@@ -385,8 +388,14 @@ fn compile(steps: Vec<Step>, made: &[Source], input: impl Fn(usize) -> (usize, L
     let compiled = steps.into_iter().zip(made).map(|(step, made)| {
         let from: SmallVec<[Source; 3]> = step.from.iter().map(|slot| source(*slot, &step)).collect();
         let row_by_row = from.iter().any(|x| x.taken == Taken::Row);
+        let what = match (&step.task, step.pair, step.formula) {
+            (Task::Work(_), Some((first, second, swapped)), _) => What::Two(first, second, swapped),
+            (Task::Work(_), None, Some(formula)) => What::One(formula),
+            (Task::Splat(_) | Task::Fill, ..) => What::Splat(step.size),
+            _ => What::Other,
+        };
         let Step { task, size, level, .. } = step;
-        Compiled { task, from, row_by_row, to: made.location, size, level }
+        Compiled { task, from, row_by_row, to: made.location, size, level, what }
     });
     compiled.collect()
 }
