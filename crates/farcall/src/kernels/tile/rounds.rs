@@ -201,10 +201,18 @@ fn install(
     let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
     uses[place] = 2;
     let cost = TURN * turns.len();
-    steps[place] = Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, formula: None };
+    steps[place] =
+        Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, formula: None, pair: None };
     for (half, end) in ends.into_iter().enumerate() {
         let from = smallvec![Slot::Step(place)];
-        steps[end] =
-            Step { task: Task::Half(half), from, size: 4, level: Level::Full, cost: 50, formula: None };
+        steps[end] = Step {
+            task: Task::Half(half),
+            from,
+            size: 4,
+            level: Level::Full,
+            cost: 50,
+            formula: None,
+            pair: None,
+        };
     }
 }
