@@ -299,6 +299,7 @@ fn passes_are_listed_and_named() {
             │ fold         ┆ computes small operations on constants                               │
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
+            │ products     ┆ computes products and what follows them by blocks of rows            │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
@@ -309,7 +310,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,fuse,dce
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,fuse,dce,products
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

@@ -190,6 +190,42 @@ module {
 }
 // -----
 // passes: simplify
+// rule: divide_by_power applies
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %c = stablehlo.constant dense<8.0> : tensor<f32>
+  %b = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<2xf32>
+  %r = stablehlo.divide %a, %b : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<8.000000e+00> : tensor<f32>
+    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %cst_0 = stablehlo.constant dense<1.250000e-01> : tensor<2xf32>
+    %1 = stablehlo.multiply %arg0, %cst_0 : tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: divide_by_power does not apply
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  // The inverse of ten is rounded.
+  %b = stablehlo.constant dense<10.0> : tensor<2xf32>
+  %r = stablehlo.divide %a, %b : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+    %cst = stablehlo.constant dense<1.000000e+01> : tensor<2xf32>
+    %0 = stablehlo.divide %arg0, %cst : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// -----
+// passes: simplify
 // rule: and_or_xor applies
 func.func @main(%a: tensor<2xui8>) -> tensor<2xui8> {
   %o = stablehlo.constant dense<255> : tensor<2xui8>

@@ -21,6 +21,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::dce::PASS,
     &passes::fuse::PASS,
     &passes::dce::PASS,
+    &passes::products::PASS,
 ];
 
 /// Those that every program needs: without them it would be computed otherwise, or would not leave out what

@@ -219,6 +219,17 @@ impl<'m> Choosing<'m> {
     }
 }
 
+/// True if a kernel serves an instruction.
+pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
+    let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
+        ids.iter().map(|id| inst.func().tensor(*id)).collect()
+    };
+    let (Some(inputs), Some(outputs)) = (types(inst.operands()), types(inst.results())) else { return false };
+    let Some(bodies) = body::bodies(inst) else { return false };
+    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs };
+    kernels::find(&request).is_some()
+}
+
 /// A tensor has a size in bytes that several of them may have together.
 fn has_size(ty: &TensorType, span: Span) -> Result<(), Diagnostic> {
     if ty.bytes().is_some_and(|b| b <= isize::MAX as usize / 4) {

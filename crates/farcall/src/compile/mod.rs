@@ -100,7 +100,12 @@ pub(crate) fn compile(
     after(&Stage::new("build", &form));
     resolve::resolve(&mut form, registry, options.platform)?;
     let (fuses, reduces) = (kernels::fuses, kernels::reduces);
-    let cx = passes::Context { fuses, reduces, ..passes::Context::new(options.numerics) };
+    let cx = passes::Context {
+        fuses,
+        reduces,
+        by_rows: choose::has_kernel,
+        ..passes::Context::new(options.numerics)
+    };
     pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
     pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
 

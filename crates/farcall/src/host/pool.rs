@@ -19,9 +19,10 @@ use std::ffi::c_void;
 use std::fmt;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use farcall_ffi::abi;
 
@@ -32,6 +33,10 @@ use crate::kernels::Tasks;
 
 /// Spare threads of a pool at most.
 const MAX_SPARE: usize = 64;
+
+/// How long a thread that has nothing to do looks for work before it sleeps: the kernels of a program follow one another
+/// faster than a thread wakes.
+const AWAKE: Duration = Duration::from_micros(50);
 
 /// A pool of threads; they are started when there is work, and end when the pool is dropped and its
 /// work is done.
@@ -47,12 +52,16 @@ struct Shared {
     in_child: OnceLock<Arc<Shared>>,
     state: Mutex<State>,
     ready: Condvar,
+    /// Jobs in the queue, for threads that look for them without the lock.
+    queued: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<Job>,
     idle: usize,
+    /// Idle threads that are still awake.
+    awake: usize,
     threads: usize,
     spare: usize,
     closed: bool,
@@ -134,9 +143,14 @@ impl ThreadPool {
         let from_inside = POOL.get() == Arc::as_ptr(shared);
         let mut state = shared.lock();
         state.queue.push_back(job);
-        if state.idle >= state.queue.len() {
+        let queued = state.queue.len();
+        shared.queued.store(queued, Ordering::Release);
+        if state.idle >= queued {
+            let are_awake = state.awake >= queued;
             drop(state);
-            shared.ready.notify_one();
+            if !are_awake {
+                shared.ready.notify_one();
+            }
             return;
         }
         let spare = state.threads >= shared.size;
@@ -146,6 +160,7 @@ impl ThreadPool {
         } else if from_inside || state.threads == 0 {
             // Nobody else may be free to do it, ever.
             let job = state.queue.pop_back();
+            shared.queued.store(state.queue.len(), Ordering::Release);
             drop(state);
             if let Some(job) = job {
                 job.run();
@@ -173,7 +188,9 @@ impl Tasks for ThreadPool {
             task,
             count,
             next: AtomicUsize::new(0),
-            ended: Mutex::default(),
+            ended: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            asleep: Mutex::default(),
             all: Condvar::new(),
         });
         for _ in 0..helpers {
@@ -192,9 +209,12 @@ struct Parts {
     count: usize,
     /// The first part that no thread has taken.
     next: AtomicUsize,
-    /// Parts that have ended, and whether one of them has panicked.
-    ended: Mutex<(usize, bool)>,
-    /// All parts have ended.
+    /// Parts that have ended.
+    ended: AtomicUsize,
+    /// One of them has panicked.
+    panicked: AtomicBool,
+    /// All parts have ended, for the thread that sleeps until then.
+    asleep: Mutex<()>,
     all: Condvar,
 }
 
@@ -213,11 +233,11 @@ impl Parts {
             }
             // SAFETY: this part has not ended, so `finish` has not returned.
             let task = unsafe { &*self.task };
-            let panicked = catch_unwind(AssertUnwindSafe(|| task(part))).is_err();
-            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            ended.0 += 1;
-            ended.1 |= panicked;
-            if ended.0 == self.count {
+            if catch_unwind(AssertUnwindSafe(|| task(part))).is_err() {
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            if self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
+                let _asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
                 self.all.notify_all();
             }
         }
@@ -225,11 +245,31 @@ impl Parts {
 
     /// Waits until all parts have ended.
     fn finish(&self) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        while ended.0 < self.count {
-            ended = self.all.wait(ended).unwrap_or_else(PoisonError::into_inner);
+        let have_ended = || self.ended.load(Ordering::Acquire) == self.count;
+        if !look(have_ended) {
+            let mut asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
+            while !have_ended() {
+                asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
+            }
         }
-        assert!(!ended.1, "a part of a computation panicked");
+        assert!(!self.panicked.load(Ordering::Relaxed), "a part of a computation panicked");
+    }
+}
+
+/// Asks again and again for a while, and gives the last answer.
+fn look(is_there: impl Fn() -> bool) -> bool {
+    const ASKED: usize = 64;
+    let mut start = None;
+    loop {
+        for _ in 0..ASKED {
+            if is_there() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if start.get_or_insert_with(Instant::now).elapsed() > AWAKE {
+            return is_there();
+        }
     }
 }
 
@@ -262,6 +302,7 @@ impl Shared {
             in_child: OnceLock::new(),
             state: Mutex::default(),
             ready: Condvar::new(),
+            queued: AtomicUsize::new(0),
         }
     }
 
@@ -282,6 +323,7 @@ impl Shared {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.queue.pop_front() {
+                self.queued.store(state.queue.len(), Ordering::Release);
                 drop(state);
                 job.run();
                 state = self.lock();
@@ -290,7 +332,14 @@ impl Shared {
                 return;
             } else {
                 state.idle += 1;
-                state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.awake += 1;
+                drop(state);
+                look(|| self.queued.load(Ordering::Acquire) > 0);
+                state = self.lock();
+                state.awake -= 1;
+                if state.queue.is_empty() && !state.closed {
+                    state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
                 state.idle -= 1;
             }
         }

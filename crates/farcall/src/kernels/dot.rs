@@ -46,46 +46,66 @@ fn parts<'a>(request: &Request<'a>) -> Option<(&'a DotGeneral, [&'a TensorType; 
 }
 
 /// True for types whose products are summed in `f32` while they are read and written.
-fn is_half(from: DType, to: DType) -> bool {
+pub(super) fn is_half(from: DType, to: DType) -> bool {
     matches!(from, DType::F16 | DType::BF16) && to == DType::F32
 }
 
 /// The product of operands of these types, which the strides do not leave.
-fn product(d: &DotGeneral, [x, y]: [&TensorType; 2], out: &TensorType) -> Option<Product> {
-    let free = [free(x, &d.lhs_batch, &d.lhs_contract)?, free(y, &d.rhs_batch, &d.rhs_contract)?];
+fn product(d: &DotGeneral, types: [&TensorType; 2], out: &TensorType) -> Option<Product> {
+    let [x, y, out] = [types[0], types[1], out].map(|t| Laid::row_major(t.sizes()));
+    laid(d, [&x, &y, &out])
+}
+
+/// Sizes of a tensor, or of a part of one, and the distances of elements in it.
+pub(super) struct Laid {
+    pub(super) sizes: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+}
+
+impl Laid {
+    pub(super) fn row_major(sizes: &[usize]) -> Laid {
+        let strides = row_major(sizes).iter().map(|s| s.unsigned_abs()).collect();
+        Laid { sizes: sizes.to_vec(), strides }
+    }
+}
+
+/// The product of parts of tensors: operands and result.
+pub(super) fn laid(d: &DotGeneral, [x, y, out]: [&Laid; 3]) -> Option<Product> {
+    let free = [
+        free(x.sizes.len(), &d.lhs_batch, &d.lhs_contract)?,
+        free(y.sizes.len(), &d.rhs_batch, &d.rhs_contract)?,
+    ];
     if !fits(d, [x, y], &free, out) {
         return None;
     }
-    let strides = [x, y, out].map(|t| row_major(t.sizes()));
-    let dims = |i: usize, dims: &[usize]| -> Vec<(usize, usize)> {
-        let sizes = [x, y, out][i].sizes();
-        dims.iter().map(|d| (sizes[*d], strides[i][*d].unsigned_abs())).collect()
+    let dims = |of: &Laid, dims: &[usize]| -> Vec<(usize, usize)> {
+        dims.iter().map(|d| (of.sizes[*d], of.strides[*d])).collect()
     };
     let (batch, rows) = (d.lhs_batch.len(), free[0].len());
-    let result = dims(2, &(0..out.rank()).collect::<Vec<_>>());
-    let both = dims(0, &d.lhs_batch).into_iter().zip(dims(1, &d.rhs_batch)).zip(&result);
+    let result: Vec<(usize, usize)> = out.sizes.iter().copied().zip(out.strides.iter().copied()).collect();
+    let both = dims(x, &d.lhs_batch).into_iter().zip(dims(y, &d.rhs_batch)).zip(&result);
     let count = |dims: &[(usize, usize)]| dims.iter().fold(1, |n: usize, d| n.saturating_mul(d.0));
-    let (lines, depth) = (dims(0, &free[0]), dims(0, &d.lhs_contract));
-    let columns = dims(1, &free[1]);
+    let (lines, depth) = (dims(x, &free[0]), dims(x, &d.lhs_contract));
+    let columns = dims(y, &free[1]);
     Some(Product {
         batch: both.map(|(((size, x), (_, y)), (_, out))| (size, [x, y, *out])).collect(),
         rows: count(&lines),
         columns: count(&columns),
         depth: count(&depth),
         lhs: Operand::matrix(&lines, &depth),
-        rhs: Operand::matrix(&columns, &dims(1, &d.rhs_contract)),
+        rhs: Operand::matrix(&columns, &dims(y, &d.rhs_contract)),
         out: [result[batch..batch + rows].to_vec(), result[batch + rows..].to_vec()],
         start: [0; 3],
     })
 }
 
-fn sizes(x: &TensorType, dims: &[usize]) -> Vec<usize> {
-    dims.iter().map(|d| x.sizes()[*d]).collect()
+fn sizes(x: &Laid, dims: &[usize]) -> Vec<usize> {
+    dims.iter().map(|d| x.sizes[*d]).collect()
 }
 
 /// Dimensions that neither batch nor contract; `None` if one of those is named twice, or is not there.
-fn free(x: &TensorType, batch: &[usize], contract: &[usize]) -> Option<Vec<usize>> {
-    let mut left: Vec<usize> = (0..x.rank()).collect();
+pub(super) fn free(rank: usize, batch: &[usize], contract: &[usize]) -> Option<Vec<usize>> {
+    let mut left: Vec<usize> = (0..rank).collect();
     for d in batch.iter().chain(contract) {
         let at = left.iter().position(|l| l == d)?;
         left.remove(at);
@@ -94,12 +114,12 @@ fn free(x: &TensorType, batch: &[usize], contract: &[usize]) -> Option<Vec<usize
 }
 
 /// True if sizes of operands and result are those of a product.
-fn fits(d: &DotGeneral, [x, y]: [&TensorType; 2], free: &[Vec<usize>; 2], out: &TensorType) -> bool {
+fn fits(d: &DotGeneral, [x, y]: [&Laid; 2], free: &[Vec<usize>; 2], out: &Laid) -> bool {
     let batch = sizes(x, &d.lhs_batch);
     let result = [batch.clone(), sizes(x, &free[0]), sizes(y, &free[1])].concat();
     batch == sizes(y, &d.rhs_batch)
         && sizes(x, &d.lhs_contract) == sizes(y, &d.rhs_contract)
-        && result[..] == out.sizes()[..]
+        && result == out.sizes
 }
 
 /// An operand as the product takes it.

@@ -1,4 +1,5 @@
-//! Fusions of operations on corresponding elements, and of reductions of rows: one tile program for all of them.
+//! Fusions of operations on corresponding elements, and of reductions of rows: one tile program for all of them. Those with
+//! products in them are computed by blocks of rows ([`by_rows`]).
 
 use farcall_ir::middle::rows;
 use farcall_ir::{DType, Op, TensorType};
@@ -7,21 +8,31 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
-use super::{InPlace, Kernel, Request, elementwise, short_name, tile};
+use super::{InPlace, Kernel, Request, by_rows, elementwise, short_name, tile};
 
-/// What the pass `fuse` has put together.
+/// What the passes `fuse` and `products` have put together.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Fusion, [body], [first, ..]) = (request.op, request.bodies, request.outputs) else {
-        return None;
-    };
+    let (Op::Fusion, [body]) = (request.op, request.bodies) else { return None };
     if !body.args.iter().eq(request.inputs.iter().copied()) || body.returned.len() != request.outputs.len() {
         return None;
     }
+    for (value, output) in body.returned.iter().zip(request.outputs) {
+        (body.ty(*value)? == *output).then_some(())?;
+    }
+    if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
+        return by_rows::prepare(body);
+    }
+    tiles(request.inputs, body, request.outputs)
+}
+
+/// What computes a fusion without products.
+pub(super) fn tiles(inputs: &[&TensorType], body: &Body, outputs: &[&TensorType]) -> Option<Prepared> {
+    let first = outputs.first()?;
     let n = reduced(body).or_else(|| first.elements())?;
     let columns = body.insts.iter().filter_map(|inst| row(body, inst)).min();
-    let mut tile = tile::Builder::new(request.inputs, n, columns);
+    let mut tile = tile::Builder::new(inputs, n, columns);
     for inst in &body.insts {
         let operands: Option<SmallVec<[(usize, &TensorType); 3]>> =
             inst.operands.iter().map(|x| Some((*x, body.ty(*x)?))).collect();
@@ -30,10 +41,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
             Some(by) => tile.reduce(&inst.op, by, &operands?, &inst.ty)?,
         }
     }
-    for (value, output) in body.returned.iter().zip(request.outputs) {
-        (body.ty(*value)? == *output).then_some(())?;
-    }
-    tile.finish(&body.returned, request.outputs)
+    tile.finish(&body.returned, outputs)
 }
 
 /// Elements of the operand of every reduction, if there is one.
@@ -49,9 +57,12 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
 }
 
 /// Outputs with all elements only. Others may be written when rows are still read; and slices are read at other places
-/// than those that are written.
-fn in_place(bodies: &[Body]) -> InPlace {
+/// than those that are written, and by products in any order.
+pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
+    if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
+        return InPlace::Nowhere;
+    }
     let moved = body.insts.iter().filter(|inst| matches!(inst.op, Op::Slice(_) | Op::Concatenate { .. }));
     let mut inputs: SmallVec<_> =
         moved.flat_map(|inst| &inst.operands).copied().filter(|x| *x < body.args.len()).collect();

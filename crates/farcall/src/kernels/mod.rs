@@ -20,6 +20,7 @@
 mod arg_reduce;
 mod args;
 mod body;
+mod by_rows;
 mod cases;
 mod concatenate;
 mod convolution;

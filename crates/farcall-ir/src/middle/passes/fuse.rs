@@ -53,7 +53,7 @@ fn run(func: &mut Func, cx: &Context) {
 }
 
 /// True for regions that kernels read: reducers, comparators.
-fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
+pub(super) fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
     let owner = func.region(region).owner();
     owner.is_some_and(|inst| !matches!(inst.op(), Op::While | Op::If | Op::Case))
 }

@@ -12,6 +12,7 @@ pub mod fold;
 pub mod fuse;
 pub mod layouts;
 pub mod licm;
+pub mod products;
 pub mod simplify;
 pub mod transposes;
 pub mod unroll;
@@ -44,6 +45,8 @@ pub struct Context {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
     pub reduces: fn(&Op, DType) -> bool,
+    /// Says which fusions with products in them, as [`products`] makes them, are computed by blocks of rows.
+    pub by_rows: fn(Inst<'_>) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),
 }
@@ -56,6 +59,7 @@ impl Context {
             fold_limit: 1024,
             fuses: |_, _, _| false,
             reduces: |_, _| false,
+            by_rows: |_| false,
             on_rule: |_| {},
         }
     }
@@ -72,6 +76,7 @@ pub static ALL: &[&Pass] = &[
     &fuse::PASS,
     &layouts::PASS,
     &licm::PASS,
+    &products::PASS,
     &simplify::PASS,
     &transposes::PASS,
     &unroll::PASS,

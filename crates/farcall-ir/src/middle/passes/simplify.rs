@@ -27,6 +27,8 @@ enum Simpler {
     Op(Op, Vec<ValueId>),
     /// A function of two elements, on one value everywhere and on the elements of another one in another shape.
     Each(Binary, [ValueId; 2]),
+    /// A value, multiplied by a number.
+    Scaled(ValueId, Scalar),
     /// What this region of it returns.
     Region(usize),
 }
@@ -50,6 +52,7 @@ static RULES: &[Rule] = &[
     rule("multiply_one", multiply_one),
     rule("multiply_zero", multiply_zero),
     rule("divide_one", divide_one),
+    rule("divide_by_power", divide_by_power),
     rule("and_or_xor", and_or_xor),
     rule("idempotent", idempotent),
     rule("double_inverse", double_inverse),
@@ -99,6 +102,13 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
             let literal = Literal::splat(ty.dtype, ty.sizes(), scalar);
             let value = r.value_before(id, Op::Constant(literal), [], ty);
             r.replace(id, &[value]);
+        }
+        Simpler::Scaled(x, by) => {
+            let Some(ty) = at.result().cloned() else { return false };
+            let literal = Literal::splat(ty.dtype, ty.sizes(), by);
+            let by = r.value_before(id, Op::Constant(literal), [], ty);
+            r.set_op(id, Op::Binary(Binary::Multiply));
+            r.set_operands(id, [x, by]);
         }
         Simpler::Op(op, operands) if !at.inst.region_ids().is_empty() => {
             let Some(ty) = at.result().cloned() else { return false };
@@ -230,6 +240,16 @@ fn multiply_zero(at: &At<'_>) -> Option<Simpler> {
 fn divide_one(at: &At<'_>) -> Option<Simpler> {
     let (x, one) = at.is_binary(Binary::Divide)?;
     (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Simpler::Value(x))
+}
+
+/// By a power of two, whose inverse is a number of every type here: multiplying by it gives the same bits, and is faster.
+fn divide_by_power(at: &At<'_>) -> Option<Simpler> {
+    const LARGEST: f64 = 16_384.0;
+    let (x, by) = at.is_binary(Binary::Divide)?;
+    let of_numbers = matches!(at.ty(x)?.dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
+    let Scalar::Float(by) = at.number(by)? else { return None };
+    let is_power = by.to_bits() << 12 == 0 && (1.0 / LARGEST..=LARGEST).contains(&by.abs());
+    (of_numbers && is_power).then(|| Simpler::Scaled(x, Scalar::Float(1.0 / by)))
 }
 
 fn and_or_xor(at: &At<'_>) -> Option<Simpler> {

@@ -9,12 +9,14 @@
 //!
 //! **Invariants.** Which products are added up in which order depends on sizes alone, never on how blocks are split.
 
+mod abreast;
 mod micro;
 mod operand;
 mod vector;
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::thread::LocalKey;
 
 use farcall_ir::DType;
 use half::{bf16, f16};
@@ -47,7 +49,12 @@ const WORTH: usize = 8;
 const AREA: usize = 1 << 17;
 
 /// Rows of tiles at most for which right factors are read where they lie: for more, it pays to bring them together.
-const FEW: usize = 50;
+const FEW: usize = 32;
+
+/// Bytes of right factors that are near enough to be read where they lie by every block, and rows of a block then at
+/// least. Blocks of whole rows write to memory that is apart.
+const NEAR: usize = 2 << 20;
+const ROWS: usize = 32;
 
 /// Tiles whose left factors are brought together at once.
 const TILES: usize = 4;
@@ -113,8 +120,8 @@ impl Product {
     }
 
     /// Blocks as small as it takes to have some tasks, and no smaller: where one is halved, its other factor is brought
-    /// together once more. `area`: elements of a block at most.
-    fn split(&self, micro: [usize; 2], area: usize) -> Split {
+    /// together once more. `area`: elements of a block at most. `near`: right factors are read where they lie.
+    fn split(&self, micro: [usize; 2], area: usize, near: bool) -> Split {
         let target = (self.work() / TASKS).max(LEAST);
         let [mut rows, mut columns] = [self.rows.max(1), self.columns.max(1)];
         let halves = |n: usize, tile: usize| n.div_ceil(2).next_multiple_of(tile);
@@ -125,6 +132,10 @@ impl Product {
                 break;
             }
             let [fewer_rows, fewer_columns] = [halves(rows, micro[0]), halves(columns, micro[1])];
+            if near && fewer_rows >= ROWS {
+                rows = fewer_rows;
+                continue;
+            }
             let is_worth = |effort: usize, block: usize| block >= effort.saturating_mul(WORTH);
             let (by_column, by_row) = (rows.saturating_mul(left), columns.saturating_mul(right));
             let by_column = (fewer_columns < columns
@@ -244,21 +255,26 @@ thread_local! {
 /// A line of the cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
+pub(super) struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
 
 /// Bytes that a thread keeps at most.
 const KEPT: usize = 16 << 20;
 
 /// Calls a function with so many bytes.
 fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
-    let mut buffer = BUFFER.take();
+    with_memory(&BUFFER, bytes, f);
+}
+
+/// Calls a function with so many bytes of what the thread keeps there.
+pub(super) fn with_memory(kept: &'static LocalKey<Cell<Vec<Line>>>, bytes: usize, f: impl FnOnce(*mut u8)) {
+    let mut buffer = kept.take();
     let lines = bytes.div_ceil(size_of::<Line>());
     if buffer.len() < lines {
         buffer = vec![Line([0; 64]); lines];
     }
     f(buffer.as_mut_ptr().cast());
     if lines * size_of::<Line>() <= KEPT {
-        BUFFER.set(buffer);
+        kept.set(buffer);
     }
 }
 
@@ -286,10 +302,10 @@ impl<T: Element> Block<T> {
         let micro = T::micro();
         let direct = product.direct().filter(|_| R::SAME);
         let area = if direct.is_some() { usize::MAX } else { AREA };
-        let split = product.split([micro.rows, micro.columns], area);
-        let right =
-            product.rhs.strides().filter(|[line, _]| S::SAME && *line == 1 && split.rows <= FEW * micro.rows);
-        let right = right.map(|[_, depth]| depth);
+        let lies = product.rhs.strides().filter(|[line, _]| S::SAME && *line == 1);
+        let bytes = product.columns.saturating_mul(product.depth).saturating_mul(size_of::<T>());
+        let split = product.split([micro.rows, micro.columns], area, lies.is_some() && bytes <= NEAR);
+        let right = lies.filter(|_| split.rows <= FEW * micro.rows).map(|[_, depth]| depth);
         let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
         let deep = if T::SUMMANDS * size_of::<T>() < WIDTH { PARTS * T::SUMMANDS } else { T::SUMMANDS };
@@ -332,7 +348,10 @@ impl<T: Element> Block<T> {
         let (p, split) = (&self.product, &self.split);
         let [down, across] = split.blocks;
         let [x_at, y_at, out_at] = p.matrix(unit / (down * across));
-        let (row, column) = (unit / across % down * split.rows, unit % across * split.columns);
+        // Blocks of neighbouring columns are not computed at once: processors would bring each other's lines near.
+        let nth = unit % across;
+        let nth = if nth.is_multiple_of(2) { nth / 2 } else { across.div_ceil(2) + nth / 2 };
+        let (row, column) = (unit / across % down * split.rows, nth * split.columns);
         let (rows, columns) = (split.rows.min(p.rows - row), split.columns.min(p.columns - column));
         let [panels, left, _] = self.parts();
         // SAFETY: the caller's promise.

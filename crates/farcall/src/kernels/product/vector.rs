@@ -1,18 +1,21 @@
 //! Products of a matrix and a vector: every element of the matrix is read once, in the order in which it lies.
 
+use std::any::TypeId;
+
 use super::super::args::Prepared;
 use super::super::simd::vectorized;
+use super::abreast::{self, LINES};
 use super::micro::{Element, Ring, Stored};
 use super::{Product, Source, join, with_buffer};
 
 /// Elements of the matrix that a task reads at least: some ten microseconds.
 const LEAST: usize = 1 << 18;
 
-/// Sums that are kept together, of one line. Of several lines at once, the compiler makes shuffles.
+/// Sums of a line that are kept together. Of several lines at once, the compiler makes shuffles.
 const LANES: usize = 64;
 
-/// Lines of a task are a multiple of it, where their elements are together; rows that are added at once, where not.
-const LINES: usize = 4;
+/// Rows that are added at once where lines are neighbours.
+const ROWS: usize = 4;
 
 /// Results that are computed together where lines are neighbours, and at least by a task.
 const TOGETHER: usize = 2048;
@@ -128,7 +131,17 @@ impl Vector {
         y: *const T,
         out: *mut R,
     ) {
-        for i in 0..self.lines {
+        let abreast = if S::SAME && R::SAME && is_f32::<T>() { self.lines / LINES * LINES } else { 0 };
+        for first in (0..abreast).step_by(LINES) {
+            // SAFETY: lines of the matrix, and their results, all of `f32`.
+            unsafe {
+                let sums = abreast::dots(x.add(first * self.line).cast(), self.line, y.cast(), self.depth);
+                for (i, sum) in sums.into_iter().enumerate() {
+                    out.add((first + i) * self.out).cast::<f32>().write(sum);
+                }
+            }
+        }
+        for i in abreast..self.lines {
             // SAFETY: a line of the matrix, and its result.
             unsafe {
                 let sum = dot(x.add(i * self.line), y, self.depth);
@@ -159,13 +172,13 @@ impl Vector {
             for part in (0..self.depth).step_by(T::SUMMANDS) {
                 sums.fill(T::ZERO);
                 let end = (part + T::SUMMANDS).min(self.depth);
-                let whole = part + (end - part) / LINES * LINES;
+                let whole = part + (end - part) / ROWS * ROWS;
                 // SAFETY: rows of the matrix with as many columns.
                 let row =
                     |k: usize| unsafe { std::slice::from_raw_parts(x.add(first + k * self.down), count) };
                 // SAFETY: an element of the vector.
                 let factor = |k: usize| unsafe { y.add(k).read() };
-                for k in (part..whole).step_by(LINES) {
+                for k in (part..whole).step_by(ROWS) {
                     let [a, b, c, d] = [k, k + 1, k + 2, k + 3].map(row);
                     let [s, t, u, v] = [k, k + 1, k + 2, k + 3].map(factor);
                     for (i, sum) in sums.iter_mut().enumerate() {
@@ -189,6 +202,10 @@ impl Vector {
     }
 }
 
+fn is_f32<T: 'static>() -> bool {
+    TypeId::of::<T>() == TypeId::of::<f32>()
+}
+
 /// The product of a line and a vector.
 ///
 /// # Safety
@@ -206,14 +223,7 @@ unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: 
                 *sum = sum.plus(x.widen().times(*y));
             }
         }
-        let mut n = LANES;
-        while n > 1 {
-            n /= 2;
-            for i in 0..n {
-                sums[i] = sums[i].plus(sums[i + n]);
-            }
-        }
-        total = total.plus(sums[0]);
+        total = total.plus(joined(&mut sums));
     }
     for k in whole..depth {
         // SAFETY: an element of the line and one of the vector.
@@ -221,4 +231,17 @@ unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: 
         total = total.plus(x.widen().times(y));
     }
     total
+}
+
+/// The sum of a power of two of numbers, by halves.
+#[inline(always)]
+pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
+    let mut n = sums.len();
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            sums[i] = sums[i].plus(sums[i + n]);
+        }
+    }
+    sums[0]
 }

@@ -1,0 +1,95 @@
+// passes: fuse, dce, products
+// A product, what is computed of its result, and the product of that.
+func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>, %u: tensor<4x5xf32>) -> tensor<2x5xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+  %2 = stablehlo.add %0, %1 : tensor<2x4xf32>
+  %3 = stablehlo.multiply %2, %2 : tensor<2x4xf32>
+  %4 = stablehlo.dot_general %3, %u, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+  return %4 : tensor<2x5xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>, %arg2: tensor<4xf32>, %arg3: tensor<4x5xf32>) -> tensor<2x5xf32> {
+    %0 = "mhlo.fusion"(%arg0, %arg1, %arg2, %arg3) ({
+    ^bb0(%arg4: tensor<2x3xf32>, %arg5: tensor<3x4xf32>, %arg6: tensor<4xf32>, %arg7: tensor<4x5xf32>):
+      %1 = stablehlo.dot_general %arg4, %arg5, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+      %2 = stablehlo.broadcast_in_dim %arg6, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+      %3 = stablehlo.add %1, %2 : tensor<2x4xf32>
+      %4 = stablehlo.multiply %3, %3 : tensor<2x4xf32>
+      %5 = stablehlo.dot_general %4, %arg7, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+      stablehlo.return %5 : tensor<2x5xf32>
+    }) : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+    return %0 : tensor<2x5xf32>
+  }
+}
+// -----
+// passes: fuse, dce, products
+// What another instruction takes as well ends the chain.
+func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %u: tensor<4x5xf32>) -> (tensor<2x5xf32>, tensor<2x4xf32>) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = stablehlo.negate %0 : tensor<2x4xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<2x4xf32>
+  %3 = stablehlo.dot_general %2, %u, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+  return %3, %2 : tensor<2x5xf32>, tensor<2x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>, %arg2: tensor<4x5xf32>) -> (tensor<2x5xf32>, tensor<2x4xf32>) {
+    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg3: tensor<2x3xf32>, %arg4: tensor<3x4xf32>):
+      %2 = stablehlo.dot_general %arg3, %arg4, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+      %3 = stablehlo.negate %2 : tensor<2x4xf32>
+      %4 = stablehlo.multiply %3, %3 : tensor<2x4xf32>
+      stablehlo.return %4 : tensor<2x4xf32>
+    }) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    %1 = stablehlo.dot_general %0, %arg2, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+    return %1, %0 : tensor<2x5xf32>, tensor<2x4xf32>
+  }
+}
+// -----
+// passes: fuse, dce, products
+// Two results of a fusion that ends the chain.
+func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = stablehlo.negate %0 : tensor<2x4xf32>
+  %2 = stablehlo.multiply %1, %0 : tensor<2x4xf32>
+  return %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+    %0:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg2: tensor<2x3xf32>, %arg3: tensor<3x4xf32>):
+      %1 = stablehlo.dot_general %arg2, %arg3, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+      %2 = stablehlo.negate %1 : tensor<2x4xf32>
+      %3 = stablehlo.multiply %2, %1 : tensor<2x4xf32>
+      stablehlo.return %2, %3 : tensor<2x4xf32>, tensor<2x4xf32>
+    }) : (tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+    return %0#0, %0#1 : tensor<2x4xf32>, tensor<2x4xf32>
+  }
+}
+// -----
+// passes: fuse, dce, products
+// A product alone, and one that takes a result twice.
+func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %1 = stablehlo.negate %0 : tensor<2x2xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<2x2xf32>
+  %3 = stablehlo.dot_general %2, %2, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %3 : tensor<2x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x2xf32>) -> tensor<2x2xf32> {
+    %0 = "mhlo.fusion"(%arg0) ({
+    ^bb0(%arg1: tensor<2x2xf32>):
+      %2 = stablehlo.dot_general %arg1, %arg1, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+      %3 = stablehlo.negate %2 : tensor<2x2xf32>
+      %4 = stablehlo.multiply %3, %3 : tensor<2x2xf32>
+      stablehlo.return %4 : tensor<2x2xf32>
+    }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+    %1 = stablehlo.dot_general %0, %0, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    return %1 : tensor<2x2xf32>
+  }
+}

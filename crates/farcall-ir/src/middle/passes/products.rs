@@ -1,0 +1,128 @@
+//! Products with what follows them: a product, the fusion of its result, and the products of what that makes become one
+//! instruction, if the engine computes them by blocks of rows. Their results then need not be made as a whole.
+//!
+//! ```text
+//! scores = dot(q, k);  weights = fusion(scores);  out = dot(weights, v)
+//!     ──▶  out = fusion(q, k, v) { dot, what the fusion consists of, dot }
+//! ```
+
+use super::fuse::is_applied_to_elements;
+use super::{Context, Pass, regions_inside_out};
+use crate::module::{Func, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap};
+use crate::op::Op;
+use crate::types::Type;
+
+/// Products with what follows them.
+pub static PASS: Pass =
+    Pass { name: "products", about: "computes products and what follows them by blocks of rows", run };
+
+/// Most instructions that become one.
+const MOST: usize = 8;
+
+fn run(func: &mut Func, cx: &Context) {
+    let mut regions = regions_inside_out(func);
+    regions.retain(|region| !is_applied_to_elements(func, *region));
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
+        for inst in insts {
+            // Unless it has become a part of another one.
+            if r.func().inst(inst).parent().is_some() {
+                let mut chain = chain(&r, region, inst);
+                while chain.len() > 1 && !join(&mut r, &chain, cx) {
+                    chain.pop();
+                }
+            }
+        }
+    }
+}
+
+/// A product, and what follows it in a region: each takes results that nothing else takes.
+fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
+    let mut chain = Vec::new();
+    let mut next = Some(product);
+    while let Some(id) = next.filter(|_| chain.len() < MOST) {
+        let inst = r.func().inst(id);
+        let is_product = matches!(inst.op(), Op::DotGeneral(_));
+        if inst.parent().map(|p| p.id()) != Some(region) || !(is_product || *inst.op() == Op::Fusion) {
+            break;
+        }
+        // A product begins; two of them have nothing between them.
+        let last = chain.last().map(|id: &InstId| r.func().inst(*id));
+        if last.map_or(!is_product, |last| is_product == matches!(last.op(), Op::DotGeneral(_))) {
+            break;
+        }
+        chain.push(id);
+        next = match inst.results() {
+            [only] => match r.users(*only) {
+                [user] => Some(*user),
+                _ => None,
+            },
+            _ => None,
+        };
+    }
+    chain
+}
+
+/// Makes instructions of which each takes what the one before makes one, in the place of the last one, if the engine
+/// computes that.
+fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
+    let func = r.func();
+    let Some(last) = chain.last().map(|id| func.inst(*id)) else { return false };
+    let made = |v: &ValueId| func.defining_inst(*v).is_some_and(|i| chain.contains(&i.id()));
+    let mut operands: Vec<ValueId> = Vec::new();
+    for v in chain.iter().flat_map(|id| func.inst(*id).operands()).filter(|v| !made(v)) {
+        if !operands.contains(v) {
+            operands.push(*v);
+        }
+    }
+    let results = last.results().to_vec();
+    let types: Vec<Type> = results.iter().map(|v| func.ty(*v).clone()).collect();
+    let (id, span, loc) = (last.id(), last.span(), last.loc().cloned());
+    let region = r.new_region(|func, region| fill(func, region, chain, &operands, &results));
+    let new = NewInst::new(Op::Fusion, operands).with_regions([region]).at(span, loc);
+    let joined = r.insert_before(id, new, types);
+    if !(cx.by_rows)(r.func().inst(joined)) {
+        r.erase(joined);
+        return false;
+    }
+    for (i, old) in results.into_iter().enumerate() {
+        let new = r.func().inst(joined).results()[i];
+        r.replace_uses(old, new);
+    }
+    chain.iter().rev().for_each(|id| r.erase(*id));
+    true
+}
+
+/// Puts copies of instructions into a region, of those of fusions what they consist of.
+fn fill(func: &mut Func, region: RegionId, chain: &[InstId], operands: &[ValueId], results: &[ValueId]) {
+    let mut map = ValueMap::default();
+    for v in operands {
+        let ty = func.ty(*v).clone();
+        map.insert(*v, func.add_arg(region, ty));
+    }
+    for id in chain {
+        let inst = func.inst(*id);
+        let Some(inside) = inst.region(0).filter(|_| *inst.op() == Op::Fusion) else {
+            let copy = func.clone_inst(*id, &mut map);
+            func.append(region, copy);
+            continue;
+        };
+        map.extend(
+            inside.args().iter().zip(inst.operands()).map(|(arg, v)| (*arg, map[v])).collect::<Vec<_>>(),
+        );
+        let made: Vec<(ValueId, ValueId)> =
+            inst.results().iter().copied().zip(inside.returned().iter().copied()).collect();
+        let members: Vec<InstId> = inside.insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
+        for member in members {
+            let copy = func.clone_inst(member, &mut map);
+            func.append(region, copy);
+        }
+        for (result, returned) in made {
+            let inside = map[&returned];
+            map.insert(result, inside);
+        }
+    }
+    let returned: Vec<ValueId> = results.iter().map(|v| map[v]).collect();
+    func.push(region, NewInst::new(Op::Return, returned), []);
+}

@@ -1,0 +1,473 @@
+//! Products and what is computed of their results, by blocks of rows: what a stage makes for the next one stays in the
+//! cache.
+//!
+//! ```text
+//! dot ──▶ tiles ──▶ dot        for each block of rows: one stage after the other
+//! ```
+//!
+//! The dimensions of a product's result that are those of its left factor are the *grid*: all values between the stages
+//! have them. A value goes *along* those that it has in one of its own dimensions; of the others, every block takes the
+//! same elements.
+
+use std::cell::Cell;
+
+use farcall_ir::op::DotGeneral;
+use farcall_ir::{Op, TensorType};
+use smallvec::SmallVec;
+
+use super::args::{Args, Place, Prepared};
+use super::body::{Body, BodyInst};
+use super::dot::{self, Laid};
+use super::fusion;
+use super::product::{self, Line, Source};
+
+/// Products of a row and a column at most, in the first stage: where there are more, computing an element takes much
+/// longer than moving it.
+const DEEP: usize = 256;
+
+/// Bytes of what the stages of a block make for one another.
+const CACHE: usize = 256 << 10;
+
+/// Rows of a block at least and at most, blocks that are wanted, and those of a program with work for several threads at
+/// least.
+const ROWS: [usize; 2] = [32, 256];
+const BLOCKS: usize = 8;
+const FEWEST: usize = 4;
+
+/// Multiplications of a task at least.
+const LEAST: usize = 1 << 22;
+
+/// Where parts of the memory of a block begin.
+const ALIGNMENT: usize = 64;
+
+/// Own dimensions of a value along the dimensions of the grid.
+type Along = SmallVec<[Option<usize>; 4]>;
+
+/// What computes the region of a fusion that begins with a product.
+pub(super) fn prepare(body: &Body) -> Option<Prepared> {
+    let plain = |t: &TensorType| t.quant.is_none() && t.elements().is_some_and(|n| n > 0);
+    if !body.args.iter().chain(body.insts.iter().map(|i| &i.ty)).all(plain) {
+        return None;
+    }
+    let stages = stages(body);
+    let grid = Grid::new(body, &stages)?;
+    let along = along(body, &grid)?;
+    let mut building =
+        Building { body, stages: &stages, grid: &grid, along: &along, homes: Vec::new(), bytes: 0 };
+    let steps = building.steps()?;
+    let (bytes, inputs) = (building.bytes, body.args.len());
+    let outputs = body.returned.len();
+    let blocks = grid.blocks();
+    let work = building.work()?;
+    if blocks < FEWEST && work.saturating_mul(blocks) >= 2 * LEAST {
+        return None;
+    }
+    let per_task = (LEAST / work.max(1)).max(1);
+    Some(Prepared::in_tasks(blocks.div_ceil(per_task), move |args, task| {
+        product::with_memory(&MEMORY, bytes, |memory| {
+            let bases: SmallVec<[*mut u8; 12]> = (0..inputs)
+                .map(|i| args.input_ptr::<u8>(i).cast_mut())
+                .chain((0..outputs).map(|i| args.output_ptr::<u8>(i)))
+                .chain([memory])
+                .collect();
+            for block in task * per_task..((task + 1) * per_task).min(blocks) {
+                let at = grid.at(block);
+                steps.iter().for_each(|step| step.run(&bases, &at));
+            }
+        });
+    }))
+}
+
+thread_local! {
+    /// What the stages of a block make for one another.
+    static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// Instructions that are computed at once: a product, or what lies between two of them.
+type Stage = std::ops::Range<usize>;
+
+fn stages(body: &Body) -> Vec<Stage> {
+    let mut stages: Vec<Stage> = Vec::new();
+    let is_product = |i: usize| matches!(body.insts[i].op, Op::DotGeneral(_));
+    for i in 0..body.insts.len() {
+        match stages.last_mut() {
+            Some(stage) if !is_product(i) && !is_product(stage.start) => stage.end = i + 1,
+            _ => stages.push(i..i + 1),
+        }
+    }
+    stages
+}
+
+/// The rows, and how they are split.
+struct Grid {
+    sizes: Vec<usize>,
+    /// Those of a block.
+    block: Vec<usize>,
+    /// Dimensions of the batch, which come first.
+    batch: usize,
+}
+
+impl Grid {
+    /// The rows of the product that a region begins with, if blocks of them are worth it.
+    fn new(body: &Body, stages: &[Stage]) -> Option<Grid> {
+        let first = body.insts.first()?;
+        let Op::DotGeneral(d) = &first.op else { return None };
+        let lhs = body.ty(*first.operands.first()?)?;
+        let rows = dot::free(lhs.rank(), &d.lhs_batch, &d.lhs_contract)?;
+        let depth = d.lhs_contract.iter().fold(1usize, |n, dim| n.saturating_mul(lhs.sizes()[*dim]));
+        let batch = d.lhs_batch.len();
+        let sizes = first.ty.sizes().get(..batch + rows.len())?.to_vec();
+        if depth > DEEP || stages.len() < 2 {
+            return None;
+        }
+        let all: usize = sizes.iter().product();
+        let mut bytes = 0;
+        for stage in &stages[..stages.len() - 1] {
+            for value in stage.clone().filter(|i| is_taken_after(body, *i, stage)) {
+                bytes += body.insts[value].ty.bytes()? / all;
+            }
+        }
+        let most = (CACHE / bytes.max(1)).min(ROWS[1]).min((all / BLOCKS).max(ROWS[0]));
+        let mut block = vec![1; sizes.len()];
+        let mut left = most;
+        for (block, size) in block.iter_mut().zip(&sizes).skip(batch).rev() {
+            *block = (1..=left.min(*size)).rev().find(|n| size.is_multiple_of(*n))?;
+            left /= *block;
+            if *block < *size {
+                break;
+            }
+        }
+        (block.iter().product::<usize>() >= ROWS[0]).then_some(Grid { sizes, block, batch })
+    }
+
+    fn blocks(&self) -> usize {
+        self.sizes.iter().zip(&self.block).map(|(size, block)| size / block).product()
+    }
+
+    /// Where a block begins.
+    fn at(&self, mut number: usize) -> SmallVec<[usize; 4]> {
+        let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.sizes.len());
+        for (d, at) in at.iter_mut().enumerate().rev() {
+            let count = self.sizes[d] / self.block[d];
+            *at = number % count * self.block[d];
+            number /= count;
+        }
+        at
+    }
+
+    /// Sizes of what a block has of a value.
+    fn part(&self, ty: &TensorType, along: &Along) -> Vec<usize> {
+        let mut sizes = ty.sizes().to_vec();
+        for (own, block) in along.iter().zip(&self.block) {
+            if let Some(own) = own {
+                sizes[*own] = *block;
+            }
+        }
+        sizes
+    }
+}
+
+/// True if an instruction after a stage, or the region's end, takes what this one makes.
+fn is_taken_after(body: &Body, inst: usize, stage: &Stage) -> bool {
+    let value = body.args.len() + inst;
+    body.returned.contains(&value) || body.insts[stage.end..].iter().any(|i| i.operands.contains(&value))
+}
+
+/// What every value goes along, from the results to the operands; `None` if blocks cannot be computed one by one.
+fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
+    let mut all: Vec<Option<Along>> = vec![None; body.args.len() + body.insts.len()];
+    let rows: Along = (0..grid.sizes.len()).map(Some).collect();
+    let demand = |all: &mut Vec<Option<Along>>, x: usize, along: Along| -> Option<()> {
+        let sizes = body.ty(x)?.sizes();
+        let fits = along.iter().zip(&grid.sizes).all(|(own, n)| own.is_none_or(|d| sizes.get(d) == Some(n)));
+        let same = all[x].as_ref().is_none_or(|known| *known == along);
+        all[x] = Some(along);
+        (fits && same).then_some(())
+    };
+    for value in &body.returned {
+        demand(&mut all, *value, rows.clone())?;
+    }
+    for (i, inst) in body.insts.iter().enumerate().rev() {
+        let own = all[body.args.len() + i].clone()?;
+        let taken = match &inst.op {
+            Op::DotGeneral(d) => of_product(body, grid, inst, d).filter(|_| own == rows)?,
+            _ => of_elements(body, inst, &own)?,
+        };
+        for (x, along) in inst.operands.iter().zip(taken) {
+            demand(&mut all, *x, along)?;
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// What the factors of a product go along.
+fn of_product(body: &Body, grid: &Grid, inst: &BodyInst, d: &DotGeneral) -> Option<Vec<Along>> {
+    let &[x, y] = inst.operands.as_slice() else { return None };
+    let rows = dot::free(body.ty(x)?.rank(), &d.lhs_batch, &d.lhs_contract)?;
+    // A product with a vector adds up in another order.
+    let columns = inst.ty.sizes().get(grid.sizes.len()..)?.iter().product::<usize>();
+    if d.lhs_batch.len() != grid.batch
+        || d.rhs_batch.len() != grid.batch
+        || grid.batch + rows.len() != grid.sizes.len()
+        || columns < 2
+        || y >= body.args.len()
+    {
+        return None;
+    }
+    let lhs = d.lhs_batch.iter().copied().chain(rows).map(Some).collect();
+    let mut rhs: Along = d.rhs_batch.iter().copied().map(Some).collect();
+    rhs.resize(grid.sizes.len(), None);
+    Some(vec![lhs, rhs])
+}
+
+/// What the operands of an operation of a tile program go along, if its result does so.
+fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> {
+    let whole: Along = own.iter().map(|_| None).collect();
+    let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
+    let (types, is_whole) = (types?, *own == whole);
+    let renamed = |name: &dyn Fn(usize) -> Option<usize>| -> Option<Along> {
+        own.iter().map(|d| d.map_or(Some(None), |d| name(d).map(Some))).collect()
+    };
+    Some(match (&inst.op, types.as_slice()) {
+        (Op::Constant(literal), []) => (is_whole || literal.is_splat()).then(Vec::new)?,
+        (Op::Iota { dim }, []) => (!own.contains(&Some(*dim))).then(Vec::new)?,
+        (Op::BroadcastInDim { dims }, [x]) => {
+            let at = |d: usize| dims.iter().position(|to| *to == d);
+            // Of one element, all blocks take the same.
+            let from = |d: usize| at(d).filter(|i| x.sizes().get(*i) == inst.ty.sizes().get(d));
+            vec![own.iter().map(|d| d.and_then(from)).collect()]
+        }
+        (Op::Reduce { dims }, [x, _]) => {
+            let kept: Vec<usize> = (0..x.rank()).filter(|d| !dims.contains(d)).collect();
+            vec![renamed(&|d| kept.get(d).copied())?, whole]
+        }
+        (Op::Reshape, [x]) => {
+            let same = x.sizes().iter().zip(inst.ty.sizes()).take_while(|(a, b)| a == b).count();
+            vec![renamed(&|d| (d < same).then_some(d))?]
+        }
+        (Op::Slice(_) | Op::Concatenate { .. }, _) => is_whole.then(|| vec![whole; types.len()])?,
+        (_, types) => {
+            let of = |x: &&TensorType| match x.rank() {
+                0 => Some(whole.clone()),
+                _ => (x.sizes() == inst.ty.sizes()).then(|| own.clone()),
+            };
+            types.iter().map(of).collect::<Option<_>>()?
+        }
+    })
+}
+
+/// Where a value is: the number of the operand or result, or that of the memory of a block, which follows; a byte there.
+#[derive(Clone, Copy)]
+struct Home {
+    base: usize,
+    at: usize,
+}
+
+struct Building<'a> {
+    body: &'a Body,
+    stages: &'a [Stage],
+    grid: &'a Grid,
+    along: &'a [Along],
+    /// Where values are, as far as they are known.
+    homes: Vec<Option<Home>>,
+    /// Bytes of the memory of a block.
+    bytes: usize,
+}
+
+impl Building<'_> {
+    fn steps(&mut self) -> Option<Vec<Step>> {
+        let body = self.body;
+        self.homes = (0..body.args.len()).map(|base| Some(Home { base, at: 0 })).collect();
+        self.homes.resize(self.along.len(), None);
+        for (i, value) in body.returned.iter().enumerate() {
+            // Each once, and made here.
+            self.homes[*value].is_none().then_some(())?;
+            self.homes[*value] = Some(Home { base: body.args.len() + i, at: 0 });
+        }
+        self.stages
+            .iter()
+            .map(|stage| match &body.insts[stage.start].op {
+                Op::DotGeneral(d) => self.product(&body.insts[stage.start], d, stage),
+                _ => self.tiles(stage),
+            })
+            .collect()
+    }
+
+    /// Multiplications of a block.
+    fn work(&self) -> Option<usize> {
+        let products = self.body.insts.iter().filter_map(|inst| match &inst.op {
+            Op::DotGeneral(d) => Some((inst, d)),
+            _ => None,
+        });
+        let mut work = 0usize;
+        for (inst, d) in products {
+            let lhs = self.body.ty(inst.operands[0])?;
+            let depth = d.lhs_contract.iter().fold(1usize, |n, dim| n.saturating_mul(lhs.sizes()[*dim]));
+            work = work.saturating_add(inst.ty.elements()?.saturating_mul(depth));
+        }
+        Some(work / self.grid.blocks().max(1))
+    }
+
+    /// Room in the memory of a block.
+    fn room(&mut self, bytes: usize) -> Option<Home> {
+        let at = self.bytes;
+        self.bytes = at.checked_add(bytes.checked_next_multiple_of(ALIGNMENT)?)?;
+        Some(Home { base: self.memory(), at })
+    }
+
+    /// The number of the memory of a block.
+    fn memory(&self) -> usize {
+        self.body.args.len() + self.body.returned.len()
+    }
+
+    /// What a block has of a value.
+    fn part(&self, value: usize) -> Option<TensorType> {
+        let ty = self.body.ty(value)?;
+        Some(TensorType::new(ty.dtype, self.grid.part(ty, &self.along[value])))
+    }
+
+    /// Where what a block has of a value is, and the distances of its elements.
+    fn spot(&self, value: usize) -> Option<(Spot, Laid)> {
+        let (ty, along, home) = (self.body.ty(value)?, &self.along[value], self.homes[value]?);
+        let size = ty.dtype.size();
+        let sizes = self.grid.part(ty, along);
+        if home.base == self.memory() {
+            let bytes = sizes.iter().product::<usize>() * size;
+            let steps = along.iter().map(|_| 0).collect();
+            return Some((Spot { home, steps, bytes }, Laid::row_major(&sizes)));
+        }
+        let strides = Laid::row_major(ty.sizes()).strides;
+        let steps = along.iter().map(|own| own.map_or(0, |d| strides[d] * size)).collect();
+        let reach: usize = sizes.iter().zip(&strides).map(|(n, stride)| (n - 1) * stride).sum();
+        Some((Spot { home, steps, bytes: (reach + 1) * size }, Laid { sizes, strides }))
+    }
+
+    fn product(&mut self, inst: &BodyInst, d: &DotGeneral, stage: &Stage) -> Option<Step> {
+        let &[x, y] = inst.operands.as_slice() else { return None };
+        let value = self.body.args.len() + stage.start;
+        if self.homes[value].is_none() {
+            let bytes = self.part(value)?.bytes()?;
+            self.homes[value] = Some(self.room(bytes)?);
+        }
+        let [from, of_y] = [self.body.ty(x)?.dtype, self.body.ty(y)?.dtype];
+        let to = inst.ty.dtype;
+        (from == of_y && (from == to || dot::is_half(from, to))).then_some(())?;
+        let [x, y, out] = [self.spot(x)?, self.spot(y)?, self.spot(value)?];
+        let product = dot::laid(d, [&x.1, &y.1, &out.1])?;
+        let prepared = product::prepare(vec![product], [from, to], [Source::Input(0), Source::Input(1)])?;
+        Some(Step { prepared, inputs: 2, spots: vec![x.0, y.0, out.0] })
+    }
+
+    /// Operations on corresponding elements and reductions of rows.
+    fn tiles(&mut self, stage: &Stage) -> Option<Step> {
+        let first = self.body.args.len();
+        let insts = &self.body.insts[stage.clone()];
+        let inside = first + stage.start..first + stage.end;
+        let mut inputs: Vec<usize> = Vec::new();
+        for x in insts.iter().flat_map(|i| &i.operands).filter(|x| !inside.contains(x)) {
+            if !inputs.contains(x) {
+                inputs.push(*x);
+            }
+        }
+        let outputs: Vec<usize> =
+            inside.clone().filter(|x| is_taken_after(self.body, x - first, stage)).collect();
+        let number = |x: &usize| match inputs.iter().position(|i| i == x) {
+            Some(input) => input,
+            None => inputs.len() + x - inside.start,
+        };
+        let part = Body {
+            args: inputs.iter().map(|x| self.part(*x)).collect::<Option<_>>()?,
+            insts: (inside.clone().zip(insts))
+                .map(|(value, inst)| {
+                    let operands = inst.operands.iter().map(number).collect();
+                    Some(BodyInst { operands, ty: self.part(value)?, ..inst.clone() })
+                })
+                .collect::<Option<_>>()?,
+            returned: outputs.iter().map(number).collect(),
+        };
+        let made: Vec<TensorType> = outputs.iter().map(|x| self.part(*x)).collect::<Option<_>>()?;
+        let args: Vec<&TensorType> = part.args.iter().collect();
+        let prepared = fusion::tiles(&args, &part, &made.iter().collect::<Vec<_>>())?;
+        self.settle(&[part], &inputs, &outputs, stage)?;
+        let mut spots = Vec::with_capacity(inputs.len() + outputs.len() + 1);
+        for value in inputs.iter().chain(&outputs) {
+            let (spot, laid) = self.spot(*value)?;
+            // Tile programs read and write what is together.
+            is_together(&laid).then_some(())?;
+            spots.push(spot);
+        }
+        if prepared.scratch() > 0 {
+            let home = self.room(prepared.scratch())?;
+            let steps = SmallVec::from_elem(0, self.grid.sizes.len());
+            spots.push(Spot { home, steps, bytes: prepared.scratch() });
+        }
+        Some(Step { prepared, inputs: inputs.len(), spots })
+    }
+
+    /// Finds places for what a stage makes for later ones: those of operands that are read for the last time, or new
+    /// ones.
+    fn settle(&mut self, bodies: &[Body], inputs: &[usize], outputs: &[usize], stage: &Stage) -> Option<()> {
+        let mut taken: Vec<usize> = Vec::new();
+        for (o, output) in outputs.iter().enumerate() {
+            if self.homes[*output].is_some() {
+                continue;
+            }
+            let ty = self.part(*output)?;
+            let same = |x: usize| {
+                let from = self.part(x).filter(|from| from.dtype.size() == ty.dtype.size());
+                from.is_some_and(|from| from.elements() == ty.elements())
+            };
+            let in_place = inputs.iter().enumerate().find(|(i, x)| {
+                self.homes[**x].is_some_and(|home| home.base == self.memory())
+                    && !taken.contains(i)
+                    && !is_taken_after(self.body, **x - self.body.args.len(), stage)
+                    && same(**x)
+                    && fusion::in_place(bodies, o, *i)
+            });
+            self.homes[*output] = match in_place {
+                Some((i, x)) => {
+                    taken.push(i);
+                    self.homes[*x]
+                }
+                None => Some(self.room(ty.bytes()?)?),
+            };
+        }
+        Some(())
+    }
+}
+
+/// True if the elements of a part are together.
+fn is_together(part: &Laid) -> bool {
+    let own = Laid::row_major(&part.sizes);
+    let strides = part.strides.iter().zip(&own.strides);
+    part.sizes.iter().zip(strides).all(|(n, (a, b))| *n == 1 || a == b)
+}
+
+/// Where a block of a value is: at a distance from its home for each step along the grid.
+struct Spot {
+    home: Home,
+    /// Bytes.
+    steps: SmallVec<[usize; 4]>,
+    bytes: usize,
+}
+
+/// What computes a stage of a block.
+struct Step {
+    prepared: Prepared,
+    inputs: usize,
+    spots: Vec<Spot>,
+}
+
+impl Step {
+    /// For the block that begins there. `bases`: operands, results, memory of a block.
+    fn run(&self, bases: &[*mut u8], at: &[usize]) {
+        let place = |spot: &Spot| {
+            let along: usize = spot.steps.iter().zip(at).map(|(step, i)| step * i).sum();
+            Place { base: spot.home.base, offset: spot.home.at + along, size: spot.bytes }
+        };
+        let places: SmallVec<[Place; 12]> = self.spots.iter().map(place).collect();
+        // SAFETY: operands and results of the types that this was prepared for, whose blocks lie in them, and memory
+        // for what is between the stages. Tasks have different blocks.
+        unsafe { self.prepared.run_here(&Args::new(&places, self.inputs, bases)) };
+    }
+}

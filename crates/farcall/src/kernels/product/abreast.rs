@@ -1,0 +1,145 @@
+//! Several lines of a matrix times a vector, in `f32`. A processor reads ahead within a page only, so one line at a time
+//! waits at each of them; the compiler's own loops over several have shuffles.
+
+use super::micro::Element;
+use super::vector::joined;
+
+/// Lines that are read at once.
+pub(super) const LINES: usize = 8;
+
+/// Sums of a line that are kept together.
+const LANES: usize = 16;
+
+type Sums = [[f32; LANES]; LINES];
+
+/// The products of lines, so far apart, and a vector.
+///
+/// # Safety
+/// `y` and each line are valid for reads of `depth` elements.
+pub(super) unsafe fn dots(x: *const f32, line: usize, y: *const f32, depth: usize) -> [f32; LINES] {
+    let mut totals = [0.0; LINES];
+    let whole = depth / LANES * LANES;
+    for part in (0..whole).step_by(LANES * f32::SUMMANDS) {
+        let count = (LANES * f32::SUMMANDS).min(whole - part);
+        // SAFETY: a part of the lines and of the vector.
+        let mut sums = unsafe { sums(x.add(part), line, y.add(part), count) };
+        totals.iter_mut().zip(&mut sums).for_each(|(total, sums)| *total += joined(sums));
+    }
+    for (i, total) in totals.iter_mut().enumerate() {
+        for k in whole..depth {
+            // SAFETY: an element of the line and one of the vector.
+            *total += unsafe { x.add(i * line + k).read() * y.add(k).read() };
+        }
+    }
+    totals
+}
+
+/// Products added up, in every lane those that are [`LANES`] apart. Rounded products are added whatever the instructions,
+/// so that the sums are the same.
+///
+/// # Safety
+/// As [`dots`], for `count` elements, a multiple of [`LANES`].
+unsafe fn sums(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has the instructions, and the caller's promise.
+            return unsafe { avx512(x, line, y, count) };
+        }
+        if is_x86_feature_detected!("avx") {
+            // SAFETY: as above.
+            return unsafe { avx(x, line, y, count) };
+        }
+    }
+    let mut sums: Sums = [[0.0; LANES]; LINES];
+    for (i, sums) in sums.iter_mut().enumerate() {
+        for k in (0..count).step_by(LANES) {
+            // SAFETY: elements of the line and of the vector.
+            let (x, y): (&[f32; LANES], &[f32; LANES]) =
+                unsafe { (&*x.add(i * line + k).cast(), &*y.add(k).cast()) };
+            sums.iter_mut().zip(x).zip(y).for_each(|((sum, x), y)| *sum += x * y);
+        }
+    }
+    sums
+}
+
+/// # Safety
+/// As [`sums`]; the processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
+    use std::arch::x86_64::{_mm512_add_ps, _mm512_loadu_ps, _mm512_mul_ps, _mm512_setzero_ps};
+    let mut sums = [_mm512_setzero_ps(); LINES];
+    for k in (0..count).step_by(LANES) {
+        // SAFETY: elements of the vector.
+        let y = unsafe { _mm512_loadu_ps(y.add(k)) };
+        for (i, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: elements of the line.
+            let x = unsafe { _mm512_loadu_ps(x.add(i * line + k)) };
+            *sum = _mm512_add_ps(*sum, _mm512_mul_ps(x, y));
+        }
+    }
+    // SAFETY: vectors are arrays of their lanes.
+    unsafe { std::mem::transmute(sums) }
+}
+
+/// # Safety
+/// As [`sums`]; the processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
+    use std::arch::x86_64::{_mm256_add_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_setzero_ps};
+    // As many sums as there are registers for, beside those for factors.
+    const SOME: usize = LINES / 2;
+    const HALF: usize = LANES / 2;
+    let mut all = [[[_mm256_setzero_ps(); 2]; SOME]; 2];
+    for (half, sums) in all.iter_mut().enumerate() {
+        for k in (0..count).step_by(LANES) {
+            // SAFETY: elements of the vector.
+            let y = unsafe { [_mm256_loadu_ps(y.add(k)), _mm256_loadu_ps(y.add(k + HALF))] };
+            for (i, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: elements of the line.
+                let at = unsafe { x.add((half * SOME + i) * line + k) };
+                for (lanes, (sum, y)) in sums.iter_mut().zip(y).enumerate() {
+                    // SAFETY: half of them.
+                    let x = unsafe { _mm256_loadu_ps(at.add(lanes * HALF)) };
+                    *sum = _mm256_add_ps(*sum, _mm256_mul_ps(x, y));
+                }
+            }
+        }
+    }
+    // SAFETY: vectors are arrays of their lanes.
+    unsafe { std::mem::transmute(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bits do not depend on the instructions.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn all_instructions_give_the_same_sums() {
+        let (line, count) = (1003, 992);
+        let numbers: Vec<f32> =
+            (0..(LINES + 1) * line).map(|i| (i * 7919 % 1009) as f32 / 997.0 - 0.5).collect();
+        let (x, y) = (numbers.as_ptr(), numbers[LINES * line..].as_ptr());
+        let plain: Vec<f32> = (0..LINES * LANES)
+            .map(|at| {
+                let (i, lane) = (at / LANES, at % LANES);
+                let products =
+                    (lane..count).step_by(LANES).map(|k| numbers[i * line + k] * numbers[LINES * line + k]);
+                products.fold(0.0, |sum, x| sum + x)
+            })
+            .collect();
+        let bits = |sums: &[f32]| sums.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: as many lines, and the instructions are there.
+            assert_eq!(bits(unsafe { avx512(x, line, y, count) }.as_flattened()), bits(&plain));
+        }
+        if is_x86_feature_detected!("avx") {
+            // SAFETY: as above.
+            assert_eq!(bits(unsafe { avx(x, line, y, count) }.as_flattened()), bits(&plain));
+        }
+    }
+}

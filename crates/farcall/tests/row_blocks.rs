@@ -1,0 +1,122 @@
+//! Products with what follows them, by blocks of rows: the bits are those of one operation after the other.
+
+use farcall::ir::middle::pipeline::Pipeline;
+use farcall::ir::{DType, Literal, Scalar, Source, text};
+use farcall::{CompileOptions, Executable, Registry};
+
+/// Numbers that are no integers, so that the order of sums shows.
+fn numbers(dims: &[usize], seed: usize) -> Literal {
+    Literal::from_fn(DType::F32, dims, |i| {
+        let n = (i + seed * 7919).wrapping_mul(2_654_435_761) % 2001;
+        Scalar::Float(n as f64 / 1000.0 - 1.0)
+    })
+}
+
+/// Runs a program with and without the pass; with it, its products and what lies between are so many fusions.
+fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
+    let inputs: Vec<Literal> = inputs.iter().enumerate().map(|(i, dims)| numbers(dims, i)).collect();
+    let module = text::parse(&Source::new("rows", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
+    let run = |passes: Pipeline, fusions: Option<usize>| {
+        let options = CompileOptions::new().passes(passes);
+        let executable = Executable::compile(&module, &Registry::new(), &options).unwrap();
+        let of = |kernel: &str| executable.stats().thunks.get(kernel).copied().unwrap_or(0);
+        if let Some(fusions) = fusions {
+            assert_eq!((of("fusion"), of("dot")), (fusions, 0), "{program}{}", executable.plan());
+        }
+        executable.run(&inputs).unwrap()
+    };
+    let all = Pipeline::default();
+    let wanted = run(all.without("products"), None);
+    let found = run(all, Some(fusions));
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(&wanted) {
+        let bits = |x: &Literal| -> Vec<u64> {
+            let float = |x: Scalar| match x {
+                Scalar::Float(x) => x.to_bits(),
+                other => panic!("{other:?}"),
+            };
+            x.iter().map(float).collect()
+        };
+        assert!(bits(found) == bits(wanted), "{program}");
+    }
+}
+
+/// Softmax of the rows of `%0`, of these sizes without the last one and with it.
+fn softmax(rows: &str, all: &str, dims: &str, last: usize) -> String {
+    format!(
+        "
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %m = stablehlo.reduce(%s init: %low) applies stablehlo.maximum across dimensions = [{last}] : (tensor<{all}>, tensor<f32>) -> tensor<{rows}>
+  %mb = stablehlo.broadcast_in_dim %m, dims = {dims} : (tensor<{rows}>) -> tensor<{all}>
+  %sub = stablehlo.subtract %s, %mb : tensor<{all}>
+  %e = stablehlo.exponential %sub : tensor<{all}>
+  %t = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [{last}] : (tensor<{all}>, tensor<f32>) -> tensor<{rows}>
+  %tb = stablehlo.broadcast_in_dim %t, dims = {dims} : (tensor<{rows}>) -> tensor<{all}>
+  %p = stablehlo.divide %e, %tb : tensor<{all}>"
+    )
+}
+
+#[test]
+fn attention_with_a_mask() {
+    let soft = softmax("3x96", "3x96x70", "[0, 1]", 2);
+    let program = format!(
+        "func.func @main(%q: tensor<3x96x20xf32>, %k: tensor<3x70x20xf32>, %v: tensor<3x70x33xf32>, %mask: tensor<96x70xf32>) -> tensor<3x96x33xf32> {{
+  %d = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<3x96x20xf32>, tensor<3x70x20xf32>) -> tensor<3x96x70xf32>
+  %c = stablehlo.constant dense<0.3> : tensor<3x96x70xf32>
+  %scaled = stablehlo.multiply %d, %c : tensor<3x96x70xf32>
+  %mb = stablehlo.broadcast_in_dim %mask, dims = [1, 2] : (tensor<96x70xf32>) -> tensor<3x96x70xf32>
+  %s = stablehlo.add %scaled, %mb : tensor<3x96x70xf32>{}
+  %r = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<3x96x70xf32>, tensor<3x70x33xf32>) -> tensor<3x96x33xf32>
+  return %r : tensor<3x96x33xf32>
+}}",
+        soft.replace("3x96>", "3x96xf32>").replace("3x96x70>", "3x96x70xf32>").replace("%mb", "%max")
+    );
+    check(&program, &[&[3, 96, 20], &[3, 70, 20], &[3, 70, 33], &[96, 70]], 1);
+}
+
+#[test]
+fn heads_that_lie_between_rows_and_depth() {
+    let soft = softmax("2x4x64", "2x4x64x50", "[0, 1, 2]", 3);
+    let program = format!(
+        "func.func @main(%q: tensor<2x64x4x16xf32>, %k: tensor<2x50x4x16xf32>, %v: tensor<2x50x4x24xf32>) -> tensor<2x4x64x24xf32> {{
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x64x4x16xf32>, tensor<2x50x4x16xf32>) -> tensor<2x4x64x50xf32>{}
+  %r = stablehlo.dot_general %p, %v, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x4x64x50xf32>, tensor<2x50x4x24xf32>) -> tensor<2x4x64x24xf32>
+  return %r : tensor<2x4x64x24xf32>
+}}",
+        soft.replace("2x4x64>", "2x4x64xf32>").replace("2x4x64x50>", "2x4x64x50xf32>")
+    );
+    check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24]], 1);
+}
+
+#[test]
+fn layers_and_what_is_made_of_rows() {
+    let program = "func.func @main(%x: tensor<6x100x40xf32>, %w: tensor<40x100xf32>, %b: tensor<100xf32>, %u: tensor<100x30xf32>, %f: tensor<6x100xf32>) -> (tensor<6x100x30xf32>, tensor<6x100xf32>) {
+  %d = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (tensor<6x100x40xf32>, tensor<40x100xf32>) -> tensor<6x100x100xf32>
+  %bb = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<100xf32>) -> tensor<6x100x100xf32>
+  %a = stablehlo.add %d, %bb : tensor<6x100x100xf32>
+  %h = stablehlo.tanh %a : tensor<6x100x100xf32>
+  %e = stablehlo.dot_general %h, %u, contracting_dims = [2] x [0] : (tensor<6x100x100xf32>, tensor<100x30xf32>) -> tensor<6x100x30xf32>
+  %fb = stablehlo.broadcast_in_dim %f, dims = [0, 1] : (tensor<6x100xf32>) -> tensor<6x100x30xf32>
+  %r = stablehlo.multiply %e, %fb : tensor<6x100x30xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%r init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<6x100x30xf32>, tensor<f32>) -> tensor<6x100xf32>
+  return %r, %s : tensor<6x100x30xf32>, tensor<6x100xf32>
+}";
+    check(program, &[&[6, 100, 40], &[40, 100], &[100], &[100, 30], &[6, 100]], 1);
+}
+
+/// What follows combines rows with one another: it is not a part of their blocks.
+#[test]
+fn sums_of_columns_are_apart() {
+    let program = "func.func @main(%x: tensor<128x40xf32>, %w: tensor<40x64xf32>) -> tensor<64xf32> {
+  %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<128x40xf32>, tensor<40x64xf32>) -> tensor<128x64xf32>
+  %a = stablehlo.tanh %d : tensor<128x64xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<128x64xf32>, tensor<f32>) -> tensor<64xf32>
+  return %s : tensor<64xf32>
+}";
+    let module = text::parse(&Source::new("rows", program)).unwrap();
+    let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
+    assert_eq!(executable.stats().thunks.get("dot"), Some(&1), "{}", executable.plan());
+}
