@@ -16,7 +16,7 @@ from farcall._trees import Trees
 
 
 class StaleLibraryWarning(RuntimeWarning):
-    """A library's file has changed since the process loaded it; the version loaded first stays in use."""
+    """A library's file has changed since the process loaded it, and lacks some of what it had: that is gone, too."""
 
 
 # Every time: in a notebook, the same line loads a library again and again.
@@ -80,8 +80,9 @@ class Registry:
     def load(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], targets: Iterable[str] = ()) -> list[_farcall.Target]:
         """Loads a library and registers its targets.
 
-        Loading runs the library's code: only load what you trust. A library stays loaded until the process ends:
-        if its file has changed since, the old version stays in use, with a `StaleLibraryWarning`.
+        Loading runs the library's code: only load what you trust. A library stays loaded until the process ends. If its
+        file has changed since, what it has now takes the place of what it had, for programs that are compiled
+        afterwards; a `StaleLibraryWarning` tells what it lacks.
 
         Args:
           path: the shared library. It may be a farcall library, register its handlers itself, or

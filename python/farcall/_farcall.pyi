@@ -132,6 +132,8 @@ class Op:
     platform: str
     docs: str
     origin: str
+    file: os.PathLike[str] | None
+    version: int
     signature: str
     markdown: str
     batching: str
@@ -152,7 +154,7 @@ class Op:
     def batch_sharding_rule(self, operands: _Types, attrs: Attributes) -> str: ...
     def batch_rule(self, operands: _Types, batched: Sequence[bool], attrs: Attributes) -> tuple[Any, ...]: ...
     def capsules(self) -> Any: ...
-    def compile(self, operands: _Types, attrs: Attributes, registry: Registry) -> Executable: ...
+    def compile(self, operands: _Types, attrs: Attributes) -> Executable: ...
 
 @final
 class Registry:

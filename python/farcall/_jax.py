@@ -108,6 +108,10 @@ class _Internal:
         return cls.split_as(value, jax.sharding.PartitionSpec(None, *jax.typeof(value).sharding.spec[1:]))
 
     @staticmethod
+    def is_exported(context: mlir.LoweringRuleContext) -> bool:
+        return context.module_context.lowering_parameters.for_export
+
+    @staticmethod
     def is_partitioned(context: mlir.LoweringRuleContext) -> bool:
         """True if the program is going to be split among devices by XLA."""
         axes = context.module_context.axis_context
@@ -159,6 +163,8 @@ class OpPrimitive:
         self.op = op
         self.native = op._native
         self.name = self.native.name
+        #: What XLA calls its handlers: names are for the whole process, and what a name means cannot be changed.
+        self.target = self.name if self.native.version == 1 else f"{self.name}@{self.native.version}"
         self.primitive = jax.extend.core.Primitive(self.name)
         self.primitive.multiple_results = True
         self.primitive.def_impl(self._impl)
@@ -246,9 +252,9 @@ class OpPrimitive:
                 mlir.register_lowering(self.primitive, self._lower, platform=known)
             except NotImplementedError:
                 continue  # this JAX knows of no such platform
-            jax.ffi.register_ffi_target(self.name, native.capsules(), platform=known)
+            jax.ffi.register_ffi_target(self.target, native.capsules(), platform=known)
         if self.native.batch_partitionable:
-            jax.ffi.register_ffi_target_as_batch_partitionable(self.name)
+            jax.ffi.register_ffi_target_as_batch_partitionable(self.target)
 
     def _lower(
         self,
@@ -258,6 +264,11 @@ class OpPrimitive:
         num_batch_dims: int | None = None,
     ) -> Any:
         call = self.infer(context.avals_in, attributes)
+        if self.native.version > 1 and _Internal.is_exported(context):
+            raise NotImplementedError(
+                f"{self.name}: this process has loaded {self.native.file} in {self.native.version} versions, and an export "
+                f"would name the last one in a way that no other process knows: export from a process that loads it once"
+            )
         extra = {}
         if self.native.batch_partitionable:
             is_partitioned = _Internal.is_partitioned(context)
@@ -280,7 +291,7 @@ class OpPrimitive:
         ordered = [context.tokens_in.get(_Internal.side_effect)] if self.native.has_side_effect else []
         tokens = [_Internal.core.abstract_token for _ in ordered]
         rule = jax.ffi.ffi_lowering(
-            self.name,
+            self.target,
             operand_layouts=[*call.operand_layouts, *([] for _ in ordered)],
             result_layouts=[*(layout for _, _, layout in call.results), *([] for _ in ordered)],
             backend_config={entry.name: entry.attr for entry in mlir.ir.DictAttr.parse(attributes.text)},
@@ -374,6 +385,8 @@ class OpPrimitive:
 class _Linear:
     """The derivative of an op at a point, as a linear map from tangents of operands to tangents of results.
 
+    With respect to the point, its derivative is that of the tangent target, an op itself.
+
     Its operands are the values that the op's derivatives need, then the tangents that are not zero. Its parameters are
     the op's attributes, the types of the op's operands, which of these have a tangent, and how the results are split in a
     mesh of explicit axes. Everything that follows from all but the last is decided by the engine (`_farcall.Linear`).
@@ -445,9 +458,13 @@ class _Linear:
             moved = [ad.instantiate_zeros(t) for t in tangents[saved:]]
             return self.primitive.bind(*primals, **params), self.primitive.bind(*primals[:saved], *moved, **params)
         native.second()
-        return jax.jvp(
-            functools.partial(self._evaluate, **params), list(primals), [ad.instantiate_zeros(t) for t in tangents]
-        )
+        moved = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
+
+        def of_moved(*values: Any) -> list[Any]:
+            given = dict(zip(moved, values))
+            return self._evaluate(*(given.get(i, x) for i, x in enumerate(primals)), **params)
+
+        return jax.jvp(of_moved, [primals[i] for i in moved], [tangents[i] for i in moved])
 
     def _batch(
         self, values: Sequence[Any], axes: Sequence[int | None], **params: Any
@@ -467,19 +484,22 @@ class _Linear:
         return results, [0] * len(results)
 
 
-_PRIMITIVES: dict[str, OpPrimitive] = {}
+#: By name, and by version of the library.
+_PRIMITIVES: dict[str, dict[int, OpPrimitive]] = {}
 
 
 def primitive_of(op: "Op") -> OpPrimitive:
     """The primitive of an op. XLA knows handlers by their names, for the whole process."""
-    known = _PRIMITIVES.get(op.__name__)
-    if known is None:
-        known = _PRIMITIVES[op.__name__] = OpPrimitive(op)
-    elif known.op is not op and known.native.origin != op._native.origin:
-        raise ValueError(
-            f"JAX has an op {op.__name__} from {known.native.origin}; it cannot have another one from {op._native.origin}"
-        )
-    return known
+    versions = _PRIMITIVES.setdefault(op.__name__, {})
+    for known in versions.values():
+        if known.native.file != op._native.file:
+            raise ValueError(
+                f"JAX has an op {op.__name__} from {known.native.origin}; it cannot have another one from {op._native.origin}"
+            )
+    version = op._native.version
+    if version not in versions:
+        versions[version] = OpPrimitive(op)
+    return versions[version]
 
 
 def _loop(function: Callable[..., list[Any]], operands: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:

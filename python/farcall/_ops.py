@@ -27,9 +27,20 @@ class Library:
     `dir(ops)` and `for op in ops` list them.
     """
 
-    def __init__(self, path: str, ops: "dict[str, Op]") -> None:
-        self.__path = path
-        self.__ops = ops
+    def __init__(self, path: str, registry: Registry, watch: bool) -> None:
+        self.__file = path
+        self.__path = os.fsencode(path).decode("utf-8", "replace")
+        self.__registry = registry
+        self.__stamp = _stamp(path) if watch else None
+        self.__loaded = _load(path, registry, stacklevel=4)
+
+    @property
+    def __ops(self) -> "dict[str, Op]":
+        """By name; of the file as it is now, if it is watched."""
+        if self.__stamp is not None and self.__stamp != (stamp := _stamp(self.__file)):
+            self.__loaded = _load(self.__file, self.__registry, stacklevel=4)
+            self.__stamp = stamp
+        return self.__loaded
 
     @property
     def disabled_checks(self) -> list[Any]:
@@ -60,7 +71,8 @@ class Library:
         return sorted(_as_python(self.__ops))
 
     def __repr__(self) -> str:
-        derivatives = {name for op in self for name in op.derivatives}
+        # Two that are derivatives of each other are ops of their own.
+        derivatives = {name for op in self for name in op.derivatives if op.__name__ not in self[name].derivatives}
         return f"<farcall.Library {self.__path}: {', '.join(name for name in self.__ops if name not in derivatives)}>"
 
 
@@ -75,12 +87,11 @@ class Op:
     operand is a JAX array, it is an operation of JAX.
     """
 
-    def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]", registry: Registry) -> None:
+    def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]") -> None:
         native = platforms.get("Host") or next(iter(platforms.values()))
         self._native = native
         self._platforms = platforms
         self._library = library
-        self._registry = registry
         declared = [name for name, *_ in native.operands] + [name for name, *_ in native.attributes]
         #: The op's names of its parameters, by their Python names.
         self._declared = dict(zip(_as_python(declared), declared))
@@ -135,7 +146,7 @@ class Op:
     def _compile(
         self, types: tuple[tuple[str, tuple[int, ...]], ...], attributes: _farcall.Attributes
     ) -> tuple[_farcall.Executable, list[TensorType]]:
-        executable = self._native.compile(types, attributes, self._registry._native)
+        executable = self._native.compile(types, attributes)
         return executable, [tensor_type(*ty) for ty in executable.outputs]
 
     def _tensor(self, array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
@@ -205,16 +216,21 @@ class Op:
         return f"<farcall.Op {self.__name__}{self.signature}>"
 
 
-def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], registry: Registry | None = None) -> Library:
+def load(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], registry: Registry | None = None, *, watch: bool = False
+) -> Library:
     """Loads a library of ops.
 
-    Loading runs the library's code: only load what you trust. A library stays loaded until the process ends: if its
-    file has changed since, the old version stays in use, with a `StaleLibraryWarning`.
+    Loading runs the library's code: only load what you trust. A library stays loaded until the process ends. If its file
+    has changed, loading it again gives the new ops: programs that are compiled or traced afterwards use these, others
+    keep what they have. Of what the file lacks now, a `StaleLibraryWarning` tells.
 
     Args:
       path: the shared library, built with farcall's SDK.
       registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
         registry of the process if none is given.
+      watch: whether to load the library again whenever an op of it is asked for and the file has changed: in a notebook,
+        `ops.name(x)` is then always what was built last.
 
     Returns:
       Its ops, as attributes.
@@ -224,21 +240,30 @@ def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], registry: Re
       OSError: if it cannot be opened; the message says why.
       ValueError: if it declares no ops, or other functions are registered under their names.
     """
-    registry = registry or Registry.process()
-    shown = os.fsencode(path).decode("utf-8", "replace")
+    return Library(os.fsdecode(path), registry or Registry.process(), watch)
+
+
+def _load(path: str, registry: Registry, stacklevel: int) -> dict[str, Op]:
     by_name: dict[str, dict[str, _farcall.Op]] = {}
-    for target in registry._load(path, (), stacklevel=3):
+    for target in registry._load(path, (), stacklevel=stacklevel + 1):
         op = target.op()
         if op is not None:
             by_name.setdefault(op.name, {})[op.platform] = op
     if not by_name:
+        shown = os.fsencode(path).decode("utf-8", "replace")
         raise ValueError(
             f"{shown} declares no ops: its targets have no signatures. Registry.load registers them for programs"
         )
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
-        ops[name] = Op(platforms, ops, registry)
-    return Library(shown, ops)
+        ops[name] = Op(platforms, ops)
+    return ops
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """What changes with a file."""
+    stat = os.stat(path)
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 _UNTYPED = {"none", "index", *KINDS.values()}

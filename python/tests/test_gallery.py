@@ -7,6 +7,7 @@ the transformed function.
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -37,12 +38,13 @@ def x64():
 class Random:
     """Random shapes and arrays, of one element type."""
 
-    def __init__(self, seed: int, dtype: type) -> None:
+    def __init__(self, seed: int, dtype: type, most: int = 5) -> None:
         self.generator = np.random.default_rng(seed)
         self.dtype = dtype
+        self.most = most
 
     def size(self, least: int = 1) -> int:
-        return int(self.generator.integers(least, 6))
+        return int(self.generator.integers(least, self.most + 1))
 
     def batch(self, least: int = 1) -> tuple[int, ...]:
         return tuple(self.size(least) for _ in range(self.generator.integers(0, 3)))
@@ -56,6 +58,13 @@ class Random:
         mask = self.generator.random(shape) < 0.6
         mask[..., :1] = True
         return mask
+
+    def integers(self, *shape: int) -> np.ndarray:
+        return self.generator.integers(-1, 6, shape).astype(np.int32)
+
+    def like(self, x: np.ndarray) -> np.ndarray:
+        of_kind = {"b": self.mask, "i": self.integers}
+        return of_kind.get(x.dtype.kind, self.array)(*x.shape)
 
     def choice(self, *of: Any) -> Any:
         return of[self.generator.integers(len(of))]
@@ -72,9 +81,11 @@ class Case:
     #: Which derivatives the op declares.
     vjp: bool = True
     jvp: bool = False
+    #: Derivatives of these, in any order.
+    second: bool = False
 
 
-def scaled_rms_norm(x, scale, eps=1e-6):
+def scaled_rms_norm(x, scale, eps=float(np.float32(1e-6))):
     return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + eps) * scale
 
 
@@ -112,6 +123,38 @@ def softmax(x, mask=None):
     return jax.nn.softmax(x, where=mask)
 
 
+def recurrence(a, b):
+    def step(h, ab):
+        h = ab[0] * h + ab[1]
+        return h, h
+
+    _, h = jax.lax.scan(step, jnp.zeros_like(a[..., 0]), (jnp.moveaxis(a, -1, 0), jnp.moveaxis(b, -1, 0)))
+    return jnp.moveaxis(h, 0, -1)
+
+
+def recurrence_operands(random):
+    batch, n = random.batch(), random.size()
+    return [random.array(*batch, n), random.array(*batch, n)]
+
+
+def segments(random):
+    batch, n, d = random.batch(), random.size(), random.size()
+    return [random.array(*batch, n, d), random.integers(*batch, n)]
+
+
+def segment_sum(x, ids, segments):
+    return jnp.einsum("...nd,...ns->...sd", x, jax.nn.one_hot(ids, segments, dtype=x.dtype))
+
+
+def segment_take(y, ids, segments):
+    return jnp.einsum("...sd,...ns->...nd", y, jax.nn.one_hot(ids, segments, dtype=y.dtype))
+
+
+def pad(x, low, high, mode="zero"):
+    edges = [(0, 0)] * (x.ndim - 1) + [(low, high)]
+    return jnp.pad(x, edges, mode={"zero": "constant"}.get(mode, mode))
+
+
 def rows(random):
     return [random.array(*random.batch(), random.size())]
 
@@ -121,7 +164,7 @@ def matrices(random):
 
 
 CASES = {
-    "scaled_rms_norm": Case(norm_operands, scaled_rms_norm, lambda random, _: random.choice({}, {"eps": 0.1})),
+    "scaled_rms_norm": Case(norm_operands, scaled_rms_norm, lambda random, _: random.choice({}, {"eps": 0.125})),
     "normalize": Case(rows, lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True)),
     "gemm": Case(gemm_operands, jnp.matmul),
     "top_k": Case(rows, lambda x, k: tuple(jax.lax.top_k(x, k)), lambda random, xs: {"k": random.size(0) % (xs[0].shape[-1] + 1)}),
@@ -137,6 +180,21 @@ CASES = {
     ),
     "softmax": Case(softmax_operands, softmax),
     "log_sum_exp": Case(rows, lambda x: jax.nn.logsumexp(x, -1), vjp=False, jvp=True),
+    "softplus": Case(lambda random: [random.array(*random.batch())], jax.nn.softplus, jvp=True, second=True),
+    "segment_sum": Case(segments, segment_sum, lambda random, _: {"segments": random.size(0)}, jvp=True, second=True),
+    "segment_take": Case(segments, segment_take, lambda _, xs: {"segments": xs[0].shape[-2]}, jvp=True, second=True),
+    "pad": Case(
+        rows,
+        pad,
+        lambda random, _: {
+            "low": random.size(0),
+            "high": random.size(0),
+            **random.choice({}, {"mode": "zero"}, {"mode": "edge"}, {"mode": "reflect"}, {"mode": "wrap"}),
+        },
+        jvp=True,
+        second=True,
+    ),
+    "recurrence": Case(recurrence_operands, recurrence, jvp=True),
     "median": Case(rows, lambda x: jnp.sort(x)[..., (x.shape[-1] - 1) // 2], vjp=False),
 }
 
@@ -144,9 +202,9 @@ every_case = pytest.mark.parametrize("name", CASES)
 every_seed = pytest.mark.parametrize("seed", SEEDS)
 
 
-def case(gallery, name, seed, dtype=np.float64):
+def case(gallery, name, seed, dtype=np.float64, most=5):
     """The op and its reference, as functions of operands alone, and operands."""
-    random = Random(seed * 1000 + list(CASES).index(name), dtype)
+    random = Random(seed * 1000 + list(CASES).index(name), dtype, most)
     operands = CASES[name].operands(random)
     attributes = CASES[name].attributes(random, operands)
     op = functools.partial(gallery[name], **attributes)
@@ -194,6 +252,7 @@ def random_like(random, value):
 def test_every_op_is_here(gallery):
     derivatives = {name for name in dir(gallery) if name.endswith(("_fwd", "_bwd", "_jvp"))}
     assert set(dir(gallery)) - derivatives == {*CASES, "transpose", "tick"}
+    assert "softplus, segment_sum, segment_take, pad, pad_bwd, recurrence" in repr(gallery)
 
 
 @every_case
@@ -252,11 +311,8 @@ def batched(random, operands, size):
     for x, axis in zip(operands, axes):
         if axis is None:
             stacks.append(x)
-        elif is_moved(x):
-            entries = [random.array(*x.shape) for _ in range(size)]
-            stacks.append(np.stack(entries, axis))
         else:
-            stacks.append(np.stack([random.mask(*x.shape) for _ in range(size)], axis))
+            stacks.append(np.stack([random.like(x) for _ in range(size)], axis))
     return stacks, axes
 
 
@@ -320,6 +376,138 @@ def test_derivatives_of_batches(gallery, name):
     same(on_both(gradient, *values), loss(reference)[0](*values))
 
 
+def repeated(function):
+    """The function of several multiples of its operands, in a loop."""
+
+    def of(*values):
+        return jax.lax.scan(lambda k, _: (k + 1, function(*(x * jnp.cos(k) for x in values))), 1.0, length=3)[1]
+
+    return of
+
+
+def chosen(function):
+    """The function in a branch, with another one that is its negative."""
+
+    def of(*values):
+        negative = lambda *values: [-y for y in function(*values)]
+        return jax.lax.cond(jnp.sum(jnp.real(values[0])) > 0.5, function, negative, *values)
+
+    return of
+
+
+def mapped_twice(function):
+    """The function of several multiples of its operands, in two nested vmaps."""
+
+    def of(*values):
+        at = lambda k, l: function(*(x * jnp.cos(k + 2 * l) for x in values))
+        return jax.vmap(jax.vmap(at, (None, 0)), (0, None))(jnp.arange(2.0), jnp.arange(3.0))
+
+    return of
+
+
+TRANSFORMATIONS = {
+    "remat": jax.checkpoint,
+    "scan": repeated,
+    "cond": chosen,
+    "vmap of vmap": mapped_twice,
+    "remat of scan": lambda function: jax.checkpoint(repeated(function)),
+}
+
+ORDERS = {
+    "hessian": jax.hessian,
+    "jacfwd of jacrev": lambda f, at: jax.jacfwd(jax.jacrev(f, at), at),
+    "jacrev of jacfwd": lambda f, at: jax.jacrev(jax.jacfwd(f, at), at),
+    "jacfwd of jacfwd": lambda f, at: jax.jacfwd(jax.jacfwd(f, at), at),
+    "jacrev of jacrev": lambda f, at: jax.jacrev(jax.jacrev(f, at), at),
+}
+
+second_order = pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.second])
+
+
+def curved(function):
+    """Functions whose second derivatives are not zero, of those that the function gives."""
+    return lambda *values: [jnp.sin(y + 1) for y in function(*values)]
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+@every_case
+def test_transformations(gallery, name, transformation):
+    """Values, gradients, tangents and Hessians in loops, branches, batches and recomputed, in both hosts."""
+    op, reference, operands, random = case(gallery, name, 7, most=3)
+    transform = TRANSFORMATIONS[transformation]
+    functions = []
+    for function in op, reference:
+        moved, values = of_moved(function, operands)
+        functions.append(transform(moved))
+    own, known = functions
+    same(on_both(own, *values), known(*values))
+    at = tuple(range(len(values)))
+    loss = lambda function: lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y))) for y in function(*values))
+    if CASES[name].vjp:
+        same(on_both(jax.grad(loss(own), at), *values), jax.grad(loss(known), at)(*values))
+    if CASES[name].jvp:
+        tangents = [random_like(random, x) for x in values]
+        tangent = lambda function: lambda values, tangents: jax.jvp(function, values, tangents)
+        same(on_both(tangent(own), values, tangents), tangent(known)(values, tangents))
+    if CASES[name].second:
+        same(on_both(jax.hessian(loss(own), at), *values), jax.hessian(loss(known), at)(*values))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", range(2))
+@second_order
+def test_second_derivatives(gallery, name, seed, order):
+    op, reference, operands, random = case(gallery, name, seed, most=2)
+    moved, values = of_moved(op, operands)
+    known, _ = of_moved(reference, operands)
+    at = tuple(range(len(values)))
+    expected = ORDERS[order](curved(known), at)(*values)
+    second = ORDERS[order](curved(moved), at)
+    same(second(*map(jnp.asarray, values)), expected)
+    same(on_both(second, *values), expected)
+    # In a batch, and of a batch.
+    stacks = [np.stack([random.like(x) for _ in range(3)], -1) for x in values]
+    expected = jax.vmap(ORDERS[order](curved(known), at), -1)(*stacks)
+    same(on_both(jax.vmap(second, -1), *stacks), expected)
+    batches = lambda function: ORDERS[order](jax.vmap(curved(function), -1, -1), at)
+    same(on_both(batches(moved), *stacks), batches(known)(*stacks))
+
+
+@every_case
+def test_every_combination_of_axes(gallery, name):
+    """Batches of values, and of what derivatives there are, for every operand with and without an axis."""
+    op, _, operands, random = case(gallery, name, 11, most=2)
+    operands = operands[:3]
+
+    def everything(*given):
+        moved, values = of_moved(op, given)
+        found = [moved(*values)]
+        loss = lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y) + 1)) for y in moved(*values))
+        at = tuple(range(len(values)))
+        if CASES[name].vjp:
+            found.append(jax.grad(loss, at)(*values))
+        if CASES[name].jvp:
+            found.append(jax.jvp(moved, values, [jnp.cos(x) for x in values]))
+        if CASES[name].second:
+            found.append(jax.hessian(loss, at)(*values))
+        return found
+
+    for axes in itertools.product([None, 0, -1], repeat=len(operands)):
+        if any(axis is not None for axis in axes):
+            stacks = [x if a is None else np.stack([random.like(x) for _ in range(2)], a) for x, a in zip(operands, axes)]
+            same(jax.jit(jax.vmap(everything, axes))(*stacks), looped(everything, stacks, axes, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_derivatives_in_half_precision(gallery, dtype):
+    x = jnp.linspace(-4, 4, 9).astype(dtype)
+    tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6}.get(dtype, 1e-12)
+    for transform in (lambda f: f, jax.grad, lambda f: jax.grad(jax.grad(f)), lambda f: jax.jacfwd(jax.grad(f))):
+        found, expected = (jax.jit(jax.vmap(transform(f)))(x) for f in (gallery.softplus, jax.nn.softplus))
+        assert found.dtype == expected.dtype == x.dtype
+        np.testing.assert_allclose(found.astype("float64"), expected.astype("float64"), atol=tolerance, rtol=tolerance)
+
+
 @pytest.mark.parametrize("axis", ["Auto", "Explicit"])
 @every_seed
 @pytest.mark.parametrize("name", [name for name in CASES if name != "column_sums"])
@@ -366,10 +554,13 @@ def test_missing_derivatives(gallery):
         jax.grad(gallery.median)(x)
     with pytest.raises(TypeError, match=r"median .*add #\[jvp\(tangent = …\)\]|median .*add #\[vjp\(backward = …\)\]"):
         jax.jvp(gallery.median, (x,), (x,))
-    with pytest.raises(TypeError, match=r"log_sum_exp has no reverse derivative.*add #\[vjp\(backward = …\)\]"):
+    message = r"add #\[transpose\(…\)\] to the declaration of log_sum_exp_jvp, .* or #\[vjp\(backward = …\)\]"
+    with pytest.raises(TypeError, match=r"log_sum_exp has no reverse derivative, .*" + message):
         jax.grad(gallery.log_sum_exp)(x)
     with pytest.raises(TypeError, match=r"gemm has no forward derivative.*add #\[jvp\(tangent = …\)\]"):
         jax.jvp(gallery.gemm, (x[None], x[:, None]), (x[None], x[:, None]))
+    with pytest.raises(TypeError, match=r"recurrence_bwd has no gradient: add .* #\[jvp\(tangent = …\)\] for jax.jvp"):
+        jax.hessian(lambda x: jnp.sum(gallery.recurrence(x, x)))(x)
     # A mean of values, but not of indices, which have no derivative.
     assert jax.grad(lambda x: gallery.top_k(x, k=2)[0].sum())(x).tolist() == [0, 0, 1, 1]
 

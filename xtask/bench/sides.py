@@ -1,7 +1,8 @@
 """farcall and XLA:CPU (jaxlib) side by side: the same program text, the same inputs, in turn.
 
 Both are called from Python with their arguments at hand: arrays of NumPy for farcall, arrays on the device for XLA,
-through `execute_sharded`, the least that a call from Python takes. A run ends when all results are there.
+through `execute_sharded`, the least that a call from Python takes. Each run gets fresh copies of the inputs, made just
+before it on either side, so that as much of them is in the cache. A run ends when all results are there.
 """
 
 import signal
@@ -45,7 +46,7 @@ class Farcall:
         self.executable = farcall.compile(text, **options)
 
     def prepare(self, inputs):
-        return inputs
+        return [np.array(x) for x in inputs]
 
     def run(self, arguments):
         return self.executable.run(arguments)

@@ -77,14 +77,15 @@ fn rules(targets: &[Arc<Target>]) -> Table {
     table
 }
 
-/// The targets that are an op's derivatives: `vjp f + g, jvp t`.
+/// The targets that are an op's derivatives: `vjp f + g, jvp t, transpose u`.
 pub(crate) fn gradient(declaration: &Declaration) -> String {
     let vjp = declaration.vjp.as_ref().map(|vjp| match &vjp.forward {
         Some(forward) => format!("vjp {forward} + {}", vjp.backward),
         None => format!("vjp {}", vjp.backward),
     });
     let jvp = declaration.jvp.as_ref().map(|jvp| format!("jvp {}", jvp.tangent));
-    let mut text = vjp.into_iter().chain(jvp).collect::<Vec<_>>().join(", ");
+    let transpose = declaration.transpose.as_ref().map(|name| format!("transpose {name}"));
+    let mut text = vjp.into_iter().chain(jvp).chain(transpose).collect::<Vec<_>>().join(", ");
     if text.is_empty() {
         text.push_str("none");
     }
@@ -94,30 +95,35 @@ pub(crate) fn gradient(declaration: &Declaration) -> String {
     text
 }
 
-/// What an op is to others of its library: `the backward op of rms_norm`.
+/// What an op is to others of its library: `the backward op of rms_norm`. Two that are derivatives of each other are
+/// ops of their own.
 pub(crate) fn derivative_of(target: &Target, among: &[Arc<Target>]) -> Option<String> {
     let is_it = |name: &str| name == target.name();
     let role = |other: &Arc<Target>| {
         let same_library = other.platform() == target.platform() && other.origin() == target.origin();
-        let declaration = other.declaration().filter(|_| same_library && !is_it(other.name()))?;
+        let own = target.declaration().map(Declaration::derivatives).unwrap_or_default();
+        let is_other = same_library && !is_it(other.name()) && !own.contains(&other.name());
+        let declaration = other.declaration().filter(|_| is_other)?;
         let (vjp, jvp) = (declaration.vjp.as_ref(), declaration.jvp.as_ref());
         let role = if vjp.and_then(|vjp| vjp.forward.as_deref()).is_some_and(is_it) {
-            "forward"
+            "forward op"
         } else if vjp.is_some_and(|vjp| is_it(&vjp.backward)) {
-            "backward"
+            "backward op"
         } else if jvp.is_some_and(|jvp| is_it(&jvp.tangent)) {
-            "tangent"
+            "tangent op"
+        } else if declaration.transpose.as_deref().is_some_and(is_it) {
+            "transpose"
         } else {
             return None;
         };
-        Some(format!("it is the {role} op of {}", other.name()))
+        Some(format!("it is the {role} of {}", other.name()))
     };
     among.iter().find_map(role)
 }
 
 /// What is declared of a target.
 fn declares(target: &Target) -> Vec<&'static str> {
-    let given = target.rules().into_iter().filter(|rule| ["vjp", "jvp"].contains(rule));
+    let given = target.rules().into_iter().filter(|rule| ["vjp", "jvp", "transpose"].contains(rule));
     target.signature().map(|_| "signature").into_iter().chain(given).collect()
 }
 
@@ -139,6 +145,7 @@ pub(crate) fn describe(target: &Target) -> Value {
             "signature": declaration.signature.to_string(),
             "vjp": declaration.vjp.as_ref().map(|v| json!({ "forward": v.forward, "backward": v.backward })),
             "jvp": declaration.jvp.as_ref().map(|j| json!({ "tangent": j.tangent })),
+            "transpose": declaration.transpose,
             "non_differentiable": declaration.non_differentiable,
             "batching": declaration.batching().to_string(),
             "sharding": declaration.partition().map(|p| p.to_string()),

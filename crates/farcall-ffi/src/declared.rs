@@ -78,9 +78,63 @@ pub const fn has_all_attributes(specs: &[Spec]) -> bool {
     false
 }
 
-/// Name of a handler that is the derivative of another.
-pub const fn derivative<O: crate::__private::Op>() -> &'static str {
-    O::NAME
+/// A handler that is the derivative of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Derivative {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it has a signature. One that has none is refused with the library.
+    is_declared: bool,
+    operands: &'static [&'static str],
+    results: &'static [&'static str],
+}
+
+/// The handler `O`, as a derivative.
+pub const fn derivative<O: crate::__private::Op>() -> Derivative {
+    Derivative { name: O::NAME, is_declared: O::IS_DECLARED, operands: O::OPERANDS, results: O::RESULTS }
+}
+
+impl Derivative {
+    /// True if its signature has an operand of this name.
+    pub const fn has_operand(self, name: &str) -> bool {
+        !self.is_declared || contains(self.operands, name)
+    }
+
+    /// True if it has no such operand.
+    pub const fn lacks_operand(self, name: &str) -> bool {
+        !contains(self.operands, name)
+    }
+
+    /// True if it has a result of this name.
+    pub const fn has_result(self, name: &str) -> bool {
+        !self.is_declared || contains(self.results, name)
+    }
+
+    /// True if it has an operand or a result of this name.
+    pub const fn has_parameter(self, name: &str) -> bool {
+        self.has_operand(name) || self.has_result(name)
+    }
+
+    /// True if each of its operands has one of these names.
+    pub const fn operands_are_among(self, names: &[&str]) -> bool {
+        are_among(self.operands, names)
+    }
+
+    /// True if each of its results has one of these names.
+    pub const fn results_are_among(self, names: &[&str]) -> bool {
+        are_among(self.results, names)
+    }
+}
+
+const fn are_among(all: &[&str], names: &[&str]) -> bool {
+    let mut i = 0;
+    while i < all.len() {
+        if !contains(names, all[i]) {
+            return false;
+        }
+        i += 1;
+    }
+    true
 }
 
 const fn contains(texts: &[&str], text: &str) -> bool {

@@ -129,6 +129,15 @@ pub struct OpDescriptor {
     pub lowers: ByteSpan,
     /// Says how; null if the op's signature does. See [`lowering`](crate::lowering).
     pub lower: Option<LowerFn>,
+    /// Name of the target that is the op's transpose, or empty.
+    pub transpose: ByteSpan,
+    /// What the parameters of the targets of `vjp_backward`, `jvp_tangent` and `transpose` are where names do not tell,
+    /// as [`farcall_sig::signature::Bindings`] prints it, or empty.
+    pub vjp_bindings: ByteSpan,
+    /// See `vjp_bindings`.
+    pub jvp_bindings: ByteSpan,
+    /// See `vjp_bindings`.
+    pub transpose_bindings: ByteSpan,
 }
 
 /// Bits of [`OpDescriptor::flags`].
@@ -221,6 +230,10 @@ pub struct Declaration {
     pub never_batched: bool,
     pub lowers: &'static str,
     pub lower: Option<LowerFn>,
+    pub transpose: &'static str,
+    pub vjp_bindings: &'static str,
+    pub jvp_bindings: &'static str,
+    pub transpose_bindings: &'static str,
 }
 
 impl Declaration {
@@ -235,6 +248,10 @@ impl Declaration {
         never_batched: false,
         lowers: "",
         lower: None,
+        transpose: "",
+        vjp_bindings: "",
+        jvp_bindings: "",
+        transpose_bindings: "",
     };
 }
 
@@ -263,6 +280,10 @@ impl OpDescriptor {
             batch: parts.declaration.batch,
             lowers: ByteSpan::new(parts.declaration.lowers.as_bytes()),
             lower: parts.declaration.lower,
+            transpose: ByteSpan::new(parts.declaration.transpose.as_bytes()),
+            vjp_bindings: ByteSpan::new(parts.declaration.vjp_bindings.as_bytes()),
+            jvp_bindings: ByteSpan::new(parts.declaration.jvp_bindings.as_bytes()),
+            transpose_bindings: ByteSpan::new(parts.declaration.transpose_bindings.as_bytes()),
         }
     }
 }
@@ -292,7 +313,8 @@ pub const fn params<const N: usize>(specs: &[Spec; N], names: &[&'static str; N]
     params
 }
 
-/// One table of several. Two ops of the same name and platform are a compile error.
+/// One table of several. Two ops of the same name and platform are a compile error, and so are derivatives that are not
+/// among the ops or have no signature.
 #[doc(hidden)]
 pub const fn concat<const N: usize>(
     tables: &[&'static [&'static OpDescriptor]],
@@ -321,7 +343,69 @@ pub const fn concat<const N: usize>(
         }
         t += 1;
     }
+    let mut i = 0;
+    while i < N {
+        let OpDescriptor { vjp_forward, vjp_backward, jvp_tangent, transpose, .. } = all[i];
+        check_listed(&all, all[i], "forward op", vjp_forward);
+        check_listed(&all, all[i], "backward op", vjp_backward);
+        check_listed(&all, all[i], "tangent op", jvp_tangent);
+        check_listed(&all, all[i], "transpose", transpose);
+        i += 1;
+    }
     all
+}
+
+/// A derivative of an op is among the ops, and has a signature.
+const fn check_listed(ops: &[&OpDescriptor], op: &OpDescriptor, what: &str, name: &ByteSpan) {
+    if name.len == 0 {
+        return;
+    }
+    let mut problem = ", is not listed by the library";
+    let mut i = 0;
+    while i < ops.len() {
+        if same_bytes(&ops[i].name, name) {
+            if ops[i].signature.len > 0 {
+                return;
+            }
+            problem = ", has no signature";
+        }
+        i += 1;
+    }
+    // SAFETY: spans of descriptors are over constants.
+    let (name, of) = unsafe { (name.as_bytes(), op.name.as_bytes()) };
+    let message =
+        Message::new().add(b"`").add(name).add(b"`, the ").add(what.as_bytes()).add(b" of `").add(of);
+    let message = message.add(b"`").add(problem.as_bytes());
+    panic!("{}", message.text());
+}
+
+/// A text that is put together in a constant; what does not fit is left out.
+struct Message {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Message {
+    const fn new() -> Message {
+        Message { bytes: [0; 256], len: 0 }
+    }
+
+    const fn add(mut self, text: &[u8]) -> Message {
+        let mut i = 0;
+        while i < text.len() && self.len < self.bytes.len() {
+            self.bytes[self.len] = text[i];
+            self.len += 1;
+            i += 1;
+        }
+        self
+    }
+
+    const fn text(&self) -> &str {
+        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => "a derivative of an op is not listed by the library, or has no signature",
+        }
+    }
 }
 
 #[doc(hidden)]
@@ -524,6 +608,26 @@ impl<'a> Op<'a> {
         given(self.descriptor.jvp_tangent)
     }
 
+    /// Name of the target that is its transpose: it is linear in the operands that this one returns.
+    pub fn transpose(&self) -> Option<&'a str> {
+        given(self.descriptor.transpose)
+    }
+
+    /// What the parameters of its backward op are, where names do not tell; empty if they do.
+    pub fn vjp_bindings(&self) -> &'a str {
+        text(self.descriptor.vjp_bindings)
+    }
+
+    /// The same for its tangent op.
+    pub fn jvp_bindings(&self) -> &'a str {
+        text(self.descriptor.jvp_bindings)
+    }
+
+    /// The same for its transpose.
+    pub fn transpose_bindings(&self) -> &'a str {
+        text(self.descriptor.transpose_bindings)
+    }
+
     /// Names of its operands that have no derivatives.
     pub fn non_differentiable(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         given(self.descriptor.non_differentiable).into_iter().flat_map(|names| names.split(','))
@@ -697,6 +801,8 @@ mod tests {
         declaration: Declaration {
             signature: "(x: f32[*], at: f32[]) -> (y: f32[*])",
             vjp_backward: "an_op_bwd",
+            vjp_bindings: "cotangent(y) = g",
+            transpose: "an_op_t",
             non_differentiable: "at,x",
             ..Declaration::NONE
         },
@@ -714,6 +820,8 @@ mod tests {
         let op = library.ops().next().unwrap();
         assert_eq!(op.signature(), Some("(x: f32[*], at: f32[]) -> (y: f32[*])"));
         assert_eq!((op.vjp_forward(), op.vjp_backward(), op.jvp_tangent()), (None, Some("an_op_bwd"), None));
+        assert_eq!((op.transpose(), op.vjp_bindings()), (Some("an_op_t"), "cotangent(y) = g"));
+        assert_eq!((op.jvp_bindings(), op.transpose_bindings()), ("", ""));
         assert_eq!(op.non_differentiable().collect::<Vec<_>>(), ["at", "x"]);
     }
 

@@ -101,8 +101,8 @@
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
-//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@nondiff`], [`macro@shape`], [`macro@batch`],
-//!   [`macro@lowers`]: what is declared of an op below its `#[handler]`.
+//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`], [`macro@shape`],
+//!   [`macro@batch`], [`macro@lowers`]: what is declared of an op below its `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
 //! - [`lowering`]: which parts of programs become calls of a library's handlers.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
@@ -157,7 +157,9 @@ pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Float, Pred};
 pub use error::{Error, ErrorCode, Result};
-pub use farcall_macros::{FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, vjp};
+pub use farcall_macros::{
+    FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, transpose, vjp,
+};
 pub use farcall_sig::{AttrArray, AttrValue, DType};
 #[cfg(feature = "half")]
 pub use half;
@@ -209,7 +211,7 @@ pub mod prelude {
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
         ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random,
         RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
-        handler, jvp, lowers, nondiff, ops, shape, signature, stage, vjp,
+        handler, jvp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp,
     };
 }
 
@@ -220,7 +222,7 @@ pub mod __private {
     use crate::error::{Error, Result};
 
     pub use crate::context::Host;
-    pub use crate::declared::{Declared, derivative, fits, has_all_attributes, is_context};
+    pub use crate::declared::{Declared, Derivative, derivative, fits, has_all_attributes, is_context};
     pub use crate::decode::Role;
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, may_overlap, may_overlap_itself, memory,
@@ -252,6 +254,12 @@ pub mod __private {
     pub trait Op: Entry {
         /// Its description.
         const DESCRIPTOR: &'static OpDescriptor;
+        /// Whether it has a signature.
+        const IS_DECLARED: bool;
+        /// Names of the operands in its signature.
+        const OPERANDS: &'static [&'static str];
+        /// Names of the results in its signature.
+        const RESULTS: &'static [&'static str];
     }
 
     /// A function that a handler names as one of its other stages. `#[stage]` implements it.

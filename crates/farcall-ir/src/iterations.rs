@@ -41,8 +41,27 @@ impl Budget {
     /// If none is left.
     #[inline]
     pub fn spend(&mut self) -> Result<(), TooMany> {
-        self.left = self.left.checked_sub(1).ok_or(TooMany { limit: limit() })?;
+        self.spend_some(1)?;
         Ok(())
+    }
+
+    /// As many more as are left, one at least and `most` at most; returns how many.
+    ///
+    /// # Errors
+    /// If none is left.
+    #[inline]
+    pub fn spend_some(&mut self, most: u64) -> Result<u64, TooMany> {
+        let some = self.left.min(most.max(1));
+        if some == 0 {
+            return Err(TooMany { limit: limit() });
+        }
+        self.left -= some;
+        Ok(some)
+    }
+
+    /// Iterations that were spent, but did not happen.
+    pub fn give_back(&mut self, iterations: u64) {
+        self.left += iterations;
     }
 }
 

@@ -1,5 +1,5 @@
-//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[nondiff]`, `#[shape]`, `#[batch]` and `#[lowers]` below a `#[handler]`: what an op's
-//! author declares about it besides the function.
+//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[transpose]`, `#[nondiff]`, `#[shape]`, `#[batch]` and `#[lowers]` below a
+//! `#[handler]`: what an op's author declares about it besides the function.
 //!
 //! A signature is Rust tokens (or one string). Its text is reassembled, with a table from bytes to tokens, so that an
 //! error is reported at its token. Then the function's parameters are compared with it: names and order here, types
@@ -19,6 +19,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
 
+use crate::derivative::{self, Derivative};
 use crate::function::{Function, Param};
 use crate::generic::{Instances, descriptor_type};
 
@@ -27,8 +28,9 @@ use crate::generic::{Instances, descriptor_type};
 pub(crate) struct Declaration {
     signature: Option<(Signature, Source)>,
     forward: Option<Path>,
-    backward: Option<Path>,
-    tangent: Option<Path>,
+    backward: Option<Derivative>,
+    tangent: Option<Derivative>,
+    transpose: Option<Derivative>,
     non_differentiable: Vec<String>,
     shape: Option<Path>,
     batch: Option<Path>,
@@ -94,14 +96,12 @@ impl Declaration {
             if attr.path().is_ident("signature") {
                 declaration.signature = Some(read_signature(attr)?);
             } else if attr.path().is_ident("vjp") {
-                let [forward, backward] = paths(attr, ["forward", "backward"])?;
-                let message = "say which op takes the cotangents: #[vjp(backward = f)], or #[vjp(forward = f, backward = g)]";
-                declaration.backward = Some(backward.ok_or_else(|| Error::new(attr.span(), message))?);
-                declaration.forward = forward;
+                let (forward, backward) = derivative::vjp(attr)?;
+                (declaration.forward, declaration.backward) = (forward, Some(backward));
             } else if attr.path().is_ident("jvp") {
-                let [tangent] = paths(attr, ["tangent"])?;
-                let message = "say which op takes the tangents: #[jvp(tangent = f)]";
-                declaration.tangent = Some(tangent.ok_or_else(|| Error::new(attr.span(), message))?);
+                declaration.tangent = Some(derivative::jvp(attr)?);
+            } else if attr.path().is_ident("transpose") {
+                declaration.transpose = Some(derivative::transpose(attr)?);
             } else if attr.path().is_ident("shape") {
                 declaration.shape = Some(attr.parse_args()?);
             } else if attr.path().is_ident("batch") {
@@ -137,6 +137,10 @@ impl Declaration {
             };
         };
         declaration.check_shape()?;
+        let derivatives = [&mut declaration.backward, &mut declaration.tangent, &mut declaration.transpose];
+        for derivative in derivatives.into_iter().flatten() {
+            derivative.check(signature)?;
+        }
         let operands: Vec<&str> = signature.operands().iter().map(|o| o.name.text.as_str()).collect();
         if let Some(unknown) = names.iter().find(|name| !operands.contains(&name.to_string().as_str())) {
             let message = format!(
@@ -177,12 +181,14 @@ impl Declaration {
 
     /// The value for the descriptor.
     pub(crate) fn value(&self) -> TokenStream {
-        let derivative = |path: &Option<Path>| match path {
-            Some(path) => quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>() },
-            None => quote!(""),
-        };
+        let forward = self.forward.as_ref().map_or_else(|| quote!(""), derivative::name);
         let signature = self.signature.as_ref().map(|(s, _)| s.to_string()).unwrap_or_default();
-        let [forward, backward, tangent] = [&self.forward, &self.backward, &self.tangent].map(derivative);
+        let derivatives = [&self.backward, &self.tangent, &self.transpose];
+        let [backward, tangent, transpose] =
+            derivatives.map(|d| d.as_ref().map_or_else(|| (quote!(""), String::new()), Derivative::value));
+        let (backward, vjp_bindings) = backward;
+        let (tangent, jvp_bindings) = tangent;
+        let (transpose, transpose_bindings) = transpose;
         let non_differentiable = self.non_differentiable.join(",");
         let shape = self.rule(self.shape.as_ref(), &SHAPE);
         let batch = self.rule(self.batch.as_ref(), &BATCH);
@@ -200,6 +206,10 @@ impl Declaration {
                 never_batched: #never_batched,
                 lowers: #lowers,
                 lower: #lower,
+                transpose: #transpose,
+                vjp_bindings: #vjp_bindings,
+                jvp_bindings: #jvp_bindings,
+                transpose_bindings: #transpose_bindings,
             }
         }
     }
@@ -291,7 +301,11 @@ impl Declaration {
         }
         let params = function.params.iter().enumerate().map(|(i, param)| checker.param(i, param));
         let attrs = if has_stages { Vec::new() } else { checker.attributes() };
-        Ok(quote! { #(#params)* #(#attrs)* })
+        let constants: Vec<&str> = self.non_differentiable.iter().map(String::as_str).collect();
+        let derivatives = [&self.backward, &self.tangent, &self.transpose].into_iter().flatten();
+        let derivatives = derivatives
+            .map(|derivative| derivative.assertions(signature, &constants, self.forward.is_some()));
+        Ok(quote! { #(#params)* #(#attrs)* #(#derivatives)* })
     }
 }
 
@@ -316,22 +330,7 @@ pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
 }
 
 /// The attributes that belong to a handler.
-const NAMES: [&str; 7] = ["signature", "vjp", "jvp", "nondiff", "shape", "batch", "lowers"];
-
-/// `(key = path, …)`
-fn paths<const N: usize>(attr: &Attribute, keys: [&str; N]) -> Result<[Option<Path>; N]> {
-    let mut found = [const { None }; N];
-    attr.parse_nested_meta(|meta| {
-        let Some(i) = keys.iter().position(|key| meta.path.is_ident(key)) else {
-            return Err(meta.error(format!("expected {}", keys.map(|k| format!("`{k} = …`")).join(" or "))));
-        };
-        if found[i].replace(meta.value()?.parse()?).is_some() {
-            return Err(meta.error("given twice"));
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
+const NAMES: [&str; 8] = ["signature", "vjp", "jvp", "transpose", "nondiff", "shape", "batch", "lowers"];
 
 // ---- Tokens --------------------------------------------------------------------------------
 

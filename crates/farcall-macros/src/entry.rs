@@ -6,6 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, Path, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
+use crate::derivative;
 use crate::function::Function;
 use crate::generic::Instances;
 use crate::options::{HandlerOptions, Stage};
@@ -15,6 +16,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     let declaration = Declaration::take(&mut function)?;
     let options = HandlerOptions::parse(options)?;
     let instances = Instances::new(&function, declaration.signature())?;
+    let parameters = derivative::parameters(declaration.signature());
     let checks = declaration.check(&function, &instances, options.has_stages())?;
     let declaration = declaration.value();
     let name = &function.name;
@@ -56,6 +58,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
             #checks
 
             impl __ffi::__private::Op for #name {
+                #parameters
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
                     &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
                         name: #target,

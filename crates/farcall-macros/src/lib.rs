@@ -6,7 +6,8 @@
 //!
 //! - `function` parses the function below an attribute.
 //! - `attribute` expands `#[derive(FromAttr)]`.
-//! - `declaration` reads `#[signature]` and the derivatives, and compares them with the function.
+//! - `declaration` reads `#[signature]` and what else is declared, and compares it with the function.
+//! - `derivative` reads `#[vjp]`, `#[jvp]` and `#[transpose]`.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `generic` determines the kernels of a generic handler.
 //! - `export` expands `library!` and `ops!`.
@@ -17,6 +18,7 @@ use proc_macro::TokenStream;
 
 mod attribute;
 mod declaration;
+mod derivative;
 mod entry;
 mod export;
 mod function;
@@ -57,6 +59,7 @@ mod options;
 /// | `#[signature((…) -> (…) where …)]` | what the op takes and gives, in the language of `farcall_sig::signature`; also as a string |
 /// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | handlers that are the op's reverse derivative |
 /// | `#[jvp(tangent = t)]` | the handler that is its forward derivative |
+/// | `#[transpose(t)]` | the handler that is its transpose: the op is linear in the operands that `t` returns |
 /// | `#[nondiff(labels)]` | operands that have no derivative |
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
@@ -66,8 +69,41 @@ mod options;
 /// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Handlers of one
-/// name for several platforms declare the same. Whether
-/// derivatives fit the op is checked when the library is loaded.
+/// name for several platforms declare the same. That derivatives
+/// have the right parameters by name, and are listed, is checked when the library is compiled; their types, when it is
+/// loaded.
+///
+/// # Derivatives
+///
+/// The parameters of a derivative are matched with the op by name: `x` is the operand or result `x`, `dx` its tangent or
+/// cotangent. For a transpose, `y` is the cotangent of the result `y`, and the results are the cotangents of the operands
+/// that have their names. Where names do not tell, the attribute does:
+///
+/// ```text
+/// #[handler(name = "softplus_bwd")]
+/// #[signature((x: T[*], dy: T[*]) -> (dx: T[*]) where T: f32 | f64)]
+/// #[jvp(tangent = softplus_bwd_jvp, tangent(x) = tx, tangent(dy) = tdy, tangent(dx) = tdx)]
+/// fn softplus_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T>, dx: &mut Buffer<T>) -> Result<()> { … }
+///
+/// #[handler(name = "softplus_bwd_jvp")]
+/// #[signature((x: T[*], dy: T[*], tx: T[*], tdy: T[*]) -> (tdx: T[*]) where T: f32 | f64)]
+/// fn softplus_bwd_jvp<T: Float>(…) -> Result<()> { … }
+/// ```
+///
+/// | | says which parameter is | in |
+/// | --- | --- | --- |
+/// | `operand(x) = p` | the operand `x` of the op | `vjp`, `jvp`, `transpose` |
+/// | `result(y) = p` | its result `y` | `vjp`, `jvp` |
+/// | `residual(r) = p` | what the forward op gives beyond the results | `vjp` |
+/// | `cotangent(y) = p`, `cotangent(x) = p` | the cotangent of a result (an operand of the derivative) or an operand (a result) | `vjp`, `transpose` |
+/// | `tangent(x) = p`, `tangent(y) = p` | the tangent of an operand (an operand of the derivative) or a result (a result) | `jvp` |
+///
+/// A name that could be two things is a compile error. Derivatives have derivatives of their own, declared in the same
+/// way: `jax.hessian`, the forward derivative of a reverse one, is the `#[jvp]` of the backward op.
+///
+/// An op with a `#[transpose(t)]` is linear in the operands that `t` returns. If it is the tangent op of another op, that
+/// one needs no `#[vjp]`: its reverse derivative is the transpose. If it is linear in all operands that it is
+/// differentiated in, it needs neither: it is its own tangent op.
 ///
 /// # Several element types
 ///
@@ -127,6 +163,12 @@ pub fn vjp(_: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn jvp(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("jvp", item.into()).into()
+}
+
+/// The handler that is the transpose of an op that is linear; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn transpose(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("transpose", item.into()).into()
 }
 
 /// Operands of an op that have no derivative; see [`macro@handler`], below which it stands.

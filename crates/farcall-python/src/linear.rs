@@ -133,9 +133,10 @@ fn raised(error: &OpError) -> PyErr {
                 "{op} has no forward derivative, which jax.jvp, jax.jacfwd and jax.linearize need: add \
                  #[jvp(tangent = …)] to its declaration, or use jax.grad, jax.vjp or jax.jacrev"
             ),
-            DerivativeError::NoReverse => format!(
-                "{op} has no reverse derivative, which jax.grad, jax.vjp and jax.jacrev need: add \
-                 #[vjp(backward = …)] to its declaration, or use jax.jvp or jax.jacfwd"
+            DerivativeError::NoReverse { tangent } => format!(
+                "{op} has no reverse derivative, which jax.grad, jax.vjp and jax.jacrev need: add #[transpose(…)] to \
+                 the declaration of {tangent}, which is linear in the tangents, or #[vjp(backward = …)] to that of \
+                 {op}; or use jax.jvp or jax.jacfwd"
             ),
             DerivativeError::Operand { operand } => {
                 format!("{error}: use jax.lax.stop_gradient({operand})")

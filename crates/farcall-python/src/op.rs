@@ -23,7 +23,7 @@ use crate::elements::element_type;
 use crate::error::{exception, guarded};
 use crate::executable::Executable;
 use crate::linear::Linear;
-use crate::registry::{Registry, capsules};
+use crate::registry::capsules;
 
 /// An op: a target with a signature.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -120,6 +120,18 @@ impl Op {
     #[getter]
     fn origin(&self) -> String {
         self.target.origin().to_string()
+    }
+
+    /// Its library's file, none for code of the program itself.
+    #[getter]
+    fn file(&self) -> Option<&std::path::Path> {
+        self.target.origin().file.as_deref()
+    }
+
+    /// Which of the versions of that file that the process has loaded it is from, from 1 on.
+    #[getter]
+    fn version(&self) -> u32 {
+        self.target.origin().version
     }
 
     /// Name of each declared operand, and whether it is `required`, `optional` or `variadic`.
@@ -289,19 +301,17 @@ impl Op {
     }
 
     /// Compiles the program of one call.
-    fn compile(
-        &self,
-        operands: Vec<(String, Vec<usize>)>,
-        attrs: &Attributes,
-        registry: &Bound<'_, Registry>,
-    ) -> PyResult<Executable> {
+    fn compile(&self, operands: Vec<(String, Vec<usize>)>, attrs: &Attributes) -> PyResult<Executable> {
         let types =
             operands.into_iter().map(|(dtype, dims)| Ok(TensorType::new(element_type(&dtype)?, dims)));
         let types = types.collect::<PyResult<Vec<_>>>()?;
         guarded(|| {
             let module = farcall::op_program(&self.target, &types, &attrs.inner)
                 .map_err(|e| exception(e.code(), e.to_string()))?;
-            Executable::new(&module, &registry.get().inner, &CompileOptions::new())
+            // What is registered under its name may be another version by now.
+            let own = farcall::Registry::new();
+            own.replace(registry::Target::clone(&self.target));
+            Executable::new(&module, &own, &CompileOptions::new())
         })
     }
 

@@ -92,9 +92,15 @@ pub enum DerivativeError {
     /// It declares a reverse one alone.
     #[error("has no forward derivative: add #[jvp(tangent = …)] to its declaration")]
     NoForward,
-    /// It declares a forward one alone.
-    #[error("has no reverse derivative: add #[vjp(backward = …)] to its declaration")]
-    NoReverse,
+    /// It declares a forward one alone, of an op without a transpose.
+    #[error(
+        "has no reverse derivative: add #[transpose(…)] to the declaration of {tangent}, its tangent op, or \
+         #[vjp(backward = …)] to its own"
+    )]
+    NoReverse {
+        /// The tangent op.
+        tangent: String,
+    },
     /// Its derivative has none.
     #[error(
         "has no second derivative: it would be that of its forward derivative, which it does not have (add \
@@ -232,7 +238,7 @@ impl Linear {
     /// If there is no such derivative.
     pub fn backward(&self, zero: &[bool]) -> Result<DerivativeCall, OpError> {
         self.check_moving()?;
-        let vjp = self.declaration().vjp.as_ref().ok_or_else(|| self.lacks(DerivativeError::NoReverse))?;
+        let vjp = self.declaration().vjp.as_ref().ok_or_else(|| self.no_reverse())?;
         let (saved, results) = (self.saved(), self.results());
         let is_zero = |at: usize| zero.get(at).copied().unwrap_or(true);
         for (at, i) in results.iter().enumerate() {
@@ -357,6 +363,15 @@ impl Linear {
 
     fn lacks(&self, what: DerivativeError) -> OpError {
         OpError::Derivative { op: self.target.name().to_owned(), what }
+    }
+
+    fn no_reverse(&self) -> OpError {
+        let jvp = self.declaration().jvp.as_ref();
+        self.lacks(
+            jvp.map_or(DerivativeError::None, |jvp| DerivativeError::NoReverse {
+                tangent: jvp.tangent.clone(),
+            }),
+        )
     }
 
     fn mismatch(&self, mismatch: Mismatch) -> OpError {

@@ -51,25 +51,39 @@ fn a_library_with_a_descriptor() {
 
 /// Also at a path that is not UTF-8.
 #[test]
-fn a_library_whose_file_changes_stays_as_it_was() {
+fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"lib\xff.so"));
-    std::fs::copy(build_library("host_test_ops"), &path).unwrap();
-    let warnings = || Registry::new().load(&path).unwrap().warnings;
-    assert_eq!(warnings(), Vec::<String>::new());
-    assert_eq!(warnings(), Vec::<String>::new());
-    // Another file takes its place, as a linker does it.
-    let other = folder.path().join("new.so");
-    std::fs::copy(&path, &other).unwrap();
-    std::fs::rename(&other, &path).unwrap();
-    for _ in 0..2 {
-        let [warning] = warnings().try_into().unwrap();
-        assert!(warning.contains("has changed since this process loaded it"), "{warning}");
-    }
+    let (host, linked) = (build_library("host_test_ops"), build_library("linked_test_ops"));
+    // As a linker does it, and as who copies a file to a place where one is.
+    let rename = |from: &Path| {
+        std::fs::copy(from, folder.path().join("new.so")).unwrap();
+        std::fs::rename(folder.path().join("new.so"), &path).unwrap();
+    };
+    let write_over = |from: &Path| assert!(std::fs::copy(from, &path).is_ok());
+    rename(&host);
     let registry = Registry::new();
-    registry.load(&path).unwrap();
-    check_calls(&registry);
+    assert_eq!(registry.load(&path).unwrap().warnings, Vec::<String>::new());
+    let puts: [&dyn Fn(&Path); 2] = [&write_over, &rename];
+    for put in puts {
+        put(&linked);
+        let fork = registry.fork();
+        let report = fork.load(&path).unwrap();
+        let [count, panics, scale] = report.warnings.try_into().unwrap();
+        for (warning, name) in [(count, "count"), (panics, "panics"), (scale, "scale")] {
+            assert!(warning.contains(&format!("has changed and lacks `{name}` (")), "{warning}");
+        }
+        assert!(fork.lookup("scale", &Platform::Host).is_none());
+        let double = fork.lookup("double", &Platform::Host).unwrap();
+        assert_eq!(double.origin().version, 2);
+        check_calls(&registry);
+        // What was there first is there again.
+        put(&host);
+        let report = fork.load(&path).unwrap();
+        assert_eq!((report.warnings.len(), report.targets[0].origin().version), (5, 1));
+        check_calls(&fork);
+    }
 }
 
 /// Ops of two crates, one of which is the other's derivative, and ops for two platforms.

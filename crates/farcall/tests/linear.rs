@@ -85,10 +85,44 @@ fn pair_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+/// Has a forward derivative alone.
+#[handler(name = "ramp")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[jvp(tangent = ramp_jvp, tangent(x) = v, tangent(y) = u)]
+fn ramp(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, y);
+    Ok(())
+}
+
+#[handler(name = "ramp_jvp")]
+#[signature((x: f32[*], v: f32[*]) -> (u: f32[*]))]
+fn ramp_jvp(x: &Buffer<f32>, v: &Buffer<f32>, u: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, v, u);
+    Ok(())
+}
+
+/// Has a forward derivative whose op is its own transpose.
+#[handler(name = "bend")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[jvp(tangent = bend_jvp, tangent(x) = v, tangent(y) = u)]
+fn bend(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, y);
+    Ok(())
+}
+
+#[handler(name = "bend_jvp")]
+#[signature((x: f32[*], v: f32[*]) -> (u: f32[*]))]
+#[transpose(bend_jvp, cotangent(u) = v, cotangent(v) = u)]
+fn bend_jvp(x: &Buffer<f32>, v: &Buffer<f32>, u: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, v, u);
+    Ok(())
+}
+
 fn target(op: &str) -> Arc<Target> {
     let registry = Registry::new();
     let ops = farcall_ffi::ops![product, product_fwd, product_bwd, product_tangent, pair, pair_bwd];
     registry.register_ops(ops).unwrap();
+    registry.register_ops(farcall_ffi::ops![ramp, ramp_jvp, bend, bend_jvp]).unwrap();
     registry.lookup(op, &Platform::Host).unwrap()
 }
 
@@ -176,6 +210,23 @@ fn a_derivative_that_is_not_there_is_said() {
             "pair_bwd has no gradient: add #[vjp(backward = …)] or #[jvp(tangent = …)] to its declaration"
         ],
     );
+}
+
+#[test]
+fn a_linear_tangent_op_is_transposed() {
+    fails(
+        of_vector("ramp").backward(&[false]),
+        expect![
+            "ramp has no reverse derivative: add #[transpose(…)] to the declaration of ramp_jvp, its tangent op, or #[vjp(backward = …)] to its own"
+        ],
+    );
+    let linear = of_vector("bend");
+    expect!["[Operand(0)]"].assert_eq(&format!("{:?}", linear.saved()));
+    let (tangent, backward) = (linear.tangent().unwrap(), linear.backward(&[false]).unwrap());
+    assert_eq!(tangent.op, backward.op);
+    expect!["[Value(0), Value(1)] [Value(0), Cotangent(0)]"]
+        .assert_eq(&format!("{:?} {:?}", tangent.operands, backward.operands));
+    assert_eq!((tangent.results, backward.results), (vec![Some(0)], vec![Some(0)]));
 }
 
 #[test]

@@ -449,6 +449,78 @@ return %0 : {x} }}"
     }
 }
 
+/// Results that are larger than a cache, whose rows are made one after the other.
+#[test]
+fn large_scatters_are_the_evaluators() {
+    let mut r = Random::new(12);
+    for (rows, columns, op) in [(16_400, 65, "add"), (8_192, 128, "maximum")] {
+        let [x, i, u] =
+            [ty(DType::F64, &[rows, columns]), ty(DType::S32, &[9000, 1]), ty(DType::F64, &[9000, columns])];
+        let program = format!(
+            "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
+%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> {} : ({x}, {i}, {u}) -> {x}
+return %0 : {x} }}",
+            reducer(op, DType::F64)
+        );
+        // Some rows many times, and some that there are not.
+        let indices = Literal::from_fn(DType::S32, [9000, 1], |_| {
+            let most = if r.below(2) == 0 { 40 } else { rows + 100 };
+            Scalar::Signed(r.below(most) as i64 - 20)
+        });
+        let inputs = [
+            r.tensor(DType::F64, &[rows, columns], false),
+            indices,
+            r.tensor(DType::F64, &[9000, columns], false),
+        ];
+        check(&program, &inputs, "scatter", true, Denormals::Ieee);
+    }
+}
+
+/// Rounds of add, rotate and xor on two words, with keys in between, and now and then something else.
+#[test]
+fn rounds_are_the_evaluators() {
+    let mut r = Random::new(13);
+    for _ in 0..60 {
+        let n = r.pick(&[5, 256, 1000, 4133]);
+        let full = ty(DType::U32, &[n]);
+        let mut lines = "%k = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<ui32>) -> T\n".to_owned();
+        for by in 1..32 {
+            lines += &format!("%c{by} = stablehlo.constant dense<{by}> : T\n");
+        }
+        let (mut a, mut b) = (r.pick(&["%x", "%k", "%c7"]).to_owned(), "%y".to_owned());
+        let mut made = vec![a.clone()];
+        for i in 0..r.below(14) {
+            let (left, or) = (1 + r.below(31), r.pick(&["or", "xor", "add"]));
+            lines += &format!(
+                "%a{i} = stablehlo.add {a}, {b} : T\n%l{i} = stablehlo.shift_left {b}, %c{left} : T\n"
+            );
+            lines += &format!("%r{i} = stablehlo.shift_right_logical {b}, %c{} : T\n", 32 - left);
+            lines +=
+                &format!("%o{i} = stablehlo.{or} %r{i}, %l{i} : T\n%b{i} = stablehlo.xor %a{i}, %o{i} : T\n");
+            (a, b) = (format!("%a{i}"), format!("%b{i}"));
+            for (j, word) in [&mut a, &mut b].into_iter().enumerate() {
+                if r.below(3) > 0 {
+                    continue;
+                }
+                let key = r.pick(&["%k", "%c9", "%z", "%x"]);
+                lines += &format!("%k{i}{j} = stablehlo.add {key}, {word} : T\n");
+                *word = format!("%k{i}{j}");
+            }
+            if r.below(12) == 0 {
+                made.push(r.pick(&[&a, &b]).clone());
+            }
+        }
+        let more = &made[r.below(made.len())];
+        let program = format!(
+            "func.func @main(%x: T, %y: T, %z: T, %s: tensor<ui32>) -> (T, T, T) {{\n{lines}return {b}, {more}, {a} : T, T, T }}"
+        );
+        let mut words =
+            |dims: &[usize]| Literal::from_fn(DType::U32, dims, |_| Scalar::Unsigned(r.next() >> 32));
+        let inputs = [words(&[n]), words(&[n]), words(&[n]), words(&[])];
+        check(&program.replace('T', &full), &inputs, "", true, Denormals::Ieee);
+    }
+}
+
 #[test]
 fn gathers_are_the_evaluators() {
     let mut r = Random::new(6);

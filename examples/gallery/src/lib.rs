@@ -17,6 +17,10 @@
 //! | `median` | – | none |
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
 //! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
+//! | `softplus` | half precision; parameters of derivatives that are said | VJP, JVP, and those of these |
+//! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |
+//! | `pad` | an attribute that is one of a few texts | of any order, by transposition |
+//! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition |
 //! | `tick` | a side effect | none |
 //!
 //! `cargo build -p gallery-ops` builds `libgallery_ops.so`. In Python, `farcall.load` turns it into functions of
@@ -32,10 +36,14 @@ mod gemm;
 mod log_sum_exp;
 mod median;
 mod normalize;
+mod pad;
 mod polar;
+mod recurrence;
 mod scaled_rms_norm;
+mod segment_sum;
 mod soft_shrink;
 mod softmax;
+mod softplus;
 mod tick;
 mod top_k;
 mod transpose;
@@ -56,6 +64,10 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     log_sum_exp::OPS,
     median::OPS,
     transpose::OPS,
+    softplus::OPS,
+    segment_sum::OPS,
+    pad::OPS,
+    recurrence::OPS,
     tick::OPS,
 ];
 
@@ -76,6 +88,10 @@ farcall_ffi::library!(
         ..log_sum_exp::OPS,
         ..median::OPS,
         ..transpose::OPS,
+        ..softplus::OPS,
+        ..segment_sum::OPS,
+        ..pad::OPS,
+        ..recurrence::OPS,
         ..tick::OPS,
     ]
 );

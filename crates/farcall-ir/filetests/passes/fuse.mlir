@@ -307,3 +307,29 @@ module {
     return %0, %1 : tensor<4x6xf32>, tensor<4x6xf32>
   }
 }
+// -----
+// passes: fuse, dce
+// What only a later member takes is computed with that.
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32>
+  %1 = stablehlo.multiply %0, %0 : tensor<4xf32>
+  %2 = stablehlo.cosine %x : tensor<4xf32>
+  %3 = stablehlo.reverse %2, dims = [0] : tensor<4xf32>
+  %4 = stablehlo.add %1, %3 : tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.cosine %arg0 : tensor<4xf32>
+    %1 = stablehlo.reverse %0, dims = [0] : tensor<4xf32>
+    %2 = "mhlo.fusion"(%arg0, %1) ({
+    ^bb0(%arg1: tensor<4xf32>, %arg2: tensor<4xf32>):
+      %3 = stablehlo.sine %arg1 : tensor<4xf32>
+      %4 = stablehlo.multiply %3, %3 : tensor<4xf32>
+      %5 = stablehlo.add %4, %arg2 : tensor<4xf32>
+      stablehlo.return %5 : tensor<4xf32>
+    }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    return %2 : tensor<4xf32>
+  }
+}

@@ -161,7 +161,8 @@
 //! # Gradients
 //!
 //! The signatures of an op's derivatives are matched with its own by name ([`Vjp::new`],
-//! [`Jvp::new`]): `x` is the operand `x`, `y` the result `y`, `dx` and `dy` their cotangents or tangents.
+//! [`Jvp::new`]): `x` is the operand `x`, `y` the result `y`, `dx` and `dy` their cotangents or tangents. Other names are
+//! said ([`Bindings`]). A transpose ([`Vjp::transpose`]) makes a reverse derivative of a forward one.
 //!
 //! # What it does not reach
 //!
@@ -208,7 +209,9 @@ pub use ast::{
 };
 pub use batching::{BatchSummary, Batching};
 pub use error::{SignatureError, Span};
-pub use gradient::{GradientError, Jvp, JvpSource, Part, Vjp, VjpSource};
+pub use gradient::{
+    Binding, BindingError, Bindings, Expected, GradientError, Jvp, JvpSource, Part, Role, Vjp, VjpSource,
+};
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 pub use numbers::{GivenType, NumberKind, NumberTypes};
 pub use partition::{BatchDims, BatchSplit, Factor, FactorKind, Mapping, Partition, ShardyRule};

@@ -15,7 +15,7 @@ use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId};
 
 use super::{Options, aliases, body, nested, order};
-use crate::kernels::{self, KernelId, Request};
+use crate::kernels::{self, InPlace, KernelId, Request};
 use crate::plan::{Body, ConstantId, ReferenceId, ReferenceSite};
 use crate::registry::Registry;
 
@@ -69,12 +69,12 @@ impl Choices {
         }
     }
 
-    /// True if a result may lie exactly where an operand lies, if elements of both are of one size.
-    pub(super) fn in_place(&self, inst: InstId, result: usize, operand: usize) -> bool {
+    /// Which results may lie where operands lie.
+    pub(super) fn in_place(&self, inst: InstId) -> InPlace {
         match self.of(inst) {
-            Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies, result, operand),
-            Choice::Copy => true,
-            _ => false,
+            Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies),
+            Choice::Copy => InPlace::Anywhere,
+            _ => InPlace::Nowhere,
         }
     }
 

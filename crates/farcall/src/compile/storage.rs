@@ -7,7 +7,8 @@
 //! they may.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::choose::{Choice, Choices};
 use super::order;
@@ -140,12 +141,7 @@ pub(super) fn shares(
     result: usize,
     piece: PieceId,
 ) -> bool {
-    let size = |v: ValueId| inst.func().tensor(v).map(|t| t.dtype.size());
-    let Some(of_result) = inst.results().get(result).map(|r| size(*r)) else { return false };
-    let operands = choices.inputs(inst).iter().enumerate();
-    let mut uses = operands.filter(|(_, x)| storage.of(**x) == piece).peekable();
-    uses.peek().is_some()
-        && uses.all(|(i, x)| choices.in_place(inst.id(), result, i) && size(*x) == of_result)
+    sharing(storage, choices, inst, result).any(|x| x == piece)
 }
 
 /// The operands of an instruction whose memory this result may have ([`shares`]), in order.
@@ -155,10 +151,16 @@ pub(super) fn sharing<'a>(
     inst: Inst<'a>,
     result: usize,
 ) -> impl Iterator<Item = PieceId> {
+    let size = move |v: &ValueId| inst.func().tensor(*v).map(|t| t.dtype.size());
+    let (in_place, of_result) = (choices.in_place(inst.id()), inst.results().get(result).map(size));
+    let allowed = move |(i, x): &(usize, &ValueId)| in_place.allows(result, *i) && Some(size(x)) == of_result;
     let inputs = choices.inputs(inst).iter().enumerate();
-    // Operands are compared with each other only where the kernel allows it.
-    let allowed = inputs.filter(move |(i, _)| choices.in_place(inst.id(), result, *i));
-    allowed.map(|(_, x)| storage.of(*x)).filter(move |x| shares(storage, choices, inst, result, *x))
+    let (some, others): (SmallVec<[_; 8]>, SmallVec<[_; 8]>) = inputs.partition(allowed);
+    let pieces = |of: SmallVec<[(usize, &'a ValueId); 8]>| of.into_iter().map(move |(_, x)| storage.of(*x));
+    // Seldom both kinds.
+    let others: FxHashSet<PieceId> =
+        if some.is_empty() { FxHashSet::default() } else { pieces(others).collect() };
+    pieces(some).filter(move |piece| !others.contains(piece))
 }
 
 /// Sets of values that share memory.

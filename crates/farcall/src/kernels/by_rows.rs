@@ -408,6 +408,7 @@ impl Building<'_> {
     /// ones.
     fn settle(&mut self, bodies: &[Body], inputs: &[usize], outputs: &[usize], stage: &Stage) -> Option<()> {
         let mut taken: Vec<usize> = Vec::new();
+        let allowed = fusion::in_place(bodies);
         for (o, output) in outputs.iter().enumerate() {
             if self.homes[*output].is_some() {
                 continue;
@@ -422,7 +423,7 @@ impl Building<'_> {
                     && !taken.contains(i)
                     && !is_taken_after(self.body, **x - self.body.args.len(), stage)
                     && same(**x)
-                    && fusion::in_place(bodies, o, *i)
+                    && allowed.allows(o, *i)
             });
             self.homes[*output] = match in_place {
                 Some((i, x)) => {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use farcall_ir::{Op, TensorType};
+use farcall_ir::{DType, Op, TensorType};
+use smallvec::SmallVec;
 
 use super::args::{Args, Prepared};
+use super::map::Operand;
 use super::movement::{Movement, fill, row_major};
 use super::straight_line::{self, At, Loop, StraightLine};
 use super::types::{ReadIndex, index_reader};
@@ -29,9 +31,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
         let mut line = StraightLine::new(SHIFT)?;
-        let shift = start.in_steps(&mut line);
-        let work = straight_line::moves_shifted(y.dtype.size(), movement, |shift| [shift, 0])?;
-        line.push(work, &[At::Input(0), shift], At::Output(0), 0);
+        start.in_steps(At::Input(0), y.dtype.size(), movement, true, &mut line)?;
         return Some(Prepared::straight(line));
     }
     Some(Prepared::new(move |args| {
@@ -47,9 +47,27 @@ pub(super) const SHIFT: usize = 64;
 pub(super) struct Start {
     /// Number of the first index among the inputs.
     first: usize,
-    /// Per index: how it is read, the largest value that keeps the window inside (others are clamped), and the
-    /// stride in elements.
-    steps: Vec<(ReadIndex, usize, usize)>,
+    steps: Vec<Index>,
+}
+
+/// What an index means.
+#[derive(Clone, Copy)]
+pub(super) struct Index {
+    pub(super) dtype: DType,
+    read: ReadIndex,
+    /// The largest value that keeps the window inside; others are clamped.
+    pub(super) limit: usize,
+    /// Elements between neighbours.
+    pub(super) stride: usize,
+}
+
+impl Index {
+    /// Elements by which an index shifts the window.
+    #[inline(always)]
+    pub(super) fn shift(&self, at: &Operand) -> usize {
+        // SAFETY: the input has one element of the type that is read.
+        self.stride * unsafe { (self.read)(at.at, self.limit) }
+    }
 }
 
 impl Start {
@@ -67,7 +85,8 @@ impl Start {
         let each = indices.iter().enumerate().map(|(d, index)| {
             let limit = whole.sizes()[d].checked_sub(part.sizes()[d])?;
             let one = index.elements() == Some(1);
-            Some((index_reader(index.dtype).filter(|_| one)?, limit, strides[d].unsigned_abs()))
+            let read = index_reader(index.dtype).filter(|_| one)?;
+            Some(Index { dtype: index.dtype, read, limit, stride: strides[d].unsigned_abs() })
         });
         Some(Start { first, steps: each.collect::<Option<_>>()? })
     }
@@ -75,36 +94,48 @@ impl Start {
     /// The largest shift.
     pub(super) fn far(&self) -> Option<usize> {
         let mut steps = self.steps.iter();
-        steps.try_fold(0usize, |n, (_, limit, stride)| n.checked_add(limit.checked_mul(*stride)?))
+        steps.try_fold(0usize, |n, index| n.checked_add(index.limit.checked_mul(index.stride)?))
     }
 
-    /// The steps that leave the shift in the first register, two indices each.
-    pub(super) fn in_steps(self, line: &mut StraightLine) -> At {
-        let shift = At::Register(0);
-        for k in 0..self.steps.len().div_ceil(2).max(1) {
-            let pair: Vec<_> = self.steps.iter().skip(2 * k).take(2).copied().collect();
-            let indices = (0..pair.len()).map(|i| At::Input(self.first + 2 * k + i));
-            let from: Vec<At> = [shift].into_iter().chain(indices).collect();
-            let work: Loop = Arc::new(move |[before, i, j], to, _| {
+    /// The steps of a movement, from there to the output, whose source or else whose destination is shifted.
+    pub(super) fn in_steps(
+        self,
+        moved: At,
+        size: usize,
+        movement: Movement,
+        reads: bool,
+        line: &mut StraightLine,
+    ) -> Option<()> {
+        // An index that can only be zero does not shift anything.
+        let live = (self.first..).zip(self.steps).filter(|(_, index)| index.limit > 0);
+        let mut live: Vec<(At, Index)> = live.map(|(i, index)| (At::Input(i), index)).collect();
+        // As many as a step has operands; those that are too many are added up before, in the first register.
+        let mut sum = None;
+        while live.len() + usize::from(sum.is_some()) > 2 {
+            let (at, index) = live.remove(0);
+            let (from, adds): (Vec<At>, bool) = ([at].into_iter().chain(sum).collect(), sum.is_some());
+            let work: Loop = Arc::new(move |[i, before, _], to, _| {
                 // SAFETY: the step before has written it.
-                let before = if k == 0 { 0 } else { unsafe { before.at.cast::<usize>().read() } };
-                let each = pair.iter().zip([i, j]).map(|((read, limit, stride), index)| {
-                    // SAFETY: the input has one element of the type that is read.
-                    stride * unsafe { read(index.at, *limit) }
-                });
+                let before = if adds { unsafe { before.at.cast::<usize>().read() } } else { 0 };
                 // SAFETY: the register has room for it.
-                unsafe { to.cast::<usize>().write(before + each.sum::<usize>()) };
+                unsafe { to.cast::<usize>().write(before + index.shift(i)) };
             });
-            line.push(work, &from, shift, 1);
+            line.push(work, &from, At::Register(0), 1);
+            sum = Some(At::Register(0));
         }
-        shift
+        let (at, indices): (Vec<At>, SmallVec<[Index; 2]>) = live.into_iter().unzip();
+        let from: Vec<At> = [moved].into_iter().chain(at).chain(sum).collect();
+        let (work, what) = straight_line::moves_shifted(size, movement, indices, sum.is_some(), reads)?;
+        line.push(work, &from, At::Output(0), 0);
+        line.does(what);
+        Some(())
     }
 
     /// Elements by which the window is shifted.
     pub(super) fn shift(&self, args: &Args<'_>) -> usize {
-        let each = self.steps.iter().enumerate().map(|(i, (read, limit, stride))| {
+        let each = self.steps.iter().enumerate().map(|(i, index)| {
             // SAFETY: the input has one element of the type that is read.
-            stride * unsafe { read(args.input_ptr(self.first + i), *limit) }
+            index.stride * unsafe { (index.read)(args.input_ptr(self.first + i), index.limit) }
         });
         each.sum()
     }

@@ -7,10 +7,10 @@ use super::args::Prepared;
 use super::dynamic_slice::{self, Start};
 use super::movement::{Movement, embed};
 use super::straight_line::{self, At, StraightLine};
-use super::{Kernel, Request, nothing};
+use super::{InPlace, Kernel, Request, nothing};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "dynamic_update_slice", prepare, in_place: |_, _, input| input == 0, describe: nothing };
+    Kernel { name: "dynamic_update_slice", prepare, in_place: |_| InPlace::First, describe: nothing };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::DynamicUpdateSlice, [x, update, indices @ ..], [y]) =
@@ -29,10 +29,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     if update.bytes().is_some_and(|n| n <= straight_line::SMALL) {
         let mut line = StraightLine::new(dynamic_slice::SHIFT)?;
-        let shift = start.in_steps(&mut line);
         line.copy(1, At::Input(0), At::Output(0), bytes);
-        let work = straight_line::moves_shifted(y.dtype.size(), movement, |shift| [0, shift])?;
-        line.push(work, &[At::Input(1), shift], At::Output(0), 0);
+        start.in_steps(At::Input(1), y.dtype.size(), movement, false, &mut line)?;
         return Some(Prepared::straight(line));
     }
     Some(Prepared::new(move |args| {

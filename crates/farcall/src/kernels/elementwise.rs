@@ -13,11 +13,11 @@ use super::map::{Work, map1, map1_near, map2, map2_near, map3};
 use super::math;
 use super::number::{Integer, Number};
 use super::types::{by_size, dispatch};
-use super::{Kernel, Request, reduce_precision, short_name, special, tile};
+use super::{InPlace, Kernel, Request, reduce_precision, short_name, special, tile};
 
 /// Operations on corresponding elements.
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "elementwise", prepare, in_place: |_, _, _| true, describe };
+    Kernel { name: "elementwise", prepare, in_place: |_| InPlace::Anywhere, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let [y] = request.outputs else { return None };

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
-use super::{Kernel, Request, by_rows, elementwise, short_name, tile};
+use super::{InPlace, Kernel, Request, by_rows, elementwise, short_name, tile};
 
 /// What the passes `fuse` and `products` have put together.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
@@ -58,22 +58,21 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
 
 /// Outputs with all elements only. Others may be written when rows are still read; and slices are read at other places
 /// than those that are written, and by products in any order.
-pub(super) fn in_place(bodies: &[Body], output: usize, input: usize) -> bool {
-    let [body] = bodies else { return false };
-    // One pass, and no closures: with many results, each is asked with each operand.
-    let (mut combines, mut n) = (false, None);
-    for inst in &body.insts {
-        match inst.op {
-            Op::DotGeneral(_) => return false,
-            Op::Slice(_) | Op::Concatenate { .. } if inst.operands.contains(&input) => return false,
-            _ => {}
-        }
-        if inst.reducer.is_some() && !combines {
-            combines = true;
-            n = inst.operands.first().and_then(|x| body.ty(*x)?.elements());
-        }
+pub(super) fn in_place(bodies: &[Body]) -> InPlace {
+    let [body] = bodies else { return InPlace::Nowhere };
+    if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
+        return InPlace::Nowhere;
     }
-    n.is_none() || body.returned.get(output).and_then(|x| body.ty(*x)?.elements()) == n
+    let moved = body.insts.iter().filter(|inst| matches!(inst.op, Op::Slice(_) | Op::Concatenate { .. }));
+    let mut inputs: SmallVec<_> =
+        moved.flat_map(|inst| &inst.operands).copied().filter(|x| *x < body.args.len()).collect();
+    inputs.sort_unstable();
+    inputs.dedup();
+    let all = reduced(body);
+    let is_other =
+        |o: &usize| all.is_some() && body.ty(body.returned[*o]).and_then(TensorType::elements) != all;
+    let outputs = (0..body.returned.len()).filter(is_other).collect();
+    InPlace::But { outputs, inputs }
 }
 
 fn describe(request: &Request<'_>) -> String {

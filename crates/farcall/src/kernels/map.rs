@@ -82,14 +82,45 @@ macro_rules! loops {
                                 }
                             }
                         }
-                        for i in 0..n % BLOCK {
+                        let (mut at, rest) = (0, n % BLOCK);
+                        'parts: {
+                            macro_rules! part {
+                                ($N:literal) => {
+                                    // SAFETY: the block after them has as many elements; a part is read whole before it is written.
+                                    unsafe {
+                                        $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + at).cast::<[$X; $N]>().read();)+
+                                        let (mut all, mut i) = (true, 0);
+                                        while i < $N {
+                                            all &= near($($x[i]),+);
+                                            i += 1;
+                                        }
+                                        if !all {
+                                            break 'parts;
+                                        }
+                                        write_part::<R, $N>(out.add(blocks * BLOCK + at), #[inline(always)] |i| f($($x[i]),+));
+                                    }
+                                    at += $N;
+                                };
+                            }
+                            while rest - at >= 8 {
+                                part!(8);
+                            }
+                            if rest & 4 != 0 {
+                                part!(4);
+                            }
+                            if rest & 2 != 0 {
+                                part!(2);
+                            }
+                        }
+                        while at < rest {
                             // SAFETY: the block after them has as many elements.
                             unsafe {
-                                $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + i).read();)+
+                                $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + at).read();)+
                                 let y = if near($($x),+) { f($($x),+) } else { far($($x),+) };
-                                out.add(blocks * BLOCK + i).write(y);
+                                out.add(blocks * BLOCK + at).write(y);
                             }
-                            // Less than a block is not worth vectors.
+                            at += 1;
+                            // One element after the other.
                             compiler_fence(Ordering::SeqCst);
                         }
                     },
@@ -149,15 +180,25 @@ pub(super) fn map3<A: Copy, B: Copy, C: Copy, R: Copy>(
 /// A block can be written.
 #[inline(always)]
 pub(super) unsafe fn write_block<R: Copy>(out: *mut R, f: impl Fn(usize) -> R) {
-    let mut block = [const { MaybeUninit::uninit() }; BLOCK];
+    // SAFETY: the caller's promise.
+    unsafe { write_part::<R, BLOCK>(out, f) };
+}
+
+/// Computes so many elements before any of them is written.
+///
+/// # Safety
+/// They can be written.
+#[inline(always)]
+unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> R) {
+    let mut part = [const { MaybeUninit::uninit() }; N];
     let mut i = 0;
     // Not by an iterator, whose functions would be calls if they were not inlined.
-    while i < BLOCK {
-        block[i] = MaybeUninit::new(f(i));
+    while i < N {
+        part[i] = MaybeUninit::new(f(i));
         i += 1;
     }
-    // SAFETY: the caller's promise; every element of the block is there.
-    unsafe { out.cast::<[MaybeUninit<R>; BLOCK]>().write(block) };
+    // SAFETY: the caller's promise; every element of the part is there.
+    unsafe { out.cast::<[MaybeUninit<R>; N]>().write(part) };
     // A loop over blocks is not to be vectorized itself, by gathering the same element of many blocks.
     compiler_fence(Ordering::SeqCst);
 }

@@ -34,9 +34,13 @@ mod gather;
 mod index;
 mod iota;
 mod limits;
+mod linked;
 mod map;
 mod math;
+mod mix;
 mod movement;
+#[cfg(all(target_arch = "x86_64", unix))]
+mod native;
 mod number;
 mod pad;
 mod pair;
@@ -63,12 +67,14 @@ mod window;
 use std::fmt;
 
 use farcall_ir::{Op, TensorType};
+use smallvec::SmallVec;
 
 pub(crate) use args::{Args, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
 pub(crate) use fusion::{fuses, reduces};
 pub(crate) use limits::{fused_multiply_adds, triad};
-pub(crate) use straight_line::{Linked, Linking, StraightLine};
+pub(crate) use linked::{Code, Line, Linked, Runner};
+pub(crate) use straight_line::{Linking, StraightLine};
 pub(crate) use types::{branch, is_int};
 
 /// Every kernel. Of those that serve an operation, the first one is taken.
@@ -105,16 +111,46 @@ struct Kernel {
     name: &'static str,
     /// What runs, if the kernel serves the operation.
     prepare: fn(&Request<'_>) -> Option<Prepared>,
-    /// True if this output may lie exactly where this input lies, if elements of both are of one size. It is asked
-    /// with the operation's regions.
-    in_place: fn(bodies: &[Body], output: usize, input: usize) -> bool,
+    /// Which outputs may lie where inputs lie. It is asked with the operation's regions.
+    in_place: fn(bodies: &[Body]) -> InPlace,
     /// What a dump says of the operation besides the kernel's name; may be nothing.
     describe: fn(&Request<'_>) -> String,
 }
 
+/// Which outputs may lie exactly where which inputs lie, if elements of both are of one size.
+pub(crate) enum InPlace {
+    /// Outputs and inputs are always apart.
+    Nowhere,
+    Anywhere,
+    /// The first output where the first input lies.
+    First,
+    /// An output where the input of its number lies.
+    Corresponding,
+    /// Anywhere but these, in ascending order.
+    But {
+        outputs: SmallVec<[usize; 2]>,
+        inputs: SmallVec<[usize; 2]>,
+    },
+}
+
+impl InPlace {
+    /// True if this output may lie where this input lies.
+    pub(crate) fn allows(&self, output: usize, input: usize) -> bool {
+        match self {
+            InPlace::Nowhere => false,
+            InPlace::Anywhere => true,
+            InPlace::First => (output, input) == (0, 0),
+            InPlace::Corresponding => output == input,
+            InPlace::But { outputs, inputs } => {
+                outputs.binary_search(&output).is_err() && inputs.binary_search(&input).is_err()
+            }
+        }
+    }
+}
+
 /// For [`Kernel::in_place`]: outputs and inputs are always apart.
-fn apart(_: &[Body], _output: usize, _input: usize) -> bool {
-    false
+fn apart(_: &[Body]) -> InPlace {
+    InPlace::Nowhere
 }
 
 /// For [`Kernel::describe`]: the name says everything.
@@ -174,9 +210,9 @@ impl KernelId {
         if request.is_sound() { (self.kernel().describe)(request) } else { String::new() }
     }
 
-    /// True if the output may lie exactly where the input lies, if elements of both are of one size.
-    pub(crate) fn in_place(self, bodies: &[Body], output: usize, input: usize) -> bool {
-        (self.kernel().in_place)(bodies, output, input)
+    /// Which outputs may lie where inputs lie.
+    pub(crate) fn in_place(self, bodies: &[Body]) -> InPlace {
+        (self.kernel().in_place)(bodies)
     }
 }
 

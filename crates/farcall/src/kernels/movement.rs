@@ -123,6 +123,16 @@ impl Movement {
         usize::try_from(high).ok()
     }
 
+    /// The first element before and after, and how many, if it moves neighbours that stay neighbours.
+    pub(super) fn block(&self) -> Option<([usize; 2], usize)> {
+        let n = match self.axes[..] {
+            [] => 1,
+            [Axis { size, src: 1, dst: 1 }] => size,
+            _ => return None,
+        };
+        Some(([self.src, self.dst], n))
+    }
+
     /// The numbers of the elements that it moves, and of those that they become; `None` if there are more than so many.
     pub(super) fn pairs(&self, most: usize) -> Option<Vec<[usize; 2]>> {
         let count = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.size))?;

@@ -2,7 +2,7 @@
 //!
 //! Every result has the same bits as those of the operations one after the other.
 
-use farcall_ir::op::{Binary, Unary};
+use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{DType, Op};
 
 use super::map::{Work, map2, map3};
@@ -16,14 +16,21 @@ pub(super) enum Formula {
     Unary(Unary, DType),
     /// Bits that are shifted out on the left come in on the right: of words, by amounts below their size.
     RotateLeft,
+    Compare(Compare, DType),
+    /// Of elements of so many bytes.
+    Select(usize),
+    Convert(DType, DType),
 }
 
 impl Formula {
     /// What it is of an operation on elements of these types.
-    pub(super) fn new(op: &Op, dtypes: &[DType]) -> Option<Formula> {
+    pub(super) fn new(op: &Op, dtypes: &[DType], to: DType) -> Option<Formula> {
         match (op, dtypes) {
             (Op::Binary(op), [x, y]) if x == y => Some(Formula::Binary(*op, *x)),
             (Op::Unary(op), [x]) => Some(Formula::Unary(*op, *x)),
+            (Op::Compare(c), [x, y]) if x == y => Some(Formula::Compare(*c, *x)),
+            (Op::Select, _) => Some(Formula::Select(to.size())),
+            (Op::Convert, [x]) => Some(Formula::Convert(*x, to)),
             _ => None,
         }
     }
@@ -176,8 +183,8 @@ mod tests {
             let between: Vec<f32> = run(&work, &[each(&x), each(&y)]);
             let work = elementwise::work(&second, &[DType::F32], DType::F32).unwrap();
             let expected: Vec<f32> = run(&work, &[each(&between)]);
-            let pair = Formula::new(&first, &[DType::F32; 2])
-                .and_then(|f| f.then(Formula::new(&second, &[DType::F32])?, false));
+            let pair = Formula::new(&first, &[DType::F32; 2], DType::F32)
+                .and_then(|f| f.then(Formula::new(&second, &[DType::F32], DType::F32)?, false));
             let found: Vec<f32> = run(&pair.unwrap(), &[each(&x), each(&y)]);
             assert_eq!(found, expected);
         }

@@ -4,10 +4,10 @@ use farcall_ir::{DType, Op};
 
 use super::args::Prepared;
 use super::map::{Work, map1};
-use super::{Kernel, Request, tile};
+use super::{InPlace, Kernel, Request, tile};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "reduce_precision", prepare, in_place: |_, _, _| true, describe };
+    Kernel { name: "reduce_precision", prepare, in_place: |_| InPlace::Anywhere, describe };
 
 fn describe(request: &Request<'_>) -> String {
     match request.op {

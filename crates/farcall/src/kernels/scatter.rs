@@ -2,8 +2,10 @@
 //! whole is dropped.
 //!
 //! Updates of one element come in row-major order of the indices. Where windows are rows, tasks share the rows of the
-//! result: each goes through all indices in order, and applies the updates of its own rows.
+//! result: each goes through all indices in order, and applies the updates of its own rows. Where the result is larger than a
+//! cache, a task puts the updates of each row together first, so that it reads and writes a row once.
 
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use farcall_ir::op::Scatter;
@@ -15,12 +17,12 @@ use super::index::{self, Batch, OUTSIDE, Reader, Starts};
 use super::movement::row_major;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
-use super::simd::vectorized;
+use super::simd::{LINE, prefetch, vectorized};
 use super::types::{by_size, dispatch};
-use super::{Kernel, Request};
+use super::{InPlace, Kernel, Request};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "scatter", prepare, in_place: |_, output, input| output == 0 && input == 0, describe };
+    Kernel { name: "scatter", prepare, in_place: |_| InPlace::First, describe };
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 16;
@@ -31,6 +33,13 @@ const COLUMNS: usize = 8;
 const BLOCK: usize = 16;
 /// Most tasks.
 const MOST_TASKS: usize = 4;
+/// Bytes of a result that is larger than a cache, and of a row that is worth the search for its updates. Updates for four
+/// elements: of fewer, most rows need not be touched, and of more, rows are found in a cache.
+const LARGE: usize = 8 << 20;
+const WIDE: usize = 128;
+const UPDATES: RangeInclusive<usize> = 1..=8;
+/// How many updates ahead a row of them is brought into the cache.
+const AHEAD: usize = 8;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
@@ -212,6 +221,12 @@ fn prepared<T: Copy + 'static>(
     let elements = x.elements()?;
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
+    let (bytes, numbered) = (size_of::<T>(), u32::try_from(elements.max(updates)).is_ok());
+    let worth =
+        elements * bytes >= LARGE && size * bytes >= WIDE && UPDATES.contains(&(updates * 4 / elements));
+    if windows.rows && numbered && worth {
+        return row_by_row::<T>(windows, elements, combine);
+    }
     let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
     let rows = elements / size.max(1);
     let work = move |args: &Args<'_>, task: usize| {
@@ -231,6 +246,35 @@ fn prepared<T: Copy + 'static>(
     Some(if elements.max(updates) < SLOW { prepared } else { prepared.slow() })
 }
 
+/// For results that are larger than a cache.
+fn row_by_row<T: Copy + 'static>(
+    windows: Windows,
+    elements: usize,
+    combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+) -> Option<Prepared> {
+    let (rows, count) = (elements / windows.size, windows.starts.count());
+    let tasks = rows.min(MOST_TASKS);
+    let share = rows.div_ceil(tasks);
+    // Where the updates of each row end, and the updates.
+    let words = share.checked_add(count)?;
+    let scratch = tasks.checked_mul(words)?.checked_mul(size_of::<u32>())?;
+    let work = move |args: &Args<'_>, task: usize| {
+        let own = (task * share).min(rows)..((task + 1) * share).min(rows);
+        // SAFETY: there is scratch memory for the words of each task, which nothing else refers to.
+        let memory = unsafe {
+            let first = args.ptr::<u32>(args.scratch_place()).add(task * words);
+            std::slice::from_raw_parts_mut(first, words)
+        };
+        let (ends, order) = memory.split_at_mut(own.len());
+        windows.sort(args.input_ptr(1), own.start, ends, order);
+        vectorized(
+            #[inline(always)]
+            || windows.apply_sorted::<T>(args, own.start, ends, order, combine),
+        );
+    };
+    Some(Prepared::in_tasks(tasks, work).with_scratch(scratch).slow())
+}
+
 /// Copies elements of the operand to the result, if that is not in its place.
 fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
     let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
@@ -243,12 +287,7 @@ fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
 impl Windows {
     /// Applies the updates to these elements, all of them unless windows are rows.
     #[inline(always)]
-    fn apply<T: Copy>(
-        &self,
-        args: &Args<'_>,
-        own: std::ops::Range<usize>,
-        combine: impl Fn(T, T) -> T + Copy,
-    ) {
+    fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
         let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
         let out = args.output_ptr::<T>(0);
         macro_rules! each {
@@ -270,13 +309,9 @@ impl Windows {
             // SAFETY: index vectors among the indices; windows of the result, which lie inside as a whole, and their
             // updates.
             [(n, 1, 1)] => unsafe {
+                let mut chosen = [0; index::BLOCK];
                 self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
-                    // Without a branch that would be taken half of the time.
-                    let (mut chosen, mut count) = ([0; index::BLOCK], 0);
-                    for (i, at) in positions.iter().enumerate() {
-                        chosen[count] = i;
-                        count += usize::from(own.contains(at));
-                    }
+                    let count = choose(positions, &own, &mut chosen);
                     for i in &chosen[..count] {
                         row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
                     }
@@ -285,6 +320,123 @@ impl Windows {
             _ => each!(to, from => window(&self.window, to, from, combine)),
         }
     }
+}
+
+impl Windows {
+    /// Puts the updates of the rows from `first` on together, each in the order of the indices: their first elements go to
+    /// `order`, and where those of each row end to `ends`.
+    fn sort(&self, indices: *const u8, first: usize, ends: &mut [u32], order: &mut [u32]) {
+        ends.fill(0);
+        self.own(indices, first, ends.len(), |row, _| ends[row] += 1);
+        let mut total = 0;
+        for end in ends.iter_mut() {
+            total += std::mem::replace(end, total);
+        }
+        self.own(indices, first, ends.len(), |row, update| {
+            order[ends[row] as usize] = update as u32;
+            ends[row] += 1;
+        });
+    }
+
+    /// Calls `f` with each update of so many rows from `first` on: the number of its row among them, and its first element.
+    #[inline(always)]
+    fn own(&self, indices: *const u8, first: usize, rows: usize, mut f: impl FnMut(usize, usize)) {
+        let (own, mut chosen) = (first * self.size..(first + rows) * self.size, [0; index::BLOCK]);
+        // SAFETY: index vectors among the indices.
+        unsafe {
+            self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
+                let count = choose(positions, &own, &mut chosen);
+                for i in &chosen[..count] {
+                    let row = (positions[*i] - own.start) as u32 / self.size as u32;
+                    f(row as usize, slices.at(*i));
+                }
+            });
+        }
+    }
+
+    /// Writes the rows from `first` on, with their updates.
+    #[inline(always)]
+    fn apply_sorted<T: Copy>(
+        &self,
+        args: &Args<'_>,
+        first: usize,
+        ends: &[u32],
+        order: &[u32],
+        combine: impl Fn(T, T) -> T + Copy,
+    ) {
+        let (x, updates, out) = (args.input_ptr::<T>(0), args.input_ptr::<T>(2), args.output_ptr::<T>(0));
+        let (n, mut begin) = (self.size, 0);
+        for (row, end) in ends.iter().enumerate() {
+            let end = *end as usize;
+            for next in order.iter().skip(begin + AHEAD).take(end - begin) {
+                let next = updates.wrapping_add(*next as usize);
+                (0..n * size_of::<T>())
+                    .step_by(LINE)
+                    .for_each(|i| prefetch(next.cast::<u8>().wrapping_add(i), false));
+            }
+            let at = (first + row) * n;
+            if begin == end && std::ptr::eq(x, out) {
+                continue;
+            }
+            // SAFETY: a row of operand and result, and updates of it.
+            unsafe { combined_row(n, x.add(at), out.add(at), updates, &order[begin..end], combine) };
+            begin = end;
+        }
+    }
+}
+
+/// Writes a row with its updates, which begin at these elements.
+///
+/// # Safety
+/// There are `n` elements of each; what is written is apart from the updates, and from what is read or in its place.
+#[inline(always)]
+unsafe fn combined_row<T: Copy>(
+    n: usize,
+    from: *const T,
+    to: *mut T,
+    updates: *const T,
+    all: &[u32],
+    combine: impl Fn(T, T) -> T,
+) {
+    let blocks = n / BLOCK;
+    for k in 0..blocks {
+        // SAFETY: the caller's promise.
+        let block = |x: *const T| unsafe { x.add(k * BLOCK).cast::<[T; BLOCK]>().read() };
+        let mut values = block(from);
+        for update in all {
+            // SAFETY: the caller's promise.
+            let by = block(unsafe { updates.add(*update as usize) });
+            // Not by an iterator, whose functions would be calls if they were not inlined.
+            let mut i = 0;
+            while i < BLOCK {
+                values[i] = combine(values[i], by[i]);
+                i += 1;
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { to.add(k * BLOCK).cast::<[T; BLOCK]>().write(values) };
+        // A loop over blocks is not to be vectorized itself.
+        compiler_fence(Ordering::SeqCst);
+    }
+    for i in blocks * BLOCK..n {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let values = all.iter().map(|update| updates.add(*update as usize + i).read());
+            to.add(i).write(values.fold(from.add(i).read(), &combine));
+        }
+    }
+}
+
+/// Writes the numbers of those positions that lie in a range; how many there are.
+#[inline(always)]
+fn choose(positions: &[usize], own: &Range<usize>, chosen: &mut [usize; index::BLOCK]) -> usize {
+    // Without a branch that would be taken half of the time.
+    let mut count = 0;
+    for (i, at) in positions.iter().enumerate() {
+        chosen[count] = i;
+        count += usize::from(own.contains(at));
+    }
+    count
 }
 
 /// Updates elements that follow each other.

@@ -1,7 +1,7 @@
 //! Straight-line programs: a list of loops over few elements, whose places are known before a run.
 //!
 //! ```text
-//! a tile program of one tile, a movement ──▶ [`StraightLine`] ──link──▶ [`Linked`], one after the other, by the runtime
+//! a tile program of one tile, a movement ──▶ [`StraightLine`] ──link──▶ [`Linked`], in a [`Line`](super::Line), by the runtime
 //! ```
 //!
 //! With few elements, a kernel takes less time than finding out what it has to do. A straight-line program has no tiles, no
@@ -9,15 +9,18 @@
 //! *links* the programs of neighbouring thunks instead, so that their loops count their places from the base addresses of
 //! the run, and nothing is left between them.
 
-use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::args::{Args, Place, Prepared};
+use super::dynamic_slice::Index;
+use super::linked::{self, Address, Linked};
 use super::map::Operand;
 use super::movement::Movement;
+use super::pair::Formula;
+use super::simd::vectorized;
 use super::types::by_size;
 
 /// Bytes of the registers of a program at most: they may lie on the stack.
@@ -49,8 +52,34 @@ struct Step {
     work: Loop,
     places: Places,
     n: usize,
-    /// It copies bytes.
-    copies: bool,
+    what: What,
+}
+
+/// What a step does, for those that can do it without its loop.
+#[derive(Clone)]
+pub(super) enum What {
+    /// Only the loop knows.
+    Other,
+    /// Copies elements of so many bytes.
+    Copy(usize),
+    /// Repeats the first element of the first operand, of so many bytes.
+    Splat(usize),
+    /// An operation.
+    One(Formula),
+    /// Two operations, the second one on the result of the first one and the last operand; the other way round, if they are
+    /// swapped.
+    Two(Formula, Formula, bool),
+    /// Movements, each of another operand.
+    Moves(Arc<[Moves]>),
+    /// A movement of the first operand, shifted by indices, which the other operands are: in what is read, or else in what is
+    /// written.
+    Window(Arc<Window>, bool),
+}
+
+/// A movement that is shifted by indices.
+pub(super) struct Window {
+    pub(super) moves: Moves,
+    pub(super) indices: SmallVec<[Index; 2]>,
 }
 
 /// Where a step reads and writes.
@@ -90,13 +119,20 @@ impl StraightLine {
         // An operand that there is not is any place: the loop does not read it.
         let mut all = [(to, false); 3];
         all.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
-        self.steps.push(Step { work, places: Places { from: all, to }, n, copies: false });
+        self.steps.push(Step { work, places: Places { from: all, to }, n, what: What::Other });
     }
 
     /// Adds a step that copies `n` elements of so many bytes, unless they are there.
     pub(super) fn copy(&mut self, size: usize, from: At, to: At, n: usize) {
         self.push(copies(size), &[from], to, n);
-        self.steps.iter_mut().last().expect("one was added").copies = true;
+        self.does(What::Copy(size));
+    }
+
+    /// Says what the last step does.
+    pub(super) fn does(&mut self, what: What) {
+        if let Some(step) = self.steps.last_mut() {
+            step.what = what;
+        }
     }
 
     /// `n` times this element.
@@ -167,13 +203,18 @@ impl StraightLine {
     /// Adds its steps to a list, for a kernel with these places; `None`, and nothing is added, if a place is too far from
     /// its base address.
     pub(crate) fn link(&self, linking: &Linking<'_>, to: &mut Vec<Linked>) -> Option<()> {
-        let steps = self.steps.iter().zip(self.without_copies(linking));
-        let steps = steps.filter_map(|(step, places)| Some((step, places?))).map(|(step, places)| {
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for (step, places) in self.steps.iter().zip(self.without_copies(linking)) {
+            let Some(places) = places else { continue };
             let [a, b, c] = places.from.map(|(x, one)| Some((linking.address(x)?, one)));
-            let work = Arc::clone(&step.work);
-            Some(Linked { work, from: [a?, b?, c?], to: linking.address(places.to)?, n: step.n })
-        });
-        to.extend(steps.collect::<Option<Vec<Linked>>>()?);
+            let (from, to) = ([a?, b?, c?], linking.address(places.to)?);
+            if matches!(step.what, What::Copy(_)) && from[0].0 == to {
+                continue;
+            }
+            let (work, what) = (Arc::clone(&step.work), step.what.clone());
+            steps.push(Linked::Step(linked::Step { work, from, to, n: step.n, what }));
+        }
+        to.append(&mut steps);
         Some(())
     }
 
@@ -181,7 +222,7 @@ impl StraightLine {
     /// can write the output itself, unless an input that is still read meanwhile lies there.
     fn without_copies(&self, linking: &Linking<'_>) -> Vec<Option<Places>> {
         let mut places: Vec<Option<Places>> = self.steps.iter().map(|step| Some(step.places)).collect();
-        for copy in (0..places.len()).filter(|s| self.steps[*s].copies) {
+        for copy in (0..places.len()).filter(|s| matches!(self.steps[*s].what, What::Copy(_))) {
             let Some(Places { from: [(register @ At::Register(_), _), ..], to: output @ At::Output(_) }) =
                 places[copy]
             else {
@@ -245,73 +286,63 @@ impl Linking<'_> {
     }
 }
 
-/// A place without its size.
-#[derive(Clone, Copy, Debug)]
-struct Address {
-    base: u32,
-    offset: u32,
-}
-
-impl Address {
-    fn of(place: Place) -> Option<Address> {
-        Some(Address { base: u32::try_from(place.base).ok()?, offset: u32::try_from(place.offset).ok()? })
-    }
-
-    /// # Safety
-    /// There is such a base address, of memory that reaches so far.
-    #[inline(always)]
-    unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { bases.get_unchecked(self.base as usize).add(self.offset as usize) }
-    }
-}
-
-/// A step that finds its places by the base addresses of a run.
-pub(crate) struct Linked {
-    work: Loop,
-    /// With those marked that have one element for all.
-    from: [(Address, bool); 3],
-    to: Address,
-    n: usize,
-}
-
-impl Linked {
-    /// A copy of the bytes of a place to another one of the same size, which may be the same; `None` if one of them is too
-    /// far from its base address.
-    pub(crate) fn copy(from: Place, to: Place) -> Option<Linked> {
-        let (from, n, to) = (Address::of(from)?, to.size, Address::of(to)?);
-        Some(Linked { work: copies(1), from: [(from, false); 3], to, n })
-    }
-
-    /// Runs the step.
-    ///
-    /// # Safety
-    /// As [`Prepared::run`](super::Prepared::run), with the places of the kernel that was linked counted from these base
-    /// addresses; its constants have been written, and nobody else uses its registers.
-    #[inline(always)]
-    pub(crate) unsafe fn run(&self, bases: &[*mut u8]) {
-        // SAFETY: the caller's promise.
-        let from = self.from.map(|(x, one)| Operand::new(unsafe { x.at(bases) }, one));
-        // SAFETY: the same.
-        (self.work)(&from, unsafe { self.to.at(bases) }, self.n);
-    }
-}
-
-impl fmt::Debug for Linked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Linked { work: _, from, to, n } = self;
-        f.debug_struct("Linked").field("from", from).field("to", to).field("n", n).finish_non_exhaustive()
-    }
-}
-
-/// Copies elements of so many bytes, unless they are there.
-fn copies(size: usize) -> Loop {
+/// Copies elements of so many bytes, unless they are there: places are the same, or apart.
+pub(super) fn copies(size: usize) -> Loop {
     Arc::new(move |[x, ..], to, n| {
         if !std::ptr::eq(x.at, to) {
             // SAFETY: whoever runs a step promises that both places have `n` elements.
-            unsafe { std::ptr::copy(x.at, to, n * size) };
+            unsafe { copy(x.at, to, n * size) };
         }
     })
+}
+
+/// Bytes from which on a copy is one of the standard library.
+const LONG: usize = 512;
+
+/// Copies bytes: few of them in parts of the sizes in which loops over elements take them, so that what is read of memory
+/// soon after it was written has been written as a whole.
+///
+/// # Safety
+/// So many bytes can be read there and written here; the places are apart.
+#[inline(always)]
+unsafe fn copy(x: *const u8, to: *mut u8, bytes: usize) {
+    if bytes >= LONG {
+        // SAFETY: the caller's promise.
+        return unsafe { x.copy_to_nonoverlapping(to, bytes) };
+    }
+    let mut at = 0;
+    macro_rules! part {
+        ($part:ty) => {
+            // SAFETY: there are so many more bytes, and any bytes are such a number.
+            unsafe { to.add(at).cast::<$part>().write_unaligned(x.add(at).cast::<$part>().read_unaligned()) };
+            at += size_of::<$part>();
+        };
+    }
+    if bytes >= 32 {
+        vectorized(
+            #[inline(always)]
+            || {
+                while at + 64 <= bytes {
+                    part!([u64; 8]);
+                }
+                if at + 32 <= bytes {
+                    part!([u64; 4]);
+                }
+            },
+        );
+    }
+    if bytes & 16 != 0 {
+        part!([u64; 2]);
+    }
+    if bytes & 8 != 0 {
+        part!(u64);
+    }
+    if bytes & 4 != 0 {
+        part!(u32);
+    }
+    while at < bytes {
+        part!(u8);
+    }
 }
 
 /// Moves the elements of inputs, one after the other, to the only output, of elements of so many bytes.
@@ -321,55 +352,69 @@ pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movem
     let mut line = StraightLine::default();
     while !all.as_slice().is_empty() {
         // As many at once as a step has operands.
-        let (from, moves): (Vec<At>, SmallVec<[Moves; 1]>) = all.by_ref().take(3).unzip();
-        let work: Loop = Arc::new(move |from, to, _| {
-            for (moves, x) in moves.iter().zip(from) {
-                // SAFETY: whoever makes a step of a movement promises that it was made for these tensors, which are apart.
-                unsafe { moves.run(x.at, to, [0, 0]) };
-            }
-        });
+        let (from, moves): (Vec<At>, Vec<Moves>) = all.by_ref().take(3).unzip();
+        let (work, what) = in_one_step(moves);
         line.push(work, &from, At::Output(0), 0);
+        line.does(what);
     }
     Some(Prepared::straight(line))
 }
 
-/// The loop of a movement of elements of so many bytes from the first operand, shifted in source and destination by what
-/// the second one says.
+/// The loop of movements, each of another operand, which are three at most.
+fn in_one_step(moves: Vec<Moves>) -> (Loop, What) {
+    let moves: Arc<[Moves]> = moves.into();
+    let what = What::Moves(Arc::clone(&moves));
+    let work: Loop = Arc::new(move |from, to, _| {
+        for (moves, x) in moves.iter().zip(from) {
+            // SAFETY: whoever makes a step of a movement promises that it was made for these tensors, which are apart.
+            unsafe { moves.run(x.at, to, [0, 0]) };
+        }
+    });
+    (work, what)
+}
+
+/// The loop of a movement of elements of so many bytes from the first operand, shifted by indices, which the other operands
+/// are: in what is read, or else in what is written. If there are more indices than a step has operands, the last operand
+/// is a number of elements that is added.
 pub(super) fn moves_shifted(
     size: usize,
     movement: Movement,
-    shifts: impl Fn(usize) -> [usize; 2] + Send + Sync + 'static,
-) -> Option<Loop> {
-    let moves = Moves::new(movement, size)?;
-    Some(Arc::new(move |[x, shift, _], to, _| {
-        // SAFETY: the same, and the shift is one that fits.
-        unsafe { moves.run(x.at, to, shifts(shift.at.cast::<usize>().read())) };
-    }))
+    indices: SmallVec<[Index; 2]>,
+    added: bool,
+    reads: bool,
+) -> Option<(Loop, What)> {
+    let window = Arc::new(Window { moves: Moves::new(movement, size)?, indices });
+    let what = if added { What::Other } else { What::Window(Arc::clone(&window), reads) };
+    let work: Loop = Arc::new(move |from, to, _| {
+        let Window { moves, indices } = &*window;
+        let mut shift: usize = indices.iter().zip(&from[1..]).map(|(index, x)| index.shift(x)).sum();
+        if added {
+            // SAFETY: the step before has written it.
+            shift += unsafe { from[1 + indices.len()].at.cast::<usize>().read() };
+        }
+        // SAFETY: as above, and the shift is one that fits.
+        unsafe { moves.run(from[0].at, to, if reads { [shift, 0] } else { [0, shift] }) };
+    });
+    Some((work, what))
 }
 
 /// The loop that moves elements of so many bytes: for each operand, which ones go where.
-pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<Loop> {
+pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<(Loop, What)> {
     let moves = pairs.into_iter().map(|pairs| Some(Moves { size, kind: Kind::listed(pairs, size)? }));
-    let moves = moves.collect::<Option<SmallVec<[Moves; 3]>>>().filter(|moves| moves.len() <= 3)?;
-    Some(Arc::new(move |from, to, _| {
-        for (moves, x) in moves.iter().zip(from) {
-            // SAFETY: whoever makes the step promises that these elements are there, in tensors that are apart.
-            unsafe { moves.run(x.at, to, [0, 0]) };
-        }
-    }))
+    Some(in_one_step(moves.collect::<Option<Vec<Moves>>>().filter(|moves| moves.len() <= 3)?))
 }
 
 /// Elements up to which a movement is a list of them.
 const LISTED: usize = 16;
 
 /// A movement of few elements.
-struct Moves {
+pub(super) struct Moves {
     /// Bytes of an element.
-    size: usize,
-    kind: Kind,
+    pub(super) size: usize,
+    pub(super) kind: Kind,
 }
 
-enum Kind {
+pub(super) enum Kind {
     /// Neighbours that stay neighbours: first bytes, and how many.
     Block {
         first: [usize; 2],
@@ -398,9 +443,10 @@ impl Kind {
 
 impl Moves {
     fn new(movement: Movement, size: usize) -> Option<Moves> {
-        let kind = match movement.pairs(LISTED) {
-            Some(pairs) => Kind::listed(pairs, size)?,
-            None => Kind::Other(movement),
+        let kind = match (movement.block(), movement.pairs(LISTED)) {
+            (Some((first, n)), _) => Kind::Block { first: first.map(|x| x * size), bytes: n * size },
+            (None, Some(pairs)) => Kind::listed(pairs, size)?,
+            (None, None) => Kind::Other(movement),
         };
         Some(Moves { size, kind })
     }
@@ -414,7 +460,7 @@ impl Moves {
         unsafe {
             match &self.kind {
                 Kind::Block { first, bytes } => {
-                    x.add(src + first[0]).copy_to_nonoverlapping(to.add(dst + first[1]), *bytes);
+                    copy(x.add(src + first[0]), to.add(dst + first[1]), *bytes);
                 }
                 Kind::List { pairs, run } => run(pairs, x.add(src), to.add(dst)),
                 Kind::Other(movement) => movement.run_shifted(x, to, shift),

@@ -469,7 +469,7 @@ fn run(
     inputs: usize,
     margin: u8,
     seed: u64,
-    link: bool,
+    link: Option<Link>,
 ) -> Option<Vec<u8>> {
     let mut r = Random(seed);
     let mut blocks: Vec<Vec<u128>> =
@@ -483,10 +483,10 @@ fn run(
     let bases: Vec<*mut u8> = blocks.iter_mut().map(|b| b.as_mut_ptr().cast()).collect();
     let places: Vec<Place> =
         sizes.iter().enumerate().map(|(base, size)| Place { base, offset: MARGIN, size: *size }).collect();
-    match prepared.line().filter(|_| link) {
-        Some(line) => run_linked(line, &places, inputs, bases),
+    match (prepared.line(), link) {
+        (Some(line), Some(link)) => run_linked(line, &places, inputs, bases, link),
         // SAFETY: buffers of these sizes, which are apart; if the kernel leaves them, the margins are there.
-        None => unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) },
+        _ => unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) },
     }
     let mut all = Vec::new();
     for (block, size) in blocks.iter_mut().zip(sizes) {
@@ -500,10 +500,19 @@ fn run(
     Some(all)
 }
 
+/// How a straight-line program is linked.
+#[derive(Clone, Copy, PartialEq)]
+enum Link {
+    /// By itself.
+    Alone,
+    /// As the only branch of a choice, so that it is compiled for the processor if that can be.
+    InChoice,
+}
+
 /// Runs a straight-line program as the runtime does.
-fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: Vec<*mut u8>) {
+fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: Vec<*mut u8>, link: Link) {
     let [mut constants, mut registers] =
-        [line.constant_bytes(), line.registers()].map(|size| vec![[0u128; 4]; size.div_ceil(64)]);
+        [line.constant_bytes(), line.registers()].map(|size| vec![[0u128; 4]; size.max(1).div_ceil(64)]);
     line.write_constants(bytes_of(constants.as_flattened_mut()));
     let mut place = |block: &mut [[u128; 4]]| {
         bases.push(block.as_mut_ptr().cast());
@@ -512,8 +521,29 @@ fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: V
     let (constants, registers) = (place(&mut constants), place(&mut registers));
     let mut steps = Vec::new();
     line.link(&Linking { places, inputs, constants, registers }, &mut steps).expect("places are near");
+    if link == Link::InChoice {
+        let branches = vec![std::mem::take(&mut steps)];
+        Linked::choose(registers, DType::Pred, branches, &mut steps).expect("places are near");
+    }
     // SAFETY: as for the kernel itself; constants and registers are there.
-    steps.iter().for_each(|step| unsafe { step.run(&bases) });
+    let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Vec::new(), &mut Freely) };
+}
+
+/// Runs whatever comes.
+struct Freely;
+
+impl Runner for Freely {
+    type Error = std::convert::Infallible;
+
+    fn turns(&mut self, most: u64) -> Result<u64, Self::Error> {
+        Ok(most)
+    }
+
+    fn unused(&mut self, _: u64) {}
+
+    fn kernel(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 fn bytes_of(words: &mut [u128]) -> &mut [u8] {
@@ -542,8 +572,10 @@ fn whatever_is_asked_stays_within_its_buffers() {
         if sizes.iter().all(|size| *size < 1 << 12) {
             // What lies around the buffers is neither written nor read.
             let run = |margin, link| run(&prepared, &sizes, inputs.len(), margin, round, link);
-            let (a, b, linked) = (run(0xa5, false), run(0x01, false), run(0xa5, true));
-            assert!(a.is_some() && a == b && a == linked, "round {round}: {op:?} {inputs:?} {outputs:?}");
+            let (a, b) = (run(0xa5, None), run(0x01, None));
+            let (linked, chosen) = (run(0xa5, Some(Link::Alone)), run(0xa5, Some(Link::InChoice)));
+            let same = a.is_some() && a == b && a == linked && a == chosen;
+            assert!(same, "round {round}: {op:?} {inputs:?} {outputs:?}");
             lines += usize::from(prepared.line().is_some());
         }
     }

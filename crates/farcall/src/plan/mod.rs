@@ -30,7 +30,7 @@ pub use origin::Origin;
 pub use validate::InvalidPlan;
 pub use work::Work;
 
-use crate::kernels::Request;
+use crate::kernels::{InPlace, Request};
 use crate::registry::Platform;
 
 /// Alignment of every buffer in the arena and among the constants, in bytes.
@@ -305,15 +305,14 @@ impl Thunk {
         }
     }
 
-    /// True if output number `output` may lie exactly where input number `input` lies, if elements of both are of
-    /// one size. (Custom calls that change an operand have one buffer for both.)
-    pub fn in_place(&self, output: usize, input: usize) -> bool {
+    /// Which results may lie where inputs lie. (Custom calls that change an operand have one buffer for both.)
+    pub(crate) fn in_place(&self) -> InPlace {
         match &self.op {
-            ThunkOp::Compute(compute) => {
-                output < self.results().len() && compute.kernel.in_place(&compute.bodies, output, input)
+            ThunkOp::Compute(compute) => compute.kernel.in_place(&compute.bodies),
+            ThunkOp::Copy => InPlace::Anywhere,
+            ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => {
+                InPlace::Nowhere
             }
-            ThunkOp::Copy => true,
-            ThunkOp::While | ThunkOp::Case | ThunkOp::CustomCall(_) | ThunkOp::Reference(_) => false,
         }
     }
 

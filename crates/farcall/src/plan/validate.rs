@@ -177,6 +177,7 @@ impl Plan {
             return Ok(());
         }
         let apart = |a: &Slice, b: &Slice| !a.overlaps(b) || a.size == 0 || b.size == 0;
+        let (in_place, results) = (t.in_place(), t.results().len());
         for (o, output) in t.outputs.iter().enumerate() {
             let others = || t.outputs[..o].iter().map(|b| &b.slice);
             if let Some(other) = others().find(|other| !apart(&output.slice, other)) {
@@ -186,7 +187,10 @@ impl Plan {
                 let (a, b) = (&output.slice, &input.slice);
                 let shared = match &t.op {
                     ThunkOp::CustomCall(call) => call.aliases.contains(&(o, i)),
-                    _ => t.in_place(o, i) && output.ty.dtype.size() == input.ty.dtype.size(),
+                    _ => {
+                        let same = output.ty.dtype.size() == input.ty.dtype.size();
+                        o < results && same && in_place.allows(o, i)
+                    }
                 };
                 let fine = apart(a, b) || (a == b && shared);
                 if !fine {

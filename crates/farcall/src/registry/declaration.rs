@@ -11,7 +11,8 @@ use farcall_ffi::descriptor::Op;
 use farcall_ffi::rules::abi::RuleFn;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    BatchSummary, Batching, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part, Partition, Place, Vjp,
+    BatchSummary, Batching, Bindings, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part, Partition,
+    Place, Vjp,
 };
 use farcall_sig::{Attrs, Signature};
 
@@ -30,6 +31,8 @@ pub struct Declaration {
     pub vjp: Option<VjpTargets>,
     /// Its forward derivative.
     pub jvp: Option<JvpTargets>,
+    /// The target that is its transpose: it is linear in the operands that this one returns.
+    pub transpose: Option<String>,
     /// Operands that have no derivatives.
     pub non_differentiable: Vec<String>,
     /// Functions for what the signature does not say.
@@ -174,21 +177,29 @@ impl Declaration {
         self.signature.partition(self.signature.operands().len()).ok()
     }
 
-    /// The targets that are its derivatives: forward, backward and tangent op, as far as there are some.
+    /// The targets that are its derivatives: forward, backward and tangent op, as far as there are some, and its
+    /// transpose. One that is linear may be its own tangent op.
     pub fn derivatives(&self) -> Vec<&str> {
         let vjp = self.vjp.iter().flat_map(|vjp| [vjp.forward.as_deref(), Some(vjp.backward.as_str())]);
         let jvp = self.jvp.iter().map(|jvp| Some(jvp.tangent.as_str()));
-        vjp.chain(jvp).flatten().collect()
+        let mut names: Vec<&str> = Vec::new();
+        for name in vjp.chain(jvp).chain([self.transpose.as_deref()]).flatten() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// What follows from the declaration: `infer`, `batch` unless the op is never vmapped, `partition` unless tensors have any
-    /// dimensions, and `vjp`, `jvp` where given.
+    /// dimensions, `vjp` and `jvp` where given or by transposition, and `transpose`.
     pub fn rules(&self) -> Vec<&'static str> {
         let mut rules = vec!["infer"];
         rules.extend((!self.rules.never_batched).then_some("batch"));
         rules.extend(self.partition().map(|_| "partition"));
         rules.extend(self.vjp.as_ref().map(|_| "vjp"));
         rules.extend(self.jvp.as_ref().map(|_| "jvp"));
+        rules.extend(self.transpose.as_ref().map(|_| "transpose"));
         rules
     }
 }
@@ -214,7 +225,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
             return Err(why.clone());
         }
         let Some(signature) = signatures.get(&key) else {
-            let derivatives = [op.vjp_forward(), op.vjp_backward(), op.jvp_tangent()];
+            let derivatives = [op.vjp_forward(), op.vjp_backward(), op.jvp_tangent(), op.transpose()];
             return match derivatives.into_iter().flatten().next() {
                 Some(_) => Err(format!("`{}` declares derivatives, but no signature", op.name())),
                 None => Ok(None),
@@ -225,11 +236,13 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
             return Err(format!("`{name}` returns `{result}`, but has no shape function"));
         }
         agree(op, signature, ops, &signatures)?;
-        let family = Family { op, platform: key.1, signature, ops, signatures: &signatures };
+        let family = Family { platform: key.1, ops, signatures: &signatures };
+        let (vjp, jvp) = family.derivatives(op, signature)?;
         Ok(Some(Declaration {
             signature: signature.clone(),
-            vjp: family.vjp()?,
-            jvp: family.jvp()?,
+            vjp,
+            jvp,
+            transpose: op.transpose().map(str::to_owned),
             non_differentiable: op.non_differentiable().map(str::to_owned).collect(),
             rules: Rules::of(op),
         }))
@@ -268,7 +281,7 @@ fn agree(
 }
 
 /// What is declared beside the signature, in words.
-fn declared(op: &Op<'_>) -> [String; 7] {
+fn declared(op: &Op<'_>) -> [String; 9] {
     let named = |what, name: Option<&str>| {
         name.map_or_else(|| format!("no {what}"), |name| format!("the {what} `{name}`"))
     };
@@ -278,6 +291,11 @@ fn declared(op: &Op<'_>) -> [String; 7] {
         named("forward op", op.vjp_forward()),
         named("backward op", op.vjp_backward()),
         named("tangent op", op.jvp_tangent()),
+        named("transpose", op.transpose()),
+        match [op.vjp_bindings(), op.jvp_bindings(), op.transpose_bindings()].join("; ").as_str() {
+            "; ; " => "parameters of derivatives by name".into(),
+            said => format!("parameters of derivatives by `{said}`"),
+        },
         match constants.as_slice() {
             [] => "all operands differentiable".into(),
             constants => format!("`{}` not differentiable", constants.join(", ")),
@@ -288,30 +306,48 @@ fn declared(op: &Op<'_>) -> [String; 7] {
     ]
 }
 
-/// An op among those that can be its derivatives.
+/// The ops that can be derivatives of each other.
 struct Family<'a> {
-    op: &'a Op<'a>,
     platform: Platform,
-    signature: &'a Signature,
     ops: &'a [Op<'a>],
     signatures: &'a HashMap<(&'a str, Platform), Signature>,
 }
 
 impl<'a> Family<'a> {
-    fn vjp(&self) -> Result<Option<VjpTargets>, String> {
-        let Some(backward) = self.op.vjp_backward() else {
-            return match self.op.vjp_forward() {
-                Some(_) => Err(format!("`{}` declares a forward op, but no backward op", self.op.name())),
+    /// The reverse and the forward derivative of an op: those that it declares, else those that follow from what is
+    /// linear.
+    fn derivatives(
+        &self,
+        op: &Op<'a>,
+        signature: &Signature,
+    ) -> Result<(Option<VjpTargets>, Option<JvpTargets>), String> {
+        let transpose = self.transpose(op, signature)?;
+        let jvp = match self.jvp(op, signature)? {
+            None => transpose.and_then(|transpose| own_tangent(op, signature, &transpose)),
+            declared => declared,
+        };
+        let vjp = match (self.vjp(op, signature)?, &jvp) {
+            (None, Some(jvp)) => self.transposed(op, signature, jvp)?,
+            (declared, _) => declared,
+        };
+        Ok((vjp, jvp))
+    }
+
+    fn vjp(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
+        let Some(backward) = op.vjp_backward() else {
+            return match op.vjp_forward() {
+                Some(_) => Err(format!("`{}` declares a forward op, but no backward op", op.name())),
                 None => Ok(None),
             };
         };
-        let forward = self.op.vjp_forward();
-        let forward_op = forward.map(|name| self.derivative("forward", name)).transpose()?;
-        let constants: Vec<&str> = self.op.non_differentiable().collect();
-        let backward_op = Box::new(self.derivative("backward", backward)?);
+        let forward = op.vjp_forward();
+        let forward_op = forward.map(|name| self.derivative(op, "forward op", name)).transpose()?;
+        let constants: Vec<&str> = op.non_differentiable().collect();
+        let backward_op = Box::new(self.derivative(op, "backward op", backward)?);
         let forward_signature = forward_op.as_ref().map(|op| &op.signature);
-        let rule = Vjp::new(self.signature, forward_signature, &backward_op.signature, &constants)
-            .map_err(|e| self.does_not_fit(e.part, &e.message))?;
+        let said = bindings(op, op.vjp_bindings())?;
+        let rule = Vjp::new(signature, forward_signature, &backward_op.signature, &constants, &said)
+            .map_err(|e| does_not_fit(op, e.part, &e.message))?;
         Ok(Some(VjpTargets {
             forward: forward.map(str::to_owned),
             backward: backward.to_owned(),
@@ -321,51 +357,102 @@ impl<'a> Family<'a> {
         }))
     }
 
-    fn jvp(&self) -> Result<Option<JvpTargets>, String> {
-        let Some(tangent) = self.op.jvp_tangent() else { return Ok(None) };
-        let constants: Vec<&str> = self.op.non_differentiable().collect();
-        let tangent_op = Box::new(self.derivative("tangent", tangent)?);
-        let rule = Jvp::new(self.signature, &tangent_op.signature, &constants)
-            .map_err(|e| self.does_not_fit(e.part, &e.message))?;
+    fn jvp(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<JvpTargets>, String> {
+        let Some(tangent) = op.jvp_tangent() else { return Ok(None) };
+        let constants: Vec<&str> = op.non_differentiable().collect();
+        let tangent_op = Box::new(self.derivative(op, "tangent op", tangent)?);
+        let said = bindings(op, op.jvp_bindings())?;
+        let rule = Jvp::new(signature, &tangent_op.signature, &constants, &said)
+            .map_err(|e| does_not_fit(op, e.part, &e.message))?;
         Ok(Some(JvpTargets { tangent: tangent.to_owned(), rule, tangent_op }))
     }
 
-    /// What is declared about an op that is a derivative, but for its own derivatives.
-    fn derivative(&self, what: &str, name: &'a str) -> Result<Declaration, String> {
-        let op = self.op.name();
+    /// The transpose that an op declares, as the reverse derivative with respect to what it is linear in.
+    fn transpose(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
+        let Some(name) = op.transpose() else { return Ok(None) };
+        let constants: Vec<&str> = op.non_differentiable().collect();
+        let backward_op = Box::new(self.derivative(op, "transpose", name)?);
+        let said = bindings(op, op.transpose_bindings())?;
+        let rule = Vjp::transpose(signature, &backward_op.signature, &constants, &said)
+            .map_err(|e| does_not_fit(op, e.part, &e.message))?;
+        Ok(Some(VjpTargets { forward: None, backward: name.to_owned(), rule, forward_op: None, backward_op }))
+    }
+
+    /// The reverse derivative of an op by the transpose of its tangent op, if this one has one.
+    fn transposed(
+        &self,
+        op: &Op<'a>,
+        signature: &Signature,
+        jvp: &JvpTargets,
+    ) -> Result<Option<VjpTargets>, String> {
+        let Some(tangent) = self.op(&jvp.tangent) else { return Ok(None) };
+        let tangent_signature = &jvp.tangent_op.signature;
+        let Some(transpose) = self.transpose(tangent, tangent_signature)? else { return Ok(None) };
+        let rule = (jvp.rule.transposed(signature, tangent_signature, &transpose.rule)).map_err(|e| {
+            does_not_fit(tangent, e.part, &format!("as the tangent op of `{}`, {}", op.name(), e.message))
+        })?;
+        Ok(Some(VjpTargets { rule, ..transpose }))
+    }
+
+    fn op(&self, name: &str) -> Option<&'a Op<'a>> {
+        self.ops.iter().find(|o| o.name() == name && Platform::from(o.platform()) == self.platform)
+    }
+
+    /// What is declared about an op that is a derivative of another, but for its own derivatives.
+    fn derivative(&self, of: &Op<'a>, what: &str, name: &'a str) -> Result<Declaration, String> {
+        let of = of.name();
         if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
-            let is_it = |o: &&Op<'_>| o.name() == name && Platform::from(o.platform()) == self.platform;
-            let rules = self.ops.iter().find(is_it).map(Rules::of).unwrap_or_default();
-            let non_differentiable = Vec::new();
+            let rules = self.op(name).map(Rules::of).unwrap_or_default();
             return Ok(Declaration {
                 signature: signature.clone(),
                 vjp: None,
                 jvp: None,
-                non_differentiable,
+                transpose: None,
+                non_differentiable: Vec::new(),
                 rules,
             });
         }
-        let own = || self.ops.iter().filter(|o| Platform::from(o.platform()) == self.platform).map(Op::name);
-        if own().any(|other| other == name) {
-            return Err(format!("`{name}`, the {what} op of `{op}`, has no signature"));
+        if self.op(name).is_some() {
+            return Err(format!("`{name}`, the {what} of `{of}`, has no signature"));
         }
-        let hint = match nearest(name, own().filter(|other| *other != op)).as_slice() {
+        let own = self.ops.iter().filter(|o| Platform::from(o.platform()) == self.platform).map(Op::name);
+        let hint = match nearest(name, own.filter(|other| *other != of)).as_slice() {
             [] => format!("add it to the list of `library!` or `ops!`, for the platform {}", self.platform),
             near => format!("close names that are: {}", near.join(", ")),
         };
-        Err(format!("`{name}`, the {what} op of `{op}`, is not listed by the library; {hint}"))
+        Err(format!("`{name}`, the {what} of `{of}`, is not listed by the library; {hint}"))
     }
+}
 
-    fn does_not_fit(&self, part: Part, message: &str) -> String {
-        let op = self.op.name();
-        let (name, what) = match part {
-            Part::NonDifferentiable => return format!("`{op}`: {message}"),
-            Part::Forward => (self.op.vjp_forward(), "forward"),
-            Part::Backward => (self.op.vjp_backward(), "backward"),
-            Part::Tangent => (self.op.jvp_tangent(), "tangent"),
-        };
-        format!("`{}` cannot be the {what} op of `{op}`: {message}", name.unwrap_or_default())
-    }
+/// The forward derivative of an op that is linear in all that it is differentiated in: the op itself.
+fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Option<JvpTargets> {
+    let constants: Vec<&str> = op.non_differentiable().collect();
+    let rule = Jvp::linear(signature, &transpose.rule, &constants)?;
+    let tangent_op = Box::new(Declaration {
+        signature: signature.clone(),
+        vjp: None,
+        jvp: None,
+        transpose: None,
+        non_differentiable: Vec::new(),
+        rules: Rules::of(op),
+    });
+    Some(JvpTargets { tangent: op.name().to_owned(), rule, tangent_op })
+}
+
+/// What an op says of the parameters of one of its derivatives.
+fn bindings(op: &Op<'_>, text: &str) -> Result<Bindings, String> {
+    text.parse().map_err(|e| format!("`{}`: {e}", op.name()))
+}
+
+fn does_not_fit(op: &Op<'_>, part: Part, message: &str) -> String {
+    let (name, what) = match part {
+        Part::NonDifferentiable => return format!("`{}`: {message}", op.name()),
+        Part::Forward => (op.vjp_forward(), "forward op"),
+        Part::Backward => (op.vjp_backward(), "backward op"),
+        Part::Tangent => (op.jvp_tangent(), "tangent op"),
+        Part::Transpose => (op.transpose(), "transpose"),
+    };
+    format!("`{}` cannot be the {what} of `{}`: {message}", name.unwrap_or_default(), op.name())
 }
 
 #[cfg(test)]
@@ -408,6 +495,38 @@ mod tests {
         let declared = declarations(&ops).remove(0).unwrap().unwrap();
         assert_eq!(declared.rules(), ["infer", "batch", "partition", "vjp"]);
         assert_eq!(declared.vjp.unwrap().rule.cotangents, [Some(0), None]);
+    }
+
+    #[test]
+    fn what_is_linear_is_transposed() {
+        let ops = [
+            norm(Given { jvp_tangent: "t", ..Given::NONE }),
+            op(
+                "t",
+                Given {
+                    signature: "(x: f32[*, n], dx: f32[*, n]) -> (dy: f32[*, n])",
+                    transpose: "norm_bwd",
+                    ..Given::NONE
+                },
+            ),
+            bwd("(dy: f32[*, n], x: f32[*, n]) -> (dx: f32[*, n])"),
+            op(
+                "flip",
+                Given {
+                    signature: "(x: f32[*, n]) -> (y: f32[*, n])",
+                    transpose: "flip",
+                    transpose_bindings: "cotangent(y) = x, cotangent(x) = y",
+                    ..Given::NONE
+                },
+            ),
+        ];
+        let all: Vec<Declaration> = declarations(&ops).into_iter().map(|d| d.unwrap().unwrap()).collect();
+        let vjp = all[0].vjp.as_ref().unwrap();
+        assert_eq!((vjp.backward.as_str(), &vjp.rule.cotangents[..]), ("norm_bwd", &[Some(0), None][..]));
+        assert_eq!((all[1].vjp.as_ref(), all[1].jvp.as_ref()), (None, None), "it is not linear in x");
+        assert_eq!(all[1].rules(), ["infer", "batch", "partition", "transpose"]);
+        assert_eq!(all[3].rules(), ["infer", "batch", "partition", "vjp", "jvp", "transpose"]);
+        assert_eq!(all[3].derivatives(), ["flip"], "it is its own tangent op and transpose");
     }
 
     #[test]
@@ -455,7 +574,12 @@ mod tests {
             `norm_bvd`, the backward op of `norm`, is not listed by the library; close names that are: norm_bwd
             `norm_bwd`, the backward op of `norm`, has no signature
             `norm_bwd` cannot be the backward op of `norm`: the backward op returns no cotangent for `x`: add a result `dx`, or declare `x` as not differentiable
-            `norm` declares derivatives, but no signature"#]]
+            `norm` declares derivatives, but no signature
+            `norm` declares derivatives, but no signature
+            `t`, the transpose of `norm`, is not listed by the library; add it to the list of `library!` or `ops!`, for the platform Host
+            `norm`: `dy` is no binding: `tangent(x) = tx`
+            `norm_bwd` cannot be the transpose of `norm`: `dy` is not an operand or a result of the op; did you mean `y`?
+            `norm_bwd` cannot be the transpose of `t`: as the tangent op of `norm`, a tangent op is linear in all tangents, but its transpose returns no cotangent for `dx`, the tangent of `x`"#]]
         .assert_eq(
             &[
                 mistake(&[op("norm", Given { signature: "(x: T[*]) -> ()", ..Given::NONE })]),
@@ -464,6 +588,15 @@ mod tests {
                 mistake(&[with("norm_bwd"), op("norm_bwd", Given::NONE)]),
                 mistake(&[with("norm_bwd"), bwd("(dy: f32[*, n]) -> ()")]),
                 mistake(&[op("norm", Given { jvp_tangent: "t", ..Given::NONE })]),
+                mistake(&[op("norm", Given { transpose: "t", ..Given::NONE })]),
+                mistake(&[norm(Given { transpose: "t", ..Given::NONE })]),
+                mistake(&[norm(Given { vjp_backward: "norm_bwd", vjp_bindings: "dy", ..Given::NONE }), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
+                mistake(&[norm(Given { transpose: "norm_bwd", ..Given::NONE }), bwd("(dy: f32[*, n]) -> (dx: f32[*, n])")]),
+                mistake(&[
+                    norm(Given { jvp_tangent: "t", ..Given::NONE }),
+                    op("t", Given { signature: "(x: f32[*, n], dx: f32[*, n]) -> (dy: f32[*, n])", transpose: "norm_bwd", ..Given::NONE }),
+                    bwd("(dx: f32[*, n], dy: f32[*, n]) -> (x: f32[*, n])"),
+                ]),
             ]
             .join("\n"),
         );

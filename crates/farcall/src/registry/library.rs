@@ -106,6 +106,14 @@ pub(super) struct Library {
     handle: usize,
 }
 
+/// The beginning of `struct link_map` of <link.h>.
+#[repr(C)]
+struct LinkMap {
+    base: usize,
+    name: *const libc::c_char,
+    dynamic: *const c_void,
+}
+
 impl Library {
     /// Opens a library: runs its static initializers, unless it is open already.
     ///
@@ -137,6 +145,16 @@ impl Library {
         // SAFETY: nothing is loaded, and no code runs. One more reference keeps the library open.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then(|| Library { handle: handle.addr() })
+    }
+
+    /// Where its dynamic section is, which every library has.
+    pub(super) fn dynamic_section(&self) -> Option<usize> {
+        let mut map: *mut LinkMap = std::ptr::null_mut();
+        let handle = std::ptr::with_exposed_provenance_mut(self.handle);
+        // SAFETY: the handle is open until the process ends, and the request gives a pointer.
+        let failed = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+        // SAFETY: the linker's, as long as the library is open.
+        (failed == 0 && !map.is_null()).then(|| unsafe { (*map).dynamic }.addr())
     }
 
     /// Address of a symbol.

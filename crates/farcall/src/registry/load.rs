@@ -1,16 +1,15 @@
 //! Loading libraries: by descriptor, by self-registration, by symbols; and the lowerings that they list.
 //!
 //! A library registers itself in static initializers, which run once per process. What it registered is recorded, so
-//! that it can be loaded into further registries.
+//! that it can be loaded into further registries. When its file has changed, what it brings replaces what the earlier
+//! version brought to the registry; sites that were resolved before keep that.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
-use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId, TypeInfo};
+use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 use farcall_ffi::lowering::abi::{self as lowering, LoweringsFn};
 
@@ -20,6 +19,7 @@ use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
 use super::link::LinkError;
 use super::lowering::{Listed, ListedHow};
+use super::open::{self, Loaded};
 use super::spec::{STAGES, Symbols};
 use super::{
     Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
@@ -38,7 +38,7 @@ pub struct LoadReport {
     pub tags: Vec<String>,
     /// What the user should know.
     pub notes: Vec<String>,
-    /// The warning for the user: the file has changed since it was loaded.
+    /// Warnings for the user: what an earlier version of the file had and this one lacks.
     pub warnings: Vec<String>,
 }
 
@@ -123,6 +123,13 @@ pub enum LoadError {
         /// Some of the symbols that it exports.
         exports: Vec<String>,
     },
+    /// The file has changed, and the dynamic linker still has what was there.
+    #[error("library {} has changed since this process loaded it, and the dynamic linker returns what was loaded then: \
+             start the process again to have the new one", path.display())]
+    NotReplaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// Targets or types of it were refused.
     #[error("library {}: {}", path.display(), all(errors))]
     Refused {
@@ -151,7 +158,9 @@ impl LoadError {
             LoadError::NotFound { .. } => ErrorCode::FileNotFound,
             LoadError::Io { .. } => ErrorCode::UnreadableFile,
             LoadError::NotALibrary { .. } | LoadError::WrongMachine { .. } => ErrorCode::NotALibrary,
-            LoadError::HostSymbols { .. } | LoadError::Open { .. } => ErrorCode::Link,
+            LoadError::HostSymbols { .. } | LoadError::Open { .. } | LoadError::NotReplaced { .. } => {
+                ErrorCode::Link
+            }
             LoadError::MissingSymbol { .. } => ErrorCode::MissingSymbol,
             LoadError::Nothing { .. } => ErrorCode::NoTargets,
             LoadError::Refused { .. } => ErrorCode::RefusedTargets,
@@ -187,7 +196,9 @@ fn exports_hint(exports: &[String]) -> String {
 impl Registry {
     /// Loads a library that describes its targets or registers them itself.
     ///
-    /// Loading runs the library's code: only load what you trust.
+    /// Loading runs the library's code: only load what you trust. It stays loaded until the process ends. If its file has
+    /// changed since it was loaded, the new version is loaded beside it, and its targets and lowerings take the place of
+    /// those that the earlier one brought to this registry; executables and sites keep what they have.
     ///
     /// ```no_run
     /// use farcall::Registry;
@@ -222,38 +233,34 @@ impl Registry {
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         let notes = foreign_host_symbols(&facts);
-        let (loaded, changed) = open(&path, self, &facts).map_err(name_host_symbols)?;
-        let warning = || {
+        let loaded = open::open(&path, self, &facts).map_err(name_host_symbols)?;
+        if !loaded.errors.is_empty() {
+            return Err(LoadError::Refused { path, errors: loaded.errors.clone() });
+        }
+        let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
+        let mut targets = loaded.targets.clone();
+        targets.extend(named.collect::<Result<Vec<_>, _>>()?);
+        let named_before = self.named_in_other_versions(&path, loaded.version).into_iter();
+        let is_named =
+            |old: &TargetSpec| specs.iter().any(|s| s.name == old.name && s.platform == old.platform);
+        // Those that it has no symbols for any more are dropped, as all that it lacks.
+        targets.extend(named_before.filter(|s| !is_named(s)).flat_map(|s| from_symbols(&loaded, &s, &facts)));
+        if targets.is_empty() && loaded.lowerings.is_empty() {
+            return Err(LoadError::Nothing { path, notes, exports: handlers_first(facts.exports) });
+        }
+        let of = Some((&*path, loaded.version));
+        let registered = self.register_all(targets, loaded.lowerings.clone(), Rank::Library, of);
+        let (targets, dropped) =
+            registered.map_err(|errors| LoadError::Refused { path: path.clone(), errors })?;
+        let warning = |target: &Arc<Target>| {
+            let (file, name) = (path.display(), target.name());
             format!(
-                "{} has changed since this process loaded it: what was loaded then stays until the process ends; \
-                 start it again to have the new one",
-                path.display()
+                "{file} has changed and lacks `{name}` ({}) now: it is not registered any more",
+                target.origin()
             )
         };
-        let warnings = changed.then(warning).into_iter().collect();
-        let (targets, tags) = (Vec::new(), loaded.tags());
-        let mut report = LoadReport { path: path.clone(), targets, tags, notes, warnings };
-        let mut errors = loaded.errors.clone();
-        let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
-        let named = named.collect::<Result<Vec<_>, _>>()?;
-        if errors.is_empty() {
-            let targets = loaded.targets.iter().cloned().chain(named).collect();
-            match self.register_all(targets, loaded.lowerings.clone(), Rank::Library) {
-                Ok(targets) => report.targets = targets,
-                Err(conflicts) => errors = conflicts,
-            }
-        }
-        if !errors.is_empty() {
-            return Err(LoadError::Refused { path, errors });
-        }
-        if report.targets.is_empty() && report.tags.is_empty() {
-            return Err(LoadError::Nothing {
-                path,
-                notes: report.notes,
-                exports: handlers_first(facts.exports),
-            });
-        }
-        Ok(report)
+        let warnings = dropped.iter().map(warning).collect();
+        Ok(LoadReport { targets, tags: loaded.tags(), notes, warnings, path })
     }
 }
 
@@ -288,28 +295,14 @@ impl Registry {
         let described = from_ops(&ops, &Origin::program()).into_iter().collect::<Result<Vec<_>, _>>()?;
         let (targets, lowerings): (Vec<Target>, Vec<Option<Listed>>) = described.into_iter().unzip();
         let lowerings = lowerings.into_iter().flatten().collect();
-        self.register_all(targets, lowerings, rank).map_err(|mut errors| errors.swap_remove(0))
+        let registered = self.register_all(targets, lowerings, rank, None);
+        registered.map(|(targets, _)| targets).map_err(|mut errors| errors.swap_remove(0))
     }
 }
 
 /// Exports that a person may have meant: no mangled names, no parts of the runtime.
 fn handlers_first(exports: Vec<String>) -> Vec<String> {
     exports.into_iter().filter(|e| !e.starts_with('_') && !e.starts_with("rust_")).collect()
-}
-
-/// What is known of a library that is open.
-#[derive(Debug)]
-struct Loaded {
-    path: PathBuf,
-    /// The file as it was.
-    version: Version,
-    library: Library,
-    /// Targets that it registered or describes.
-    targets: Vec<Target>,
-    /// Lowerings that it lists.
-    lowerings: Vec<Listed>,
-    /// Why it has less of them than it should.
-    errors: Vec<RegisterError>,
 }
 
 impl Loaded {
@@ -320,118 +313,12 @@ impl Loaded {
     }
 }
 
-/// Registrations of the library that this thread is opening.
-struct Recording {
-    registry: Registry,
-    path: PathBuf,
-    targets: Vec<Target>,
-    errors: Vec<RegisterError>,
-}
-
-thread_local! {
-    static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
-}
-
-/// Registers a target for a library that calls the host's `XLA_FFI_Handler_Register`: into the
-/// registry that is loading it, else into the one of the process.
-///
-/// The functions are the library's, which stays loaded.
-pub(super) fn register_from_library(
-    name: &str,
-    platform: Platform,
-    bundle: HandlerBundle,
-    traits: HandlerTraits,
-) -> Result<(), RegisterError> {
-    let (registry, file) = RECORDING.with_borrow(|r| match r {
-        Some(recording) => (recording.registry.clone(), Some(recording.path.clone())),
-        None => (Registry::global().clone(), bundle.execute.and_then(|f| library::file_of(f as usize))),
-    });
-    let origin = match file {
-        Some(file) => Origin::library(&file, How::SelfRegistered),
-        None => Origin::program(),
-    };
-    // SAFETY: it is part of the interface that these are handlers, and libraries with handlers stay.
-    let target = unsafe { Target::typed(name, platform, bundle, traits, origin) };
-    RECORDING.with_borrow_mut(|r| match (r, &target) {
-        (None, _) => {}
-        // Whether it fits beside others is a question to each registry that loads the library.
-        (Some(recording), Ok(target)) => recording.targets.push(target.clone()),
-        (Some(recording), Err(e)) => recording.errors.push(e.clone()),
-    });
-    registry.register(target?).map(drop)
-}
-
-/// What changes with a file: device and inode, size, time of the last change with nanoseconds.
-type Version = ((u64, u64), u64, (i64, i64));
-
-/// Opens a library, or finds it among those that are open. True if what is open is not what the file holds.
-fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<(Arc<Loaded>, bool), LoadError> {
-    /// Device and inode.
-    type FileId = (u64, u64);
-    static OPEN: LazyLock<Mutex<HashMap<FileId, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
-    let io = |source: std::io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
-    let meta = std::fs::metadata(path).map_err(io)?;
-    let id = (meta.dev(), meta.ino());
-    let version = (id, meta.size(), (meta.mtime(), meta.mtime_nsec()));
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(loaded) = open.get(&id) {
-        return Ok((Arc::clone(loaded), loaded.version != version));
-    }
-    let recording = Recording {
-        registry: registry.clone(),
-        path: path.to_owned(),
-        targets: Vec::new(),
-        errors: Vec::new(),
-    };
-    let outer = RECORDING.replace(Some(recording));
-    // SAFETY: whoever loads a library trusts it; `Registry::load` says so.
-    let library = unsafe { Library::open(path) };
-    let recording = RECORDING.replace(outer);
-    let library = library?;
-    // The linker knows a library by its path, too: another file there is not opened.
-    if let Some(earlier) = open.values().find(|loaded| loaded.library == library) {
-        return Ok((Arc::clone(earlier), true));
-    }
-    let (mut targets, mut errors) = recording.map(|r| (r.targets, r.errors)).unwrap_or_default();
-    if targets.is_empty() && errors.is_empty() {
-        // Somebody else may have opened it before: then it registered with the process.
-        let global = Registry::global().targets();
-        let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
-        targets.extend(of_it.map(|t| Target::clone(t)));
-    }
-    let mut lowerings = Vec::new();
-    // Only its own symbols: a look-up would also find those of a library that it depends on.
-    let own = |name: &str| {
-        let exports = facts.exports.iter().any(|symbol| symbol == name);
-        exports.then(|| library.symbol(name)).flatten()
-    };
-    for op in own(descriptor::SYMBOL).map(|symbol| described(path, symbol)).unwrap_or_default() {
-        match op {
-            Ok((target, lowering)) => {
-                targets.push(target);
-                lowerings.extend(lowering);
-            }
-            Err(e) => errors.push(e),
-        }
-    }
-    if let Some(symbol) = own(lowering::SYMBOL) {
-        match listed(path, symbol) {
-            Ok(listed) => lowerings.extend(listed),
-            Err(e) => errors.push(e),
-        }
-    }
-    let loaded = Arc::new(Loaded { path: path.to_owned(), version, library, targets, lowerings, errors });
-    open.insert(id, Arc::clone(&loaded));
-    Ok((loaded, false))
-}
-
 /// The lowerings that a library without a descriptor lists.
-fn listed(path: &Path, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
+pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
     // SAFETY: the name of the symbol implies its type.
     let list = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LoweringsFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
     let entries = unsafe { lowering::entries(list()) }.map_err(RegisterError::Lowerings)?;
-    let origin = Origin::library(path, How::LoweringTable);
     let listed = |entry: lowering::Entry<'_>| Listed {
         tag: entry.tag.into(),
         platform: (!entry.platform.is_empty()).then(|| Platform::from(entry.platform)),
@@ -442,16 +329,15 @@ fn listed(path: &Path, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, Reg
 }
 
 /// An op as its library describes it: its target, and the lowering of the blocks that it is called for.
-type Described = Result<(Target, Option<Listed>), RegisterError>;
+pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
 
 /// The ops that a farcall library describes.
-fn described(path: &Path, symbol: *mut std::ffi::c_void) -> Vec<Described> {
+pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> Vec<Described> {
     // SAFETY: the name of the symbol implies its type.
     let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
     match unsafe { descriptor::Library::read(describe()) } {
         Ok(library) => {
-            let origin = Origin::library(path, How::Descriptor);
             let ops: Vec<Op<'_>> = library.ops().collect();
             from_ops(&ops, &origin)
         }
@@ -574,7 +460,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             }
         })
     };
-    let origin = Origin::library(path, How::Symbols(spec.symbols.to_string()));
+    let origin = Origin::library(path, How::Symbols(spec.symbols.to_string()), loaded.version);
     let refused = |error: RegisterError| LoadError::Refused { path: path.clone(), errors: vec![error] };
     let target = match &spec.symbols {
         Symbols::Untyped(symbol) => {

@@ -205,11 +205,13 @@ impl Registry {
 /// Lowerings that are new, with their tags.
 pub(super) type Added = Vec<(Arc<str>, Registered)>;
 
-/// Which of the lowerings of one library are new; the others are there already. None is added yet.
+/// Which of the lowerings of one library are new beside those of the origins that stay; the others are there already. None
+/// is added yet.
 pub(super) fn added(
     known: &BTreeMap<Arc<str>, Vec<Registered>>,
     listed: Vec<Listed>,
     rank: Rank,
+    stays: impl Fn(&Origin) -> bool,
     errors: &mut Vec<RegisterError>,
 ) -> Added {
     let mut added = Added::new();
@@ -217,10 +219,11 @@ pub(super) fn added(
         let tag = Arc::clone(&one.tag);
         let new = one.registered(rank);
         let known = known.get(&tag).map(Vec::as_slice).unwrap_or_default();
-        if known.iter().any(|existing| existing.is_again(&new)) {
+        let mut known = known.iter().filter(|existing| stays(&existing.origin));
+        if known.clone().any(|existing| existing.is_again(&new)) {
             continue;
         }
-        match known.iter().find(|existing| existing.contends(&new)) {
+        match known.find(|existing| existing.contends(&new)) {
             Some(existing) => errors.push(new.conflict(&tag, existing)),
             None => added.push((tag, new)),
         }

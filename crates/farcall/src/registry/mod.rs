@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::Stage;
@@ -29,6 +30,8 @@ mod library;
 mod link;
 mod load;
 mod lowering;
+mod open;
+mod pages;
 mod spec;
 mod target;
 
@@ -89,6 +92,7 @@ impl FrontEnd {
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
+type Targets = Vec<Arc<Target>>;
 
 impl Registry {
     /// An empty registry.
@@ -120,14 +124,18 @@ impl Registry {
         &GLOBAL
     }
 
-    /// Adds a target; the same functions again are fine.
+    /// Adds a target; the same functions again are fine, and those of another version of a library's file replace what was
+    /// there.
     ///
     /// # Errors
     /// If other functions have its name, platform and API already.
     pub fn register(&self, target: Target) -> Result<Arc<Target>, RegisterError> {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let key = key(&target);
-        match targets.get(&key) {
+        let own = target.origin();
+        let stays =
+            |existing: &&Arc<Target>| !existing.origin().is_replaced_by(own.file.as_deref(), own.version);
+        match targets.get(&key).filter(stays) {
             Some(existing) => again(existing, &target),
             None => {
                 let target = Arc::new(target);
@@ -137,19 +145,39 @@ impl Registry {
         }
     }
 
-    /// Adds the targets and lowerings of one library, or none of them.
+    /// The targets that symbols of other versions of a library's file were registered as, by name.
+    fn named_in_other_versions(&self, file: &Path, version: u32) -> Vec<TargetSpec> {
+        let spec = |target: Arc<Target>| match &target.origin().how {
+            How::Symbols(symbols) if target.origin().is_replaced_by(Some(file), version) => {
+                let spec: TargetSpec = format!("f={symbols}").parse().ok()?;
+                Some(TargetSpec {
+                    name: target.name().to_owned(),
+                    platform: target.platform().clone(),
+                    ..spec
+                })
+            }
+            _ => None,
+        };
+        self.targets().into_iter().filter_map(spec).collect()
+    }
+
+    /// Adds the targets and lowerings of one library, or none of them: in the place of all that other versions `of` the
+    /// library's file have added. Returns also the targets of these that it has none for.
     fn register_all(
         &self,
         targets: Vec<Target>,
         lowerings: Vec<Listed>,
         rank: Rank,
-    ) -> Result<Vec<Arc<Target>>, Vec<RegisterError>> {
+        of: Option<(&Path, u32)>,
+    ) -> Result<(Targets, Targets), Vec<RegisterError>> {
+        let stays = |origin: &Origin| !of.is_some_and(|(file, v)| origin.is_replaced_by(Some(file), v));
         let mut known = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let mut known_lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
         let (mut all, mut new, mut errors) = (Vec::new(), BTreeMap::new(), Vec::new());
         for target in targets {
             let key = key(&target);
-            match known.get(&key).or_else(|| new.get(&key)).map(|existing| again(existing, &target)) {
+            let existing = known.get(&key).filter(|existing| stays(existing.origin()));
+            match existing.or_else(|| new.get(&key)).map(|existing| again(existing, &target)) {
                 Some(Ok(existing)) => all.push(existing),
                 Some(Err(error)) => errors.push(error),
                 None => {
@@ -159,13 +187,18 @@ impl Registry {
                 }
             }
         }
-        let added = lowering::added(&known_lowerings, lowerings, rank, &mut errors);
+        let added = lowering::added(&known_lowerings, lowerings, rank, stays, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
         }
+        let replaced: Vec<(Key, Arc<Target>)> =
+            known.extract_if(.., |_, target| !stays(target.origin())).collect();
+        let dropped =
+            replaced.into_iter().filter(|(key, _)| !new.contains_key(key)).map(|(_, t)| t).collect();
         known.append(&mut new);
+        known_lowerings.values_mut().for_each(|lowerings| lowerings.retain(|l| stays(&l.origin)));
         lowering::add(&mut known_lowerings, added);
-        Ok(all)
+        Ok((all, dropped))
     }
 
     /// Adds a target in the place of what had its name, platform and API, and gives that back.
@@ -196,13 +229,21 @@ impl Registry {
             Some(kind) => self.get(name, platform, kind),
             None => self.lookup(name, platform),
         };
-        if let Some(target) = found {
+        if let Some(target) = found.or_else(|| self.of_version(name, platform)) {
             return Ok(target);
         }
         match (wanted, self.lookup(name, platform)) {
             (Some(kind), Some(other)) => Err(mismatch(call, kind, &other)),
             _ => Err(self.missing(name, platform)),
         }
+    }
+
+    /// The target that JAX programs call by the name `NAME@VERSION`: XLA's names cannot be given to others, so that the
+    /// targets of a library that has been loaded again have new ones there.
+    fn of_version(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
+        let (name, version) = name.rsplit_once('@')?;
+        let version = version.parse::<u32>().ok().filter(|version| *version > 1)?;
+        self.lookup(name, platform).filter(|target| target.origin().version == version)
     }
 
     /// All targets, by name.

@@ -84,6 +84,8 @@ pub struct Origin {
     pub file: Option<PathBuf>,
     /// How it was found there.
     pub how: How,
+    /// Which of the versions of the file it is that the process has loaded, from 1 on.
+    pub version: u32,
 }
 
 /// How a target was found in its library.
@@ -105,12 +107,17 @@ pub enum How {
 impl Origin {
     /// Code of the program itself.
     pub fn program() -> Origin {
-        Origin { file: None, how: How::Program }
+        Origin { file: None, how: How::Program, version: 1 }
     }
 
-    /// Code of a library.
-    pub fn library(file: &Path, how: How) -> Origin {
-        Origin { file: Some(file.to_owned()), how }
+    /// Code of a library, of this version of its file.
+    pub fn library(file: &Path, how: How, version: u32) -> Origin {
+        Origin { file: Some(file.to_owned()), how, version }
+    }
+
+    /// True for another version of the same file.
+    pub(super) fn is_replaced_by(&self, file: Option<&Path>, version: u32) -> bool {
+        self.file.is_some() && self.file.as_deref() == file && self.version != version
     }
 }
 
@@ -121,11 +128,15 @@ impl fmt::Display for Origin {
             None => f.write_str("this program")?,
         }
         match &self.how {
-            How::Descriptor => f.write_str(" (farcall library)"),
-            How::LoweringTable => f.write_str(" (table of lowerings)"),
-            How::SelfRegistered => f.write_str(" (registered itself)"),
-            How::Symbols(symbols) => write!(f, " ({symbols})"),
-            How::Program => Ok(()),
+            How::Descriptor => f.write_str(" (farcall library")?,
+            How::LoweringTable => f.write_str(" (table of lowerings")?,
+            How::SelfRegistered => f.write_str(" (registered itself")?,
+            How::Symbols(symbols) => write!(f, " ({symbols}")?,
+            How::Program => return Ok(()),
+        }
+        match self.version {
+            1 => f.write_str(")"),
+            version => write!(f, ", version {version} of the file)"),
         }
     }
 }

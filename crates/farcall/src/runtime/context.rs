@@ -1,6 +1,7 @@
 //! What each run needs exclusively: memory, call frames.
 
 use crate::custom_call::CallFrame;
+use crate::kernels::Code;
 
 use super::RunError;
 use super::load::{Loaded, PARAMS};
@@ -14,6 +15,8 @@ pub(super) struct Context {
     pub(super) arena: AlignedBytes,
     /// What straight-line programs keep between two of their steps.
     pub(super) registers: AlignedBytes,
+    /// The steps of a line that runs, with addresses.
+    pub(super) code: Vec<Code>,
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
     /// The addresses that places of the current run count from: arena, constants, registers, inputs, results.
@@ -22,7 +25,7 @@ pub(super) struct Context {
     pub(super) nested: Vec<Vec<Context>>,
 }
 
-// SAFETY: the pointers in `bases` are only used by the run that set them.
+// SAFETY: the pointers in `bases` and `code` are only used by the run that set them.
 unsafe impl Send for Context {}
 
 impl Context {
@@ -43,6 +46,7 @@ impl Context {
             registers,
             nested: nested.collect::<Result<_, _>>()?,
             frames: loaded.calls.iter().map(CallFrame::new).collect(),
+            code: Vec::new(),
             staged,
             bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),
         })

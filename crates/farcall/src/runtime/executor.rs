@@ -12,7 +12,7 @@ use super::watch::Watch;
 use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
-use crate::kernels::{self, Args, Linked, Place, Prepared};
+use crate::kernels::{self, Args, Line, Place, Prepared, Runner};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`, while `watch` looks on. The inputs have the types of its parameters.
@@ -152,6 +152,39 @@ fn end_stages(context: &mut Context) {
     context.nested.iter_mut().flatten().for_each(end_stages);
 }
 
+#[inline]
+fn may_go_on(interrupt: Option<&Interrupt>) -> Result<(), RunError> {
+    match interrupt {
+        Some(interrupt) if interrupt.is_due() => Err(RunError::Interrupted),
+        _ => Ok(()),
+    }
+}
+
+/// What a line asks during a run.
+struct Turns<'a> {
+    interrupt: Option<&'a Interrupt>,
+    iterations: &'a mut Budget,
+}
+
+impl Runner for Turns<'_> {
+    type Error = RunError;
+
+    #[inline]
+    fn turns(&mut self, most: u64) -> Result<u64, RunError> {
+        may_go_on(self.interrupt)?;
+        Ok(self.iterations.spend_some(most)?)
+    }
+
+    fn unused(&mut self, turns: u64) {
+        self.iterations.give_back(turns);
+    }
+
+    #[inline]
+    fn kernel(&mut self) -> Result<(), RunError> {
+        may_go_on(self.interrupt)
+    }
+}
+
 struct Executor<'a, W: Watch> {
     loaded: &'a Loaded,
     context: &'a mut Context,
@@ -216,15 +249,13 @@ impl<'a, W: Watch> Executor<'a, W> {
     }
 
     #[inline]
-    fn line(&self, steps: &[Linked]) -> Result<(), RunError> {
+    fn line(&mut self, line: &Line) -> Result<(), RunError> {
         self.may_go_on()?;
-        let bases = &self.context.bases;
-        for step in steps {
-            // SAFETY: the plan is validated: the places are those of the buffers that the kernels were prepared for, and
-            // overlap where they allow that; the context has the registers.
-            unsafe { step.run(bases) };
-        }
-        Ok(())
+        let Context { bases, code, .. } = &mut *self.context;
+        let mut turns = Turns { interrupt: self.interrupt, iterations: &mut self.iterations };
+        // SAFETY: the plan is validated: the places are those of the buffers that the kernels were prepared for, and overlap
+        // where they allow that, predicates and numbers of branches are where jumps read them; the context has the registers.
+        unsafe { line.run(bases, code, &mut turns) }
     }
 
     #[inline]
@@ -289,10 +320,7 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     #[inline]
     fn may_go_on(&self) -> Result<(), RunError> {
-        match self.interrupt {
-            Some(interrupt) if interrupt.is_due() => Err(RunError::Interrupted),
-            _ => Ok(()),
-        }
+        may_go_on(self.interrupt)
     }
 
     /// After a slow thunk, the interrupt is checked again, however short the thunks before were.

@@ -8,7 +8,7 @@ use farcall_ir::memory::OutOfMemory;
 
 use super::memory::AlignedBytes;
 use crate::custom_call::{CallError, CallSite};
-use crate::kernels::{Linked, Linking, Place, Prepared, StraightLine};
+use crate::kernels::{Line, Linked, Linking, Place, Prepared, StraightLine};
 use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 
@@ -59,8 +59,8 @@ pub(super) struct Sequence {
 pub(super) struct Stretch {
     /// The number of the first one in its sequence, and of the one after the last.
     pub(super) thunks: Range<usize>,
-    /// What all of them do, if that is a straight line; otherwise there is only one of them.
-    pub(super) line: Option<Vec<Linked>>,
+    /// What all of them do, if nothing comes between the steps; without it, they run one by one.
+    pub(super) line: Option<Line>,
 }
 
 /// A thunk that is ready to run.
@@ -69,10 +69,10 @@ pub(super) struct Step {
     /// Number of the thunk, in order of the text.
     pub(super) number: u32,
     /// What computes it, if a kernel does.
-    pub(super) kernel: Option<Prepared>,
+    pub(super) kernel: Option<Arc<Prepared>>,
     /// Inputs, then outputs. Their bases are the numbers below.
-    pub(super) places: Box<[Place]>,
-    /// As the thunk has them.
+    pub(super) places: Arc<[Place]>,
+    /// As the thunk has them. If it is part of a line, their lines are parts of that.
     pub(super) bodies: Vec<Sequence>,
 }
 
@@ -152,6 +152,17 @@ fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usiz
     Ok((block, offsets, size))
 }
 
+/// The steps of sequences, which no longer have them; `None` if one of them needs something between its steps.
+fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
+    let linear = |body: &Sequence| body.stretches.iter().all(|stretch| stretch.line.is_some());
+    bodies.iter().all(linear).then_some(())?;
+    let lines = bodies.iter_mut().map(|body| {
+        let lines = body.stretches.iter_mut().filter_map(|stretch| stretch.line.take());
+        lines.flat_map(Line::into_steps).collect()
+    });
+    Some(lines.collect())
+}
+
 struct Loader<'a> {
     /// Where each constant begins.
     offsets: &'a [usize],
@@ -175,47 +186,70 @@ impl Loader<'_> {
         for thunk in thunks {
             steps.push(self.step(thunk));
         }
-        let stretches = self.stretches(thunks, &steps);
+        let stretches = self.stretches(thunks, &mut steps);
         Sequence { steps, stretches }
     }
 
-    /// Puts neighbouring thunks that are straight lines together.
-    fn stretches(&mut self, thunks: &[Thunk], steps: &[Step]) -> Vec<Stretch> {
+    /// Puts neighbouring thunks that need nothing between them together.
+    fn stretches(&mut self, thunks: &[Thunk], steps: &mut [Step]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {
-            let mut linked = self.link(thunk, step);
-            match (stretches.last_mut(), &mut linked) {
+            let linked = self.link(thunk, step);
+            match (stretches.last_mut(), linked) {
                 (Some(Stretch { thunks, line: Some(line) }), Some(more)) => {
                     thunks.end = i + 1;
                     line.append(more);
                 }
-                _ => stretches.push(Stretch { thunks: i..i + 1, line: linked }),
+                (_, linked) => stretches.push(Stretch { thunks: i..i + 1, line: linked.map(Line::new) }),
             }
         }
         stretches
     }
 
-    /// What a thunk does, if that is a straight line.
-    fn link(&mut self, thunk: &Thunk, step: &Step) -> Option<Vec<Linked>> {
-        if matches!(thunk.op, ThunkOp::Copy) {
-            return Some(vec![Linked::copy(step.places[0], step.places[1])?]);
+    /// What a thunk does, if nothing comes between the steps of it.
+    fn link(&mut self, thunk: &Thunk, step: &mut Step) -> Option<Vec<Linked>> {
+        let mut linked = Vec::new();
+        match (&thunk.op, &step.kernel) {
+            (ThunkOp::Copy, _) => Linked::copy(step.places[0], step.places[1], &mut linked)?,
+            (ThunkOp::While, _) => {
+                let [condition, body] = <[Vec<Linked>; 2]>::try_from(lines(&mut step.bodies)?).ok()?;
+                Linked::repeat(step.places[0], condition, body, &mut linked)?;
+            }
+            (ThunkOp::Case, _) => {
+                let branches = lines(&mut step.bodies)?;
+                Linked::choose(step.places[0], thunk.inputs[0].ty.dtype, branches, &mut linked)?;
+            }
+            (_, Some(kernel)) => match kernel.line() {
+                Some(line) => self.link_line(line, thunk, step, &mut linked)?,
+                None => linked.push(Linked::kernel(kernel, &step.places, thunk.inputs.len())?),
+            },
+            (_, None) => return None,
         }
-        let line = step.kernel.as_ref()?.line()?;
+        Some(linked)
+    }
+
+    /// Adds the steps of a straight-line program.
+    fn link_line(
+        &mut self,
+        line: &StraightLine,
+        thunk: &Thunk,
+        step: &Step,
+        linked: &mut Vec<Linked>,
+    ) -> Option<()> {
         let size = line.constant_bytes();
         let constants = Place { base: CONSTANTS, offset: self.end, size };
         let registers = Place { base: REGISTERS, offset: 0, size: self.registers };
         let linking = Linking { places: &step.places, inputs: thunk.inputs.len(), constants, registers };
-        let mut linked = Vec::new();
-        line.link(&linking, &mut linked)?;
+        line.link(&linking, linked)?;
         line.write_constants(&mut self.constants.as_mut_slice()[self.end..self.end + size]);
         self.end += size;
-        Some(linked)
+        Some(())
     }
 
     fn step(&mut self, t: &Thunk) -> Step {
         let number = self.next;
         self.next += 1;
-        let kernel = if t.op.is_computed() { self.prepared.next() } else { None };
+        let kernel = if t.op.is_computed() { self.prepared.next().map(Arc::new) } else { None };
         let places = t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
         let mut bodies = Vec::with_capacity(t.bodies.len());
         for body in &t.bodies {

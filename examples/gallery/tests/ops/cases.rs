@@ -29,6 +29,11 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "log_sum_exp", operands: rows, plain: log_sum_exp },
     Case { name: "median", operands: rows, plain: median },
     Case { name: "transpose", operands: permuted, plain: transpose },
+    Case { name: "softplus", operands: one, plain: softplus },
+    Case { name: "segment_sum", operands: segments, plain: segment_sum },
+    Case { name: "segment_take", operands: segments_taken, plain: segment_take },
+    Case { name: "pad", operands: padded, plain: pad },
+    Case { name: "recurrence", operands: two_rows, plain: recurrence },
 ];
 
 // ---- Operands ------------------------------------------------------------------------------
@@ -111,6 +116,46 @@ fn masked(random: &mut Random) -> (Vec<Literal>, Attrs) {
         let mask: Vec<f64> = (0..dims.iter().product()).map(|i| passes(i, random)).collect();
         operands.push(literal(DType::Pred, &dims, &mask));
     }
+    (operands, attrs)
+}
+
+fn one(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let dims = random.batch();
+    (vec![random.array(&dims)], Attrs::new())
+}
+
+/// Rows, and a number for each, most of them below the number of segments.
+fn segments(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (mut operands, mut attrs) = matrices(random);
+    let dims = operands[0].dims()[..operands[0].dims().len() - 1].to_vec();
+    let ids: Vec<f64> = (0..dims.iter().product()).map(|_| random.below(6) as f64 - 1.0).collect();
+    operands.push(literal(DType::S32, &dims, &ids));
+    attrs.insert("segments", random.size(0) as i64);
+    (operands, attrs)
+}
+
+fn segments_taken(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (mut operands, mut attrs) = segments(random);
+    let mut dims = operands[0].dims().to_vec();
+    let rows = dims.len() - 2;
+    dims[rows] = random.size(0);
+    operands[0] = random.array(&dims);
+    attrs.insert("segments", dims[rows] as i64);
+    (operands, attrs)
+}
+
+fn padded(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (operands, mut attrs) = rows(random);
+    attrs.insert("low", random.size(0) as i64);
+    attrs.insert("high", random.size(0) as i64);
+    attrs.insert("mode", ["zero", "edge", "reflect", "wrap"][random.below(4)]);
+    (operands, attrs)
+}
+
+fn two_rows(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (mut operands, attrs) = rows(random);
+    let dims = operands[0].dims().to_vec();
+    operands.push(random.array(&dims));
     (operands, attrs)
 }
 
@@ -261,4 +306,64 @@ fn transpose(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
         y[place(&perm.iter().map(|k| index[*k]).collect::<Vec<_>>(), &to)] = value;
     }
     vec![literal(operands[0].dtype(), &to, &y)]
+}
+
+fn softplus(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let y: Vec<f64> = numbers(&operands[0]).iter().map(|x| x.exp().ln_1p()).collect();
+    vec![f64s(operands[0].dims(), &y)]
+}
+
+/// The attribute as a size.
+fn size(attrs: &Attrs, name: &str) -> usize {
+    attrs.get(name).unwrap().as_int().unwrap() as usize
+}
+
+fn segment_sum(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+    let (ids, segments) = (numbers(&operands[1]), size(attrs, "segments"));
+    vec![each(&operands[0], 2, |batch, inner, x| {
+        let [n, d] = [inner[0], inner[1]];
+        let is_in = |i: usize, k: usize| ids.get(batch * n + i).is_some_and(|id| *id == k as f64);
+        let sum = |k: usize, j: usize| (0..n).filter(|i| is_in(*i, k)).map(|i| x[i * d + j]).sum::<f64>();
+        (vec![segments, d], (0..segments * d).map(|c| sum(c / d, c % d)).collect())
+    })]
+}
+
+fn segment_take(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let (ids, n) = (numbers(&operands[1]), *operands[1].dims().last().unwrap());
+    vec![each(&operands[0], 2, |batch, inner, y| {
+        let [segments, d] = [inner[0], inner[1]];
+        let row = |i: usize| ids.get(batch * n + i).filter(|id| (0.0..segments as f64).contains(*id));
+        let at = |i: usize, j: usize| row(i).map_or(0.0, |id| y[*id as usize * d + j]);
+        (vec![n, d], (0..n * d).map(|c| at(c / d, c % d)).collect())
+    })]
+}
+
+fn pad(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
+    let (low, high) = (size(attrs, "low"), size(attrs, "high"));
+    let Some(AttrValue::Str(mode)) = attrs.get("mode") else { panic!("no mode") };
+    each_row(&operands[0], |_, x| {
+        let last = x.len() - 1;
+        // What stands `steps` beyond the end of a row, in the order in which it is walked through.
+        let beyond = |row: &[f64], steps: usize| match mode.as_str() {
+            "edge" => row[last],
+            "wrap" => row[(steps - 1) % row.len()],
+            "reflect" => {
+                let there_and_back: Vec<f64> = row[..last].iter().rev().chain(&row[1..]).copied().collect();
+                there_and_back.get((steps - 1) % (2 * last).max(1)).copied().unwrap_or(row[0])
+            }
+            _ => 0.0,
+        };
+        let reversed: Vec<f64> = x.iter().rev().copied().collect();
+        let before = (1..=low).rev().map(|steps| beyond(&reversed, steps));
+        before.chain(x.iter().copied()).chain((1..=high).map(|steps| beyond(x, steps))).collect()
+    })
+}
+
+fn recurrence(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let a = numbers(&operands[0]);
+    each_row(&operands[1], |row, b| {
+        let mut h = vec![0.0];
+        (0..b.len()).for_each(|t| h.push(a.get(row * b.len() + t).unwrap_or(&0.0) * h[t] + b[t]));
+        h.split_off(1)
+    })
 }

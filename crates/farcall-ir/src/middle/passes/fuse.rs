@@ -8,7 +8,8 @@
 //!
 //! Every instruction has a *generation*: one more than that of any operand that is made by a member of another
 //! fusion, and otherwise the highest of its operands. Members of one generation with as many elements can be computed
-//! at once: no path between two of them leaves the fusion. What is made from almost nothing (a constant with one
+//! at once: no path between two of them leaves the fusion. Members that only those of later generations take join the
+//! first of these. What is made from almost nothing (a constant with one
 //! element, a broadcast, an iota) is made again in each fusion that takes it. So are slices of what is made elsewhere, and
 //! several of them one after the other, which need only be read at other places.
 //!
@@ -35,7 +36,7 @@ pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
 /// Most members of a fusion: more than there are in the bits of a random number of JAX and what is made of them.
-const MOST: usize = 128;
+const MOST: usize = 256;
 /// Elements up to which operations that have nothing to do with one another are fused, too.
 const SMALL: usize = 4096;
 
@@ -579,7 +580,33 @@ fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
         }
         of.insert(inst.id(), generation);
     }
+    postpone(insts, roles, &mut of);
     of
+}
+
+/// Members that only later ones with as many elements take are computed with the first of these: what they make need not be
+/// stored.
+fn postpone(insts: &[Inst<'_>], roles: &Roles, of: &mut FxHashMap<InstId, u32>) {
+    // The lowest generation of those that take what each makes; `None` if not all of them are such members.
+    let mut takers: FxHashMap<InstId, Option<u32>> = FxHashMap::default();
+    for inst in insts.iter().rev() {
+        let own = roles.of[&inst.id()];
+        if let (Role::Member(_, Level::Full), Some(Some(lowest))) = (own, takers.get(&inst.id())) {
+            of.insert(inst.id(), *lowest);
+        }
+        let generation = of[&inst.id()];
+        for v in inst.operands() {
+            let Some(from) = inst.func().defining_inst(*v).filter(|from| of.contains_key(&from.id())) else {
+                continue;
+            };
+            let joins = match (roles.of[&from.id()], own) {
+                (Role::Member(n, Level::Full), Role::Member(m, _)) => n == m,
+                _ => false,
+            };
+            let lowest = takers.entry(from.id()).or_insert(Some(u32::MAX));
+            *lowest = lowest.filter(|_| joins).map(|g| g.min(generation));
+        }
+    }
 }
 
 /// All units, each after those that it needs, otherwise in this order.

@@ -19,11 +19,11 @@ mod radix;
 use farcall_ir::{DType, Op};
 
 use super::args::{Args, Prepared};
-use super::{Kernel, Request, nothing};
+use super::{InPlace, Kernel, Request, nothing};
 use comparator::{Key, Order};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "sort", prepare, in_place: |_, output, input| output == input, describe: nothing };
+    Kernel { name: "sort", prepare, in_place: |_| InPlace::Corresponding, describe: nothing };
 
 /// Elements of a task, and from which on a run may take long.
 const TASK: usize = 1 << 15;

@@ -1,16 +1,18 @@
-//! Steps that become one: two operations of which the second alone takes what the first one makes, and shifts that are a
-//! rotation together.
+//! Steps that become one: two operations of which the second alone takes what the first one makes, shifts that are a
+//! rotation together, and rounds of rotations.
 
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
 
 use super::super::pair::Formula;
+use super::rounds::rounds;
 use super::{Level, Slot, Step, Task};
 
-/// Makes one step of two or three where that can be, and leaves out those that nothing takes. `results` and
-/// `accumulators` are taken by others, and refer to the steps that are left.
+/// Makes one step of some where that can be, of rounds if there are `many` elements, and leaves out those that nothing
+/// takes. `results` and `accumulators` are taken by others, and refer to the steps that are left.
 pub(super) fn merge<'a>(
     steps: &mut Vec<Step>,
+    many: bool,
     results: impl Iterator<Item = &'a mut Slot>,
     accumulators: impl Iterator<Item = &'a mut usize>,
 ) {
@@ -32,6 +34,13 @@ pub(super) fn merge<'a>(
     for s in 0..steps.len() {
         if uses[s] > 0 && steps[s].level != Level::Uniform {
             rotation(steps, s, &mut uses);
+        }
+    }
+    if many {
+        rounds(steps, &mut uses);
+    }
+    for s in 0..steps.len() {
+        if uses[s] > 0 && steps[s].level != Level::Uniform {
             pair(steps, s, &mut uses);
         }
     }
@@ -81,6 +90,17 @@ fn only(steps: &[Step], slot: Slot, level: Level, uses: &[usize]) -> Option<usiz
     }
 }
 
+/// A constant of 32 bits.
+pub(super) fn word(steps: &[Step], slot: Slot) -> Option<u32> {
+    match slot {
+        Slot::Step(s) => match &steps[s].task {
+            Task::Constant([a, b, c, d, ..]) => Some(u32::from_ne_bytes([*a, *b, *c, *d])),
+            _ => None,
+        },
+        Slot::Input(_) => None,
+    }
+}
+
 /// `(x << a) | (x >> (32 - a))`
 fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
     let Some(Formula::Binary(Binary::Or | Binary::Xor | Binary::Add, DType::U32 | DType::S32)) =
@@ -99,15 +119,8 @@ fn rotation(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
         (x @ (Binary::ShiftRightLogical, ..), y @ (Binary::ShiftLeft, ..)) => (y, x),
         _ => return None,
     };
-    let amount = |slot: Slot| match slot {
-        Slot::Step(s) => match &steps[s].task {
-            Task::Constant([a, b, c, d, ..]) => Some(u32::from_ne_bytes([*a, *b, *c, *d])),
-            _ => None,
-        },
-        Slot::Input(_) => None,
-    };
-    let by = amount(left.2).filter(|by| (1..32).contains(by))?;
-    (left.1 == right.1 && amount(right.2)?.checked_add(by) == Some(32)).then_some(())?;
+    let by = word(steps, left.2).filter(|by| (1..32).contains(by))?;
+    (left.1 == right.1 && word(steps, right.2)?.checked_add(by) == Some(32)).then_some(())?;
     for shift in [x, y] {
         uses[shift] = 0;
     }
@@ -128,15 +141,16 @@ fn pair(steps: &mut [Step], s: usize, uses: &mut [usize]) -> Option<()> {
     let (step, second) = (&steps[s], steps[s].formula?);
     let found = step.from.iter().enumerate().find_map(|(i, slot)| {
         let first = only(steps, *slot, step.level, uses)?;
-        Some((i, first, steps[first].formula?.then(second, i == 1)?))
+        let by = steps[first].formula?;
+        Some((i, first, (by, second, i == 1), by.then(second, i == 1)?))
     });
-    let (i, first, work) = found?;
+    let (i, first, pair, work) = found?;
     let mut from = steps[first].from.clone();
     from.extend(step.from.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, slot)| *slot));
     uses[first] = 0;
     let cost = steps[first].cost;
     let step = &mut steps[s];
-    (step.task, step.from, step.formula) = (Task::Work(work), from, None);
+    (step.task, step.from, step.formula, step.pair) = (Task::Work(work), from, None, Some(pair));
     step.cost += cost;
     Some(())
 }

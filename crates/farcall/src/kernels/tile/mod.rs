@@ -17,6 +17,7 @@
 mod merge;
 mod one;
 mod program;
+mod rounds;
 mod walk;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::elementwise;
 use super::map::Work;
+use super::mix::Turn;
 use super::pair::Formula;
 use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
@@ -36,6 +38,8 @@ use walk::{Iota, Walk};
 
 /// Elements of a row from which on it pays to repeat an element for each row apart.
 const LONG: usize = 64;
+/// Elements from which on a straight-line program of many steps is not worth more than few steps in tiles.
+const MANY: usize = 256;
 
 /// Makes a tile program of operations, one after the other.
 pub(super) struct Builder<'a> {
@@ -94,6 +98,9 @@ struct Step {
     cost: usize,
     /// What it computes, if it can become one step with others.
     formula: Option<Formula>,
+    /// What it computes, if it has become one step with another: the first operation, the second one, and whether that takes
+    /// the first one's result last.
+    pair: Option<(Formula, Formula, bool)>,
 }
 
 /// What fills a register.
@@ -116,6 +123,11 @@ enum Task {
     Fill,
     /// Elements of a value of rows, each repeated for its row.
     Repeat,
+    /// Pairs of words: of two operands that are taken through rounds, and others that are added. All first words of a tile,
+    /// then all second ones.
+    Mix(Vec<Turn>),
+    /// The first word of each pair (0) or the second (1).
+    Half(usize),
     /// What takes elements in.
     Accumulate(Arc<Accumulator>),
 }
@@ -165,7 +177,7 @@ impl<'a> Builder<'a> {
         cost: usize,
     ) -> Slot {
         let from = from.into_iter().collect();
-        self.steps.push(Step { task, from, size, level, cost, formula: None });
+        self.steps.push(Step { task, from, size, level, cost, formula: None, pair: None });
         Slot::Step(self.steps.len() - 1)
     }
 
@@ -348,7 +360,7 @@ impl<'a> Builder<'a> {
         }
         let slot = self.step(Task::Work(work), from, ty.dtype.size(), level, elementwise::cost(op, ty.dtype));
         if let Some(step) = self.steps.last_mut() {
-            step.formula = Formula::new(op, &dtypes);
+            step.formula = Formula::new(op, &dtypes, ty.dtype);
         }
         let alone = repeated && level == Level::Row;
         Some(if alone { Value::Repeated(slot) } else { Value::At(level, slot) })
@@ -371,7 +383,8 @@ impl<'a> Builder<'a> {
         }
         let roots = results.iter_mut().map(|(_, slot, _)| slot);
         let of_accumulators = accumulated.iter_mut().map(|(step, _)| step);
-        merge::merge(&mut self.steps, roots, of_accumulators);
+        let many = !self.by_rows && self.n >= MANY;
+        merge::merge(&mut self.steps, many, roots, of_accumulators);
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::args::Prepared;
-use super::super::straight_line::{At, Loop, StraightLine, moves_listed};
+use super::super::straight_line::{At, Loop, StraightLine, What, moves_listed};
 use super::program::{Compiled, Location, Program, Taken, Tile};
 use super::{Level, Task};
 
@@ -17,6 +17,8 @@ impl Program {
         // Slices are lists of elements then.
         let listed = |step: &Compiled| match &step.task {
             Task::Parts(parts) => self.n <= LISTED && parts.pairs(self.n).len() <= 3,
+            // Of many operands.
+            Task::Mix(_) => false,
             _ => true,
         };
         let all = one && self.uniform.iter().chain(&self.steps).all(listed);
@@ -58,13 +60,17 @@ impl Program {
             if let Task::Parts(parts) = &step.task {
                 let (inputs, pairs): (Vec<At>, Vec<_>) =
                     parts.pairs(n).into_iter().map(|(input, pairs)| (At::Input(input), pairs)).unzip();
-                line.push(moves_listed(step.size, pairs)?, &inputs, to, n);
+                let (work, what) = moves_listed(step.size, pairs)?;
+                line.push(work, &inputs, to, n);
+                line.does(what);
                 continue;
             }
             let input = step.task.input().map(|i| (At::Input(i), false));
             let taken = step.from.iter().map(|x| (at(x.location), x.taken == Taken::One));
             let operands: Vec<(At, bool)> = input.into_iter().chain(taken).collect();
+            let what = if step.row_by_row { What::Other } else { step.what.clone() };
             line.push_marked(step.into_loop(tile), &operands, to, n);
+            line.does(what);
         }
         for total in self.totals {
             let end: Loop = Arc::new(move |[parts, ..], to, _| (total.accumulator.end)(parts.at, 1, to));

@@ -7,8 +7,11 @@ use smallvec::SmallVec;
 
 use super::super::args::{Args, Prepared};
 use super::super::map::{BLOCK, Operand, Work};
+use super::super::mix::{self, Turn, Words};
 use super::super::reduce::Accumulator;
 use super::super::simd::{LINE, prefetch};
+use super::super::straight_line::What;
+use super::rounds::OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
 
@@ -72,6 +75,8 @@ pub(super) struct Compiled {
     pub(super) to: Location,
     pub(super) size: usize,
     pub(super) level: Level,
+    /// What it does.
+    pub(super) what: What,
 }
 
 /// A tile: which elements it has of full values, and of those of rows.
@@ -383,8 +388,14 @@ fn compile(steps: Vec<Step>, made: &[Source], input: impl Fn(usize) -> (usize, L
     let compiled = steps.into_iter().zip(made).map(|(step, made)| {
         let from: SmallVec<[Source; 3]> = step.from.iter().map(|slot| source(*slot, &step)).collect();
         let row_by_row = from.iter().any(|x| x.taken == Taken::Row);
+        let what = match (&step.task, step.pair, step.formula) {
+            (Task::Work(_), Some((first, second, swapped)), _) => What::Two(first, second, swapped),
+            (Task::Work(_), None, Some(formula)) => What::One(formula),
+            (Task::Splat(_) | Task::Fill, ..) => What::Splat(step.size),
+            _ => What::Other,
+        };
         let Step { task, size, level, .. } = step;
-        Compiled { task, from, row_by_row, to: made.location, size, level }
+        Compiled { task, from, row_by_row, to: made.location, size, level, what }
     });
     compiled.collect()
 }
@@ -426,6 +437,9 @@ impl Compiled {
             // SAFETY: the parts were made for the operands; the register has room for a tile.
             return unsafe { parts.run(|i| args.input_ptr(i), to, start, len) };
         }
+        if let Task::Mix(turns) = &self.task {
+            return self.mix(turns, args, memory, tile);
+        }
         let mut from = [std::ptr::null(); 3];
         if let Some(i) = self.task.input() {
             from[0] = args.input_ptr::<u8>(i);
@@ -434,6 +448,22 @@ impl Compiled {
             *x = memory.at(args, source.location, tile).cast_const();
         }
         self.compute(from, memory.at(args, self.to, tile), tile);
+    }
+
+    /// Takes words of a tile through rounds.
+    fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
+        let words = |x: &Source| Words {
+            at: memory.at(args, x.location, tile).cast_const().cast(),
+            one: x.taken == Taken::One,
+        };
+        let all: SmallVec<[Words; 2 + OPERANDS]> = self.from.iter().map(words).collect();
+        let (&[a, b, ref operands @ ..], (_, len)) = (&all[..], tile.of(self.level)) else {
+            unreachable!("two words at least")
+        };
+        let to = memory.at(args, self.to, tile).cast::<u32>();
+        // SAFETY: full values have as many words as the tile, uniform ones have one; the register has room for two of each
+        // element, apart from all of them.
+        unsafe { mix::run(turns, operands, [a, b], [to, to.add(len)], len) };
     }
 
     /// Computes a tile of elements, of what begins here: what it takes, or the only input that it reads.
@@ -466,7 +496,11 @@ impl Compiled {
             }
             // SAFETY: the walk was made for the operand and values of this level.
             Task::Walk(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
-            Task::Parts(_) => unreachable!("parts are of any number of inputs"),
+            Task::Parts(_) | Task::Mix(_) => unreachable!("they take any number of operands"),
+            // SAFETY: the operand has two words for each element.
+            Task::Half(half) => unsafe {
+                std::ptr::copy_nonoverlapping(from[0].add(half * len * 4), to, len * 4)
+            },
             // SAFETY: the register has room for a tile.
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.

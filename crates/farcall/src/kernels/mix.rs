@@ -1,0 +1,346 @@
+//! Additions and rounds of add, rotate and xor on two words, of which hashes like Threefry are made. Both words stay in
+//! registers of the processor from the first to the last.
+
+/// What is done to two words, the first and the second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// `first += second`, then `second = second.rotate_left(by) ^ first`.
+    Mix { by: u32 },
+    /// Adds an operand, by its number, to the first word (0) or the second (1).
+    Add { word: usize, operand: usize },
+}
+
+/// A word for each element, or one for all.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    pub(super) at: *const u32,
+    pub(super) one: bool,
+}
+
+/// Vectors of a block: as many as hide that each operation waits for the one before.
+const VECTORS: usize = 4;
+
+/// Takes `n` pairs of words through all turns, and writes them.
+///
+/// # Safety
+/// Words and operands have a word or `n` of them, as they say, and the turns name operands that there are. As many can be
+/// written to each end of `to`, and what is written is apart from all that is read.
+pub(super) unsafe fn run(turns: &[Turn], operands: &[Words], words: [Words; 2], to: [*mut u32; 2], n: usize) {
+    let run = Run { turns, operands, words, to };
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has these instructions; the caller promises the rest.
+            return unsafe { x86::avx512(&run, n) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has these instructions; the caller promises the rest.
+            return unsafe { x86::avx2(&run, n) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { run.all::<u32>(n) }
+}
+
+/// Some words in a register.
+trait Vector: Copy {
+    const LANES: usize;
+
+    /// # Safety
+    /// As many words can be read.
+    unsafe fn load(at: *const u32) -> Self;
+    /// # Safety
+    /// As many words can be written.
+    unsafe fn store(self, to: *mut u32);
+    /// The same word in all lanes.
+    fn splat(word: u32) -> Self;
+    fn plus(self, other: Self) -> Self;
+    /// `self.rotate_left(by) ^ with`, for `by` from 1 to 31.
+    fn mixed(self, by: u32, with: Self) -> Self;
+}
+
+impl Vector for u32 {
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn load(at: *const u32) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { at.read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        // SAFETY: the caller's promise.
+        unsafe { to.write_unaligned(self) }
+    }
+    #[inline(always)]
+    fn splat(word: u32) -> u32 {
+        word
+    }
+    #[inline(always)]
+    fn plus(self, other: u32) -> u32 {
+        self.wrapping_add(other)
+    }
+    #[inline(always)]
+    fn mixed(self, by: u32, with: u32) -> u32 {
+        self.rotate_left(by) ^ with
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    turns: &'a [Turn],
+    operands: &'a [Words],
+    words: [Words; 2],
+    to: [*mut u32; 2],
+}
+
+impl Run<'_> {
+    /// All pairs: in blocks of vectors, then vector by vector, then one by one.
+    ///
+    /// # Safety
+    /// As [`run`]; the processor has the instructions of `V`.
+    #[inline(always)]
+    unsafe fn all<V: Vector>(&self, n: usize) {
+        let (block, mut i) = (VECTORS * V::LANES, 0);
+        while i + block <= n {
+            // SAFETY: a block from `i` on.
+            unsafe { self.block::<V, VECTORS>(i) };
+            i += block;
+        }
+        while i + V::LANES <= n {
+            // SAFETY: a vector from `i` on.
+            unsafe { self.block::<V, 1>(i) };
+            i += V::LANES;
+        }
+        for i in i..n {
+            // SAFETY: `i < n`.
+            unsafe { self.block::<u32, 1>(i) };
+        }
+    }
+
+    /// The pairs of `N` vectors, from number `i` on.
+    ///
+    /// # Safety
+    /// As [`Run::all`], of these pairs.
+    #[inline(always)]
+    unsafe fn block<V: Vector, const N: usize>(&self, i: usize) {
+        // SAFETY: the caller's promise.
+        let (mut a, mut b) = unsafe { (load::<V, N>(self.words[0], i), load::<V, N>(self.words[1], i)) };
+        for turn in self.turns {
+            match *turn {
+                Turn::Mix { by } => {
+                    let mut k = 0;
+                    while k < N {
+                        a[k] = a[k].plus(b[k]);
+                        b[k] = b[k].mixed(by, a[k]);
+                        k += 1;
+                    }
+                }
+                // SAFETY: the caller's promise.
+                Turn::Add { word: 0, operand } => a = unsafe { plus(a, self.operands[operand], i) },
+                // SAFETY: the caller's promise.
+                Turn::Add { operand, .. } => b = unsafe { plus(b, self.operands[operand], i) },
+            }
+        }
+        let mut k = 0;
+        while k < N {
+            // SAFETY: the caller's promise.
+            unsafe {
+                a[k].store(self.to[0].add(i + k * V::LANES));
+                b[k].store(self.to[1].add(i + k * V::LANES));
+            }
+            k += 1;
+        }
+    }
+}
+
+// Loops over vectors are not by iterators, whose functions would be calls if they were not inlined.
+
+/// Words from number `i` on.
+///
+/// # Safety
+/// There are as many, or one for all.
+#[inline(always)]
+unsafe fn load<V: Vector, const N: usize>(Words { at, one }: Words, i: usize) -> [V; N] {
+    // SAFETY: there is one at least.
+    let (mut all, mut k) = ([V::splat(unsafe { at.read() }); N], 0);
+    while k < N && !one {
+        // SAFETY: the caller's promise.
+        all[k] = unsafe { V::load(at.add(i + k * V::LANES)) };
+        k += 1;
+    }
+    all
+}
+
+/// Adds words from number `i` on.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+unsafe fn plus<V: Vector, const N: usize>(mut x: [V; N], operand: Words, i: usize) -> [V; N] {
+    // SAFETY: the caller's promise.
+    let (y, mut k) = (unsafe { load::<V, N>(operand, i) }, 0);
+    while k < N {
+        x[k] = x[k].plus(y[k]);
+        k += 1;
+    }
+    x
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m256i, __m512i, _mm_cvtsi32_si128, _mm256_add_epi32, _mm256_loadu_si256, _mm256_or_si256,
+        _mm256_set1_epi32, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_storeu_si256, _mm256_xor_si256,
+        _mm512_add_epi32, _mm512_loadu_si512, _mm512_rolv_epi32, _mm512_set1_epi32, _mm512_storeu_si512,
+        _mm512_xor_si512,
+    };
+
+    use super::{Run, Vector};
+
+    /// # Safety
+    /// As [`Run::all`], on a processor with these instructions.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn avx512(run: &Run<'_>, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { run.all::<__m512i>(n) }
+    }
+
+    /// # Safety
+    /// As [`Run::all`], on a processor with these instructions.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn avx2(run: &Run<'_>, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { run.all::<__m256i>(n) }
+    }
+
+    impl Vector for __m512i {
+        const LANES: usize = 16;
+
+        #[inline(always)]
+        unsafe fn load(at: *const u32) -> __m512i {
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_loadu_si512(at.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut u32) {
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_storeu_si512(to.cast(), self) }
+        }
+        #[inline(always)]
+        fn splat(word: u32) -> __m512i {
+            // SAFETY: vectors are used only where the processor has them.
+            unsafe { _mm512_set1_epi32(word.cast_signed()) }
+        }
+        #[inline(always)]
+        fn plus(self, other: __m512i) -> __m512i {
+            // SAFETY: as above.
+            unsafe { _mm512_add_epi32(self, other) }
+        }
+        #[inline(always)]
+        fn mixed(self, by: u32, with: __m512i) -> __m512i {
+            // SAFETY: as above.
+            unsafe { _mm512_xor_si512(_mm512_rolv_epi32(self, Self::splat(by)), with) }
+        }
+    }
+
+    impl Vector for __m256i {
+        const LANES: usize = 8;
+
+        #[inline(always)]
+        unsafe fn load(at: *const u32) -> __m256i {
+            // SAFETY: the caller's promise.
+            unsafe { _mm256_loadu_si256(at.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut u32) {
+            // SAFETY: the caller's promise.
+            unsafe { _mm256_storeu_si256(to.cast(), self) }
+        }
+        #[inline(always)]
+        fn splat(word: u32) -> __m256i {
+            // SAFETY: vectors are used only where the processor has them.
+            unsafe { _mm256_set1_epi32(word.cast_signed()) }
+        }
+        #[inline(always)]
+        fn plus(self, other: __m256i) -> __m256i {
+            // SAFETY: as above.
+            unsafe { _mm256_add_epi32(self, other) }
+        }
+        #[inline(always)]
+        fn mixed(self, by: u32, with: __m256i) -> __m256i {
+            // SAFETY: as above.
+            unsafe {
+                let left = _mm256_sll_epi32(self, _mm_cvtsi32_si128(by.cast_signed()));
+                let right = _mm256_srl_epi32(self, _mm_cvtsi32_si128((32 - by).cast_signed()));
+                _mm256_xor_si256(_mm256_or_si256(left, right), with)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs: whole blocks, vectors and some more, whatever the vectors.
+    const N: usize = 16 * VECTORS * 2 + 16 + 5;
+
+    /// With all instructions that the processor has.
+    fn everywhere() -> Vec<unsafe fn(&Run<'_>, usize)> {
+        let mut all: Vec<unsafe fn(&Run<'_>, usize)> = vec![|run, n| {
+            // SAFETY: the caller's promise.
+            unsafe { run.all::<u32>(n) }
+        }];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all.extend(is_x86_feature_detected!("avx2").then_some(x86::avx2 as unsafe fn(&Run<'_>, usize)));
+            all.extend(
+                is_x86_feature_detected!("avx512f").then_some(x86::avx512 as unsafe fn(&Run<'_>, usize)),
+            );
+        }
+        all
+    }
+
+    #[test]
+    fn vectors_do_what_words_do_one_by_one() {
+        let words =
+            |seed: u32| (0..N as u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect::<Vec<u32>>();
+        let (first, second, each, one) = (words(1), words(2), words(3), [0xdead_beef]);
+        let of = |x: &[u32]| Words { at: x.as_ptr(), one: x.len() == 1 };
+        let operands = [of(&one), of(&each)];
+        let turns = [
+            Turn::Add { word: 1, operand: 0 },
+            Turn::Mix { by: 13 },
+            Turn::Add { word: 0, operand: 1 },
+            Turn::Mix { by: 31 },
+            Turn::Mix { by: 1 },
+            Turn::Add { word: 1, operand: 1 },
+            Turn::Add { word: 0, operand: 0 },
+        ];
+        let mut results = Vec::new();
+        for all in everywhere() {
+            let (mut a, mut b) = (vec![0; N], vec![0; N]);
+            let run = Run {
+                turns: &turns,
+                operands: &operands,
+                words: [of(&first), of(&second)],
+                to: [a.as_mut_ptr(), b.as_mut_ptr()],
+            };
+            // SAFETY: all have as many words, and the processor has the instructions.
+            unsafe { all(&run, N) };
+            results.push((a, b));
+        }
+        for i in 0..N {
+            let (mut x, mut y) = (first[i], second[i].wrapping_add(one[0]));
+            x = x.wrapping_add(y);
+            y = y.rotate_left(13) ^ x;
+            x = x.wrapping_add(each[i]).wrapping_add(y);
+            y = y.rotate_left(31) ^ x;
+            x = x.wrapping_add(y);
+            y = y.rotate_left(1) ^ x;
+            let expected = (x.wrapping_add(one[0]), y.wrapping_add(each[i]));
+            assert!(results.iter().all(|(a, b)| (a[i], b[i]) == expected), "{i}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Instructions of x86-64 with AVX2, as bytes.
+
+/// A general register by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Reg(pub(super) u8);
+
+pub(super) const RAX: Reg = Reg(0);
+pub(super) const RCX: Reg = Reg(1);
+pub(super) const RDX: Reg = Reg(2);
+pub(super) const RBX: Reg = Reg(3);
+pub(super) const RSI: Reg = Reg(6);
+pub(super) const RDI: Reg = Reg(7);
+pub(super) const R12: Reg = Reg(12);
+pub(super) const R15: Reg = Reg(15);
+
+/// A vector register by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Vector(pub(super) u8);
+
+/// Bytes at a distance from an address in a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    pub(super) base: Reg,
+    pub(super) offset: i32,
+}
+
+/// The last operand of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last {
+    Register(u8),
+    Memory(Memory),
+}
+
+/// An operation on vectors: prefix (0: none, 1: `66`, 2: `F3`, 3: `F2`), table of opcodes (1: `0F`, 2: `0F38`, 3: `0F3A`),
+/// opcode, and the bit `W`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Opcode {
+    prefix: u8,
+    table: u8,
+    code: u8,
+    wide: bool,
+}
+
+impl Opcode {
+    pub(super) const fn new(prefix: u8, table: u8, code: u8) -> Opcode {
+        Opcode { prefix, table, code, wide: false }
+    }
+
+    /// With the bit `W`.
+    pub(super) const fn wide(self) -> Opcode {
+        Opcode { wide: true, ..self }
+    }
+}
+
+/// Conditions of jumps and the like, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Condition {
+    Below = 2,
+    AboveEqual = 3,
+    Equal = 4,
+    NotEqual = 5,
+    BelowEqual = 6,
+    Above = 7,
+    Sign = 8,
+    Less = 12,
+    GreaterEqual = 13,
+    LessEqual = 14,
+    Greater = 15,
+}
+
+/// Where a jump goes that has been written before its target.
+#[must_use]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jump(usize);
+
+/// Instructions, one after the other.
+#[derive(Default)]
+pub(super) struct Assembler {
+    pub(super) code: Vec<u8>,
+}
+
+impl Assembler {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.code.extend_from_slice(bytes);
+    }
+
+    /// The operands of an instruction: `ModRM`, and what belongs to it.
+    fn operands(&mut self, reg: u8, last: Last) {
+        match last {
+            Last::Register(rm) => self.bytes(&[0xc0 | (reg & 7) << 3 | rm & 7]),
+            Last::Memory(Memory { base: Reg(base), offset }) => {
+                self.bytes(&[0x80 | (reg & 7) << 3 | base & 7]);
+                // This number says that another byte has the register.
+                if base & 7 == 4 {
+                    self.bytes(&[0x24]);
+                }
+                self.bytes(&offset.to_le_bytes());
+            }
+        }
+    }
+
+    /// An operation on vectors of 32 bytes, or of 16: `reg`, `second`, `last`.
+    pub(super) fn vector(&mut self, op: Opcode, long: bool, reg: Vector, second: Vector, last: Last) {
+        let rm = match last {
+            Last::Register(rm) => rm,
+            Last::Memory(memory) => memory.base.0,
+        };
+        let first = (!reg.0 >> 3 & 1) << 7 | 1 << 6 | (!rm >> 3 & 1) << 5 | op.table;
+        let then = u8::from(op.wide) << 7 | (!second.0 & 15) << 3 | u8::from(long) << 2 | op.prefix;
+        self.bytes(&[0xc4, first, then, op.code]);
+        self.operands(reg.0, last);
+    }
+
+    /// The same with a byte behind it.
+    pub(super) fn vector_byte(
+        &mut self,
+        op: Opcode,
+        long: bool,
+        reg: Vector,
+        second: Vector,
+        last: Last,
+        byte: u8,
+    ) {
+        self.vector(op, long, reg, second, last);
+        self.bytes(&[byte]);
+    }
+
+    /// An instruction on general registers, of 64 bits or 32.
+    fn general(&mut self, wide: bool, code: &[u8], reg: u8, last: Last) {
+        let rm = match last {
+            Last::Register(rm) => rm,
+            Last::Memory(memory) => memory.base.0,
+        };
+        self.bytes(&[0x40 | u8::from(wide) << 3 | (reg >> 3) << 2 | rm >> 3]);
+        self.bytes(code);
+        self.operands(reg, last);
+    }
+
+    /// 64 bits, or 32 without a sign.
+    pub(super) fn load(&mut self, wide: bool, to: Reg, from: Memory) {
+        self.general(wide, &[0x8b], to.0, Last::Memory(from));
+    }
+
+    pub(super) fn store(&mut self, wide: bool, from: Reg, to: Memory) {
+        self.general(wide, &[0x89], from.0, Last::Memory(to));
+    }
+
+    /// One byte of a register.
+    pub(super) fn store_byte(&mut self, from: Reg, to: Memory) {
+        self.general(false, &[0x88], from.0, Last::Memory(to));
+    }
+
+    /// A byte, or two, without a sign.
+    pub(super) fn load_narrow(&mut self, two: bool, to: Reg, from: Memory) {
+        self.general(false, &[0x0f, 0xb6 | u8::from(two)], to.0, Last::Memory(from));
+    }
+
+    /// 32 bits with a sign as 64.
+    pub(super) fn load_signed(&mut self, to: Reg, from: Memory) {
+        self.general(true, &[0x63], to.0, Last::Memory(from));
+    }
+
+    pub(super) fn copy(&mut self, to: Reg, from: Reg) {
+        self.general(true, &[0x89], from.0, Last::Register(to.0));
+    }
+
+    pub(super) fn address(&mut self, to: Reg, of: Memory) {
+        self.general(true, &[0x8d], to.0, Last::Memory(of));
+    }
+
+    pub(super) fn constant(&mut self, to: Reg, value: u64) {
+        self.bytes(&[0x48 | to.0 >> 3, 0xb8 | to.0 & 7]);
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(super) fn add(&mut self, to: Reg, other: Reg) {
+        self.general(true, &[0x01], other.0, Last::Register(to.0));
+    }
+
+    /// `to = from × factor`
+    pub(super) fn multiply(&mut self, to: Reg, from: Reg, factor: i32) {
+        self.general(true, &[0x69], to.0, Last::Register(from.0));
+        self.bytes(&factor.to_le_bytes());
+    }
+
+    pub(super) fn compare_registers(&mut self, x: Reg, with: Reg) {
+        self.general(true, &[0x39], with.0, Last::Register(x.0));
+    }
+
+    /// Compares a byte with zero.
+    pub(super) fn compare_byte(&mut self, x: Memory) {
+        self.general(false, &[0x80], 7, Last::Memory(x));
+        self.bytes(&[0]);
+    }
+
+    /// Makes the lowest byte of a register, of the first four, 1 or 0.
+    pub(super) fn set(&mut self, condition: Condition, to: Reg) {
+        self.general(false, &[0x0f, 0x90 | condition as u8], 0, Last::Register(to.0));
+    }
+
+    /// Copies a register if a condition holds.
+    pub(super) fn copy_if(&mut self, condition: Condition, to: Reg, from: Reg) {
+        self.general(true, &[0x0f, 0x40 | condition as u8], to.0, Last::Register(from.0));
+    }
+
+    /// Takes one from a number of 64 bits in memory.
+    pub(super) fn count_down(&mut self, at: Memory) {
+        self.general(true, &[0x83], 5, Last::Memory(at));
+        self.bytes(&[1]);
+    }
+
+    /// True of no bit: the condition `Equal` if the lowest byte of RAX is zero.
+    pub(super) fn test_byte(&mut self) {
+        self.bytes(&[0x84, 0xc0]);
+    }
+
+    pub(super) fn test(&mut self, x: Reg) {
+        self.general(true, &[0x85], x.0, Last::Register(x.0));
+    }
+
+    pub(super) fn call(&mut self, at: Reg) {
+        self.bytes(&[0x40 | at.0 >> 3, 0xff, 0xd0 | at.0 & 7]);
+    }
+
+    pub(super) fn push(&mut self, x: Reg) {
+        self.bytes(&[0x40 | x.0 >> 3, 0x50 | x.0 & 7]);
+    }
+
+    pub(super) fn pop(&mut self, x: Reg) {
+        self.bytes(&[0x40 | x.0 >> 3, 0x58 | x.0 & 7]);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.bytes(&[0xc3]);
+    }
+
+    /// The upper halves of all vectors are zero.
+    pub(super) fn clear_upper_halves(&mut self) {
+        self.bytes(&[0xc5, 0xf8, 0x77]);
+    }
+
+    /// A jump whose target comes later.
+    pub(super) fn jump(&mut self, condition: Option<Condition>) -> Jump {
+        match condition {
+            Some(condition) => self.bytes(&[0x0f, 0x80 | condition as u8]),
+            None => self.bytes(&[0xe9]),
+        }
+        self.bytes(&[0; 4]);
+        Jump(self.code.len())
+    }
+
+    /// Lets a jump go to this byte of the code; `None` if it is too far away.
+    pub(super) fn land(&mut self, Jump(from): Jump, target: usize) -> Option<()> {
+        let distance = i32::try_from(target as i64 - from as i64).ok()?;
+        self.code[from - 4..from].copy_from_slice(&distance.to_le_bytes());
+        Some(())
+    }
+}

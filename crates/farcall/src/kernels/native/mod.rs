@@ -1,0 +1,254 @@
+//! Lines with loops as instructions of the processor: x86-64 with AVX2.
+//!
+//! ```text
+//! [`Linked`], one after the other ──compile──▶ instructions in memory ──a run──▶ results, or a reason to end early
+//! ```
+//!
+//! A step whose meaning is known ([`What`]) and simple becomes a few instructions; all others are calls of what they run
+//! without this. Every step writes its result to memory, where all others find it; what was loaded or stored last is known
+//! to be in a vector register as well, until something else is written there. Operations on elements are those that the
+//! loops have, so results have the same bits.
+
+mod assembler;
+mod memory;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use super::linked::{Kernel, Linked, Step, address_at};
+use super::straight_line::What;
+use super::types::branch;
+use assembler::{Assembler, Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
+use memory::Executable;
+use steps::Vectors;
+
+/// Base addresses that have registers of their own: the first ones.
+pub(super) const BASES: usize = 3;
+
+/// Steps of a line at most: what is compiled is far from the limits of jumps.
+const MOST: usize = 1 << 14;
+
+/// A line that has been compiled.
+pub(super) struct Native {
+    code: Executable,
+}
+
+/// What instructions ask during a run.
+#[repr(C)]
+pub(super) struct Asked {
+    /// Turns that loops may still begin without a question.
+    pub(super) turns: i64,
+    /// A turn begins for which there is none left; 1 if the run ends instead.
+    pub(super) turn: unsafe extern "sysv64" fn(*mut Asked) -> u8,
+    /// Runs a kernel; 1 if the run ends instead.
+    pub(super) kernel: unsafe extern "sysv64" fn(*mut Asked, *const Kernel, *const *mut u8) -> u8,
+}
+
+/// Runs a step by its loop.
+///
+/// # Safety
+/// As [`Line::run`](super::linked::Line::run), for the bases of which the first address is here.
+unsafe extern "sysv64" fn run_step(step: *const Step, bases: *const *mut u8) {
+    // SAFETY: the caller's promise; the step belongs to the line that runs.
+    unsafe { (*step).run(bases) };
+}
+
+/// Which branch is taken.
+///
+/// # Safety
+/// As [`run_step`]; the step is a choice.
+unsafe extern "sysv64" fn choose(choice: *const Linked, bases: *const *mut u8) -> usize {
+    // SAFETY: the caller's promise.
+    match unsafe { &*choice } {
+        // SAFETY: the same.
+        Linked::Choose(index, dtype, begins) => unsafe {
+            branch(*dtype, address_at(*index, bases), begins.len())
+        },
+        _ => 0,
+    }
+}
+
+impl Native {
+    /// Compiles a line; `None` if the processor or the system does not allow that, or nothing would be won. The steps stay
+    /// where they are as long as this is run.
+    pub(super) fn new(steps: &[Linked]) -> Option<Native> {
+        if steps.len() > MOST || !is_x86_feature_detected!("avx2") {
+            return None;
+        }
+        let mut compiler = Compiler::new(steps);
+        compiler.all(steps)?;
+        Some(Native { code: Executable::new(&compiler.assembler.code)? })
+    }
+
+    /// Runs it.
+    ///
+    /// # Safety
+    /// As [`Line::run`](super::linked::Line::run), for the line that it was compiled from; there are [`BASES`] bases.
+    pub(super) unsafe fn run(&self, bases: &[*mut u8], asked: *mut Asked) {
+        type Entry = unsafe extern "sysv64" fn(*const *mut u8, *mut Asked);
+        // SAFETY: the instructions begin with those of such a function.
+        let entry: Entry = unsafe { std::mem::transmute(self.code.begin()) };
+        // SAFETY: the caller's promise.
+        unsafe { entry(bases.as_ptr(), asked) };
+    }
+}
+
+struct Compiler {
+    assembler: Assembler,
+    vectors: Vectors,
+    /// Steps that are gone to from other places than the step before.
+    targets: Vec<bool>,
+    /// Where the code of each step begins.
+    begins: Vec<usize>,
+    /// Jumps to steps.
+    jumps: Vec<(Jump, usize)>,
+    /// Jumps to the end of a run that ends early.
+    ends: Vec<Jump>,
+}
+
+impl Compiler {
+    fn new(steps: &[Linked]) -> Compiler {
+        let mut targets = vec![false; steps.len() + 1];
+        for (i, step) in steps.iter().enumerate() {
+            match step {
+                Linked::Unless(_, n) | Linked::Skip(n) => targets[i + n] = true,
+                Linked::Back(n) => targets[i - n] = true,
+                Linked::Choose(_, _, begins) => begins.iter().for_each(|n| targets[i + n] = true),
+                Linked::Step(_) | Linked::Kernel(_) => {}
+            }
+        }
+        Compiler {
+            assembler: Assembler::default(),
+            vectors: Vectors::default(),
+            targets,
+            begins: Vec::with_capacity(steps.len() + 1),
+            jumps: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn all(&mut self, steps: &[Linked]) -> Option<()> {
+        for saved in [RBX, R12, Reg(13), Reg(14), R15] {
+            self.assembler.push(saved);
+        }
+        self.assembler.copy(RBX, RDI);
+        self.assembler.copy(R15, RSI);
+        for base in 0..BASES {
+            self.assembler.load(true, Reg(R12.0 + base as u8), Memory { base: RBX, offset: 8 * base as i32 });
+        }
+        for (i, step) in steps.iter().enumerate() {
+            self.begin(i);
+            self.linked(i, step)?;
+        }
+        self.begin(steps.len());
+        let end = self.assembler.code.len();
+        self.assembler.clear_upper_halves();
+        for saved in [R15, Reg(14), Reg(13), R12, RBX] {
+            self.assembler.pop(saved);
+        }
+        self.assembler.end();
+        for jump in std::mem::take(&mut self.ends) {
+            self.assembler.land(jump, end)?;
+        }
+        for (jump, step) in std::mem::take(&mut self.jumps) {
+            self.assembler.land(jump, self.begins[step])?;
+        }
+        Some(())
+    }
+
+    /// The code of a step begins.
+    fn begin(&mut self, step: usize) {
+        if self.targets[step] {
+            self.vectors.forget();
+        }
+        self.begins.push(self.assembler.code.len());
+    }
+
+    fn linked(&mut self, i: usize, linked: &Linked) -> Option<()> {
+        match linked {
+            Linked::Step(step) => {
+                let before = self.assembler.code.len();
+                if self.step(step).is_none() {
+                    self.assembler.code.truncate(before);
+                    self.assembler.constant(RDI, std::ptr::from_ref(step) as u64);
+                    self.assembler.copy(RSI, RBX);
+                    self.call(run_step as *const () as u64);
+                }
+            }
+            Linked::Kernel(kernel) => {
+                self.assembler.copy(RDI, R15);
+                self.assembler.constant(RSI, (&raw const **kernel) as u64);
+                self.assembler.copy(RDX, RBX);
+                self.call_asked(std::mem::offset_of!(Asked, kernel))?;
+            }
+            Linked::Unless(pred, n) => {
+                let pred = self.memory(*pred, 0)?;
+                self.assembler.compare_byte(pred);
+                let jump = self.assembler.jump(Some(Condition::Equal));
+                self.jumps.push((jump, i + n));
+                let turns = Memory { base: R15, offset: std::mem::offset_of!(Asked, turns) as i32 };
+                self.assembler.count_down(turns);
+                let go_on = self.assembler.jump(Some(Condition::GreaterEqual));
+                self.assembler.copy(RDI, R15);
+                self.call_asked(std::mem::offset_of!(Asked, turn))?;
+                let here = self.assembler.code.len();
+                self.assembler.land(go_on, here)?;
+            }
+            Linked::Skip(n) => {
+                let jump = self.assembler.jump(None);
+                self.jumps.push((jump, i + n));
+            }
+            Linked::Back(n) => {
+                let jump = self.assembler.jump(None);
+                self.jumps.push((jump, i - n));
+            }
+            Linked::Choose(_, _, begins) => {
+                self.assembler.constant(RDI, std::ptr::from_ref(linked) as u64);
+                self.assembler.copy(RSI, RBX);
+                self.call(choose as *const () as u64);
+                for (number, n) in begins.iter().enumerate() {
+                    self.assembler.constant(RCX, number as u64);
+                    self.assembler.compare_registers(RAX, RCX);
+                    let jump = self.assembler.jump(Some(Condition::Equal));
+                    self.jumps.push((jump, i + n));
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A call of a function at this address, whose arguments are in their registers.
+    fn call(&mut self, function: u64) {
+        self.assembler.clear_upper_halves();
+        self.assembler.constant(RAX, function);
+        self.assembler.call(RAX);
+        self.vectors.forget();
+    }
+
+    /// A call of a function of [`Asked`], after which the run may end.
+    fn call_asked(&mut self, offset: usize) -> Option<()> {
+        self.assembler.clear_upper_halves();
+        self.assembler.load(true, RAX, Memory { base: R15, offset: i32::try_from(offset).ok()? });
+        self.assembler.call(RAX);
+        self.vectors.forget();
+        self.assembler.test_byte();
+        let jump = self.assembler.jump(Some(Condition::NotEqual));
+        self.ends.push(jump);
+        Some(())
+    }
+}
+
+impl Compiler {
+    /// The instructions of a step that can do without its loop.
+    fn step(&mut self, step: &Step) -> Option<()> {
+        match &step.what {
+            What::Other => None,
+            What::Copy(size) => self.copy(step, step.n.checked_mul(*size)?),
+            What::Splat(size) => self.splat(step, *size),
+            What::One(formula) => self.one(step, *formula),
+            What::Two(first, second, swapped) => self.two(step, *first, *second, *swapped),
+            What::Moves(moves) => self.moves(step, moves),
+            What::Window(window, reads) => self.window(step, window, *reads),
+        }
+    }
+}

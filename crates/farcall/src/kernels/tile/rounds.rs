@@ -1,0 +1,218 @@
+//! Rounds of add, rotate and xor on two words, each of what the one before makes: one step, in which both words stay in
+//! registers of the processor.
+//!
+//! ```text
+//! a ──▶ + ──┬──────▶ + key ─▶ …        Threefry has twenty rounds, and adds keys after every fourth.
+//!       ▲   ╰──▶ ⊕ ─▶ + key ─▶ …
+//! b ────┴─▶ ⟲ ───╯
+//! ```
+
+use farcall_ir::DType;
+use farcall_ir::op::Binary;
+use smallvec::{SmallVec, smallvec};
+
+use super::super::mix::Turn;
+use super::super::pair::Formula;
+use super::merge::word;
+use super::{Level, Slot, Step, Task};
+
+/// Roughly, picoseconds for a turn.
+const TURN: usize = 20;
+/// Rounds that are worth a step of their own.
+const LEAST: usize = 4;
+/// Operands that are added, at most: a run allocates nothing.
+pub(super) const OPERANDS: usize = 24;
+
+/// Makes steps of rounds that follow one another: one for all of them, and one for each of the two words at the end.
+pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    for (s, step) in steps.iter().enumerate().filter(|(s, _)| uses[*s] > 0) {
+        for slot in &step.from {
+            if let Slot::Step(x) = *slot {
+                users[x].push(s);
+            }
+        }
+    }
+    for s in 0..steps.len() {
+        let graph = Graph { steps, uses, users: &users };
+        let chain = graph.round(s).map(|round| Chain::new(graph, round));
+        if let Some(chain) = chain.filter(|c| c.mixes().count() >= LEAST) {
+            let Chain { words, turns, from, taken, .. } = chain;
+            install(steps, uses, words.map(|w| w.step), turns, from, &taken);
+        }
+    }
+}
+
+/// The steps that are left.
+#[derive(Clone, Copy)]
+struct Graph<'a> {
+    steps: &'a [Step],
+    uses: &'a [usize],
+    /// The steps that take what each one makes.
+    users: &'a [Vec<usize>],
+}
+
+/// `sum = a + b`, `mixed = b.rotate_left(by) ^ sum`
+struct Round {
+    /// `a` and `b`
+    from: [Slot; 2],
+    sum: usize,
+    rotation: usize,
+    by: u32,
+    mixed: usize,
+}
+
+impl Graph<'_> {
+    /// The operands of a step that is this operation on words of 32 bits.
+    fn binary(self, s: usize, op: Binary) -> Option<[Slot; 2]> {
+        let step = &self.steps[s];
+        let is = |dtype| step.formula == Some(Formula::Binary(op, dtype));
+        let known = self.uses[s] > 0 && step.level == Level::Full && (is(DType::U32) || is(DType::S32));
+        known.then(|| <[Slot; 2]>::try_from(&step.from[..]).ok()).flatten()
+    }
+
+    /// The round that ends with this step.
+    fn round(self, mixed: usize) -> Option<Round> {
+        let [x, y] = self.binary(mixed, Binary::Xor)?;
+        [(x, y), (y, x)].into_iter().find_map(|(rotated, sum)| {
+            let (Slot::Step(rotation), Slot::Step(sum)) = (rotated, sum) else { return None };
+            let step = &self.steps[rotation];
+            let alone = step.formula == Some(Formula::RotateLeft) && self.uses[rotation] == 1;
+            let [b, by] = <[Slot; 2]>::try_from(&step.from[..]).ok().filter(|_| alone)?;
+            let a = other(self.binary(sum, Binary::Add)?, b)?;
+            Some(Round { from: [a, b], sum, rotation, by: word(self.steps, by)?, mixed })
+        })
+    }
+}
+
+/// The other one of two operands.
+fn other([x, y]: [Slot; 2], one: Slot) -> Option<Slot> {
+    if x == one { Some(y) } else { (y == one).then_some(x) }
+}
+
+/// One of two words.
+#[derive(Clone, Copy)]
+struct Word {
+    /// What has made it.
+    step: usize,
+    /// The step of the chain that takes it, besides what comes next.
+    taker: Option<usize>,
+}
+
+/// Rounds, each of what the one before makes, and what is added between them.
+struct Chain<'a> {
+    graph: Graph<'a>,
+    words: [Word; 2],
+    turns: Vec<Turn>,
+    /// The words at the beginning, then what is added.
+    from: SmallVec<[Slot; 3]>,
+    /// Its steps.
+    taken: Vec<usize>,
+    /// What is added has been made before this step.
+    first: usize,
+}
+
+impl<'a> Chain<'a> {
+    /// All that follows this round.
+    fn new(graph: Graph<'a>, round: Round) -> Chain<'a> {
+        let first = round.sum.min(round.rotation);
+        let words = [0, 1].map(|_| Word { step: round.mixed, taker: None });
+        let from = SmallVec::from_slice(&round.from);
+        let mut chain = Chain { graph, words, turns: Vec::new(), from, taken: Vec::new(), first };
+        chain.take(&round);
+        while chain.add(0) || chain.add(1) || chain.mix() {}
+        chain
+    }
+
+    fn mixes(&self) -> impl Iterator<Item = &Turn> {
+        self.turns.iter().filter(|turn| matches!(turn, Turn::Mix { .. }))
+    }
+
+    fn take(&mut self, round: &Round) {
+        self.turns.push(Turn::Mix { by: round.by });
+        self.taken.extend([round.sum, round.rotation, round.mixed]);
+        self.words =
+            [Word { step: round.sum, taker: Some(round.mixed) }, Word { step: round.mixed, taker: None }];
+    }
+
+    /// The steps that take a word next; `None` if it is a result.
+    fn next(&self, word: usize) -> Option<SmallVec<[usize; 2]>> {
+        let Word { step, taker } = self.words[word];
+        let users = &self.graph.users[step];
+        let next = || users.iter().copied().filter(|user| Some(*user) != taker).collect();
+        (users.len() == self.graph.uses[step]).then(next)
+    }
+
+    /// Takes in the addition to a word that comes next, if it does.
+    fn add(&mut self, word: usize) -> bool {
+        let added = || {
+            let &[next] = &self.next(word)?[..] else { return None };
+            let key = other(self.graph.binary(next, Binary::Add)?, Slot::Step(self.words[word].step))?;
+            let known = match key {
+                Slot::Step(s) => s < self.first || self.graph.steps[s].level == Level::Uniform,
+                Slot::Input(_) => true,
+            };
+            (known && self.from.len() < 2 + OPERANDS).then_some((next, key))
+        };
+        let Some((next, key)) = added() else { return false };
+        self.turns.push(Turn::Add { word, operand: self.from.len() - 2 });
+        self.from.push(key);
+        self.taken.push(next);
+        self.words[word] = Word { step: next, taker: None };
+        true
+    }
+
+    /// Takes in the round that comes next, if it does.
+    fn mix(&mut self) -> bool {
+        let round = || {
+            let ([sum], [x, y]) = (&self.next(0)?[..], &self.next(1)?[..]) else { return None };
+            let rotation = if x == sum { *y } else { *x };
+            let &[mixed] = &self.graph.users[rotation][..] else { return None };
+            let round = self.graph.round(mixed)?;
+            let same = round.from == self.words.map(|w| Slot::Step(w.step)) && round.sum == *sum;
+            same.then_some(round)
+        };
+        let Some(round) = round() else { return false };
+        self.take(&round);
+        true
+    }
+}
+
+/// Puts three steps in the place of those of a chain.
+fn install(
+    steps: &mut [Step],
+    uses: &mut [usize],
+    ends: [usize; 2],
+    turns: Vec<Turn>,
+    from: SmallVec<[Slot; 3]>,
+    taken: &[usize],
+) {
+    let mut count = |slots: &[Slot], change: isize| {
+        for slot in slots {
+            if let Slot::Step(s) = *slot {
+                uses[s] = uses[s].wrapping_add_signed(change);
+            }
+        }
+    };
+    taken.iter().for_each(|s| count(&steps[*s].from, -1));
+    count(&from, 1);
+    // Before both ends, and after everything that is taken.
+    let least = ends[0].min(ends[1]);
+    let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
+    uses[place] = 2;
+    let cost = TURN * turns.len();
+    steps[place] =
+        Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, formula: None, pair: None };
+    for (half, end) in ends.into_iter().enumerate() {
+        let from = smallvec![Slot::Step(place)];
+        steps[end] = Step {
+            task: Task::Half(half),
+            from,
+            size: 4,
+            level: Level::Full,
+            cost: 50,
+            formula: None,
+            pair: None,
+        };
+    }
+}

@@ -1,0 +1,89 @@
+//! The pages of a library, made the process's own.
+//!
+//! What the dynamic linker maps of a file is what the file holds: who writes over the file changes it, and who cuts it short
+//! takes it away (`SIGBUS`), also what has been written to since. So all of it is copied to memory that has no file, which
+//! takes the place of the mapping, at the same addresses.
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::ptr::null_mut;
+
+use super::library::Library;
+
+/// A part of the process's memory, as `/proc/self/maps` lists it.
+struct Mapping {
+    range: Range<usize>,
+    protection: libc::c_int,
+    inode: u64,
+}
+
+/// The threads of the process, to know whether a library has started some.
+pub(super) fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
+
+/// Makes the pages of a library the process's own. Where the system does not let that happen, they stay the file's; those that
+/// can be written do so, too, where a thread of the library's own might be writing to them.
+pub(super) fn own(library: &Library, has_threads: bool) {
+    for mapping in mappings(library) {
+        let writes = mapping.protection & libc::PROT_WRITE != 0;
+        let reads = mapping.protection & libc::PROT_READ != 0;
+        if reads && !(writes && has_threads) {
+            replace(&mapping);
+        }
+    }
+}
+
+/// Puts a copy in the place of a mapping that can be read.
+fn replace(Mapping { range, protection, .. }: &Mapping) {
+    let (old, len) = (std::ptr::with_exposed_provenance_mut::<c_void>(range.start), range.len());
+    let (kind, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: memory of its own, anywhere.
+    let new = unsafe { libc::mmap(null_mut(), len, access, kind, -1, 0) };
+    if new == libc::MAP_FAILED {
+        return;
+    }
+    // SAFETY: both are that long, and nobody writes to what is copied.
+    unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast::<u8>(), len) };
+    let moves = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: what is there afterwards is what was there; who reads or runs it meanwhile waits for the system.
+    let moved = unsafe {
+        libc::mprotect(new, len, *protection) == 0
+            && libc::mremap(new, len, len, moves, old) != libc::MAP_FAILED
+    };
+    if !moved {
+        // SAFETY: nobody knows of it.
+        unsafe { libc::munmap(new, len) };
+    }
+}
+
+/// True if a library that is open was not opened from the file with this inode: something else was at its path then.
+pub(super) fn is_of_another_file(library: &Library, (_, inode): (u64, u64)) -> bool {
+    let mappings = mappings(library);
+    !mappings.is_empty() && mappings.iter().all(|m| m.inode != inode)
+}
+
+/// What is mapped of a library's file.
+fn mappings(library: &Library) -> Vec<Mapping> {
+    let Some(dynamic) = library.dynamic_section() else { return Vec::new() };
+    let Ok(maps) = std::fs::read("/proc/self/maps") else { return Vec::new() };
+    let maps = String::from_utf8_lossy(&maps);
+    let all: Vec<(Mapping, &str)> = maps.lines().filter_map(mapping).collect();
+    let of = all.iter().find(|(m, _)| m.range.contains(&dynamic)).map(|(m, file)| (m.inode, *file));
+    let Some(of) = of else { return Vec::new() };
+    // Another version of the file has the same name, but not the same inode.
+    all.into_iter().filter(|(m, file)| (m.inode, *file) == of && m.inode != 0).map(|(m, _)| m).collect()
+}
+
+/// `7f00-7f80 r-xp 00000000 08:01 1234    /ops/libnorm.so`: what a private mapping of a file is, and the file.
+fn mapping(line: &str) -> Option<(Mapping, &str)> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let at = |text| usize::from_str_radix(text, 16).ok();
+    let mut fields = rest.split_ascii_whitespace();
+    let [flags, _, _, inode] = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
+    let all = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE), ('x', libc::PROT_EXEC)];
+    let protection = all.iter().filter(|(c, _)| flags.contains(*c)).map(|(_, p)| p).sum();
+    let mapping = Mapping { range: at(start)?..at(end)?, protection, inode: inode.parse().ok()? };
+    flags.ends_with('p').then(|| (mapping, rest.find('/').map_or("", |i| &rest[i..])))
+}
