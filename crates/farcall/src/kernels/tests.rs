@@ -218,7 +218,7 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     let all = [batch, rows, columns];
     let dims = [vec![2], vec![1, 2], vec![0, 1], vec![0, 2], vec![0, 1, 2]][r.below(5)].clone();
     let beside = ty(&dims.iter().map(|d| all[*d]).collect::<Vec<_>>());
-    let args = vec![
+    let args = [
         ty(&[batch, rows, depth]),
         ty(&[batch, columns, depth]),
         beside,
@@ -233,7 +233,7 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     };
     // With the second product or without it.
     let (count, out) = if r.below(3) == 0 { (3, ty(&all)) } else { (4, ty(&[batch, rows, last])) };
-    let insts = vec![
+    let insts = [
         inst(first, &[0, 1], &all),
         inst(Op::BroadcastInDim { dims }, &[2], &all),
         inst(Op::Binary(Binary::Add), &[count, count + 1], &all),
