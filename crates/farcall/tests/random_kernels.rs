@@ -489,7 +489,7 @@ fn rounds_are_the_evaluators() {
         }
         let (mut a, mut b) = (r.pick(&["%x", "%k", "%c7"]).to_owned(), "%y".to_owned());
         let mut made = vec![a.clone()];
-        for i in 0..r.below(14) {
+        for i in 0..r.below(if n == 5 { 60 } else { 14 }) {
             let (left, or) = (1 + r.below(31), r.pick(&["or", "xor", "add"]));
             lines += &format!(
                 "%a{i} = stablehlo.add {a}, {b} : T\n%l{i} = stablehlo.shift_left {b}, %c{left} : T\n"

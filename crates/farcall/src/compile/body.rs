@@ -1,11 +1,12 @@
 //! Converts regions to the form that kernels read.
 
+use farcall_ir::middle::passes::fuse;
 use farcall_ir::{Inst, Op, Region, ValueId, reducer};
 use rustc_hash::FxHashMap;
 
 use crate::plan::{Body, BodyInst};
 
-/// Most instructions of a region that a kernel is shown: what has a name is short.
+/// Most instructions of a region that a kernel is shown, but for fusions: what has a name is short.
 const MAX_INSTS: usize = 256;
 
 /// The regions of an instruction; `None` if one is too long, captures values, or holds other
@@ -14,15 +15,15 @@ pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
     if !inst.captures().is_empty() {
         return None;
     }
-    inst.regions().map(body).collect()
+    let most = if *inst.op() == Op::Fusion { fuse::LONGEST } else { MAX_INSTS };
+    inst.regions().map(|region| body(region, most)).collect()
 }
 
-fn body(region: Region<'_>) -> Option<Body> {
+fn body(region: Region<'_>, most: usize) -> Option<Body> {
     let func = region.func();
     let last = region.terminator()?;
-    let insts: Vec<Inst<'_>> =
-        region.insts().take(MAX_INSTS + 2).take_while(|i| i.id() != last.id()).collect();
-    if insts.len() > MAX_INSTS {
+    let insts: Vec<Inst<'_>> = region.insts().take(most + 2).take_while(|i| i.id() != last.id()).collect();
+    if insts.len() > most {
         return None;
     }
     let ty = |id: &ValueId| func.tensor(*id).cloned();

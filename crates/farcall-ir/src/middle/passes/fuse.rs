@@ -37,6 +37,8 @@ pub static PASS: Pass =
 
 /// Most members of a fusion: more than there are in the bits of a random number of JAX and what is made of them.
 const MOST: usize = 256;
+/// Most operations in a fusion, with those that are made again.
+pub const LONGEST: usize = 4 * MOST;
 /// Elements up to which operations that have nothing to do with one another are fused, too.
 const SMALL: usize = 4096;
 
@@ -289,8 +291,19 @@ impl Plan {
         };
         if more || first.is_some_and(takes_cheap) {
             let inside = inside(func, &members, roles);
+            if inside.len() > LONGEST {
+                return self.halve(func, &members);
+            }
             self.of.extend(members.iter().map(|m| (*m, self.groups.len())));
             self.groups.push(Group { members, inside });
+        }
+    }
+
+    /// Makes two groups of members that are too long for one; none of a single one.
+    fn halve(&mut self, func: &Func, members: &[InstId]) {
+        let (first, second) = members.split_at(members.len() / 2);
+        for half in [first, second].into_iter().filter(|_| !first.is_empty()) {
+            split(func, half, &self.roles).into_iter().for_each(|m| self.add(func, m));
         }
     }
 
