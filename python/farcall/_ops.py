@@ -32,15 +32,13 @@ class Library:
         self.__path = os.fsencode(path).decode("utf-8", "replace")
         self.__registry = registry
         self.__stamp = _stamp(path) if watch else None
-        self.__loaded = _load(path, registry, stacklevel=4)
+        self.__ops = _load(path, registry, stacklevel=4)
 
-    @property
-    def __ops(self) -> "dict[str, Op]":
-        """By name; of the file as it is now, if it is watched."""
+    def __refresh(self) -> None:
+        """Loads the file as it is now, if it is watched and has changed."""
         if self.__stamp is not None and self.__stamp != (stamp := _stamp(self.__file)):
-            self.__loaded = _load(self.__file, self.__registry, stacklevel=4)
+            self.__ops = _load(self.__file, self.__registry, stacklevel=4)
             self.__stamp = stamp
-        return self.__loaded
 
     @property
     def disabled_checks(self) -> list[Any]:
@@ -50,8 +48,9 @@ class Library:
         return [DisabledSafetyCheck.custom_call(name) for name in self.__ops]
 
     def __getattr__(self, name: str) -> "Op":
-        if name.startswith("__"):
+        if name.startswith(("__", "_Library__")):
             raise AttributeError(name)
+        self.__refresh()
         found = self.__ops.get(name) or next((op for op in self if _as_python([op.__name__]) == [name]), None)
         if found is not None:
             return found
@@ -229,8 +228,8 @@ def load(
       path: the shared library, built with farcall's SDK.
       registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
         registry of the process if none is given.
-      watch: whether to load the library again whenever an op of it is asked for and the file has changed: in a notebook,
-        `ops.name(x)` is then always what was built last.
+      watch: whether to load the library again whenever an op of it is asked for by name and the file has changed: in a
+        notebook, `ops.name(x)` is then what was built last. (Functions that JAX has traced keep what they have.)
 
     Returns:
       Its ops, as attributes.
@@ -263,7 +262,7 @@ def _load(path: str, registry: Registry, stacklevel: int) -> dict[str, Op]:
 def _stamp(path: str) -> tuple[int, ...]:
     """What changes with a file."""
     stat = os.stat(path)
-    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 _UNTYPED = {"none", "index", *KINDS.values()}

@@ -188,11 +188,12 @@ def test_watching(tmp_path):
         renamed(crate.build(step, other=step == 3), path)
         assert ops.shifted_watched([1.0]) == [step]
         assert jax.jit(ops.shifted_watched)(np.ones(1, "f"))[0] == step
-    assert "shifted_watched_other" in dir(ops) and ops.shifted_watched_other() == 1
+    assert ops.shifted_watched_other() == 1 and "shifted_watched_other" in dir(ops)
     assert once.shifted_watched([1.0]) == [1]
     path.unlink()
     with pytest.raises(FileNotFoundError, match="libwatched.so"):
         ops.shifted_watched
+    assert len(ops) == 4 and "shifted_watched" in repr(ops)
 
 
 def test_exports_name_no_version_that_others_lack(tmp_path):

@@ -32,7 +32,7 @@ use crate::pool::Pool;
 /// A loop runs on the host's pool and on the thread that calls it, which returns when all parts are done. Neighbouring parts
 /// are done by one thread, a few runs of them for each. Loops can be nested: the inner one takes the [`Pool`]
 /// ([`Context::pool`]), which threads may share. A panic comes out of the loop.
-pub trait Parts: Sized + Send + Sync {
+pub trait Parts: sealed::Sealed + Sized + Send + Sync {
     /// What is worked on at once.
     type Part;
 
@@ -91,7 +91,9 @@ pub trait Parts: Sized + Send + Sync {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Does the work for each part, with memory for `len` elements that holds whatever the thread's last part left there.
+    /// Does the work for each part, with memory for `len` elements. What it holds is not known: write it before it is read.
+    ///
+    /// There are up to four such memories for each thread, which share all parts.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is not that much memory.
@@ -112,6 +114,16 @@ pub trait Parts: Sized + Send + Sync {
         });
         Ok(())
     }
+}
+
+mod sealed {
+    /// What is counted and taken is trusted by unsafe code.
+    pub trait Sealed {}
+
+    impl<T> Sealed for super::PartsRef<'_, T> {}
+    impl<T> Sealed for super::PartsMut<'_, T> {}
+    impl<A, B> Sealed for super::Zip<A, B> {}
+    impl<P> Sealed for super::Enumerate<P> {}
 }
 
 /// Runs of neighbouring parts: some for each thread, so that one that is late is not waited for long.

@@ -1,4 +1,4 @@
-//! Random numbers that are the same wherever and whenever they are drawn: functions of a seed and of a place.
+//! Random numbers that are the same whenever and by whomever they are drawn: functions of a seed and of a place.
 
 use crate::element::Float;
 
@@ -81,7 +81,8 @@ impl Stream {
         }
     }
 
-    /// A number of the normal distribution of mean 0 and variance 1, by the method of Box and Muller.
+    /// A number of the normal distribution of mean 0 and variance 1, by the method of Box and Muller, with the logarithm and
+    /// cosine of the platform.
     #[inline]
     pub fn normal<T: Float>(&mut self) -> T {
         // From above 0 to 1, so that there is a logarithm.

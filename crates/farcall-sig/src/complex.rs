@@ -156,7 +156,12 @@ impl<T: Part> Complex<T> {
     /// `e` to the power of it.
     #[inline]
     pub fn exp(self) -> Complex<T> {
-        Complex::from_polar(self.re.part_exp(), self.im)
+        let norm = self.re.part_exp();
+        // Of a real number, a real number, also if it is infinite; and 0 at any angle.
+        if self.im == T::PART_ZERO || norm == T::PART_ZERO {
+            return Complex::new(norm, T::PART_ZERO.part_copysign(self.im));
+        }
+        Complex::from_polar(norm, self.im)
     }
 
     /// Its natural logarithm, with an imaginary part from −π to π.
@@ -171,8 +176,18 @@ impl<T: Part> Complex<T> {
         if self.re == T::PART_ZERO && self.im == T::PART_ZERO {
             return Complex::new(T::PART_ZERO, self.im);
         }
-        // The half of the sum that has no cancellation, then the other part by way of the product.
-        let large = ((self.norm() + self.re.part_abs()) * T::PART_HALF).part_sqrt();
+        let (norm, real) = (self.norm(), self.re.part_abs());
+        // The half of the sum that has no cancellation, then the other part by way of the product. Halves of the smallest
+        // numbers are 0, and sums of the largest are infinite.
+        let half = norm * T::PART_HALF + real * T::PART_HALF;
+        let large = if half > T::PART_ZERO {
+            half.part_sqrt()
+        } else {
+            (norm + real).part_sqrt() * T::PART_HALF.part_sqrt()
+        };
+        if self.im * T::PART_ZERO != T::PART_ZERO {
+            return Complex::new(large, self.im);
+        }
         let small = self.im.part_abs() * T::PART_HALF / large;
         let (re, im) = if self.re >= T::PART_ZERO { (large, small) } else { (small, large) };
         Complex::new(re, im.part_copysign(self.im))
@@ -228,7 +243,7 @@ impl<T: Part> Mul for Complex<T> {
     }
 }
 
-/// By Smith's method, which does not overflow where the quotient does not.
+/// By Smith's method, which overflows in between only next to the largest numbers. A quotient by 0 is not a number.
 impl<T: Part> Div for Complex<T> {
     type Output = Complex<T>;
 
@@ -366,6 +381,11 @@ mod tests {
         }
         assert_eq!(Complex::new(-4.0, -0.0).sqrt(), Complex::new(0.0, -2.0));
         assert!(Complex::new(0.0, f64::NAN).is_nan());
+        assert_eq!(Complex::new(1000.0, 0.0).exp(), Complex::new(f64::INFINITY, 0.0));
+        assert_eq!(Complex::new(f64::NEG_INFINITY, f64::INFINITY).exp(), Complex::new(0.0, 0.0));
+        assert!(Complex::new(0.0, f64::from_bits(1)).sqrt().re > 0.0);
+        assert_eq!(Complex::new(1.0, f64::INFINITY).sqrt(), Complex::new(f64::INFINITY, f64::INFINITY));
+        assert_eq!(Complex::new(f64::MAX, 0.0).sqrt().im, 0.0);
         assert_eq!(format!("{} {:.1}", Complex::new(1.5, -2.0), Complex::new(0.25, 1.0)), "1.5-2i 0.2+1.0i");
     }
 }

@@ -53,6 +53,10 @@ pub(super) struct Start {
 /// What an index means.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions are made of it, where they are")
+    )]
     pub(super) dtype: DType,
     read: ReadIndex,
     /// The largest value that keeps the window inside; others are clamped.

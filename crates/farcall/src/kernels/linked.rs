@@ -8,7 +8,11 @@
 //! A line without jumps finds its places as it goes. One with loops finds them once, before the first step, since most of
 //! its steps run often.
 
+#[cfg(all(target_arch = "x86_64", unix))]
+use std::any::Any;
 use std::fmt;
+#[cfg(all(target_arch = "x86_64", unix))]
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 #[cfg(all(target_arch = "x86_64", unix))]
 use std::sync::OnceLock;
@@ -45,6 +49,10 @@ pub(crate) struct Step {
     pub(super) from: [(Address, bool); 3],
     pub(super) to: Address,
     pub(super) n: usize,
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions are made of it, where they are")
+    )]
     pub(super) what: What,
 }
 
@@ -307,17 +315,28 @@ impl Linked {
     }
 }
 
-/// Turns that a loop begins without a question.
-#[cfg(all(target_arch = "x86_64", unix))]
-const TURNS: u64 = 64;
-
 /// What instructions ask a runner.
 #[cfg(all(target_arch = "x86_64", unix))]
 #[repr(C)]
 struct Asking<'a, R: Runner> {
     asked: Asked,
     runner: &'a mut R,
-    error: Option<R::Error>,
+    /// Why the run ends: an error, or a panic, which must not leave instructions that know nothing of it.
+    end: Option<Result<R::Error, Box<dyn Any + Send>>>,
+}
+
+#[cfg(all(target_arch = "x86_64", unix))]
+impl<R: Runner> Asking<'_, R> {
+    /// Does what instructions ask for; 1 if the run ends.
+    fn answer(&mut self, work: impl FnOnce(&mut R, &mut Asked) -> Result<(), R::Error>) -> u8 {
+        let (runner, asked) = (&mut *self.runner, &mut self.asked);
+        self.end = match catch_unwind(AssertUnwindSafe(|| work(runner, asked))) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Ok(error)),
+            Err(panic) => Some(Err(panic)),
+        };
+        u8::from(self.end.is_some())
+    }
 }
 
 /// Runs the instructions of a line.
@@ -331,11 +350,10 @@ unsafe fn run_native<R: Runner>(native: &Native, bases: &[*mut u8], runner: &mut
     unsafe extern "sysv64" fn turn<R: Runner>(asked: *mut Asked) -> u8 {
         // SAFETY: the caller's promise: it is the first field.
         let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
-        match asking.runner.turns(TURNS) {
-            Ok(turns) => asking.asked.turns = turns as i64 - 1,
-            Err(error) => asking.error = Some(error),
-        }
-        u8::from(asking.error.is_some())
+        asking.answer(|runner, asked| {
+            asked.turns = runner.turns(asked.most)? as i64 - 1;
+            Ok(())
+        })
     }
     /// # Safety
     /// The same, and as [`Line::run`].
@@ -346,20 +364,24 @@ unsafe fn run_native<R: Runner>(native: &Native, bases: &[*mut u8], runner: &mut
     ) -> u8 {
         // SAFETY: as above.
         let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
-        match asking.runner.kernel() {
+        asking.answer(|runner, _| {
+            runner.kernel()?;
             // SAFETY: the caller's promise; the kernel is one of the line.
-            Ok(()) => unsafe { (*kernel).run_from(bases) },
-            Err(error) => asking.error = Some(error),
-        }
-        u8::from(asking.error.is_some())
+            unsafe { (*kernel).run_from(bases) };
+            Ok(())
+        })
     }
-    let asked = Asked { turns: 0, turn: turn::<R>, kernel: kernel::<R> };
-    let mut asking = Asking { asked, runner, error: None };
+    let asked = Asked { turns: 0, turn: turn::<R>, kernel: kernel::<R>, most: native.turns() };
+    let mut asking = Asking { asked, runner, end: None };
     // SAFETY: the caller's promise. (The pointer is that of all of it.)
     unsafe { native.run(bases, (&raw mut asking).cast()) };
-    let Asking { asked, runner, error } = asking;
+    let Asking { asked, runner, end } = asking;
     runner.unused(u64::try_from(asked.turns).unwrap_or(0));
-    error.map_or(Ok(()), Err)
+    match end {
+        None => Ok(()),
+        Some(Ok(error)) => Err(error),
+        Some(Err(panic)) => resume_unwind(panic),
+    }
 }
 
 impl Step {

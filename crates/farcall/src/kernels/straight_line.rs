@@ -57,6 +57,10 @@ struct Step {
 
 /// What a step does, for those that can do it without its loop.
 #[derive(Clone)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", unix)),
+    expect(dead_code, reason = "instructions are made of it, where they are")
+)]
 pub(super) enum What {
     /// Only the loop knows.
     Other,

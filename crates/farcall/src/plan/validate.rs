@@ -139,7 +139,8 @@ impl Plan {
             (ThunkOp::Case, [index], _) => {
                 let d = index.ty.dtype;
                 need((d.is_bool() || is_int(d)) && index.ty.elements() == Some(1), "no index")?;
-                need(!t.bodies.is_empty(), "no branches")
+                need(!t.bodies.is_empty(), "no branches")?;
+                need(!d.is_bool() || t.bodies.len() == 2, "a choice by a pred has two branches")
             }
             (ThunkOp::CustomCall(call), _, _) => {
                 let spec = self.calls.get(call.id.index()).ok_or("no such call")?;

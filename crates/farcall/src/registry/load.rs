@@ -22,7 +22,8 @@ use super::lowering::{Listed, ListedHow};
 use super::open::{self, Loaded};
 use super::spec::{STAGES, Symbols};
 use super::{
-    Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec, UntypedHandler,
+    Change, Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec,
+    UntypedHandler,
 };
 use crate::ErrorCode;
 use crate::host::api;
@@ -233,7 +234,7 @@ impl Registry {
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
         let notes = foreign_host_symbols(&facts);
-        let loaded = open::open(&path, self, &facts).map_err(name_host_symbols)?;
+        let loaded = open::open(&path, &facts).map_err(name_host_symbols)?;
         if !loaded.errors.is_empty() {
             return Err(LoadError::Refused { path, errors: loaded.errors.clone() });
         }
@@ -243,23 +244,25 @@ impl Registry {
         let named_before = self.named_in_other_versions(&path, loaded.version).into_iter();
         let is_named =
             |old: &TargetSpec| specs.iter().any(|s| s.name == old.name && s.platform == old.platform);
-        // Those that it has no symbols for any more are dropped, as all that it lacks.
-        targets.extend(named_before.filter(|s| !is_named(s)).flat_map(|s| from_symbols(&loaded, &s, &facts)));
+        let mut warnings = Vec::new();
+        for spec in named_before.filter(|spec| !is_named(spec)) {
+            // What it has no symbols for any more is dropped, as all that it lacks.
+            match from_symbols(&loaded, &spec, &facts) {
+                Ok(target) => targets.push(target),
+                Err(e) => warnings.push(e.to_string()),
+            }
+        }
         if targets.is_empty() && loaded.lowerings.is_empty() {
             return Err(LoadError::Nothing { path, notes, exports: handlers_first(facts.exports) });
         }
         let of = Some((&*path, loaded.version));
         let registered = self.register_all(targets, loaded.lowerings.clone(), Rank::Library, of);
-        let (targets, dropped) =
+        let Change { targets, dropped } =
             registered.map_err(|errors| LoadError::Refused { path: path.clone(), errors })?;
-        let warning = |target: &Arc<Target>| {
-            let (file, name) = (path.display(), target.name());
-            format!(
-                "{file} has changed and lacks `{name}` ({}) now: it is not registered any more",
-                target.origin()
-            )
+        let warning = |what: String| {
+            format!("{} has changed and lacks {what} now: it is not registered any more", path.display())
         };
-        let warnings = dropped.iter().map(warning).collect();
+        warnings.extend(dropped.into_iter().map(warning));
         Ok(LoadReport { targets, tags: loaded.tags(), notes, warnings, path })
     }
 }
@@ -296,7 +299,7 @@ impl Registry {
         let (targets, lowerings): (Vec<Target>, Vec<Option<Listed>>) = described.into_iter().unzip();
         let lowerings = lowerings.into_iter().flatten().collect();
         let registered = self.register_all(targets, lowerings, rank, None);
-        registered.map(|(targets, _)| targets).map_err(|mut errors| errors.swap_remove(0))
+        registered.map(|change| change.targets).map_err(|mut errors| errors.swap_remove(0))
     }
 }
 

@@ -92,7 +92,14 @@ impl FrontEnd {
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
-type Targets = Vec<Arc<Target>>;
+
+/// What a library is to a registry.
+struct Change {
+    /// Its targets, as the registry has them now.
+    targets: Vec<Arc<Target>>,
+    /// What earlier versions of it had added, and it has not, in words.
+    dropped: Vec<String>,
+}
 
 impl Registry {
     /// An empty registry.
@@ -162,14 +169,14 @@ impl Registry {
     }
 
     /// Adds the targets and lowerings of one library, or none of them: in the place of all that other versions `of` the
-    /// library's file have added. Returns also the targets of these that it has none for.
+    /// library's file have added.
     fn register_all(
         &self,
         targets: Vec<Target>,
         lowerings: Vec<Listed>,
         rank: Rank,
         of: Option<(&Path, u32)>,
-    ) -> Result<(Targets, Targets), Vec<RegisterError>> {
+    ) -> Result<Change, Vec<RegisterError>> {
         let stays = |origin: &Origin| !of.is_some_and(|(file, v)| origin.is_replaced_by(Some(file), v));
         let mut known = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let mut known_lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
@@ -193,12 +200,19 @@ impl Registry {
         }
         let replaced: Vec<(Key, Arc<Target>)> =
             known.extract_if(.., |_, target| !stays(target.origin())).collect();
-        let dropped =
-            replaced.into_iter().filter(|(key, _)| !new.contains_key(key)).map(|(_, t)| t).collect();
+        let dropped = replaced.into_iter().filter(|(key, _)| !new.contains_key(key));
+        let mut dropped: Vec<String> =
+            dropped.map(|(_, target)| format!("`{}` ({})", target.name(), target.origin())).collect();
         known.append(&mut new);
-        known_lowerings.values_mut().for_each(|lowerings| lowerings.retain(|l| stays(&l.origin)));
+        for (tag, lowerings) in known_lowerings.iter_mut() {
+            let before = lowerings.len();
+            lowerings.retain(|lowering| stays(&lowering.origin));
+            if lowerings.len() < before && added.iter().all(|(new, _)| new != tag) {
+                dropped.push(format!("the lowering of `{tag}`"));
+            }
+        }
         lowering::add(&mut known_lowerings, added);
-        Ok((all, dropped))
+        Ok(Change { targets: all, dropped })
     }
 
     /// Adds a target in the place of what had its name, platform and API, and gives that back.
@@ -274,6 +288,12 @@ impl Registry {
             .collect();
         if !elsewhere.is_empty() {
             notes.push(format!("`{name}` is registered for {}", elsewhere.join(", ")));
+        }
+        if let Some((base, version)) = name.rsplit_once('@')
+            && let Some(other) = self.lookup(base, platform)
+        {
+            let now = other.origin().version;
+            notes.push(format!("`{name}` is version {version} of `{base}`, which has version {now} here"));
         }
         notes.push(self.front_end.advice(name));
         ResolveError { message, notes }

@@ -7,22 +7,21 @@
 //! ```text
 //! version 1                       /ops/libnorm.so
 //! another file there              /ops/./libnorm.so      the same folder, so that `$ORIGIN` means the same
-//! the same file, written over     /proc/self/fd/7        a copy in memory
+//! the same file, written over     /proc/self/fd/7        a copy in memory (where `$ORIGIN` means nothing)
 //! ```
 //!
 //! Writing over a file changes the code of those that have mapped it, in the middle of a call perhaps. So a library's pages
-//! are made the process's own as soon as it is open ([`pages`]).
+//! are made the process's own as soon as it is open ([`pages`]). That takes as much memory as the library is large.
 
 use std::cell::RefCell;
-use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::hash::Hasher;
 use std::io::{self, Read, Seek};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use farcall_ffi::abi::{HandlerBundle, HandlerTraits};
 use farcall_ffi::descriptor;
@@ -56,9 +55,12 @@ struct Entry {
     loaded: Arc<Loaded>,
     /// Of the file that it was opened from.
     inode: Inode,
-    content: Content,
+    /// Nothing if that is not known.
+    content: Option<Content>,
     /// Of a file that surely holds the same as long as this is the same.
     stamp: Option<Stamp>,
+    /// Kept open: the linker knows the library by its inode, which no other file is to get.
+    _file: File,
 }
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -66,17 +68,21 @@ static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 /// Device and number.
 type Inode = (u64, u64);
 
-/// What changes with a file: inode, size, time of the last change.
+/// What changes with a file: inode, size, time of the last change of file or inode in nanoseconds, which nobody can set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp(Inode, u64, SystemTime);
+struct Stamp(Inode, u64, i128);
 
 impl Stamp {
     /// None if the file was changed just now: a clock that ticks slowly would not show it if that happened again.
     fn of(meta: &Metadata) -> Option<Stamp> {
-        const TICK: Duration = Duration::from_millis(100);
-        let modified = meta.modified().ok()?;
-        let age = SystemTime::now().duration_since(modified).ok()?;
-        (age > TICK).then_some(Stamp(inode(meta), meta.size(), modified))
+        const TICK: i128 = 100_000_000;
+        let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        (i128::try_from(now.as_nanos()).ok()? - changed > TICK).then_some(Stamp(
+            inode(meta),
+            meta.size(),
+            changed,
+        ))
     }
 }
 
@@ -90,23 +96,24 @@ struct Content(u64, u64);
 
 impl Content {
     fn of(file: &mut File) -> io::Result<Content> {
-        let mut chunk = vec![0; 1 << 16];
-        let (mut size, mut hasher) = (0, FxHasher::default());
+        const CHUNK: u64 = 1 << 16;
+        let (mut chunk, mut size, mut hasher) = (Vec::new(), 0, FxHasher::default());
         file.rewind()?;
         loop {
-            let n = file.read(&mut chunk)?;
-            if n == 0 {
+            chunk.clear();
+            // All of it, however many reads that takes: the hash depends on where chunks begin.
+            file.take(CHUNK).read_to_end(&mut chunk)?;
+            if chunk.is_empty() {
                 return Ok(Content(size, hasher.finish()));
             }
-            size += n as u64;
-            hasher.write(&chunk[..n]);
+            size += chunk.len() as u64;
+            hasher.write(&chunk);
         }
     }
 }
 
 /// Registrations of the library that this thread is opening.
 struct Recording {
-    registry: Registry,
     path: PathBuf,
     version: u32,
     targets: Vec<Target>,
@@ -117,8 +124,8 @@ thread_local! {
     static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
 }
 
-/// Registers a target for a library that calls the host's `XLA_FFI_Handler_Register`: into the
-/// registry that is loading it, else into the one of the process.
+/// Registers a target for a library that calls the host's `XLA_FFI_Handler_Register`: with the registry of the process, unless
+/// one is loading the library, which gets all of its targets when it is open.
 ///
 /// The functions are the library's, which stays loaded.
 pub(super) fn register_from_library(
@@ -127,28 +134,33 @@ pub(super) fn register_from_library(
     bundle: HandlerBundle,
     traits: HandlerTraits,
 ) -> Result<(), RegisterError> {
-    let file_of = |bundle: &HandlerBundle| bundle.execute.and_then(|f| library::file_of(f as usize));
-    let (registry, file, version) = RECORDING.with_borrow(|r| match r {
-        Some(recording) => (recording.registry.clone(), Some(recording.path.clone()), recording.version),
-        None => (Registry::global().clone(), file_of(&bundle), 1),
-    });
-    let origin = match file {
-        Some(file) => Origin::library(&file, How::SelfRegistered, version),
+    let recorded = RECORDING.with_borrow(|r| r.as_ref().map(|r| (r.path.clone(), r.version)));
+    let is_loading = recorded.is_some();
+    let file_of = || Some((bundle.execute.and_then(|f| library::file_of(f as usize))?, 1));
+    let origin = match recorded.or_else(file_of) {
+        Some((file, version)) => Origin::library(&file, How::SelfRegistered, version),
         None => Origin::program(),
     };
     // SAFETY: it is part of the interface that these are handlers, and libraries with handlers stay.
     let target = unsafe { Target::typed(name, platform, bundle, traits, origin) };
-    RECORDING.with_borrow_mut(|r| match (r, &target) {
-        (None, _) => {}
-        // Whether it fits beside others is a question to each registry that loads the library.
-        (Some(recording), Ok(target)) => recording.targets.push(target.clone()),
-        (Some(recording), Err(e)) => recording.errors.push(e.clone()),
-    });
-    registry.register(target?).map(drop)
+    if !is_loading {
+        return Registry::global().register(target?).map(drop);
+    }
+    RECORDING.with_borrow_mut(|recording| match (recording, target) {
+        (Some(recording), Ok(target)) => {
+            recording.targets.push(target);
+            Ok(())
+        }
+        (Some(recording), Err(e)) => {
+            recording.errors.push(e.clone());
+            Err(e)
+        }
+        (None, target) => target.map(drop),
+    })
 }
 
 /// Opens a library, or finds it among those that are open: what the file at this path holds now.
-pub(super) fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<Arc<Loaded>, LoadError> {
+pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError> {
     let io = |source: io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
     let mut file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
@@ -158,41 +170,63 @@ pub(super) fn open(path: &Path, registry: &Registry, facts: &Facts) -> Result<Ar
         return Ok(Arc::clone(&entry.loaded));
     }
     let content = Content::of(&mut file).map_err(io)?;
-    let is_it = |e: &&mut Entry| e.content == content && (e.loaded.path == path || e.inode == inode);
+    let is_it = |e: &&mut Entry| e.content == Some(content) && (e.loaded.path == path || e.inode == inode);
     if let Some(entry) = open.iter_mut().find(is_it) {
         entry.stamp = stamp;
         return Ok(Arc::clone(&entry.loaded));
     }
     let earlier = open.iter().filter(|e| e.loaded.path == path).count();
-    let name = if open.iter().any(|e| e.inode == inode) {
-        copied(&mut file, path).map_err(io)?
-    } else if earlier > 0 || Library::opened(path).is_some_and(|l| pages::is_of_another_file(&l, inode)) {
-        again(path, earlier.max(1))
-    } else {
-        path.to_owned()
-    };
     let version = u32::try_from(earlier + 1).unwrap_or(u32::MAX);
-    let threads = pages::threads();
-    let (library, targets, errors) = opened(&name, path, version, registry)?;
+    let copy =
+        if open.iter().any(|e| e.inode == inode) { Some(copied(&mut file, path).map_err(io)?) } else { None };
+    let name = copy.as_ref().map_or_else(|| free_name(path, inode, &open), in_memory);
+    // Somebody else may have opened it before, and uses it.
+    let (is_in_use, threads) = (Library::opened(&name).is_some(), pages::threads());
+    let (library, mut targets, errors) = opened(&name, path, version)?;
     if open.iter().any(|e| e.loaded.library == library) {
         return Err(LoadError::NotReplaced { path: path.to_owned() });
     }
-    pages::own(&library, pages::threads() > threads);
+    if is_in_use && targets.is_empty() && errors.is_empty() {
+        // Then it registered with the process.
+        let global = Registry::global().targets();
+        let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
+        targets.extend(of_it.map(|t| Target::clone(t)));
+    }
+    // The file may have been replaced before it was opened.
+    let is_other = copy.is_none() && pages::is_of_another_file(&library, inode);
+    let (content, stamp) = if is_other { (None, None) } else { (Some(content), stamp) };
+    pages::own(&library, is_in_use || !pages::threads().is_subset(&threads));
     let loaded = Arc::new(read(path, version, library, facts, targets, errors));
-    open.push(Entry { loaded: Arc::clone(&loaded), inode, content, stamp });
+    // The copy stays open, so that no other one gets its name.
+    let _file = copy.unwrap_or(file);
+    open.push(Entry { loaded: Arc::clone(&loaded), inode, content, stamp, _file });
     Ok(loaded)
 }
 
+/// A name of a path by which the linker knows nothing but the file with this inode.
+fn free_name(path: &Path, inode: Inode, open: &[Entry]) -> PathBuf {
+    let is_taken =
+        |l: Library| open.iter().any(|e| e.loaded.library == l) || pages::is_of_another_file(&l, inode);
+    let mut names = (0..MOST_VERSIONS).map(|n| again(path, n));
+    names.find(|name| !Library::opened(name).is_some_and(is_taken)).unwrap_or_else(|| path.to_owned())
+}
+
+/// Versions of a file that have names.
+const MOST_VERSIONS: usize = 1000;
+
 /// Another name for a path, in the same folder.
 fn again(path: &Path, times: usize) -> PathBuf {
-    let mut name = path.parent().map(|folder| folder.as_os_str().to_owned()).unwrap_or_default();
+    let (Some(folder), Some(file), 1..) = (path.parent(), path.file_name(), times) else {
+        return path.to_owned();
+    };
+    let mut name = folder.as_os_str().to_owned();
     name.push("/".to_owned() + &"./".repeat(times));
-    name.push(path.file_name().map(OsString::from).unwrap_or_default());
+    name.push(file);
     PathBuf::from(name)
 }
 
-/// A copy of a file in memory, by a name that stays its own.
-fn copied(file: &mut File, path: &Path) -> io::Result<PathBuf> {
+/// A copy of a file in memory.
+fn copied(file: &mut File, path: &Path) -> io::Result<File> {
     let name = path.file_name().map(|name| name.to_string_lossy().replace('\0', "")).unwrap_or_default();
     let name = std::ffi::CString::new(name)?;
     // SAFETY: a string that ends with a null.
@@ -204,10 +238,12 @@ fn copied(file: &mut File, path: &Path) -> io::Result<PathBuf> {
     let mut copy = unsafe { File::from_raw_fd(fd) };
     file.rewind()?;
     io::copy(file, &mut copy)?;
-    let name = PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()));
-    // Open as long as the library is, so that no other one gets the name.
-    let _stays = copy.into_raw_fd();
-    Ok(name)
+    Ok(copy)
+}
+
+/// The name of a copy in memory.
+fn in_memory(copy: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()))
 }
 
 /// Opens a library under a name, with what it registers.
@@ -215,22 +251,17 @@ fn opened(
     name: &Path,
     path: &Path,
     version: u32,
-    registry: &Registry,
 ) -> Result<(Library, Vec<Target>, Vec<RegisterError>), LoadError> {
     let (targets, errors) = (Vec::new(), Vec::new());
-    let recording = Recording { registry: registry.clone(), path: path.to_owned(), version, targets, errors };
-    let outer = RECORDING.replace(Some(recording));
+    let outer = RECORDING.replace(Some(Recording { path: path.to_owned(), version, targets, errors }));
     // SAFETY: whoever loads a library trusts it; `Registry::load` says so.
     let library = unsafe { Library::open(name) };
-    let (mut targets, errors) = RECORDING.replace(outer).map(|r| (r.targets, r.errors)).unwrap_or_default();
-    // (As paths, they are equal.)
-    if name.as_os_str() == path.as_os_str() && targets.is_empty() && errors.is_empty() {
-        // Somebody else may have opened it before: then it registered with the process.
-        let global = Registry::global().targets();
-        let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
-        targets.extend(of_it.map(|t| Target::clone(t)));
-    }
-    Ok((library?, targets, errors))
+    let (targets, errors) = RECORDING.replace(outer).map(|r| (r.targets, r.errors)).unwrap_or_default();
+    let library = library.map_err(|error| match error {
+        LoadError::Open { why, words, .. } => LoadError::Open { path: path.to_owned(), why, words },
+        other => other,
+    })?;
+    Ok((library, targets, errors))
 }
 
 /// Reads what an open library describes and lists, beside what it registered.

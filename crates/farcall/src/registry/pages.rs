@@ -4,7 +4,8 @@
 //! takes it away (`SIGBUS`), also what has been written to since. So all of it is copied to memory that has no file, which
 //! takes the place of the mapping, at the same addresses.
 
-use std::ffi::c_void;
+use std::collections::BTreeSet;
+use std::ffi::{OsString, c_void};
 use std::ops::Range;
 use std::ptr::null_mut;
 
@@ -18,17 +19,18 @@ struct Mapping {
 }
 
 /// The threads of the process, to know whether a library has started some.
-pub(super) fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+pub(super) fn threads() -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
 }
 
 /// Makes the pages of a library the process's own. Where the system does not let that happen, they stay the file's; those that
-/// can be written do so, too, where a thread of the library's own might be writing to them.
-pub(super) fn own(library: &Library, has_threads: bool) {
+/// can be written do so, too, if the library is in use: another thread might be writing to them.
+pub(super) fn own(library: &Library, is_in_use: bool) {
     for mapping in mappings(library) {
         let writes = mapping.protection & libc::PROT_WRITE != 0;
         let reads = mapping.protection & libc::PROT_READ != 0;
-        if reads && !(writes && has_threads) {
+        if reads && !(writes && is_in_use) {
             replace(&mapping);
         }
     }

@@ -27,10 +27,18 @@ pub(super) const BASES: usize = 3;
 
 /// Steps of a line at most: what is compiled is far from the limits of jumps.
 const MOST: usize = 1 << 14;
+/// Bytes of instructions at most.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Turns that a loop begins without a question, and elements that are computed in them, at most: who wants to end a run does not
+/// wait long.
+const MOST_TURNS: usize = 64;
+const ELEMENTS: usize = 1 << 14;
 
 /// A line that has been compiled.
 pub(super) struct Native {
     code: Executable,
+    turns: u64,
 }
 
 /// What instructions ask during a run.
@@ -42,6 +50,8 @@ pub(super) struct Asked {
     pub(super) turn: unsafe extern "sysv64" fn(*mut Asked) -> u8,
     /// Runs a kernel; 1 if the run ends instead.
     pub(super) kernel: unsafe extern "sysv64" fn(*mut Asked, *const Kernel, *const *mut u8) -> u8,
+    /// Turns to ask for at once.
+    pub(super) most: u64,
 }
 
 /// Runs a step by its loop.
@@ -77,7 +87,18 @@ impl Native {
         }
         let mut compiler = Compiler::new(steps);
         compiler.all(steps)?;
-        Some(Native { code: Executable::new(&compiler.assembler.code)? })
+        let code = &compiler.assembler.code;
+        let elements = steps.iter().map(|step| match step {
+            Linked::Step(step) => step.n,
+            _ => 0,
+        });
+        let turns = (ELEMENTS / elements.sum::<usize>().max(1)).clamp(1, MOST_TURNS) as u64;
+        Some(Native { code: Executable::new(code).filter(|_| code.len() <= MOST_BYTES)?, turns })
+    }
+
+    /// Turns that a loop begins without a question.
+    pub(super) fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// Runs it.

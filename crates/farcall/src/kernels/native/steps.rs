@@ -4,6 +4,7 @@ use farcall_ir::DType;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 
 use super::super::linked::{Address, Step};
+use super::super::map::BLOCK;
 use super::super::pair::Formula;
 use super::super::straight_line::{Kind, Moves, Window};
 use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX, RSI, Reg, Vector};
@@ -11,6 +12,8 @@ use super::{BASES, Compiler};
 
 /// Bytes of a vector.
 const WIDEST: usize = 32;
+/// An operand with one element for all is repeated that often.
+const _: () = assert!(WIDEST <= BLOCK);
 /// Bytes that a step moves at most.
 const MOST: usize = 512;
 

@@ -81,7 +81,7 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
         if native {
             let (mut steps, mut list) = (Vec::new(), Vec::new());
             line.link(&Linking { places: &places, inputs: inputs.len(), constants, registers }, &mut steps);
-            Linked::choose(registers, DType::Pred, vec![steps], &mut list).unwrap();
+            Linked::choose(registers, DType::S32, vec![steps], &mut list).unwrap();
             // SAFETY: the places are those of the operation, apart from one another.
             unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut Turns(0)) }.unwrap();
         } else {

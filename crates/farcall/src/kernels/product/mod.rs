@@ -132,7 +132,7 @@ impl Product {
                 break;
             }
             let [fewer_rows, fewer_columns] = [halves(rows, micro[0]), halves(columns, micro[1])];
-            if near && fewer_rows >= ROWS {
+            if near && (ROWS..rows).contains(&fewer_rows) {
                 rows = fewer_rows;
                 continue;
             }

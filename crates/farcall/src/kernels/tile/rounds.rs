@@ -149,7 +149,10 @@ impl<'a> Chain<'a> {
             let &[next] = &self.next(word)?[..] else { return None };
             let key = other(self.graph.binary(next, Binary::Add)?, Slot::Step(self.words[word].step))?;
             let known = match key {
-                Slot::Step(s) => s < self.first || self.graph.steps[s].level == Level::Uniform,
+                Slot::Step(s) => {
+                    let level = self.graph.steps[s].level;
+                    s < self.first && level == Level::Full || level == Level::Uniform
+                }
                 Slot::Input(_) => true,
             };
             (known && self.from.len() < 2 + OPERANDS).then_some((next, key))
