@@ -71,7 +71,7 @@ class Library:
 
     def __repr__(self) -> str:
         # Two that are derivatives of each other are ops of their own.
-        derivatives = {name for op in self for name in op.derivatives if op.__name__ not in self[name].derivatives}
+        derivatives = {name for op in self for name in op.derivatives if op.__name__ not in self.__ops[name].derivatives}
         return f"<farcall.Library {self.__path}: {', '.join(name for name in self.__ops if name not in derivatives)}>"
 
 
