@@ -490,16 +490,19 @@ _PRIMITIVES: dict[str, dict[int, OpPrimitive]] = {}
 
 def primitive_of(op: "Op") -> OpPrimitive:
     """The primitive of an op. XLA knows handlers by their names, for the whole process."""
-    versions = _PRIMITIVES.setdefault(op.__name__, {})
-    for known in versions.values():
-        if known.native.file != op._native.file:
-            raise ValueError(
-                f"JAX has an op {op.__name__} from {known.native.origin}; it cannot have another one from {op._native.origin}"
-            )
     version = op._native.version
-    if version not in versions:
-        versions[version] = OpPrimitive(op)
-    return versions[version]
+    versions = _PRIMITIVES.setdefault(op.__name__, {})
+    known = versions.get(version)
+    if known is not None and known.op is op:
+        return known
+    for other in versions.values():
+        if other.native.file != op._native.file:
+            raise ValueError(
+                f"JAX has an op {op.__name__} from {other.native.origin}; it cannot have another one from {op._native.origin}"
+            )
+    if known is None:
+        known = versions[version] = OpPrimitive(op)
+    return known
 
 
 def _loop(function: Callable[..., list[Any]], operands: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:

@@ -1,21 +1,15 @@
 //! Handlers through their C entries: good calls, wrong calls, malformed frames, panics, state.
 
+mod outcome;
+
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use farcall_ffi::AttrValue;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 use farcall_ffi::{RestOperands, RestResults, abi};
-
-#[track_caller]
-fn check(result: Result<()>, expected: Expect) {
-    let text = match result {
-        Ok(()) => String::from("ok"),
-        Err(error) => format!("{error:?}"),
-    };
-    expected.assert_eq(&text);
-}
+use outcome::check;
 
 /// `y = x * by + offset`
 #[handler(name = "affine")]

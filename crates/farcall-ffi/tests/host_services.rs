@@ -1,22 +1,16 @@
 //! What a handler can ask of its host: later completion, scratch memory, user data, options, state for a
 //! run.
 
+mod outcome;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 use farcall_ffi::{AttrValue, Initialized, Prepared, UserData};
-
-#[track_caller]
-fn check(result: Result<()>, expected: Expect) {
-    let text = match result {
-        Ok(()) => String::from("ok"),
-        Err(error) => format!("{error:?}"),
-    };
-    expected.assert_eq(&text);
-}
+use outcome::check;
 
 // ---- Completion after the handler's return ---------------------------------------------------
 
@@ -57,14 +51,14 @@ fn a_call_is_over_when_its_buffers_are_dropped() {
         check(
             "panic",
             expect![
-                "INTERNAL: later: panicked at crates/farcall-ffi/tests/host_services.rs:32:24: in the task"
+                "INTERNAL: later: panicked at crates/farcall-ffi/tests/host_services.rs:26:24: in the task"
             ],
         );
         check("error", expect!["INVALID_ARGUMENT: later: an error beside a task"]);
         check(
             "panic at once",
             expect![
-                "INTERNAL: later: panicked at crates/farcall-ffi/tests/host_services.rs:41:5: a panic beside a task"
+                "INTERNAL: later: panicked at crates/farcall-ffi/tests/host_services.rs:35:5: a panic beside a task"
             ],
         );
     }

@@ -1,19 +1,13 @@
 //! Buffers in parts, on the threads of a pool.
 
+mod outcome;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
-
-#[track_caller]
-fn check(result: Result<()>, expected: Expect) {
-    let text = match result {
-        Ok(()) => String::from("ok"),
-        Err(error) => format!("{error:?}"),
-    };
-    expected.assert_eq(&text);
-}
+use outcome::check;
 
 /// y = x / sum of its row, and the number of the row.
 #[handler(name = "shares")]
@@ -47,7 +41,7 @@ fn different_numbers_of_parts() {
     check(
         call.result(&mut [0.0f32; 6], &[3, 2]).result(&mut [0u64; 2], &[2]).run(),
         expect![
-            "INTERNAL: shares: panicked at crates/farcall-ffi/tests/parts.rs:21:22: 3 parts of one buffer cannot be zipped with 2 of another"
+            "INTERNAL: shares: panicked at crates/farcall-ffi/tests/parts.rs:15:22: 3 parts of one buffer cannot be zipped with 2 of another"
         ],
     );
 }

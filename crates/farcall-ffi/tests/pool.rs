@@ -1,6 +1,8 @@
 //! Work on the host's pool: hosts whose pool has one thread, which the handler is running on, and panics on other
 //! threads than the handler's.
 
+mod outcome;
+
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,19 +10,11 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use farcall_ffi::abi::{self, Api};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
-
-#[track_caller]
-fn check(result: Result<()>, expected: Expect) {
-    let text = match result {
-        Ok(()) => String::from("ok"),
-        Err(error) => format!("{error:?}"),
-    };
-    expected.assert_eq(&text);
-}
+use outcome::check;
 
 // ---- A pool of one thread -----------------------------------------------------------------------
 
@@ -95,14 +89,14 @@ fn a_handler_on_the_only_thread_does_not_wait_for_it() {
     let (outcome, _, tasks) = call("task");
     check(
         outcome,
-        expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:77:9: x is s32[2]"],
+        expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:71:9: x is s32[2]"],
     );
     assert_eq!(tasks, 2);
     // With a future nobody would wait, but a panic does; what was not begun is dropped then.
     let (outcome, y, tasks) = call("at once");
     check(
         outcome,
-        expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:80:5: beside tasks"],
+        expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:74:5: beside tasks"],
     );
     assert_eq!((y, tasks), ([0, 0], 0));
 }
@@ -143,7 +137,7 @@ fn a_panic_on_another_thread_says_where() {
     check(
         Call::to::<parts>().run(),
         expect![
-            "INTERNAL: parts: panicked at crates/farcall-ffi/tests/pool.rs:136:9: the thread is not the handler's"
+            "INTERNAL: parts: panicked at crates/farcall-ffi/tests/pool.rs:130:9: the thread is not the handler's"
         ],
     );
 }
@@ -167,10 +161,10 @@ fn a_panic_in_a_task_says_where() {
     let call = |text: bool| Call::to::<in_task>().attr("text", text).result(&mut [0f32], &[1]).run();
     check(
         call(true),
-        expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:159:19: no 1"],
+        expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:153:19: no 1"],
     );
     check(
         call(false),
-        expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:159:47: no message"],
+        expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:153:47: no message"],
     );
 }

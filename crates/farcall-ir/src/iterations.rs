@@ -41,8 +41,7 @@ impl Budget {
     /// If none is left.
     #[inline]
     pub fn spend(&mut self) -> Result<(), TooMany> {
-        self.spend_some(1)?;
-        Ok(())
+        self.spend_some(1).map(drop)
     }
 
     /// As many more as are left, one at least and `most` at most; returns how many.

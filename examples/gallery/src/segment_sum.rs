@@ -3,7 +3,7 @@
 
 use farcall_ffi::prelude::*;
 
-/// Row `k` of `y` is the sum of the rows of `x` whose id is `k`. Rows of an id that is none count nowhere.
+/// Row `k` of `y` is the sum of the rows of `x` whose id is `k`. Rows whose id is not from 0 to below `segments` are left out.
 #[handler(name = "segment_sum")]
 #[signature((x: T[*, n, d], ids: s32[*, n], segments: i64) -> (y: T[*, segments, d]) where T: f32 | f64; d: map)]
 #[transpose(segment_take)]

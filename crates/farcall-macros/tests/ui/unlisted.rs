@@ -1,4 +1,4 @@
-#![allow(unused_variables)]
+#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
 use farcall_ffi::prelude::*;
 
 #[handler(name = "norm")]

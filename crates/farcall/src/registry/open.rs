@@ -1,7 +1,7 @@
 //! The libraries that are open, by what their files held.
 //!
-//! A library stays mapped until the process ends. When its path holds something else than before (rebuilt, or another
-//! library in its place), that is opened beside it, as the next *version* of the file. The dynamic linker knows a library
+//! A library stays mapped until the process ends. When the file at its path has changed, because it was built again or
+//! another library took its place, the new file is opened as well, as the next *version*. The dynamic linker knows a library
 //! by its path and by its inode, and returns what it has for either, so a version is opened under a name of its own:
 //!
 //! ```text

@@ -99,14 +99,12 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
         Simpler::Value(value) => r.replace(id, &[value]),
         Simpler::Splat(scalar) => {
             let Some(ty) = at.result().cloned() else { return false };
-            let literal = Literal::splat(ty.dtype, ty.sizes(), scalar);
-            let value = r.value_before(id, Op::Constant(literal), [], ty);
+            let value = splat_before(r, id, scalar, ty);
             r.replace(id, &[value]);
         }
         Simpler::Scaled(x, by) => {
             let Some(ty) = at.result().cloned() else { return false };
-            let literal = Literal::splat(ty.dtype, ty.sizes(), by);
-            let by = r.value_before(id, Op::Constant(literal), [], ty);
+            let by = splat_before(r, id, by, ty);
             r.set_op(id, Op::Binary(Binary::Multiply));
             r.set_operands(id, [x, by]);
         }
@@ -130,6 +128,12 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
     }
     (cx.on_rule)(name);
     true
+}
+
+/// A constant of one number, before an instruction.
+fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
+    let literal = Literal::splat(ty.dtype, ty.sizes(), scalar);
+    r.value_before(id, Op::Constant(literal), [], ty)
 }
 
 /// An instruction that rules look at.

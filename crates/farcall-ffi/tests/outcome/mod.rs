@@ -1,0 +1,14 @@
+//! What tests of calls expect.
+
+use expect_test::Expect;
+use farcall_ffi::Result;
+
+/// Compares the outcome of a call with a text: `ok`, or the error.
+#[track_caller]
+pub(crate) fn check(result: Result<()>, expected: Expect) {
+    let text = match result {
+        Ok(()) => String::from("ok"),
+        Err(error) => format!("{error:?}"),
+    };
+    expected.assert_eq(&text);
+}
