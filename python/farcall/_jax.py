@@ -93,7 +93,6 @@ class OpPrimitive:
         self.primitive.def_effectful_abstract_eval(self._abstract)
         batching.primitive_batchers[self.primitive] = self._batch
         ad.primitive_jvps[self.primitive] = self._jvp
-        Internal.needs_devices(self.primitive)
         self._linear: _Linear | None = None
         self._register()
 
@@ -202,11 +201,12 @@ class OpPrimitive:
                 f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
                 f"jax.shard_map, where it happens once on each device, or on one device"
             )
-        if Internal.is_partitioned_here(context):
+        if is_partitioned and not Internal.is_exported(context):
             parts = partitioned(
                 lambda *operands: self(operands, attributes), self.factors(context.avals_in, attributes)
             )
-            return Internal.sharded(context, mlir.lower_fun(parts, multiple_results=True)(context, *operands))
+            lowered = mlir.lower_fun(parts, multiple_results=True)(Internal.with_mesh(context), *operands)
+            return Internal.sharded(context, lowered)
         extra = {}
         if self.native.batch_partitionable:
             # Who partitions an exported program knows of batch dimensions only.
@@ -333,7 +333,6 @@ class _Linear:
         self.primitive.def_impl(self._evaluate)
         self.primitive.def_abstract_eval(self._abstract)
         mlir.register_lowering(self.primitive, mlir.lower_fun(self._evaluate, multiple_results=True))
-        Internal.needs_devices(self.primitive)
         ad.primitive_jvps[self.primitive] = self._jvp
         ad.primitive_transposes[self.primitive] = self._transpose
         batching.primitive_batchers[self.primitive] = self._batch

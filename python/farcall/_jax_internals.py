@@ -12,7 +12,7 @@ from jax.interpreters import mlir
 class Internal:
     """What is known of JAX 0.10 to 0.12."""
 
-    from jax._src import core, dispatch, effects, sharding_impls
+    from jax._src import core, effects, sharding_impls
     from jax._src.interpreters import mlir
 
     class SideEffect(effects.Effect):
@@ -90,15 +90,14 @@ class Internal:
         return isinstance(axes, mlir.ShardingContext) and axes.num_devices > 1
 
     @classmethod
-    def is_partitioned_here(cls, context: mlir.LoweringRuleContext) -> bool:
-        """True if that happens in this process, on a mesh that is known: then its partitioner can ask us."""
-        axes = context.module_context.axis_context
-        return cls.is_partitioned(context) and axes.abstract_mesh is not None and not cls.is_exported(context)
-
-    @classmethod
-    def needs_devices(cls, primitive: jax.extend.core.Primitive) -> None:
-        """JAX lowers programs with this primitive for certain devices, and says which."""
-        cls.dispatch.prim_requires_devices_during_lowering.add(primitive)
+    def with_mesh(cls, context: mlir.LoweringRuleContext) -> mlir.LoweringRuleContext:
+        """The context in which `custom_partitioning` can be lowered: it wants a mesh of devices, of which only the shape
+        matters. Without it, JAX would have to lower the whole program for certain devices, and could not for others."""
+        count = context.module_context.axis_context.num_devices
+        meshes = (aval.sharding.mesh for aval in context.avals_in)
+        mesh = next((m for m in meshes if m.size == count), jax.sharding.AbstractMesh((count,), ("devices",)))
+        axes = mlir.ShardingContext(count, tuple(jax.devices()[:1] * count), mesh)
+        return context.replace(module_context=context.module_context.replace(axis_context=axes))
 
     @classmethod
     def spec(cls, sharding: jax.sharding.Sharding, mesh: jax.sharding.Mesh, rank: int) -> Sequence[Any]:
