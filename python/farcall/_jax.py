@@ -27,7 +27,8 @@ from jax.interpreters import ad, batching, mlir
 from farcall import _farcall
 from farcall._arrays import dtype_name, dtype_of
 from farcall._jax_internals import Internal
-from farcall._sharding import Factors, partitioned
+from farcall._loops import Larger, LinearLoop, Loop, loop
+from farcall._sharding import Factors, lower_partitioned
 
 if TYPE_CHECKING:
     from farcall._ops import Op
@@ -92,7 +93,8 @@ class OpPrimitive:
         self.primitive.def_impl(self._impl)
         self.primitive.def_effectful_abstract_eval(self._abstract)
         batching.primitive_batchers[self.primitive] = self._batch
-        ad.primitive_jvps[self.primitive] = self._jvp
+        ad.primitive_jvps[self.primitive] = self.jvp
+        self.loop = Loop(self)
         self._linear: _Linear | None = None
         self._register()
 
@@ -201,12 +203,9 @@ class OpPrimitive:
                 f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
                 f"jax.shard_map, where it happens once on each device, or on one device"
             )
-        if is_partitioned and not Internal.is_exported(context):
-            parts = partitioned(
-                lambda *operands: self(operands, attributes), self.factors(context.avals_in, attributes)
-            )
-            lowered = mlir.lower_fun(parts, multiple_results=True)(Internal.with_mesh(context), *operands)
-            return Internal.sharded(context, lowered)
+        if Internal.is_split_here(context):
+            factors = self.factors(context.avals_in, attributes)
+            return lower_partitioned(context, lambda *operands: self(operands, attributes), factors, operands)
         extra = {}
         if self.native.batch_partitionable:
             # Who partitions an exported program knows of batch dimensions only.
@@ -253,27 +252,25 @@ class OpPrimitive:
     def _batch(
         self, operands: Sequence[Any], axes: Sequence[int | None], *, attributes: _farcall.Attributes
     ) -> tuple[list[Any], list[int | None]]:
-        batched = [axis is not None for axis in axes]
-        [size] = {x.shape[axis] for x, axis, b in zip(operands, axes, batched) if b}
-        # The rule wants the axis in front.
-        types = [
-            (dtype, dims if axis is None else (size, *_without(dims, axis)))
-            for (dtype, dims), axis in zip(self.types(operands), axes)
-        ]
-        kind, *rule = self.native.batch_rule(types, batched, attributes)
-        if kind == "native":
-            operands = [
-                _at(x, axis, 0, size) if b or i in rule[0] else x
-                for i, (x, axis, b) in enumerate(zip(operands, axes, batched))
-            ]
-            results = self(operands, attributes)
+        if self.native.has_side_effect:
+            operands = [x if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes)]
+            results = loop(lambda *entry: self(entry, attributes), operands, [axis is not None for axis in axes])
             return results, [0] * len(results)
+        return self.loop.batch(operands, axes, {"attributes": attributes})
+
+    def larger(
+        self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, *, attributes: _farcall.Attributes
+    ) -> Larger | None:
+        # The rule wants the axis in front.
+        types = [(dtype, (size, *dims) if m else dims) for (dtype, dims), m in zip(self.types(operands), mapped)]
+        kind, *rule = self.native.batch_rule(types, list(mapped), attributes)
+        if kind == "native":
+            to = [0 if m or i in rule[0] else None for i, m in enumerate(mapped)]
+            return to, {"attributes": attributes}, [0] * len(self.infer(operands, attributes).results)
         if kind == "custom":
-            to, attributes, results_at = rule
-            operands = [x if at is None else _at(x, axis, at, size) for x, axis, at in zip(operands, axes, to)]
-            return self(operands, attributes), results_at
-        results = _loop(lambda *entry: self(entry, attributes), operands, axes)
-        return results, [0] * len(results)
+            to, attributes, results = rule
+            return to, {"attributes": attributes}, results
+        return None
 
     # ---- Derivatives -----------------------------------------------------------------------
 
@@ -287,7 +284,7 @@ class OpPrimitive:
             self._linear = _Linear(self)
         return self._linear
 
-    def _jvp(
+    def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, attributes: _farcall.Attributes
     ) -> tuple[list[Any], list[Any]]:
         types = self.types(primals)
@@ -330,17 +327,22 @@ class _Linear:
         self.name = of.name
         self.primitive = jax.extend.core.Primitive(f"{of.name}_linear")
         self.primitive.multiple_results = True
-        self.primitive.def_impl(self._evaluate)
+        self.primitive.def_impl(self.evaluate)
         self.primitive.def_abstract_eval(self._abstract)
-        mlir.register_lowering(self.primitive, mlir.lower_fun(self._evaluate, multiple_results=True))
-        ad.primitive_jvps[self.primitive] = self._jvp
-        ad.primitive_transposes[self.primitive] = self._transpose
+        mlir.register_lowering(self.primitive, mlir.lower_fun(self.evaluate, multiple_results=True))
+        ad.primitive_jvps[self.primitive] = self.jvp
+        ad.primitive_transposes[self.primitive] = self.transpose
         batching.primitive_batchers[self.primitive] = self._batch
+        self.loop = LinearLoop(self)
 
     def _native(
         self, *, attributes: _farcall.Attributes, types: Types, moving: tuple[int, ...], **_: Any
     ) -> _farcall.Linear:
         return self.of.native.linear(types, attributes, moving)
+
+    def saved(self, **params: Any) -> int:
+        """How many of its operands it is not linear in: the first ones."""
+        return len(self._native(**params).saved)
 
     def _call(
         self,
@@ -361,12 +363,12 @@ class _Linear:
             Internal.aval(self.name, dtype_of(name), dims, values, spec) for (name, dims), spec in zip(types, specs)
         ]
 
-    def _evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
+    def evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         """The tangents of the results, by the tangent target."""
         results = self._call(self._native(**params).tangent(), values)
         return [Internal.split_as(r, spec) for r, spec in zip(results, specs)]
 
-    def _transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
+    def transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
         """The cotangents of the operands, by the backward target."""
         native = self._native(**params)
         saved = len(native.saved)
@@ -381,7 +383,7 @@ class _Linear:
             for gradient, v in zip(gradients, values[saved:])
         ]
 
-    def _jvp(
+    def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         native = self._native(**params)
@@ -395,7 +397,7 @@ class _Linear:
 
         def of_moved(*values: Any) -> list[Any]:
             given = dict(zip(moved, values))
-            return self._evaluate(*(given.get(i, x) for i, x in enumerate(primals)), **params)
+            return self.evaluate(*(given.get(i, x) for i, x in enumerate(primals)), **params)
 
         return jax.jvp(of_moved, [primals[i] for i in moved], [tangents[i] for i in moved])
 
@@ -403,18 +405,18 @@ class _Linear:
         self, values: Sequence[Any], axes: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         """One larger call, or a loop."""
-        mapped = [axis is not None for axis in axes]
-        [size] = {x.shape[axis] for x, axis, m in zip(values, axes, mapped) if m}
-        larger = self._native(**params).batch(mapped, size)
+        return self.loop.batch(values, axes, params)
+
+    def larger(
+        self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, **params: Any
+    ) -> Larger | None:
+        larger = self._native(**params).batch(list(mapped), size)
         if larger is None:
-            results = _loop(lambda *entry: self.primitive.bind(*entry, **params), values, axes)
-        else:
-            batched, types = larger
-            operands = [_at(x, axis, 0, size) if b else x for x, axis, b in zip(values, axes, batched)]
-            params["types"] = tuple((dtype, tuple(dims)) for dtype, dims in types)
-            params["specs"] = tuple(jax.sharding.PartitionSpec(None, *spec) for spec in params["specs"])
-            results = self.primitive.bind(*operands, **params)
-        return results, [0] * len(results)
+            return None
+        batched, types = larger
+        params["types"] = tuple((dtype, tuple(dims)) for dtype, dims in types)
+        params["specs"] = tuple(jax.sharding.PartitionSpec(split, *spec) for spec in params["specs"])
+        return [0 if b else None for b in batched], params, [0] * len(params["specs"])
 
 
 #: By name, and by version of the library.
@@ -436,32 +438,6 @@ def primitive_of(op: "Op") -> OpPrimitive:
     if known is None:
         known = versions[version] = OpPrimitive(op)
     return known
-
-
-def _loop(function: Callable[..., list[Any]], operands: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
-    """Calls a function for each index of the mapped axes, in order; stacks the results."""
-    mapped = [axis is not None for axis in axes]
-    # A loop cannot be split: in a mesh of explicit axes that has to be said.
-    entries = [Internal.whole_in_front(jnp.moveaxis(x, axis, 0)) for x, axis, m in zip(operands, axes, mapped) if m]
-
-    def one(entry: list[Any]) -> list[Any]:
-        entry = iter(entry)
-        return function(*(next(entry) if m else x for x, m in zip(operands, mapped)))
-
-    return jax.lax.map(one, entries)
-
-
-def _at(x: Any, axis: int | None, to: int, size: int) -> Any:
-    """The array with its mapped axis elsewhere; with a new one if it has none."""
-    if axis is not None:
-        return jnp.moveaxis(x, axis, to)
-    return jnp.moveaxis(jnp.broadcast_to(x, (size, *x.shape)), 0, to)
-
-
-def _without(shape: Sequence[int], axis: int | None) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(shape)
-    return (*shape[:axis], *shape[axis + 1 :])
 
 
 def _zeros(ty: tuple[str, Sequence[int]]) -> Any:

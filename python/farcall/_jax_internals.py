@@ -60,6 +60,21 @@ class Internal:
         sharding = jax.sharding.NamedSharding(mesh, spec)
         return operands[0].update(shape=tuple(shape), dtype=dtype, weak_type=False, sharding=sharding)
 
+    @staticmethod
+    def without(aval: Any, axes: Sequence[int]) -> Any:
+        """A type without some of its dimensions."""
+        kept = [i for i in range(aval.ndim) if i not in axes]
+        spec = jax.sharding.PartitionSpec(*(aval.sharding.spec[i] for i in kept))
+        sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
+        return aval.update(shape=tuple(aval.shape[i] for i in kept), sharding=sharding)
+
+    @staticmethod
+    def within(aval: Any, axes: Sequence[tuple[int, Any]]) -> Any:
+        """A type with more dimensions in front: the size of each, and how it is split."""
+        spec = jax.sharding.PartitionSpec(*(split for _, split in axes), *aval.sharding.spec)
+        sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
+        return aval.update(shape=(*(size for size, _ in axes), *aval.shape), sharding=sharding)
+
     @classmethod
     def sharded(cls, context: mlir.LoweringRuleContext, results: Sequence[Any]) -> list[Any]:
         """Results of a lowering, with the shardings of their types."""
@@ -88,6 +103,11 @@ class Internal:
         """True if the program is going to be split among devices by XLA."""
         axes = context.module_context.axis_context
         return isinstance(axes, mlir.ShardingContext) and axes.num_devices > 1
+
+    @classmethod
+    def is_split_here(cls, context: mlir.LoweringRuleContext) -> bool:
+        """True if this process will do that, and not one that loads an exported program."""
+        return cls.is_partitioned(context) and not cls.is_exported(context)
 
     @classmethod
     def with_mesh(cls, context: mlir.LoweringRuleContext) -> mlir.LoweringRuleContext:

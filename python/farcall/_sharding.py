@@ -2,7 +2,7 @@
 
 A *factor* of a call is a dimension seen across all its operands and results (`Factors`); the signature says what may be
 done with each. Where XLA partitions a program, Shardy is given the factors as a rule, and decides which axes of the
-mesh split which; then each device calls the op on its parts, and partial results are combined (`partitioned`).
+mesh split which; then each device calls the op on its parts, and partial results are combined (`lower_partitioned`).
 
 A factor that cannot be split soundly stays whole, and only that one: if the signature says so, if its size is not a
 multiple of the number of devices (some part would be filled up with entries that a sum would count), or if its axis
@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
+from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from farcall._jax_internals import Internal
@@ -77,6 +78,12 @@ class Factors:
                         return other, i
         return None
 
+    def looped(self, size: int, mapped: Sequence[bool]) -> "Factors":
+        """Those of a loop, whose axis some operands have in front, and all results."""
+        axis = len(self.factors)
+        operands = [[axis, *own] if m else own for own, m in zip(self.operands, mapped)]
+        return Factors([*self.factors, (size, "map")], operands, [[axis, *own] for own in self.results])
+
     @staticmethod
     def spec(factors: Sequence[int], axes: Axes) -> PartitionSpec:
         """How a tensor of these factors is split."""
@@ -100,8 +107,10 @@ class Factors:
         )
 
 
-def partitioned(call: Callable[..., Sequence[Any]], factors: Factors) -> Callable[..., Sequence[Any]]:
-    """The call, split by XLA's partitioner. Its parts are calls, too."""
+def lower_partitioned(
+    context: mlir.LoweringRuleContext, call: Callable[..., Sequence[Any]], factors: Factors, operands: Sequence[Any]
+) -> list[Any]:
+    """Lowers a call that XLA's partitioner splits. Its parts are calls, too."""
     has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
 
     def partition(mesh: jax.sharding.Mesh, operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
@@ -120,7 +129,8 @@ def partitioned(call: Callable[..., Sequence[Any]], factors: Factors) -> Callabl
 
     split = custom_partitioning(lambda *operands: tuple(call(*operands)))
     split.def_partition(partition, sharding_rule=factors.rule(), decode_shardings=False)
-    return split
+    lowered = mlir.lower_fun(split, multiple_results=True)(Internal.with_mesh(context), *operands)
+    return Internal.sharded(context, lowered)
 
 
 def _refined(mesh: jax.sharding.Mesh) -> jax.sharding.Mesh:

@@ -277,3 +277,69 @@ def test_part_of_an_axis():
     function = lambda x: GALLERY.softmax(x.reshape(2, 4, 5))
     [split] = on_mesh([x], [P("x")], mesh("Auto"))
     same(jax.jit(function)(split), function(x))
+
+
+@both_kinds
+def test_loops_of_vmap(kind):
+    """Each device loops over its part of the axis, forwards and backwards; what is looped over is not gathered."""
+    random = np.random.default_rng(0)
+    x, scale = random.uniform(size=(8, 4, 6)), random.uniform(size=(8, 6))
+    norm = GALLERY.scaled_rms_norm
+    loss = lambda function: lambda *given: jnp.sum(jnp.sin(function(*given)))
+    twice = jax.vmap(jax.vmap(norm, (0, None)), (0, 0))
+    values = lambda function: lambda *given: function(*given)
+    gradient = lambda function: jax.grad(loss(function), (0, 1))
+    for of, function in itertools.product((values, gradient), (jax.vmap(norm), twice)):
+        moves(of(function), [x, scale], [P("x"), P("x")], kind, {})
+        moves(of(function), [x, scale], [P("x", "y"), P("x")], kind, {"all-reduce": 1} if of is gradient else {})
+    each = jax.vmap(jax.grad(loss(norm), (0, 1)), (0, None))
+    moves(each, [x, scale[0]], [P("x"), P()], kind, {})
+    sums = jax.vmap(GALLERY.column_sums, 1)
+    moves(sums, [x], [P("x", "y")], kind, {"all-reduce": 1})
+    moves(lambda x: jax.jvp(sums, [x], [jnp.cos(x)]), [x], [P(None, "x")], kind, {})
+    # An axis that the loop cannot be split by, as there are not so many parts.
+    moves(jax.vmap(norm), [x[:6], scale[:6]], [P("y"), P("y")], kind, {})
+
+
+def moves(function: Any, values: Any, specs: Any, kind: str, expected: dict[str, int]) -> None:
+    compiled = jax.jit(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
+    assert collectives(compiled.as_text()) == expected
+    same(compiled(*on_mesh(values, specs, mesh(kind))), jax.jit(function)(*values))
+
+
+@pytest.mark.parametrize("name", ["gemm", "scaled_rms_norm", "column_sums"])
+def test_exports(name):
+    """An exported program gathers what is not split along leading batch dimensions, and gives the same."""
+    case = Case(name)
+    function, others, _ = derivative(case, reverse=True)
+    values, on = [*case.operands, *others], mesh("Auto")
+    for split in [split for split in case.splits() if list(split.values()) == [("x",)]]:
+        specs = [*case.specs(split, case.factors.operands), *[P()] * len(others)]
+        exported = jax.export.export(jax.jit(function), disabled_checks=GALLERY.disabled_checks)(*on_mesh(values, specs, on))
+        again = jax.export.deserialize(exported.serialize())
+        same(jax.jit(again.call)(*on_mesh(values, specs, on)), jax.jit(function)(*values))
+
+
+def test_exports_for_an_abstract_mesh():
+    abstract = NamedSharding(mesh("Auto").abstract_mesh, P("x"))
+    types = [jax.ShapeDtypeStruct((8, 4, 4), np.float64, sharding=abstract)] * 2
+    exported = jax.export.export(jax.jit(GALLERY.gemm), disabled_checks=GALLERY.disabled_checks, platforms=["cpu"])(*types)
+    a, b = np.random.default_rng(0).uniform(size=(2, 8, 4, 4))
+    compiled = jax.jit(exported.call).lower(*on_mesh([a, b], [P("x")] * 2, mesh("Auto"))).compile()
+    assert not collectives(compiled.as_text())
+    same(compiled(*on_mesh([a, b], [P("x")] * 2, mesh("Auto"))), a @ b)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_any_mesh(shape):
+    """Axes whose sizes are not powers of two, arrays on several meshes, devices in any order."""
+    a, b = np.random.default_rng(0).uniform(size=(2, 12, 12, 12))
+    devices = np.array(jax.devices())
+    on = jax.sharding.Mesh(devices[[3, 1, 5, 0, 2, 4]].reshape(shape), ("x", "y"))
+    for axes in "x", "y", ("x", "y"), ("y", "x"):
+        given = on_mesh([a, b], [P(None, None, axes), P(None, axes)], on)
+        compiled = jax.jit(GALLERY.gemm).lower(*given).compile()
+        assert collectives(compiled.as_text()) == {"all-reduce": 1}
+        same(compiled(*given), a @ b)
+    flat = jax.sharding.Mesh(on.devices.reshape(6), ("d",))
+    same(jax.jit(GALLERY.gemm)(*on_mesh([a], [P("d")], flat), *on_mesh([b], [P("x")], on)), a @ b)
