@@ -127,7 +127,11 @@ class Loop:
     @functools.cached_property
     def _compiled(self) -> Callable[..., Callable[..., list[Any]]]:
         def compiled(levels: Levels, params: tuple[tuple[str, Any], ...]) -> Callable[..., list[Any]]:
-            return jax.jit(lambda *operands: self.bind(operands, levels, dict(params)))
+            def run(*operands: Any) -> list[Any]:
+                return self.bind(operands, levels, dict(params))
+
+            run.__name__ = self.primitive.name
+            return jax.jit(run)
 
         return functools.lru_cache(maxsize=256)(compiled)
 

@@ -113,22 +113,30 @@ def lower_partitioned(
     """Lowers a call that XLA's partitioner splits. Its parts are calls, too."""
     has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
 
+    def axes_of(mesh: jax.sharding.Mesh, tensors: Iterable[Any]) -> Axes:
+        split = zip([*factors.operands, *factors.results], tensors)
+        return factors.axes(mesh.shape, [(own, Internal.spec(x.sharding, mesh, len(own))) for own, x in split])
+
+    def shardings(mesh: jax.sharding.Mesh, tensors: Sequence[Sequence[int]], axes: Axes) -> tuple[NamedSharding, ...]:
+        return tuple(NamedSharding(mesh, factors.spec(own, axes)) for own in tensors)
+
+    def infer(mesh: jax.sharding.Mesh, operands: Sequence[Any], results: Sequence[Any]) -> tuple[NamedSharding, ...]:
+        mesh = _refined(mesh)
+        return shardings(mesh, factors.results, axes_of(mesh, operands))
+
     def partition(mesh: jax.sharding.Mesh, operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
         mesh = _refined(mesh)
-        tensors = zip([*factors.operands, *factors.results], [*operands, *results])
-        axes = factors.axes(mesh.shape, [(own, Internal.spec(x.sharding, mesh, len(own))) for own, x in tensors])
+        axes = axes_of(mesh, [*operands, *results])
 
         def part(*operands: Any) -> tuple[Any, ...]:
             with jax.enable_x64(has_64_bits):
                 return tuple(factors.combined(y, own, axes) for y, own in zip(call(*operands), factors.results))
 
-        shardings = [
-            tuple(NamedSharding(mesh, factors.spec(own, axes)) for own in side) for side in (factors.results, factors.operands)
-        ]
-        return mesh, part, *shardings
+        return mesh, part, shardings(mesh, factors.results, axes), shardings(mesh, factors.operands, axes)
 
     split = custom_partitioning(lambda *operands: tuple(call(*operands)))
-    split.def_partition(partition, sharding_rule=factors.rule(), decode_shardings=False)
+    # Shardy follows the rule; the partitioner before it, which JAX can be told to use, asks.
+    split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     lowered = mlir.lower_fun(split, multiple_results=True)(Internal.with_mesh(context), *operands)
     return Internal.sharded(context, lowered)
 

@@ -49,21 +49,20 @@ def mesh(kind: str) -> jax.sharding.Mesh:
 def attributes(op: farcall.Op) -> dict[str, Any]:
     """Those that must be given."""
     given = ATTRIBUTES.get(op.__name__, {})
-    values = {"i64": 3, "f32": 0.5, "f64": 0.5, "bool": False}
+    values = {"i64": 1, "f32": 0.5, "f64": 0.5, "bool": False}
     types = {name: ty for name, ty, required, _ in op._native.attributes if required and name not in given}
     return {**{name: values[ty] for name, ty in types.items()}, **given}
 
 
 def size(dim: str, attributes: dict[str, Any]) -> int:
     """A number, the value of an attribute, what an expression of these is, or 8."""
-    folded = re.sub(r"(sum|min|max)\((\w+)\)", lambda fold: str(eval(fold[1])(EACH)), dim)
+    folded = re.sub(r"(sum|min|max|len)\((\w+)\)", lambda fold: str(eval(fold[1])(EACH)), dim)
     known = re.sub(r"[a-z]\w*(?!\w*\()", lambda name: str(attributes.get(name[0], 8)), folded)
     return eval(known.replace("/", "//"))
 
 
 def operands(op: farcall.Op) -> list[np.ndarray]:
-    """Every operand. Two batch dimensions; each dimension is a multiple of 8, but for those of
-    variadic operands, for numbers and for attributes."""
+    """Every operand, with two batch dimensions. What can be split is a multiple of 8."""
     random = np.random.default_rng(0)
     arrays = []
     for _, element, dims, arity in OPERAND.findall(op.signature.split(" -> ")[0]):
@@ -86,6 +85,10 @@ def factors_of(op: farcall.Op, types: Any, attributes: Any) -> Factors:
     return Factors(*op._native.factors([(farcall._arrays.dtype_name(np.dtype(t.dtype)), t.shape) for t in types], attributes))
 
 
+def is_inexact(x: Any) -> bool:
+    return np.issubdtype(x.dtype, np.inexact)
+
+
 class Case:
     """An op with operands, split in some way."""
 
@@ -97,13 +100,17 @@ class Case:
         self.factors = factors_of(OPS[name], self.operands, bound)
 
     def splits(self) -> list[dict[int, Any]]:
-        """Axes by factor: each factor by itself, by one axis and by both, and every two."""
-        each = [i for i in range(len(self.factors.factors)) if self.factors.is_split(i)]
-        alone = [{i: (axes,)} for i in each for axes in ("x", ("x", "y"))]
-        return alone + [{i: ("x",), k: ("y",)} for i, k in itertools.combinations(each, 2)]
+        """Axes by factor: each factor by itself, by one axis."""
+        return [{i: "x"} for i in range(len(self.factors.factors)) if self.factors.is_split(i)]
+
+    def all_splits(self) -> list[dict[int, Any]]:
+        """Each factor by itself, by one axis and by both, and every two."""
+        each = [i for split in self.splits() for i in split]
+        both = [{i: ("x", "y")} for i in each]
+        return self.splits() + both + [{i: "x", k: "y"} for i, k in itertools.combinations(each, 2)]
 
     def specs(self, split: dict[int, Any], tensors: Any) -> list[P]:
-        return [P(*(split.get(factor, (None,))[0] for factor in own)) for own in tensors]
+        return [P(*(split.get(factor) for factor in own)) for own in tensors]
 
 
 def on_mesh(values: Any, specs: Any, on: Any) -> list[Any]:
@@ -147,24 +154,33 @@ def check(function: Any, values: Any, specs: Any, kind: str) -> None:
 
 
 @every_op
+def test_every_dimension_that_the_signature_names_is_split(name):
+    signature = OPS[name].signature
+    declared = re.findall(r"([a-z*][\w, *]*): (?:map|sum|max|min)\b", signature.split(" where ")[-1])
+    named = {dim for dims in declared for dim in dims.split(", ")} - {"*"}
+    batch = 2 if "[*" in signature and "*: whole" not in signature else 0
+    assert len(Case(name).splits()) == len(named) + batch
+
+
+@every_op
 @both_kinds
 def test_values(name, kind):
     case = Case(name)
-    for split in case.splits():
+    for split in case.all_splits():
         check(case.op, case.operands, case.specs(split, case.factors.operands), kind)
 
 
 def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | None:
     """A derivative as a function of the operands and of cotangents or tangents; these, and the operands that are moved.
     `None` if the op has none."""
-    moved = [i for i, x in enumerate(case.operands) if np.issubdtype(x.dtype, np.inexact)]
+    moved = [i for i, x in enumerate(case.operands) if is_inexact(x)]
     count = len(case.operands)
 
     def of(given: Any, *values: Any) -> list[Any]:
         given = list(given)
         for i, value in zip(moved, values):
             given[i] = value
-        return [y for y in jax.tree.leaves(case.op(*given)) if np.issubdtype(y.dtype, np.inexact)]
+        return [y for y in jax.tree.leaves(case.op(*given)) if is_inexact(y)]
 
     def function(*args: Any) -> Any:
         given, others = args[:count], args[count:]
@@ -183,28 +199,25 @@ def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | 
     return function, others, moved
 
 
-@every_op
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.derivatives])
 @both_kinds
-@pytest.mark.parametrize("reverse", [True, False], ids=["reverse", "forward"])
-def test_derivatives(name, kind, reverse):
+def test_derivatives(name, kind):
+    """Reverse and forward derivatives, where operands, cotangents and tangents are split as in the call."""
     case = Case(name)
-    if not (found := derivative(case, reverse)):
-        pytest.skip("it has none")
-    function, others, moved = found
-    for split in case.splits():
+    results = jax.tree.leaves(jax.eval_shape(case.op, *case.operands))
+    found = {reverse: derivative(case, reverse) for reverse in (True, False)}
+    assert any(found.values())
+    for reverse, split in itertools.product((reverse for reverse in found if found[reverse]), case.all_splits()):
+        function, others, moved = found[reverse]
         of_operands = case.specs(split, case.factors.operands)
-        of_results = case.specs(split, case.factors.results)
-        if reverse:
-            results = jax.tree.leaves(jax.eval_shape(case.op, *case.operands))
-            of_others = [spec for spec, y in zip(of_results, results) if np.issubdtype(y.dtype, np.inexact)]
-        else:
-            of_others = [of_operands[i] for i in moved]
-        check(function, [*case.operands, *others], [*of_operands, *of_others], kind)
+        of_results = zip(case.specs(split, case.factors.results), results)
+        of_moved = [spec for spec, y in of_results if is_inexact(y)] if reverse else [of_operands[i] for i in moved]
+        check(function, [*case.operands, *others], [*of_operands, *of_moved], kind)
 
 
 def mapped(case: Case, split: dict[int, Any]) -> Any:
     """The op in `shard_map`: each device calls it on its parts, and adds up what the parts are of."""
-    [(factor, (axis,))] = split.items()
+    [(factor, axis)] = split.items()
     of_results = case.specs(split, case.factors.results)
 
     def part(*operands: Any) -> Any:
@@ -223,14 +236,13 @@ def test_shard_map(name):
     expected = jax.tree.leaves(case.op(*map(jnp.asarray, case.operands)))
     whole = jax.shard_map(case.op, mesh=mesh("Auto"), in_specs=P(), out_specs=P())
     same(jax.tree.leaves(jax.jit(whole)(*case.operands)), expected)
-    splits = [split for split in case.splits() if list(split.values()) == [("x",)]]
-    for split in splits:
+    for split in case.splits():
         same(jax.jit(mapped(case, split))(*case.operands), expected)
     if not (found := derivative(case, reverse=True)):
         return
     function, others, _ = found
     expected = jax.jit(function)(*case.operands, *others)
-    for split in splits:
+    for split in case.splits():
         split_case = Case(name)
         split_case.op = mapped(case, split)
         same(jax.jit(derivative(split_case, reverse=True)[0])(*case.operands, *others), expected)
@@ -255,6 +267,15 @@ def test_products_move_what_jax_numpy_moves():
         ):
             compiled = jax.jit(function(product)).lower(*on_mesh((a, b, c), specs, mesh("Auto"))).compile()
             assert collectives(compiled.as_text()) == ({"all-reduce": count} if count else {})
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min"])
+def test_reducers(kind):
+    x = np.random.default_rng(0).uniform(size=(8, 6))
+    factors = Factors([(6, "map"), (8, kind)], [[1, 0]], [[0], [1, 0]])
+    part = lambda x: [factors.combined(y, own, [(), ("x",)]) for y, own in zip((getattr(x, kind)(0), x), factors.results)]
+    reduced, kept = jax.shard_map(part, mesh=mesh("Auto"), in_specs=P("x"), out_specs=[P(), P("x")])(x)
+    same([reduced, kept], [getattr(x, kind)(0), x])
 
 
 @both_kinds
@@ -308,13 +329,14 @@ def moves(function: Any, values: Any, specs: Any, kind: str, expected: dict[str,
 
 
 @pytest.mark.parametrize("name", ["gemm", "scaled_rms_norm", "column_sums"])
-def test_exports(name):
+@both_kinds
+def test_exports(name, kind):
     """An exported program gathers what is not split along leading batch dimensions, and gives the same."""
     case = Case(name)
     function, others, _ = derivative(case, reverse=True)
-    values, on = [*case.operands, *others], mesh("Auto")
-    for split in [split for split in case.splits() if list(split.values()) == [("x",)]]:
-        specs = [*case.specs(split, case.factors.operands), *[P()] * len(others)]
+    values, on = [*case.operands, *others], mesh(kind)
+    for split in case.splits():
+        specs = [*case.specs(split, case.factors.operands), *case.specs(split, case.factors.results)]
         exported = jax.export.export(jax.jit(function), disabled_checks=GALLERY.disabled_checks)(*on_mesh(values, specs, on))
         again = jax.export.deserialize(exported.serialize())
         same(jax.jit(again.call)(*on_mesh(values, specs, on)), jax.jit(function)(*values))

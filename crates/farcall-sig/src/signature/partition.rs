@@ -316,12 +316,9 @@ impl Factors<'_> {
     /// A name that neither a dimension nor another factor has.
     fn fresh(&self, base: &str) -> String {
         let taken = |name: &str| {
-            let dims = |shape: &Shape| {
-                shape.dims.iter().any(|d| matches!(d, Dim::Size(Expr::Name(n)) if n.text == name))
-            };
             self.factors.iter().any(|f| f.name == name)
-                || self.signature.operands.iter().any(|o| dims(&o.shape))
-                || self.signature.results.iter().any(|r| dims(&r.shape))
+                || self.signature.operands.iter().any(|o| o.shape.has(name))
+                || self.signature.results.iter().any(|r| r.shape.has(name))
         };
         let numbered =
             (0..).map(|i| if i == 0 && base != "d" { base.to_string() } else { format!("{base}_{i}") });
