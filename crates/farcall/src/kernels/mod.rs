@@ -22,6 +22,7 @@ mod args;
 mod body;
 mod by_rows;
 mod cases;
+mod chain;
 mod concatenate;
 mod convolution;
 mod dot;

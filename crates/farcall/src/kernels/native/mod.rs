@@ -10,6 +10,7 @@
 //! loops have, so results have the same bits.
 
 mod assembler;
+mod chain;
 mod memory;
 mod steps;
 #[cfg(test)]
@@ -18,6 +19,8 @@ mod tests;
 use super::linked::{Kernel, Linked, Step, address_at};
 use super::straight_line::What;
 use super::types::branch;
+pub(super) use chain::chain;
+
 use assembler::{Assembler, Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
 use memory::Executable;
 use steps::Vectors;
