@@ -36,6 +36,7 @@
 mod error;
 mod frame;
 mod site;
+mod typed;
 mod untyped;
 
 pub use error::CallError;
