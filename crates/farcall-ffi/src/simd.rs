@@ -194,6 +194,26 @@ pub fn add_product<T: Real>(c: &mut [T], a: &[T], strides: [usize; 2], b: &[T], 
     }
 }
 
+/// Makes each element of `x` what a function says of it and the corresponding one of `y`.
+#[inline(always)]
+pub fn update<T: Copy>(x: &mut [T], y: &[T], f: impl Fn(T, T) -> T) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x = f(*x, *y));
+}
+
+/// The transpose of a small matrix, whose rows of `columns` elements are one after the other.
+///
+/// # Panics
+/// If there are `columns` only in part.
+pub fn transposed<T: Real>(matrix: &[T], columns: usize) -> Vec<T> {
+    let rows = matrix.len().checked_div(columns).unwrap_or(0);
+    assert!(rows * columns == matrix.len(), "{} elements are no rows of {columns}", matrix.len());
+    let mut transposed = vec![T::ZERO; matrix.len()];
+    for (i, row) in matrix.chunks_exact(columns.max(1)).enumerate() {
+        row.iter().enumerate().for_each(|(j, x)| transposed[j * rows + i] = *x);
+    }
+    transposed
+}
+
 /// What a tile of a product is made of.
 #[derive(Clone, Copy)]
 struct Product<'a, T> {
@@ -332,6 +352,12 @@ mod tests {
     #[should_panic(expected = "b is 2×4, but has 6 elements")]
     fn too_few_elements() {
         add_product(&mut [0.0; 8], &[0.0; 4], [2, 1], &[0.0; 6], [2, 2, 4]);
+    }
+
+    #[test]
+    fn transposes() {
+        assert_eq!(transposed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(transposed::<f32>(&[], 0), []);
     }
 
     #[test]

@@ -2,11 +2,9 @@
 //! and the softmax is relative to the largest score so far (Dao et al., *FlashAttention*, 2022).
 
 use farcall_ffi::prelude::*;
-use farcall_ffi::simd::{add_product, exp, vectorized};
+use farcall_ffi::simd::{add_product, exp, transposed, update, vectorized};
 
-/// How many queries a tile has.
-const W: usize = 32;
-/// How many keys.
+const W: usize = 64; // queries of a tile
 const KEYS: usize = 64;
 
 /// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads of queries share
@@ -17,31 +15,32 @@ const KEYS: usize = 64;
 #[vjp(backward = bwd)]
 fn flash_attention<T: Real>(host: &Context) -> Result<()> {
     let ([h, n, d], [g, m, _], pool) = (q.last_dims()?, k.last_dims()?, host.pool());
+    let scale = T::of(d as f64).sqrt().recip();
     out.par_matrices_mut().zip(lse.par_rows_mut()).enumerate().for_each(pool, |(head, (out, lse))| {
-        let (q, [k, v]) = (&q[head * n * d..], [k, v].map(|x| &x[head / (h / g) * m * d..][..m * d]));
         let tiles = out.par_chunks_mut(W * d).zip(lse.par_chunks_mut(W)).enumerate();
-        tiles.for_each(pool, |(tile, (out, lse))| {
-            let (first, q) = (tile * W, columns(&q[tile * W * d..][..out.len()], d, scale(d)));
-            let [k, v] = [k, v].map(|x| &x[..seen(causal, first, m) * d]);
-            let (mut p, mut sums) = (vec![[T::ZERO; W]; KEYS], vec![[T::ZERO; W]; d]);
-            let (mut max, mut total) = ([T::NEG_INFINITY; W], [T::ZERO; W]);
-            for (tile, (k, v)) in zip!(k.chunks(KEYS * d), v.chunks(KEYS * d)).enumerate() {
-                scores(&mut p, k, &q, if causal { first as i64 - (tile * KEYS) as i64 } else { i64::MAX });
+        tiles.for_each(pool, |(tile, (out, max))| {
+            let (first, w, seen) = (tile * W, max.len(), if causal { m.min(tile * W + W) } else { m });
+            let [k, v] = [k, v].map(|x| &x[head / (h / g) * m * d..][..seen * d]);
+            let q = transposed(&q[(head * n + first) * d..][..w * d], d);
+            let (mut sums, mut total) = (vec![T::ZERO; d * w], vec![T::ZERO; w]);
+            max.fill(T::NEG_INFINITY);
+            for (at, (k, v)) in zip!(k.chunks(KEYS * d), v.chunks(KEYS * d)).enumerate() {
+                let mut p = scores(k, &q, [d, w], causal.then(|| (first, at * KEYS)));
                 vectorized!({
-                    let mut factor = max;
-                    p.iter().for_each(|p| each(&mut max, p, |max, p| if p > max { p } else { max }));
-                    each(&mut factor, &max, |before, max| exp(before - max));
-                    p.iter_mut().for_each(|p| each(p, &max, |score, max| exp(score - max)));
-                    sums.iter_mut()
-                        .chain([&mut total])
-                        .for_each(|sum| each(sum, &factor, |sum, factor| sum * factor));
-                    p.iter().for_each(|p| each(&mut total, p, |total, p| total + p));
+                    let mut factor = max.to_vec();
+                    p.chunks_exact(w).for_each(|p| update(max, p, |max, p| if p > max { p } else { max }));
+                    update(&mut factor, max, |before, max| exp((before - max) * scale));
+                    p.chunks_exact_mut(w)
+                        .for_each(|p| update(p, max, |score, max| exp((score - max) * scale)));
+                    sums.chunks_exact_mut(w).for_each(|sum| update(sum, &factor, |sum, factor| sum * factor));
+                    update(&mut total, &factor, |total, factor| total * factor);
+                    p.chunks_exact(w).for_each(|p| update(&mut total, p, |total, p| total + p));
                 });
-                add_product(sums.as_flattened_mut(), v, [1, d], p.as_flattened(), [d, k.len() / d, W]);
+                add_product(&mut sums, v, [1, d], &p, [d, k.len() / d, w]);
             }
-            vectorized!(sums.iter_mut().for_each(|sum| each(sum, &total, |sum, total| sum / total)));
-            rows(out, &sums);
-            lse.iter_mut().enumerate().for_each(|(i, lse)| *lse = max[i] + total[i].ln());
+            sums.chunks_exact_mut(w).for_each(|sum| update(sum, &total, |sum, total| sum / total));
+            out.copy_from_slice(&transposed(&sums, w));
+            update(max, &total, |max, total| max * scale + total.ln());
         });
     });
     Ok(())
@@ -53,94 +52,49 @@ fn flash_attention<T: Real>(host: &Context) -> Result<()> {
     dlse: T[*, h, n], causal: bool) -> (dq: T[*, h, n, d], dk: T[*, g, m, d], dv: T[*, g, m, d]) where T: f32 | f64)]
 fn bwd<T: Real>(host: &Context) -> Result<()> {
     let ([h, n, d], [g, m, _]) = (q.last_dims()?, k.last_dims()?);
+    let scale = T::of(d as f64).sqrt().recip();
     let heads = dq.par_chunks_mut(h / g * n * d).zip(dk.par_matrices_mut()).zip(dv.par_matrices_mut());
     heads.enumerate().for_each(host, |(head, ((dq, dk), dv))| {
         (dk.fill(T::ZERO), dv.fill(T::ZERO));
-        let [k, v] = [k, v].map(|x| &x[head * m * d..][..m * d]);
-        let (mut p, mut dp) = (vec![[T::ZERO; W]; KEYS], vec![[T::ZERO; W]; KEYS]);
-        for (row, dq) in dq
-            .chunks_mut(n * d)
-            .enumerate()
-            .flat_map(|(i, dq)| (i * n..).step_by(W).zip(dq.chunks_mut(W * d)))
-        {
-            let at = head * (h / g) * n + row;
-            let [q, out, dout] = [q, out, dout].map(|x| &x[at * d..][..dq.len()]);
-            let (columns_q, columns_dout, mut sums) =
-                (columns(q, d, scale(d)), columns(dout, d, T::ONE), vec![[T::ZERO; W]; d]);
-            let (mut log, mut along) = ([T::ZERO; W], [T::ZERO; W]);
-            for i in 0..dq.len() / d {
-                let product = zip!(&out[i * d..][..d], &dout[i * d..][..d]).map(|(&out, &dout)| out * dout);
-                (log[i], along[i]) = (lse[at + i], product.sum::<T>() - dlse[at + i]);
+        let tiles = dq.chunks_mut(n * d).enumerate().flat_map(|(i, dq)| {
+            dq.chunks_mut(W * d).enumerate().map(move |(tile, dq)| (i * n + tile * W, tile * W, dq))
+        });
+        for (row, first, dq) in tiles {
+            let (at, w) = (head * (h / g) * n + row, dq.len() / d);
+            let [q, out, dout] = [q, out, dout].map(|x| &x[at * d..][..w * d]);
+            let ([columns, dcolumns], mut sums) = ([q, dout].map(|x| transposed(x, d)), vec![T::ZERO; d * w]);
+            let dot = |i: usize| (i * d..i * d + d).map(|j| out[j] * dout[j]).sum::<T>();
+            let along: Vec<T> = (0..w).map(|i| dot(i) - dlse[at + i]).collect();
+            let seen = if causal { m.min(first + W) } else { m };
+            for key in (0..seen).step_by(KEYS) {
+                let keys = key * d..seen.min(key + KEYS) * d;
+                let ([k, v], len) = ([k, v].map(|x| &x[head * m * d..][keys.clone()]), keys.len() / d);
+                let mut p = scores(k, &columns, [d, w], causal.then_some((first, key)));
+                let mut dp = scores(v, &dcolumns, [d, w], None);
+                vectorized!(zip!(p.chunks_exact_mut(w), dp.chunks_exact_mut(w)).for_each(|(p, dp)| {
+                    update(p, &lse[at..][..w], |score, lse| exp(score * scale - lse));
+                    update(dp, &along, |dp, along| (dp - along) * scale);
+                    update(dp, p, |dp, p| dp * p);
+                }));
+                add_product(&mut dv[keys.clone()], &p, [w, 1], dout, [len, w, d]);
+                add_product(&mut dk[keys], &dp, [w, 1], q, [len, w, d]);
+                add_product(&mut sums, k, [1, d], &dp, [d, len, w]);
             }
-            let (seen, size) = (seen(causal, row % n, m) * d, KEYS * d);
-            let keys = zip!(
-                k[..seen].chunks(size),
-                v[..seen].chunks(size),
-                dk[..seen].chunks_mut(size),
-                dv[..seen].chunks_mut(size)
-            );
-            for (tile, (k, v, dk, dv)) in keys.enumerate() {
-                let (keys, queries) = (k.len() / d, dq.len() / d);
-                scores(
-                    &mut p,
-                    k,
-                    &columns_q,
-                    if causal { (row % n) as i64 - (tile * KEYS) as i64 } else { i64::MAX },
-                );
-                scores(&mut dp, v, &columns_dout, i64::MAX);
-                vectorized!({
-                    p.iter_mut().for_each(|p| each(p, &log, |score, log| exp(score - log)));
-                    dp.iter_mut().for_each(|dp| each(dp, &along, |dp, along| (dp - along) * scale(d)));
-                    zip!(dp.iter_mut(), &p).for_each(|(dp, p)| each(dp, p, |dp, p| dp * p));
-                });
-                add_product(dv, p.as_flattened(), [W, 1], dout, [keys, queries, d]);
-                add_product(dk, dp.as_flattened(), [W, 1], q, [keys, queries, d]);
-                add_product(sums.as_flattened_mut(), k, [1, d], dp.as_flattened(), [d, keys, W]);
-            }
-            rows(dq, &sums);
+            dq.copy_from_slice(&transposed(&sums, w));
         }
     });
     Ok(())
 }
 
-/// How many of `m` keys the queries of the tile from `first` on see.
-fn seen(causal: bool, first: usize, m: usize) -> usize {
-    if causal { m.min(first + W) } else { m }
-}
-
-/// `s[j][i]` is the product of row `j` of `k` and column `i` of `q`, or −∞ if `j > i + ahead`.
-fn scores<T: Real>(s: &mut Vec<[T; W]>, k: &[T], q: &[[T; W]], ahead: i64) {
-    let (d, keys) = (q.len(), k.len() / q.len());
-    s.clear();
-    s.resize(keys, [T::ZERO; W]);
-    add_product(s.as_flattened_mut(), k, [d, 1], q.as_flattened(), [keys, d, W]);
-    for (j, s) in s.iter_mut().enumerate() {
-        s[..(j as i64).saturating_sub(ahead).clamp(0, W as i64) as usize].fill(T::NEG_INFINITY);
+/// Rows of `k` times the `w` columns of `q`; −∞ where a query does not see a key, by the numbers of the first of both.
+fn scores<T: Real>(k: &[T], q: &[T], [d, w]: [usize; 2], order: Option<(usize, usize)>) -> Vec<T> {
+    let mut scores = vec![T::ZERO; k.len() / d * w];
+    add_product(&mut scores, k, [d, 1], q, [k.len() / d, d, w]);
+    for (j, scores) in scores.chunks_exact_mut(w).enumerate() {
+        let hidden = order.map_or(0, |(query, key)| (key + j).saturating_sub(query).min(w));
+        scores[..hidden].fill(T::NEG_INFINITY);
     }
-}
-
-fn scale<T: Real>(d: usize) -> T {
-    T::of(d as f64).sqrt().recip()
-}
-
-/// Rows of `d` as columns, times a factor; zeros where there are fewer than `W`.
-fn columns<T: Real>(rows: &[T], d: usize, factor: T) -> Vec<[T; W]> {
-    let mut columns = vec![[T::ZERO; W]; d];
-    for (i, row) in rows.chunks_exact(d).enumerate() {
-        zip!(columns.iter_mut(), row).for_each(|(column, &x)| column[i] = x * factor);
-    }
-    columns
-}
-
-fn rows<T: Real>(rows: &mut [T], columns: &[[T; W]]) {
-    for (i, row) in rows.chunks_exact_mut(columns.len()).enumerate() {
-        zip!(row.iter_mut(), columns).for_each(|(x, column)| *x = column[i]);
-    }
-}
-
-#[inline(always)]
-fn each<T: Real>(x: &mut [T; W], y: &[T; W], f: impl Fn(T, T) -> T) {
-    (0..W).for_each(|i| x[i] = f(x[i], y[i]));
+    scores
 }
 
 pub(crate) const OPS: &[&OpDescriptor] = ops![flash_attention, bwd];
