@@ -11,7 +11,7 @@ Two primitives carry what an op declares:
 
 Derivatives are ops themselves, so they batch by their own signatures.
 
-Only `_Internal` uses parts of JAX outside its documented interface.
+What JAX does not document is used in `farcall._jax_internals` only.
 """
 
 import functools
@@ -26,6 +26,9 @@ from jax.interpreters import ad, batching, mlir
 
 from farcall import _farcall
 from farcall._arrays import dtype_name, dtype_of
+from farcall._jax_internals import Internal
+from farcall._loops import Larger, LinearLoop, Loop, loop
+from farcall._sharding import Factors, lower_partitioned
 
 if TYPE_CHECKING:
     from farcall._ops import Op
@@ -38,87 +41,7 @@ _PLATFORMS = {"Host": "cpu", "CUDA": "cuda", "ROCM": "rocm"}
 Types = tuple[tuple[str, tuple[int, ...]], ...]
 
 
-class _Internal:
-    """The parts of JAX that are not in its documented interface."""
-
-    from jax._src import core, effects
-    from jax._src.interpreters import mlir
-
-    class SideEffect(effects.Effect):
-        """Keeps calls of ops that have a side effect from being dropped, repeated or reordered."""
-
-        def __str__(self) -> str:
-            return "SideEffect"
-
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, type(self))
-
-        def __hash__(self) -> int:
-            return hash(type(self))
-
-    for allowed in (
-        effects.lowerable_effects,
-        effects.ordered_effects,
-        effects.shardable_ordered_effects,
-        effects.control_flow_allowed_effects,
-        effects.custom_derivatives_allowed_effects,
-    ):
-        allowed.add_type(SideEffect)
-    del allowed
-    side_effect = SideEffect()
-
-    @classmethod
-    def is_tracing(cls) -> bool:
-        return not cls.core.trace_state_clean()
-
-    @classmethod
-    def in_one_mesh(cls, operands: list[Any]) -> list[Any]:
-        """In `shard_map`, operands that are the same on all devices are marked as varying where others are."""
-        return list(cls.core.auto_insert_reshard(*operands)) if operands else []
-
-    @classmethod
-    def aval(cls, name: str, dtype: np.dtype, shape: Sequence[int], operands: Sequence[Any], spec: Sequence[Any] = ()) -> Any:
-        """A result's type, on the mesh that the operands are on; `spec` says how its first dimensions are split."""
-        if not operands:
-            return jax.core.ShapedArray(tuple(shape), dtype)
-        cls.core.standard_vma_rule(name, *operands)
-        meshes = (operand.sharding.mesh for operand in operands if not operand.sharding.mesh.empty)
-        mesh = next(meshes, cls.core.get_cur_mesh_sharding().mesh)
-        spec = jax.sharding.PartitionSpec(*spec, *[None] * (len(shape) - len(spec)))
-        sharding = jax.sharding.NamedSharding(mesh, spec)
-        return operands[0].update(shape=tuple(shape), dtype=dtype, weak_type=False, sharding=sharding)
-
-    @classmethod
-    def sharded(cls, context: mlir.LoweringRuleContext, results: Sequence[Any]) -> list[Any]:
-        """Results of a lowering, with the shardings of their types."""
-        lowered = zip(results, context.avals_out)
-        return [cls.mlir.lower_with_sharding_in_types(context, value, aval) for value, aval in lowered]
-
-    @staticmethod
-    def split_as(value: Any, spec: Any) -> Any:
-        """The array, in a mesh of explicit axes split in this way."""
-        sharding = jax.typeof(value).sharding
-        if sharding.mesh.empty or sharding.spec == spec or not sharding.mesh._any_axis_explicit:
-            return value
-        return jax.sharding.reshard(value, jax.sharding.NamedSharding(sharding.mesh, spec))
-
-    @classmethod
-    def whole_in_front(cls, value: Any) -> Any:
-        """The array, its first dimension not split."""
-        return cls.split_as(value, jax.sharding.PartitionSpec(None, *jax.typeof(value).sharding.spec[1:]))
-
-    @staticmethod
-    def is_exported(context: mlir.LoweringRuleContext) -> bool:
-        return context.module_context.lowering_parameters.for_export
-
-    @staticmethod
-    def is_partitioned(context: mlir.LoweringRuleContext) -> bool:
-        """True if the program is going to be split among devices by XLA."""
-        axes = context.module_context.axis_context
-        return isinstance(axes, mlir.ShardingContext) and axes.num_devices > 1
-
-
-is_tracing = _Internal.is_tracing
+is_tracing = Internal.is_tracing
 
 
 def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list[Any]:
@@ -127,7 +50,7 @@ def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list
     arrays = [jnp.asarray(value) for value in op.typed(given, kinds, _is_known)]
     primitive = primitive_of(op)
     op._native.infer(primitive.types(arrays), attributes)  # what is wrong is said here, not deep inside
-    return primitive(_Internal.in_one_mesh(arrays), attributes)
+    return primitive(Internal.in_one_mesh(arrays), attributes)
 
 
 def _given(value: Any) -> tuple[Any, str | None]:
@@ -170,7 +93,8 @@ class OpPrimitive:
         self.primitive.def_impl(self._impl)
         self.primitive.def_effectful_abstract_eval(self._abstract)
         batching.primitive_batchers[self.primitive] = self._batch
-        ad.primitive_jvps[self.primitive] = self._jvp
+        ad.primitive_jvps[self.primitive] = self.jvp
+        self.loop = Loop(self)
         self._linear: _Linear | None = None
         self._register()
 
@@ -199,26 +123,30 @@ class OpPrimitive:
         self, *operands: Any, attributes: _farcall.Attributes, num_batch_dims: int | None = None
     ) -> tuple[list[Any], set[Any]]:
         call = self.infer(operands, attributes)
-        spec = self._batch_spec(call, operands) if self.native.batch_partitionable else ()
         avals = [
-            _Internal.aval(self.name, self._dtype(call, i), dims, operands, spec)
-            for i, (_, dims, _) in enumerate(call.results)
+            Internal.aval(self.name, self._dtype(call, i), dims, operands, spec)
+            for i, ((_, dims, _), spec) in enumerate(zip(call.results, self._specs(call, operands, attributes)))
         ]
-        return avals, {_Internal.side_effect} if self.native.has_side_effect else set()
+        return avals, {Internal.side_effect} if self.native.has_side_effect else set()
 
-    def _batch_spec(self, call: _farcall.Call, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """How the batch dimensions are split, in a mesh of explicit axes. Which operands must agree, and in what, is the
-        engine's decision; meshes and what to do about it are JAX's.
-        """
-        splits = call.batch_splits([tuple(operand.sharding.spec) for operand in operands])
-        specs = [tuple(operands[i].sharding.spec[: call.batch_rank]) for i in splits]
-        if len(specs) > 1:
-            names = [self.native.operands[call.operand_slots[i]][0] for i in splits]
-            words = [f"those of {name} as {jax.sharding.PartitionSpec(*spec)}" for name, spec in zip(names, specs)]
+    def factors(self, operands: Sequence[Any], attributes: _farcall.Attributes) -> Factors:
+        return Factors(*self.native.factors(self.types(operands), attributes))
+
+    def _specs(self, call: _farcall.Call, operands: Sequence[Any], attributes: _farcall.Attributes) -> list[Any]:
+        """How the results are split, in a mesh of explicit axes."""
+        specs = [operand.sharding.spec for operand in operands]
+        if not any(entry is not None for spec in specs for entry in spec):
+            return [()] * len(call.results)
+        factors = self.factors(operands, attributes)
+        if (pair := factors.conflict(specs)) is not None:
+            words = [f"{self.native.operands[call.operand_slots[i]][0]} as {specs[i]}" for i in pair]
             raise ValueError(
-                f"{self.name}: batch dimensions are split differently, {' but '.join(words)}; use jax.sharding.reshard"
+                f"{self.name}: operands are split in ways that do not go together, {' but '.join(words)}; use "
+                f"jax.sharding.reshard"
             )
-        return specs[0] if specs else ()
+        mesh = next(operand.sharding.mesh for operand in operands if not operand.sharding.mesh.empty)
+        axes = factors.axes(mesh.shape, zip(factors.operands, specs))
+        return [factors.spec(own, axes) for own in factors.results]
 
     def _dtype(self, call: _farcall.Call, result: int) -> np.dtype:
         name = call.results[result][0]
@@ -264,14 +192,23 @@ class OpPrimitive:
         num_batch_dims: int | None = None,
     ) -> Any:
         call = self.infer(context.avals_in, attributes)
-        if self.native.version > 1 and _Internal.is_exported(context):
+        if self.native.version > 1 and Internal.is_exported(context):
             raise NotImplementedError(
                 f"{self.name}: this process has loaded {self.native.file} in {self.native.version} versions, and an export "
                 f"would name the last one in a way that no other process knows: export from a process that loads it once"
             )
+        is_partitioned = Internal.is_partitioned(context)
+        if self.native.has_side_effect and is_partitioned:
+            raise NotImplementedError(
+                f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
+                f"jax.shard_map, where it happens once on each device, or on one device"
+            )
+        if Internal.is_split_here(context):
+            factors = self.factors(context.avals_in, attributes)
+            return lower_partitioned(context, lambda *operands: self(operands, attributes), factors, operands)
         extra = {}
         if self.native.batch_partitionable:
-            is_partitioned = _Internal.is_partitioned(context)
+            # Who partitions an exported program knows of batch dimensions only.
             if num_batch_dims is None:
                 num_batch_dims, added = call.batch_split if is_partitioned else (call.batch_rank, 0)
                 if added:
@@ -282,14 +219,9 @@ class OpPrimitive:
             if is_partitioned:
                 rule = self.native.batch_sharding_rule(self.types(context.avals_in), attributes)
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(rule)
-        if self.native.has_side_effect and _Internal.is_partitioned(context):
-            raise NotImplementedError(
-                f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
-                f"jax.shard_map, where it happens once on each device, or on one device"
-            )
         # Calls with a side effect are a chain of tokens, the last operand and the last result of each.
-        ordered = [context.tokens_in.get(_Internal.side_effect)] if self.native.has_side_effect else []
-        tokens = [_Internal.core.abstract_token for _ in ordered]
+        ordered = [context.tokens_in.get(Internal.side_effect)] if self.native.has_side_effect else []
+        tokens = [Internal.core.abstract_token for _ in ordered]
         rule = jax.ffi.ffi_lowering(
             self.target,
             operand_layouts=[*call.operand_layouts, *([] for _ in ordered)],
@@ -302,8 +234,8 @@ class OpPrimitive:
         chained = context.replace(avals_in=[*context.avals_in, *tokens], avals_out=[*context.avals_out, *tokens])
         results = list(rule(chained, *operands, *ordered))
         if ordered:
-            context.set_tokens_out(mlir.TokenSet({_Internal.side_effect: results.pop()}))
-        return _Internal.sharded(context, results)
+            context.set_tokens_out(mlir.TokenSet({Internal.side_effect: results.pop()}))
+        return Internal.sharded(context, results)
 
     def _widened(self, call: _farcall.Call, added: int, *operands: Any, **params: Any) -> list[Any]:
         """The same call with more batch dimensions, as XLA's partitioner needs it (`call.batch_split`)."""
@@ -320,27 +252,25 @@ class OpPrimitive:
     def _batch(
         self, operands: Sequence[Any], axes: Sequence[int | None], *, attributes: _farcall.Attributes
     ) -> tuple[list[Any], list[int | None]]:
-        batched = [axis is not None for axis in axes]
-        [size] = {x.shape[axis] for x, axis, b in zip(operands, axes, batched) if b}
-        # The rule wants the axis in front.
-        types = [
-            (dtype, dims if axis is None else (size, *_without(dims, axis)))
-            for (dtype, dims), axis in zip(self.types(operands), axes)
-        ]
-        kind, *rule = self.native.batch_rule(types, batched, attributes)
-        if kind == "native":
-            operands = [
-                _at(x, axis, 0, size) if b or i in rule[0] else x
-                for i, (x, axis, b) in enumerate(zip(operands, axes, batched))
-            ]
-            results = self(operands, attributes)
+        if self.native.has_side_effect:
+            operands = [x if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in zip(operands, axes)]
+            results = loop(lambda *entry: self(entry, attributes), operands, [axis is not None for axis in axes])
             return results, [0] * len(results)
+        return self.loop.batch(operands, axes, {"attributes": attributes})
+
+    def larger(
+        self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, *, attributes: _farcall.Attributes
+    ) -> Larger | None:
+        # The rule wants the axis in front.
+        types = [(dtype, (size, *dims) if m else dims) for (dtype, dims), m in zip(self.types(operands), mapped)]
+        kind, *rule = self.native.batch_rule(types, list(mapped), attributes)
+        if kind == "native":
+            to = [0 if m or i in rule[0] else None for i, m in enumerate(mapped)]
+            return to, {"attributes": attributes}, [0] * len(self.infer(operands, attributes).results)
         if kind == "custom":
-            to, attributes, results_at = rule
-            operands = [x if at is None else _at(x, axis, at, size) for x, axis, at in zip(operands, axes, to)]
-            return self(operands, attributes), results_at
-        results = _loop(lambda *entry: self(entry, attributes), operands, axes)
-        return results, [0] * len(results)
+            to, attributes, results = rule
+            return to, {"attributes": attributes}, results
+        return None
 
     # ---- Derivatives -----------------------------------------------------------------------
 
@@ -354,7 +284,7 @@ class OpPrimitive:
             self._linear = _Linear(self)
         return self._linear
 
-    def _jvp(
+    def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, attributes: _farcall.Attributes
     ) -> tuple[list[Any], list[Any]]:
         types = self.types(primals)
@@ -397,17 +327,22 @@ class _Linear:
         self.name = of.name
         self.primitive = jax.extend.core.Primitive(f"{of.name}_linear")
         self.primitive.multiple_results = True
-        self.primitive.def_impl(self._evaluate)
+        self.primitive.def_impl(self.evaluate)
         self.primitive.def_abstract_eval(self._abstract)
-        mlir.register_lowering(self.primitive, mlir.lower_fun(self._evaluate, multiple_results=True))
-        ad.primitive_jvps[self.primitive] = self._jvp
-        ad.primitive_transposes[self.primitive] = self._transpose
+        mlir.register_lowering(self.primitive, mlir.lower_fun(self.evaluate, multiple_results=True))
+        ad.primitive_jvps[self.primitive] = self.jvp
+        ad.primitive_transposes[self.primitive] = self.transpose
         batching.primitive_batchers[self.primitive] = self._batch
+        self.loop = LinearLoop(self)
 
     def _native(
         self, *, attributes: _farcall.Attributes, types: Types, moving: tuple[int, ...], **_: Any
     ) -> _farcall.Linear:
         return self.of.native.linear(types, attributes, moving)
+
+    def saved(self, **params: Any) -> int:
+        """How many of its operands it is not linear in: the first ones."""
+        return len(self._native(**params).saved)
 
     def _call(
         self,
@@ -418,22 +353,22 @@ class _Linear:
         """Calls a derivative op; returns the results in the requested order, with `None` for absent ones."""
         target, attributes, arguments, wanted = call
         make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
-        operands = _Internal.in_one_mesh([make[kind](what) for kind, what in arguments])
+        operands = Internal.in_one_mesh([make[kind](what) for kind, what in arguments])
         results = self.of.derivative(target)(operands, attributes)
         return [None if i is None else results[i] for i in wanted]
 
     def _abstract(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         types = self._native(**params).result_types
         return [
-            _Internal.aval(self.name, dtype_of(name), dims, values, spec) for (name, dims), spec in zip(types, specs)
+            Internal.aval(self.name, dtype_of(name), dims, values, spec) for (name, dims), spec in zip(types, specs)
         ]
 
-    def _evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
+    def evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         """The tangents of the results, by the tangent target."""
         results = self._call(self._native(**params).tangent(), values)
-        return [_Internal.split_as(r, spec) for r, spec in zip(results, specs)]
+        return [Internal.split_as(r, spec) for r, spec in zip(results, specs)]
 
-    def _transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
+    def transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
         """The cotangents of the operands, by the backward target."""
         native = self._native(**params)
         saved = len(native.saved)
@@ -444,11 +379,11 @@ class _Linear:
             return [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in values]
         gradients = self._call(native.backward(zero), values, cotangents)
         return [None] * saved + [
-            _Internal.split_as(gradient, v.aval.sharding.spec) if ad.is_undefined_primal(v) else None
+            Internal.split_as(gradient, v.aval.sharding.spec) if ad.is_undefined_primal(v) else None
             for gradient, v in zip(gradients, values[saved:])
         ]
 
-    def _jvp(
+    def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         native = self._native(**params)
@@ -462,7 +397,7 @@ class _Linear:
 
         def of_moved(*values: Any) -> list[Any]:
             given = dict(zip(moved, values))
-            return self._evaluate(*(given.get(i, x) for i, x in enumerate(primals)), **params)
+            return self.evaluate(*(given.get(i, x) for i, x in enumerate(primals)), **params)
 
         return jax.jvp(of_moved, [primals[i] for i in moved], [tangents[i] for i in moved])
 
@@ -470,18 +405,18 @@ class _Linear:
         self, values: Sequence[Any], axes: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], list[int | None]]:
         """One larger call, or a loop."""
-        mapped = [axis is not None for axis in axes]
-        [size] = {x.shape[axis] for x, axis, m in zip(values, axes, mapped) if m}
-        larger = self._native(**params).batch(mapped, size)
+        return self.loop.batch(values, axes, params)
+
+    def larger(
+        self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, **params: Any
+    ) -> Larger | None:
+        larger = self._native(**params).batch(list(mapped), size)
         if larger is None:
-            results = _loop(lambda *entry: self.primitive.bind(*entry, **params), values, axes)
-        else:
-            batched, types = larger
-            operands = [_at(x, axis, 0, size) if b else x for x, axis, b in zip(values, axes, batched)]
-            params["types"] = tuple((dtype, tuple(dims)) for dtype, dims in types)
-            params["specs"] = tuple(jax.sharding.PartitionSpec(None, *spec) for spec in params["specs"])
-            results = self.primitive.bind(*operands, **params)
-        return results, [0] * len(results)
+            return None
+        batched, types = larger
+        params["types"] = tuple((dtype, tuple(dims)) for dtype, dims in types)
+        params["specs"] = tuple(jax.sharding.PartitionSpec(split, *spec) for spec in params["specs"])
+        return [0 if b else None for b in batched], params, [0] * len(params["specs"])
 
 
 #: By name, and by version of the library.
@@ -503,32 +438,6 @@ def primitive_of(op: "Op") -> OpPrimitive:
     if known is None:
         known = versions[version] = OpPrimitive(op)
     return known
-
-
-def _loop(function: Callable[..., list[Any]], operands: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
-    """Calls a function for each index of the mapped axes, in order; stacks the results."""
-    mapped = [axis is not None for axis in axes]
-    # A loop cannot be split: in a mesh of explicit axes that has to be said.
-    entries = [_Internal.whole_in_front(jnp.moveaxis(x, axis, 0)) for x, axis, m in zip(operands, axes, mapped) if m]
-
-    def one(entry: list[Any]) -> list[Any]:
-        entry = iter(entry)
-        return function(*(next(entry) if m else x for x, m in zip(operands, mapped)))
-
-    return jax.lax.map(one, entries)
-
-
-def _at(x: Any, axis: int | None, to: int, size: int) -> Any:
-    """The array with its mapped axis elsewhere; with a new one if it has none."""
-    if axis is not None:
-        return jnp.moveaxis(x, axis, to)
-    return jnp.moveaxis(jnp.broadcast_to(x, (size, *x.shape)), 0, to)
-
-
-def _without(shape: Sequence[int], axis: int | None) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(shape)
-    return (*shape[:axis], *shape[axis + 1 :])
 
 
 def _zeros(ty: tuple[str, Sequence[int]]) -> Any:

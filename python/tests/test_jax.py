@@ -235,7 +235,7 @@ def test_loops_over_an_axis_that_is_split(op, axis):
     same(jax.jit(each)(split, whole), each(x, scale), 1e-4)
 
 
-def test_batch_dimensions_that_are_split_differently(gallery):
+def test_operands_that_are_split_differently(gallery):
     mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
     on = lambda x, *spec: jax.device_put(x, jax.sharding.NamedSharding(mesh, P(*spec)))
     a, x = on(jnp.float32(2)), jnp.arange(64.0).reshape(8, 8)
@@ -244,7 +244,7 @@ def test_batch_dimensions_that_are_split_differently(gallery):
     total = add(a, on(x, "d"), on(x))
     same(total, 3 * x)
     assert total.sharding.spec == P("d", None)
-    with pytest.raises(ValueError, match=r"axpy: batch dimensions are split differently, those of x as .*'d', None.* but those of y as .*None, 'd'"):
+    with pytest.raises(ValueError, match=r"axpy: operands are split in ways that do not go together, x as .*'d', None.* but y as .*None, 'd'"):
         add(a, on(x, "d"), on(x, None, "d"))
 
 

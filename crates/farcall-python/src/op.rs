@@ -10,8 +10,8 @@ use farcall::registry::{self, Declaration};
 use farcall::{CompileOptions, OpError};
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
-    Arity, BatchDims, BatchSplit, BatchSummary, Batching, GivenType, Inference, Mismatch, NumberKind,
-    OperandType,
+    Arity, BatchDims, BatchSplit, BatchSummary, Batching, CallFactors, GivenType, Inference, Mismatch,
+    NumberKind, OperandType,
 };
 use farcall_sig::{Attrs, DType, Signature};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -36,6 +36,9 @@ type Tensor = (&'static str, Vec<i64>, Vec<usize>);
 
 /// Name, type, whether it must be given, default.
 type DeclaredAttribute<'a, 'py> = (&'a str, String, bool, Option<Bound<'py, PyAny>>);
+
+/// Size and kind of each factor; for each operand and each result, the factors of its dimensions.
+type Factors = (Vec<(i64, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>);
 
 /// What a signature says of one call.
 #[pyclass(frozen, get_all, module = "farcall._farcall")]
@@ -282,6 +285,19 @@ impl Op {
         })
     }
 
+    /// The factors of a call: the size of each, and what may be done with it (`"map"`, `"whole"`, or a reducer such as
+    /// `"sum"`); for each operand and for each result, the number of the factor that each of its dimensions is.
+    fn factors(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<Factors> {
+        let operands = Operands::new(operands)?;
+        guarded(|| {
+            let (types, declaration) = (operands.types(), self.declaration()?);
+            let call = declaration.infer(&types, &attrs.inner).map_err(|e| self.mismatch(&e))?;
+            let CallFactors { factors, operands, results } =
+                declaration.signature.call_factors(&types, &call);
+            Ok((factors.iter().map(|f| (f.size, f.kind.name())).collect(), operands, results))
+        })
+    }
+
     /// True if calls are never dropped or repeated.
     #[getter]
     fn has_side_effect(&self) -> PyResult<bool> {
@@ -317,26 +333,6 @@ impl Op {
 
     fn __repr__(&self) -> String {
         format!("<farcall._farcall.Op {}>", self.target.name())
-    }
-}
-
-#[pymethods]
-impl Call {
-    /// Operands whose batch dimensions are split in different ways, the first one of each way. `splits` says, for each
-    /// operand, by what its dimensions are split, `None` where they are whole.
-    fn batch_splits(&self, splits: Vec<Vec<Option<Bound<'_, PyAny>>>>) -> Vec<usize> {
-        let splits: Vec<Vec<Option<Equal<'_>>>> =
-            splits.into_iter().map(|dims| dims.into_iter().map(|dim| dim.map(Equal)).collect()).collect();
-        BatchDims { operands: self.has_batch.clone(), rank: self.batch_rank }.splits(&splits)
-    }
-}
-
-/// A Python value, equal to those that Python says it is.
-struct Equal<'py>(Bound<'py, PyAny>);
-
-impl PartialEq for Equal<'_> {
-    fn eq(&self, other: &Equal<'_>) -> bool {
-        self.0.eq(&other.0).unwrap_or(false)
     }
 }
 

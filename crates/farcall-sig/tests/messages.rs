@@ -702,10 +702,10 @@ fn what_is_done_with_dimensions() {
     check(
         "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum",
         expect![[r#"
-        `m` is reduced, but the result `c` keeps it
-          | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum
-          |                                                      ^
-          = if each entry is independent, say `m: map`"#]],
+            `m` is reduced, but every result has it
+              | (a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where m: sum
+              |                                                      ^
+              = if each entry is independent, say `m: map`"#]],
     );
     check(
         "(a: f32[m, k], b: f32[k, n]) -> (c: f32[m, n]) where k: map",

@@ -110,6 +110,14 @@ fn factors_and_shardy_rules() {
         "... m k, ... k n -> ... m n", reduction_factors=("k",)"#]],
     );
     partition(
+        "(a: f32[m, k], b: f32[k, n], dc: f32[m, n]) -> (da: f32[m, k], db: f32[k, n]) where m, n: sum; k: map",
+        3,
+        0,
+        expect![[r#"
+        m k, k n, m n -> m k, k n; split k, sum m n
+        "m k, k n, m n -> m k, k n", need_replication_factors=("m", "n")"#]],
+    );
+    partition(
         RMS_NORM,
         2,
         2,
@@ -229,6 +237,16 @@ fn factors_and_shardy_rules() {
         n0, n1 -> n0, n1; whole n0 n1
         "n0, n1 -> n0, n1", need_replication_factors=("n0", "n1")"#]],
     );
+}
+
+#[test]
+fn documentation_of_reduced_dimensions() {
+    let of = |text: &str| {
+        parse(text).markdown("op").lines().filter(|l| l.starts_with("- `m`")).collect::<String>()
+    };
+    expect!["- `m`: a sum over it"].assert_eq(&of("(x: f32[m, n]) -> (y: f32[n]) where m: sum"));
+    expect!["- `m`: a sum over it in results without it, each entry independently in the others"]
+        .assert_eq(&of("(x: f32[m], y: f32[m]) -> (z: f32[m], s: f32[]) where m: sum"));
 }
 
 #[test]

@@ -190,12 +190,17 @@ impl Op {
 }
 
 /// Signatures and the number of operands of a call.
-const OPS: [(&str, usize); 15] = [
+const OPS: [(&str, usize); 16] = [
     ("(x: T[*, n], scale: T[n]) -> (y: T[*, n]) where T: any", 2),
     ("(x: T[*, n], scale: T[n], dy: T[*, n]) -> (dx: T[*, n], dscale: T[n]) where T: s32; *: sum", 3),
     ("(x: T[*, n], scale: T[n]) -> (dscale: T[n]) where T: s32; *: sum; n: map", 2),
     ("(a: T[*, m, k], b: T[*, k, n]) -> (c: T[*, m, n]) where T: s32; m, n: map; k: sum", 2),
     ("(a: T[m, k], b: T[k, n]) -> (c: T[m, n], t: T[n, m]) where T: s32; m, n: map; k: sum", 2),
+    (
+        "(a: T[*, m, k], b: T[*, k, n], dc: T[*, m, n]) -> (da: T[*, m, k], db: T[*, k, n]) \
+         where T: s32; m, n: sum; k: map",
+        3,
+    ),
     ("(x: T[*, m, n]) -> (q: T[*, m, min(m, n)], r: T[*, min(m, n), n]) where T: any", 1),
     ("(x: T[*, n], k: i64) -> (v: T[*, k], i: s32[*, k]) where T: any", 1),
     ("(x: T[*, c, n], w: T[o, c, k]) -> (y: T[*, o, n-k+1]) where T: s32; o: map; c: sum", 2),

@@ -593,7 +593,7 @@ impl Rows {
     fn step(&mut self, r: &mut Random, i: usize) {
         let (x, row) = (ty(self.dtype, &self.all()), ty(self.dtype, &self.outer));
         let of_inner = ty(self.dtype, &self.inner);
-        let op = r.pick(&["add", "subtract", "maximum", "minimum"]);
+        let op = r.pick(&["add", "subtract", "multiply", "maximum", "minimum"]);
         let [a, b] = [0; 2].map(|_| self.full[r.below(self.full.len())].clone());
         let [p, q] = [0; 2].map(|_| self.row[r.below(self.row.len())].clone());
         let rank = self.outer.len();
@@ -609,7 +609,8 @@ impl Rows {
         let broadcast = |from: &str, dims: &str, of: &str| {
             format!("stablehlo.broadcast_in_dim {from}, dims = [{dims}] : ({of}) -> {x}")
         };
-        let (line, made) = match r.below(10) {
+        let pred = x.replace(self.dtype.mlir(), "i1");
+        let (line, made) = match r.below(14) {
             0 => (format!("stablehlo.{op} {p}, {q} : {row}"), &mut self.row),
             1 | 2 => (reduce(&inner, &row), &mut self.row),
             3 => (broadcast(&p, &outer, &row), &mut self.full),
@@ -623,6 +624,18 @@ impl Rows {
             6 => {
                 let all = reduce(&dims(0, rank + self.inner.len()), &scalar);
                 (format!("{all}\n%b{i} = {}", broadcast(&format!("%{i}"), "", &scalar)), &mut self.full)
+            }
+            7 => {
+                let constant =
+                    format!("stablehlo.constant dense<{}> : {x}", if r.below(2) == 0 { "2" } else { "3" });
+                let constant =
+                    if self.dtype.is_float() { constant.replacen('>', ".5>", 1) } else { constant };
+                (format!("{constant}\n%b{i} = stablehlo.{op} {a}, %{i} : {x}"), &mut self.full)
+            }
+            8 => {
+                let direction = r.pick(&["EQ", "NE", "LT", "LE", "GT", "GE"]);
+                let compare = format!("stablehlo.compare {direction}, {a}, {b} : ({x}, {x}) -> {pred}");
+                (format!("{compare}\n%b{i} = stablehlo.select %{i}, {b}, {a} : {pred}, {x}"), &mut self.full)
             }
             _ => (format!("stablehlo.{op} {a}, {b} : {x}"), &mut self.full),
         };

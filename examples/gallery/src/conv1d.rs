@@ -28,7 +28,7 @@ fn jvp<T: Float>() -> Result<()> {
 /// `dx` and `dw`, to which the same products contribute.
 #[handler(name = "conv1d_bwd")]
 #[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], stride: i64, dilation: i64, pad: i64)
-    -> (dx: T[*, c, n], dw: T[o, c, k]) where T: f32 | f64; *: sum)]
+    -> (dx: T[*, c, n], dw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
 #[jvp(tangent = bwd_jvp, tangent(x) = tx, tangent(w) = tw, tangent(dy) = ty, tangent(dx) = tdx, tangent(dw) = tdw)]
 fn bwd<T: Float>() -> Result<()> {
     (dx.fill(T::ZERO), dw.fill(T::ZERO));
@@ -40,7 +40,7 @@ fn bwd<T: Float>() -> Result<()> {
 /// The product rule for both.
 #[handler(name = "conv1d_bwd_jvp")]
 #[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], tx: T[*, c, n], tw: T[o, c, k], ty: T[*, o, m], stride: i64,
-    dilation: i64, pad: i64) -> (tdx: T[*, c, n], tdw: T[o, c, k]) where T: f32 | f64; *: sum)]
+    dilation: i64, pad: i64) -> (tdx: T[*, c, n], tdw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
 fn bwd_jvp<T: Float>() -> Result<()> {
     bwd(x, w, ty, stride, dilation, pad, tdx, tdw)?;
     terms(x, w, dy.dims(), [stride, dilation, pad])?

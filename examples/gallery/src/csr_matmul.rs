@@ -28,7 +28,7 @@ fn jvp<T: Float>() -> Result<()> {
 /// `dvalues[e] = dense[columns[e], :]·dy[i, :]`, and `ddense` is the product of the transposed matrix and `dy`.
 #[handler(name = "csr_matmul_bwd")]
 #[signature((values: T[*, e], columns: s32[e], starts: s32[s], dense: T[*, k, n], dy: T[*, s - 1, n])
-    -> (dvalues: T[*, e], ddense: T[*, k, n]) where T: f32 | f64; s >= 1)]
+    -> (dvalues: T[*, e], ddense: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
 #[jvp(tangent = bwd_jvp, tangent(values) = tv, tangent(dense) = td, tangent(dy) = ty, tangent(dvalues) = tdv, tangent(ddense) = tdd)]
 fn bwd<T: Float>() -> Result<()> {
     (dvalues.fill(T::ZERO), ddense.fill(T::ZERO));
@@ -41,7 +41,7 @@ fn bwd<T: Float>() -> Result<()> {
 /// The product rule for both.
 #[handler(name = "csr_matmul_bwd_jvp")]
 #[signature((values: T[*, e], columns: s32[e], starts: s32[s], dense: T[*, k, n], dy: T[*, s - 1, n],
-    tv: T[*, e], td: T[*, k, n], ty: T[*, s - 1, n]) -> (tdv: T[*, e], tdd: T[*, k, n]) where T: f32 | f64; s >= 1)]
+    tv: T[*, e], td: T[*, k, n], ty: T[*, s - 1, n]) -> (tdv: T[*, e], tdd: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
 fn bwd_jvp<T: Float>() -> Result<()> {
     bwd(values, columns, starts, dense, ty, tdv, tdd)?;
     terms(columns, starts, dense)?

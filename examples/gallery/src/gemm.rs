@@ -14,9 +14,12 @@ fn gemm<T: Float>(a: &Mat<T>, b: &Mat<T>, c: &mut Mat<T>) -> Result<()> {
     Ok(())
 }
 
-/// `da = dc·bᵀ`, `db = aᵀ·dc`
+/// `da = dc·bᵀ` is a sum over `n`, `db = aᵀ·dc` one over `m`.
 #[handler(name = "gemm_bwd")]
-#[signature((a: T[*, m, k], b: T[*, k, n], dc: T[*, m, n]) -> (da: T[*, m, k], db: T[*, k, n]) where T: f32 | f64)]
+#[signature(
+    (a: T[*, m, k], b: T[*, k, n], dc: T[*, m, n]) -> (da: T[*, m, k], db: T[*, k, n])
+    where T: f32 | f64; m, n: sum; k: map
+)]
 fn gemm_bwd<T: Float>(a: &Mat<T>, b: &Mat<T>, dc: &Mat<T>, da: &mut Mat<T>, db: &mut Mat<T>) -> Result<()> {
     da.fill(T::ZERO);
     db.fill(T::ZERO);

@@ -16,7 +16,7 @@ fn log_sum_exp<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
 
 /// `ẏ = Σ exp(x − y)·ẋ`
 #[handler(name = "log_sum_exp_jvp")]
-#[signature((x: T[*, n], y: T[*], dx: T[*, n]) -> (dy: T[*]) where T: f32 | f64)]
+#[signature((x: T[*, n], y: T[*], dx: T[*, n]) -> (dy: T[*]) where T: f32 | f64; n: sum)]
 fn log_sum_exp_jvp<T: Float>(x: &Buffer<T>, y: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Result<()> {
     for (((x, &y), dx), dy) in x.rows().zip(y.iter()).zip(dx.rows()).zip(dy.iter_mut()) {
         *dy = x.iter().zip(dx).map(|(&x, &dx)| (x - y).exp() * dx).sum();

@@ -5,7 +5,7 @@ use farcall_ffi::prelude::*;
 
 /// Row `k` of `y` is the sum of the rows of `x` whose id is `k`. Rows whose id is not from 0 to below `segments` are left out.
 #[handler(name = "segment_sum")]
-#[signature((x: T[*, n, d], ids: s32[*, n], segments: i64) -> (y: T[*, segments, d]) where T: f32 | f64; d: map)]
+#[signature((x: T[*, n, d], ids: s32[*, n], segments: i64) -> (y: T[*, segments, d]) where T: f32 | f64; n: sum; d: map)]
 #[transpose(segment_take)]
 #[rustfmt::skip]
 fn segment_sum<T: Float>(
@@ -21,7 +21,7 @@ fn segment_sum<T: Float>(
 
 /// Row `i` of `x` is the row `ids[i]` of `y`, or zeros if there is none.
 #[handler(name = "segment_take")]
-#[signature((y: T[*, segments, d], ids: s32[*, n], segments: i64) -> (x: T[*, n, d]) where T: f32 | f64; d: map)]
+#[signature((y: T[*, segments, d], ids: s32[*, n], segments: i64) -> (x: T[*, n, d]) where T: f32 | f64; n, d: map)]
 #[transpose(segment_sum)]
 #[rustfmt::skip]
 fn segment_take<T: Float>(

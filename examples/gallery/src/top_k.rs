@@ -19,7 +19,7 @@ fn top_k<T: Float>(x: &Buffer<T>, k: i64, values: &mut Buffer<T>, indices: &mut 
 
 /// Puts the cotangents of the values back to where the values came from.
 #[handler(name = "top_k_bwd")]
-#[signature((x: T[*, n], indices: s32[*, k], dvalues: T[*, k]) -> (dx: T[*, n]) where T: f32 | f64)]
+#[signature((x: T[*, n], indices: s32[*, k], dvalues: T[*, k]) -> (dx: T[*, n]) where T: f32 | f64; k: sum)]
 fn top_k_bwd<T: Float>(
     x: &Buffer<T>,
     indices: &Buffer<i32>,

@@ -175,6 +175,11 @@ impl Shape {
     pub fn rank(&self) -> Option<usize> {
         (self.batch.is_none() && self.any.is_none()).then_some(self.dims.len())
     }
+
+    /// True if one of the dimensions is this name, alone.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.dims.iter().any(|dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name))
+    }
 }
 
 /// A dimension.

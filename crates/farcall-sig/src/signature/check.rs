@@ -581,19 +581,19 @@ impl<'a> Checker<'a> {
                     }
                 }
                 DimUse::Reduce(reducer) => {
-                    if let Some(result) =
-                        self.signature.results.iter().find(|r| mentions(&r.shape, &name.text))
-                    {
-                        return Err(error(
-                            name.span,
-                            format!("`{name}` is reduced, but the result `{}` keeps it", result.name),
-                        )
-                        .note(format!("if each entry is independent, say `{name}: map`")));
-                    }
+                    let lacks = |r: &&ResultDecl| !mentions(&r.shape, &name.text);
+                    let reduced: Vec<&ResultDecl> = self.signature.results.iter().filter(lacks).collect();
                     if self.signature.results.is_empty() {
                         return Err(error(name.span, format!("`{name}` is reduced, but there is no result")));
                     }
-                    self.reducible(name, reducer, &self.signature.results.iter().collect::<Vec<_>>())?;
+                    if reduced.is_empty() {
+                        return Err(error(
+                            name.span,
+                            format!("`{name}` is reduced, but every result has it"),
+                        )
+                        .note(format!("if each entry is independent, say `{name}: map`")));
+                    }
+                    self.reducible(name, reducer, &reduced)?;
                 }
                 DimUse::Whole => {}
             }

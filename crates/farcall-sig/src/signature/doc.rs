@@ -119,6 +119,10 @@ impl Signature {
             ("*", _) => "`*`: leading batch dimensions, any number, each entry independently".to_string(),
             (name, DimUse::Whole) => format!("`{name}`: all of it is needed at once"),
             (name, DimUse::Map) => format!("`{name}`: each entry independently"),
+            (name, DimUse::Reduce(reducer)) if self.results.iter().any(|r| r.shape.has(name)) => format!(
+                "`{name}`: {} over it in results without it, each entry independently in the others",
+                reduced_words(reducer)
+            ),
             (name, DimUse::Reduce(reducer)) => format!("`{name}`: {} over it", reduced_words(reducer)),
         };
         names.iter().map(words).collect()

@@ -110,10 +110,12 @@
 //! | --- | --- | --- |
 //! | `n: whole`, the default | none: the kernel needs all of `n` | neither split nor extended |
 //! | `n: map` | entry `i` of each result follows from entry `i` of the operands that have `n`, and all of those that do not | split |
-//! | `n: sum` (`max`, …) | running on parts of `n` and adding (…) the results gives the result of the whole | split, then combined |
+//! | `n: sum` (`max`, …) | running on parts of `n` and adding (…) the results that lack `n` gives the result of the whole; those that have it are mapped | split, then combined |
 //!
 //! A dimension that may be split stands alone wherever it is written, at most once in each tensor and
-//! not in a condition. A mapped one is in every result, a reduced one in none. Mind the promise of `sum`: with a
+//! not in a condition. A mapped one is in every result; of a reduced one, at least one result lacks it: in the gradient of a
+//! product, `(a: T[m, k], b: T[k, n], dc: T[m, n]) -> (da: T[m, k], db: T[k, n]) where m, n: sum; k: map`, `da` is a sum over
+//! `n` and `db` over `m`. Mind the promise of `sum`: with a
 //! bias that is added once, `a·b + bias` is *not* a sum over `k`, since each part would add it again.
 //!
 //! `*` is mapped. `*: sum` says that results without `*` are sums over the batch, while those with `*`
@@ -214,7 +216,9 @@ pub use gradient::{
 };
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 pub use numbers::{GivenType, NumberKind, NumberTypes};
-pub use partition::{BatchDims, BatchSplit, Factor, FactorKind, Mapping, Partition, ShardyRule};
+pub use partition::{
+    BatchDims, BatchSplit, CallFactor, CallFactors, Factor, FactorKind, Mapping, Partition, ShardyRule,
+};
 
 /// A checked signature. The [module documentation](self) is the language's reference.
 #[derive(Clone, PartialEq, Debug)]

@@ -4,9 +4,13 @@
 //! the same way. The kernel then runs on each part. That is sound for a mapped dimension; for a reduced
 //! one if the results that lack it are combined afterwards; for no other.
 //!
+//! [`Partition`] is what the op's author declares, for any sizes; [`CallFactors`] is what a host splits: the factors of
+//! one call, each batch dimension among them.
+//!
 //! Shardy can express less than a signature. The rule for it is conservative: a factor that it could not handle
 //! correctly must be replicated. It adds up partial results, so only `sum` is a reduction there. A reduction factor
-//! must not be in a result, so `*: sum` is one only if no result has `*`.
+//! must not be in a result, so one that some result keeps is none. (A host that combines the parts itself, as the Python
+//! package does, needs no such rule.)
 
 use std::fmt;
 
@@ -59,6 +63,37 @@ pub struct Mapping {
     pub factors: Vec<usize>,
 }
 
+/// The factors of one call: each batch dimension is one, and each dimension of an operand or result that can have any.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallFactors {
+    /// All of them, those of the batch first.
+    pub factors: Vec<CallFactor>,
+    /// For each operand, the number of the factor that each of its dimensions is.
+    pub operands: Vec<Vec<usize>>,
+    /// For each result, the same.
+    pub results: Vec<Vec<usize>>,
+}
+
+/// A factor of one call. A reduced one is mapped for the results that have it; the others are combined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallFactor {
+    /// Its size.
+    pub size: i64,
+    /// What may be done with it.
+    pub kind: FactorKind,
+}
+
+impl FactorKind {
+    /// `map`, `whole`, or the name of the reducer: what a signature says.
+    pub fn name(self) -> &'static str {
+        match self {
+            FactorKind::Split => "map",
+            FactorKind::Reduce(reducer) => reducer.name(),
+            FactorKind::Whole => "whole",
+        }
+    }
+}
+
 /// A rule in the form of JAX's `SdyShardingRule`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShardyRule {
@@ -78,42 +113,78 @@ impl Signature {
     /// If a call cannot have this number of operands; or if an operand or a result can have any dimensions
     /// (`[..]`), all of which are whole.
     pub fn partition(&self, operand_count: usize) -> Result<Partition, Mismatch> {
-        let slots = self.operand_slots(operand_count)?;
         let operands = self.operands.iter().map(|o| (&o.name, &o.shape));
         let results = self.results.iter().map(|r| (&r.name, &r.shape));
         if let Some((name, _)) = operands.chain(results).find(|(_, shape)| shape.any.is_some()) {
             let message = format!("{name} can have any dimensions, and is not split");
             return Err(Mismatch { kind: MismatchKind::Shape, place: Place::Call, message });
         }
-        let kind = |usage| match usage {
+        let slots = self.operand_slots(operand_count)?;
+        let (factors, operands, results) = self.mappings(&slots, &self.result_slots(operand_count)?);
+        let batched = operands.iter().any(|o| o.batch);
+        Ok(Partition { batch: batched.then(|| self.factor_kind("*")), factors, operands, results })
+    }
+
+    /// The factors of one call, which have the sizes of its operands.
+    pub fn call_factors(&self, operands: &[OperandType<'_>], call: &Inference) -> CallFactors {
+        let result_slots: Vec<usize> = call.results.iter().map(|r| r.decl).collect();
+        let (named, operand_mappings, result_mappings) = self.mappings(&call.operands, &result_slots);
+        let batch = call.batch.iter().map(|size| CallFactor { size: *size, kind: self.factor_kind("*") });
+        let named = named.iter().map(|factor| CallFactor { size: 0, kind: factor.kind });
+        let mut factors: Vec<CallFactor> = batch.chain(named).collect();
+        let mut of_tensor = |mapping: &Mapping, dims: &[i64]| {
+            let batch = if mapping.batch { 0..call.batch.len() } else { 0..0 };
+            let named = mapping.factors.iter().map(|factor| call.batch.len() + factor);
+            let mut own: Vec<usize> = batch.chain(named).collect();
+            own.iter().zip(dims).for_each(|(factor, size)| factors[*factor].size = *size);
+            // Dimensions that the signature does not name.
+            for size in dims.get(own.len()..).unwrap_or_default() {
+                own.push(factors.len());
+                factors.push(CallFactor { size: *size, kind: FactorKind::Whole });
+            }
+            own
+        };
+        let operands =
+            operands.iter().zip(&operand_mappings).map(|(o, mapping)| of_tensor(mapping, o.dims)).collect();
+        let results = call
+            .results
+            .iter()
+            .zip(&result_mappings)
+            .map(|(r, mapping)| of_tensor(mapping, &r.dims))
+            .collect();
+        CallFactors { factors, operands, results }
+    }
+
+    /// What may be done with a dimension; `"*"` names the batch.
+    fn factor_kind(&self, dim: &str) -> FactorKind {
+        match self.dim_use(dim) {
             _ if self.has_side_effect() => FactorKind::Whole,
             DimUse::Whole => FactorKind::Whole,
             DimUse::Map => FactorKind::Split,
             DimUse::Reduce(reducer) => FactorKind::Reduce(reducer),
-        };
-        let mut factors = Factors { signature: self, factors: Vec::new(), keys: Vec::new() };
-        let mut operands = Vec::new();
-        for ((i, slot), name) in slots.iter().enumerate().zip(slot_names(self, &slots)) {
-            operands.push(factors.map(name, &self.operands[*slot].shape, i - slot, &kind));
         }
-        let mut results = Vec::new();
-        let result_slots = self.result_slots(operand_count)?;
-        for (i, slot) in result_slots.iter().enumerate() {
+    }
+
+    /// The factors of a call with these operands and results, each of which is a declared one, without those of the batch;
+    /// those of operands, and those of results.
+    fn mappings(&self, operands: &[usize], results: &[usize]) -> (Vec<Factor>, Vec<Mapping>, Vec<Mapping>) {
+        let mut factors = Factors { signature: self, factors: Vec::new(), keys: Vec::new() };
+        let operand = |((i, slot), name): ((usize, &usize), String)| {
+            factors.map(name, &self.operands[*slot].shape, i - slot)
+        };
+        let names = slot_names(self, operands);
+        let of_operands = operands.iter().enumerate().zip(names).map(operand).collect();
+        let result = |(i, slot): (usize, &usize)| {
             let result = &self.results[*slot];
-            let entry = result_slots[..i].iter().filter(|other| *other == slot).count();
+            let entry = results[..i].iter().filter(|other| *other == slot).count();
             let name = match result.variadic {
                 true => format!("{}[{entry}]", result.name),
                 false => result.name.text.clone(),
             };
-            results.push(factors.map(name, &result.shape, entry, &kind));
-        }
-        let batched = operands.iter().any(|o| o.batch);
-        Ok(Partition {
-            batch: batched.then(|| kind(self.dim_use("*"))),
-            factors: factors.factors,
-            operands,
-            results,
-        })
+            factors.map(name, &result.shape, entry)
+        };
+        let of_results = results.iter().enumerate().map(result).collect();
+        (factors.factors, of_operands, of_results)
     }
 }
 
@@ -134,25 +205,6 @@ pub struct BatchDims {
     pub operands: Vec<bool>,
     /// How many there are.
     pub rank: usize,
-}
-
-impl BatchDims {
-    /// Operands whose batch dimensions are split in different ways: the first one of each way. If there is one, all
-    /// others are split as it is, or not at all; if there are several, the call cannot be split.
-    ///
-    /// `splits` says, for each operand, how its dimensions are split: by anything that can be compared, such as the names
-    /// of a mesh's axes. A dimension that is `None`, or not there, is whole.
-    pub fn splits<S: PartialEq>(&self, splits: &[Vec<Option<S>>]) -> Vec<usize> {
-        let batch = |i: usize| (0..self.rank).map(move |dim| splits[i].get(dim).and_then(Option::as_ref));
-        let mut different: Vec<usize> = Vec::new();
-        for i in (0..splits.len()).filter(|i| self.operands.get(*i) == Some(&true)) {
-            let is_split = batch(i).any(|split| split.is_some());
-            if is_split && different.iter().all(|other| !batch(i).eq(batch(*other))) {
-                different.push(i);
-            }
-        }
-        different
-    }
 }
 
 impl Signature {
@@ -230,20 +282,13 @@ struct Factors<'a> {
 }
 
 impl Factors<'_> {
-    fn map(
-        &mut self,
-        name: String,
-        shape: &Shape,
-        entry: usize,
-        kind: &dyn Fn(DimUse) -> FactorKind,
-    ) -> Mapping {
+    fn map(&mut self, name: String, shape: &Shape, entry: usize) -> Mapping {
         let factors = shape
             .dims
             .iter()
             .map(|dim| match dim {
                 Dim::Size(Expr::Name(n)) => {
-                    let usage = self.signature.dim_use(&n.text);
-                    self.factor((n.text.clone(), None), kind(usage), &n.text)
+                    self.factor((n.text.clone(), None), self.signature.factor_kind(&n.text), &n.text)
                 }
                 Dim::Each(n) => {
                     let base = format!("{n}{entry}");
@@ -271,12 +316,9 @@ impl Factors<'_> {
     /// A name that neither a dimension nor another factor has.
     fn fresh(&self, base: &str) -> String {
         let taken = |name: &str| {
-            let dims = |shape: &Shape| {
-                shape.dims.iter().any(|d| matches!(d, Dim::Size(Expr::Name(n)) if n.text == name))
-            };
             self.factors.iter().any(|f| f.name == name)
-                || self.signature.operands.iter().any(|o| dims(&o.shape))
-                || self.signature.results.iter().any(|r| dims(&r.shape))
+                || self.signature.operands.iter().any(|o| o.shape.has(name))
+                || self.signature.results.iter().any(|r| r.shape.has(name))
         };
         let numbered =
             (0..).map(|i| if i == 0 && base != "d" { base.to_string() } else { format!("{base}_{i}") });
@@ -314,10 +356,13 @@ impl Partition {
             }
             Some(_) => rule.need_replication_factors.extend(batch.iter().cloned()),
         }
-        for factor in &self.factors {
+        for (i, factor) in self.factors.iter().enumerate() {
+            let is_kept = self.results.iter().any(|r| r.factors.contains(&i));
             match factor.kind {
                 FactorKind::Split => {}
-                FactorKind::Reduce(Reducer::Sum) => rule.reduction_factors.push(factor.name.clone()),
+                FactorKind::Reduce(Reducer::Sum) if !is_kept => {
+                    rule.reduction_factors.push(factor.name.clone())
+                }
                 FactorKind::Reduce(_) | FactorKind::Whole => {
                     rule.need_replication_factors.push(factor.name.clone());
                 }
@@ -423,23 +468,32 @@ mod tests {
     }
 
     #[test]
-    fn operands_agree_on_how_the_batch_is_split() {
-        let signature: Signature =
-            "(x: f32[*, n], w: f32[n], y: f32[*, n]) -> (z: f32[*, n])".parse().unwrap();
-        let dims: [&[i64]; 3] = [&[4, 2, 3], &[3], &[4, 2, 3]];
-        let operands = dims.map(|dims| OperandType { dtype: DType::F32, dims });
-        let batch = signature.batch_dims(&signature.infer(&operands, &Attrs::new()).unwrap());
-        assert_eq!(batch, BatchDims { operands: vec![true, false, true], rank: 2 });
-        let a = || vec![Some("a"), None, None];
-        let splits = |x, w, y| batch.splits(&[x, w, y]);
-        assert_eq!(splits(vec![], a(), vec![None, None, Some("a")]), [0; 0], "no batch dimension is split");
-        assert_eq!(splits(a(), vec![], vec![Some("a")]), [0]);
-        assert_eq!(splits(vec![None; 3], vec![], a()), [2]);
-        assert_eq!(splits(a(), vec![], vec![None, Some("a"), None]), [0, 2]);
+    fn factors_of_a_call() {
+        let factors = |signature: &str, operands: &[&[i64]]| {
+            let signature: Signature = signature.parse().unwrap();
+            let operands: Vec<_> =
+                operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
+            let call = signature.infer(&operands, &Attrs::new()).unwrap();
+            let CallFactors { factors, operands, results } = signature.call_factors(&operands, &call);
+            let factors: Vec<String> =
+                factors.iter().map(|f| format!("{} {}", f.size, f.kind.name())).collect();
+            format!("{}; {operands:?} -> {results:?}", factors.join(", "))
+        };
         assert_eq!(
-            splits(a(), a(), vec![Some("a"), None, Some("b")]),
-            [0],
-            "the last dimension is not a batch dimension"
+            factors(
+                "(a: f32[*, m, k], b: f32[*, k, n]) -> (c: f32[*, m, n]) where m, n: map; k: sum",
+                &[&[5, 2, 3], &[5, 3, 4]]
+            ),
+            "5 map, 2 map, 3 sum, 4 map; [[0, 1, 2], [0, 2, 3]] -> [[0, 1, 3]]"
+        );
+        assert_eq!(
+            factors(
+                "(x: f32[*, n], table: f32[..], xs: f32[k..., n]...) -> (y: f32[*, n], s: f32[n]) where *: sum",
+                &[&[6, 7, 3], &[8, 9], &[1, 3], &[2, 3]]
+            ),
+            "6 sum, 7 sum, 3 whole, 1 whole, 2 whole, 8 whole, 9 whole; \
+             [[0, 1, 2], [5, 6], [3, 2], [4, 2]] -> [[0, 1, 2], [2]]",
+            "what can have any dimensions is whole, but the batch of the others is not"
         );
     }
 

@@ -1,4 +1,7 @@
-//! Free memory of the arena, or of another piece of memory that several values have in turn: first fit.
+//! Free memory of the arena, or of another piece of memory that several values have in turn: first fit, or the
+//! largest ones first.
+
+use std::cmp::Reverse;
 
 use crate::plan::ALIGNMENT;
 
@@ -88,4 +91,120 @@ impl Arena {
 
 fn rounded(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
+}
+
+/// Memory that values have, one after the other, from a position of the program to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    /// The first and the last position.
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+/// Blocks that are packed at most: it takes time that is quadratic in them.
+const PACKED: usize = 1 << 11;
+
+/// Where blocks begin if the largest ones are placed first, and how many bytes they need; `None` if that is not less than
+/// so many.
+pub(super) fn packed(blocks: &[Block], size: usize) -> Option<(Vec<usize>, usize)> {
+    if blocks.len() > PACKED || most(blocks) >= size {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..blocks.len()).filter(|i| blocks[*i].bytes > 0).collect();
+    order.sort_by_key(|i| (Reverse(blocks[*i].bytes), blocks[*i].first));
+    let mut offsets: Vec<usize> = blocks.iter().map(|b| b.offset).collect();
+    // By where they begin.
+    let mut placed: Vec<usize> = Vec::with_capacity(order.len());
+    let mut end = 0;
+    for i in order {
+        let block = blocks[i];
+        let bytes = rounded(block.bytes);
+        let mut at = 0usize;
+        for other in &placed {
+            let Block { bytes: others, first, last, .. } = blocks[*other];
+            if first > block.last || last < block.first {
+                continue;
+            }
+            if at.saturating_add(bytes) <= offsets[*other] {
+                break;
+            }
+            at = at.max(offsets[*other].saturating_add(rounded(others)));
+        }
+        offsets[i] = at;
+        end = end.max(offsets[i].saturating_add(bytes));
+        if end >= size {
+            return None;
+        }
+        let place = placed.partition_point(|other| offsets[*other] <= offsets[i]);
+        placed.insert(place, i);
+    }
+    Some((offsets, end))
+}
+
+/// The most bytes that blocks have at once.
+fn most(blocks: &[Block]) -> usize {
+    let begins = blocks.iter().map(|b| (b.first, 1, rounded(b.bytes)));
+    let mut changes: Vec<(u32, u8, usize)> =
+        begins.chain(blocks.iter().map(|b| (b.last.saturating_add(1), 0, rounded(b.bytes)))).collect();
+    changes.sort_unstable();
+    let (mut most, mut now) = (0usize, 0usize);
+    for (_, begins, bytes) in changes {
+        now = if begins == 1 { now.saturating_add(bytes) } else { now.saturating_sub(bytes) };
+        most = most.max(now);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks with all places that they need, each with those of others that are there at the same time.
+    fn apart(blocks: &[Block], offsets: &[usize]) -> bool {
+        let ranges = |i: usize| (offsets[i], offsets[i] + rounded(blocks[i].bytes));
+        (0..blocks.len()).all(|i| {
+            (0..i).all(|j| {
+                let (x, y) = (blocks[i], blocks[j]);
+                let both = x.first <= y.last && y.first <= x.last;
+                !both || ranges(i).1 <= ranges(j).0 || ranges(j).1 <= ranges(i).0
+            })
+        })
+    }
+
+    #[test]
+    fn blocks_that_are_there_at_once_are_apart() {
+        let mut seed = 1u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % n
+        };
+        let mut smaller = 0;
+        for _ in 0..200 {
+            let mut arena = Arena::default();
+            let (mut blocks, mut there): (Vec<Block>, Vec<usize>) = (Vec::new(), Vec::new());
+            for at in 0..40u32 {
+                there.retain(|i| {
+                    let over = blocks[*i].last < at;
+                    if over {
+                        arena.release(blocks[*i].offset, blocks[*i].bytes);
+                    }
+                    !over
+                });
+                let bytes = below(3000) as usize;
+                let offset = arena.allocate(bytes);
+                there.push(blocks.len());
+                blocks.push(Block { offset, bytes, first: at, last: at + below(12) as u32 });
+            }
+            let first_fit: Vec<usize> = blocks.iter().map(|b| b.offset).collect();
+            assert!(apart(&blocks, &first_fit));
+            if let Some((offsets, size)) = packed(&blocks, arena.size) {
+                assert!(apart(&blocks, &offsets));
+                assert!(most(&blocks) <= size && size < arena.size);
+                smaller += 1;
+            }
+        }
+        assert!(smaller > 100, "{smaller} of 200 are smaller");
+    }
 }

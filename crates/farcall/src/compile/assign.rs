@@ -1,4 +1,5 @@
-//! Gives every value a place: liveness over the program in order ([`live`](super::live)), then first fit.
+//! Gives every value a place: liveness over the program in order ([`live`](super::live)), then first fit; where that leaves
+//! holes, the largest ones first.
 //!
 //! A result may take over the place of an operand whose life ends at the same instruction, if what computes it allows
 //! that ([`Choices::in_place`]).
@@ -15,7 +16,7 @@ use farcall_ir::{Attr, Func, Inst, InstId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::arena::Arena;
+use super::arena::{Arena, Block, packed};
 use super::choose::Choices;
 use super::donate;
 use super::live::Lives;
@@ -102,6 +103,8 @@ pub(super) fn assign<'s>(
         offsets: vec![0; storage.pieces.len()],
         owner_moved: vec![false; storage.pieces.len()],
         arena: Arena::default(),
+        blocks: Vec::new(),
+        block_of: vec![None; storage.pieces.len()],
         expiring: BinaryHeap::new(),
         slots,
     };
@@ -110,6 +113,7 @@ pub(super) fn assign<'s>(
             a.outputs(*inst, at);
         }
     }
+    a.pack();
     let slice = |(i, piece): (usize, &Piece)| {
         let base = match piece.home {
             Home::Open => a.bases[i].unwrap_or(Base::Arena),
@@ -238,6 +242,9 @@ struct Assigning<'a> {
     /// True if another piece took over the place.
     owner_moved: Vec<bool>,
     arena: Arena,
+    /// What the arena holds, and the block of each piece that is there.
+    blocks: Vec<Block>,
+    block_of: Vec<Option<u32>>,
     /// Pieces in the arena, and lodgers, by their last position.
     expiring: BinaryHeap<Reverse<(u32, PieceId)>>,
     /// Memory besides the arena.
@@ -262,12 +269,20 @@ impl Assigning<'_> {
                 self.owner_moved[other.index()] = true;
                 self.offsets[i] = self.offsets[other.index()];
                 self.bases[i] = self.bases[other.index()];
+                if let Some(block) = self.block_of[other.index()] {
+                    self.blocks[block as usize].last = self.lives.last[i];
+                    self.block_of[i] = Some(block);
+                }
                 if let Some(slot) = self.lodging.get(&other).copied() {
                     self.lodge(piece, slot);
                 }
             } else if !self.admitted(piece) {
-                self.offsets[i] = self.arena.allocate(self.storage.pieces[i].bytes);
+                let bytes = self.storage.pieces[i].bytes;
+                self.offsets[i] = self.arena.allocate(bytes);
                 self.bases[i] = Some(Base::Arena);
+                self.block_of[i] = Some(self.blocks.len() as u32);
+                let (first, last) = (at, self.lives.last[i]);
+                self.blocks.push(Block { offset: self.offsets[i], bytes, first, last });
             }
             self.expiring.push(Reverse((self.lives.last[i], piece)));
         }
@@ -343,6 +358,17 @@ impl Assigning<'_> {
         slots.by_holder.insert(piece, i);
         self.bases[piece.index()] = Some(slot.base);
         true
+    }
+
+    /// Moves what is in the arena, if it needs less memory then.
+    fn pack(&mut self) {
+        let Some((offsets, size)) = packed(&self.blocks, self.arena.size) else { return };
+        self.arena.size = size;
+        for (offset, block) in self.offsets.iter_mut().zip(&self.block_of) {
+            if let Some(block) = block {
+                *offset = offsets[*block as usize];
+            }
+        }
     }
 
     fn expire(&mut self, at: u32) {

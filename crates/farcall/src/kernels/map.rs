@@ -42,6 +42,12 @@ impl Operand {
         Operand { at, step: 0 }
     }
 
+    /// True if there is one element for all results.
+    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions ask"))]
+    pub(super) fn is_repeated(self) -> bool {
+        self.step == 0
+    }
+
     /// What a function without this input is called with.
     pub(super) const NONE: Operand = Operand { at: std::ptr::null(), step: 0 };
 }

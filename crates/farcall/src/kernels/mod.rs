@@ -22,6 +22,7 @@ mod args;
 mod body;
 mod by_rows;
 mod cases;
+mod chain;
 mod concatenate;
 mod convolution;
 mod dot;
@@ -40,6 +41,9 @@ mod math;
 mod mix;
 mod movement;
 #[cfg(all(target_arch = "x86_64", unix))]
+mod native;
+#[cfg(not(all(target_arch = "x86_64", unix)))]
+#[path = "native/none.rs"]
 mod native;
 mod number;
 mod pad;

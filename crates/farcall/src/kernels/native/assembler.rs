@@ -10,6 +10,8 @@ pub(super) const RDX: Reg = Reg(2);
 pub(super) const RBX: Reg = Reg(3);
 pub(super) const RSI: Reg = Reg(6);
 pub(super) const RDI: Reg = Reg(7);
+pub(super) const R8: Reg = Reg(8);
+pub(super) const R9: Reg = Reg(9);
 pub(super) const R12: Reg = Reg(12);
 pub(super) const R15: Reg = Reg(15);
 
@@ -175,6 +177,21 @@ impl Assembler {
 
     pub(super) fn add(&mut self, to: Reg, other: Reg) {
         self.general(true, &[0x01], other.0, Last::Register(to.0));
+    }
+
+    pub(super) fn add_from(&mut self, to: Reg, other: Memory) {
+        self.general(true, &[0x03], to.0, Last::Memory(other));
+    }
+
+    pub(super) fn add_constant(&mut self, to: Reg, value: i32) {
+        self.general(true, &[0x81], 0, Last::Register(to.0));
+        self.bytes(&value.to_le_bytes());
+    }
+
+    /// Takes one from a register.
+    pub(super) fn decrement(&mut self, x: Reg) {
+        self.general(true, &[0x83], 5, Last::Register(x.0));
+        self.bytes(&[1]);
     }
 
     /// `to = from × factor`

@@ -3,15 +3,15 @@
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 
-use super::super::linked::{Address, Step};
+use super::super::linked::{Address, BASES, Step};
 use super::super::map::BLOCK;
 use super::super::pair::Formula;
 use super::super::straight_line::{Kind, Moves, Window};
+use super::Compiler;
 use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX, RSI, Reg, Vector};
-use super::{BASES, Compiler};
 
 /// Bytes of a vector.
-const WIDEST: usize = 32;
+pub(super) const WIDEST: usize = 32;
 /// An operand with one element for all is repeated that often.
 const _: () = assert!(WIDEST <= BLOCK);
 /// Bytes that a step moves at most.
@@ -24,9 +24,9 @@ const MOVE: [[Opcode; 2]; 4] = {
     // Of 4, 8, 16 and 32 bytes.
     [both(2), both(3), both(0), both(0)]
 };
-const AND: Opcode = Opcode::new(1, 1, 0xdb);
-const OR: Opcode = Opcode::new(1, 1, 0xeb);
-const XOR: Opcode = Opcode::new(1, 1, 0xef);
+pub(super) const AND: Opcode = Opcode::new(1, 1, 0xdb);
+pub(super) const OR: Opcode = Opcode::new(1, 1, 0xeb);
+pub(super) const XOR: Opcode = Opcode::new(1, 1, 0xef);
 const EQUAL: [Opcode; 2] = [Opcode::new(1, 1, 0x76), Opcode::new(1, 2, 0x29)];
 const GREATER: [Opcode; 2] = [Opcode::new(1, 1, 0x66), Opcode::new(1, 2, 0x37)];
 const SHIFT_LEFT: Opcode = Opcode::new(1, 2, 0x47);
@@ -40,7 +40,7 @@ const UPPER: Opcode = Opcode::new(1, 3, 0x39);
 const INSERT_UPPER: Opcode = Opcode::new(1, 3, 0x18);
 const INSERT_WORD: Opcode = Opcode::new(1, 3, 0x21);
 const LOAD_HIGH: Opcode = Opcode::new(0, 1, 0x16);
-const BLEND: [Opcode; 2] = [Opcode::new(1, 3, 0x4a), Opcode::new(1, 3, 0x4b)];
+pub(super) const BLEND: [Opcode; 2] = [Opcode::new(1, 3, 0x4a), Opcode::new(1, 3, 0x4b)];
 /// Bytes as numbers of 32 and 64 bits.
 const WIDEN_BYTES: [Opcode; 2] = [Opcode::new(1, 2, 0x31), Opcode::new(1, 2, 0x32)];
 const BROADCAST: [Opcode; 2] = [Opcode::new(1, 2, 0x18), Opcode::new(1, 2, 0x19)];
@@ -60,6 +60,8 @@ pub(super) struct Vectors {
     /// When each was used last.
     used: [u32; 16],
     now: u32,
+    /// A bit for each register that keeps what it has.
+    kept: u16,
 }
 
 impl Vectors {
@@ -80,9 +82,24 @@ impl Vectors {
         Some(self.touch(register))
     }
 
+    /// Keeps what a register has until it is released.
+    pub(super) fn keep(&mut self, register: Vector) {
+        self.kept |= 1 << register.0;
+    }
+
+    pub(super) fn release(&mut self, register: Vector) {
+        self.kept &= !(1 << register.0);
+    }
+
+    /// How many registers are not kept.
+    pub(super) fn free(&self) -> u32 {
+        self.kept.count_zeros()
+    }
+
     /// The register that was not used for the longest time, for something new.
-    fn fresh(&mut self) -> Vector {
-        let oldest = (0..16u8).min_by_key(|r| self.used[usize::from(*r)]).unwrap_or(0);
+    pub(super) fn fresh(&mut self) -> Vector {
+        let free = (0..16u8).filter(|r| self.kept >> r & 1 == 0);
+        let oldest = free.min_by_key(|r| self.used[usize::from(*r)]).unwrap_or(0);
         self.known.retain(|k| k.register.0 != oldest);
         self.touch(Vector(oldest))
     }
@@ -111,7 +128,7 @@ fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Which of the instructions for words of 32 and of 64 bits.
-fn by_size(size: usize) -> usize {
+pub(super) fn by_size(size: usize) -> usize {
     usize::from(size == 8)
 }
 
@@ -128,13 +145,13 @@ impl Compiler {
     }
 
     /// An operation of two vectors, of so many bytes.
-    fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Vector {
+    pub(super) fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Vector {
         let to = self.vectors.fresh();
         self.assembler.vector(op, bytes == WIDEST, to, x, Last::Register(y.0));
         to
     }
 
-    fn op_byte(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector, byte: u8) -> Vector {
+    pub(super) fn op_byte(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector, byte: u8) -> Vector {
         let to = self.vectors.fresh();
         self.assembler.vector_byte(op, bytes == WIDEST, to, x, Last::Register(y.0), byte);
         to
@@ -146,7 +163,7 @@ impl Compiler {
     }
 
     /// Loads 1, 2, 4, 8, 16 or 32 bytes.
-    fn load_from(&mut self, at: Memory, bytes: usize) -> Vector {
+    pub(super) fn load_from(&mut self, at: Memory, bytes: usize) -> Vector {
         let to = self.vectors.fresh();
         match bytes {
             1 | 2 => {
@@ -173,7 +190,7 @@ impl Compiler {
         Some(register)
     }
 
-    fn store_to(&mut self, x: Vector, at: Memory, bytes: usize) {
+    pub(super) fn store_to(&mut self, x: Vector, at: Memory, bytes: usize) {
         let at = Last::Memory(at);
         match bytes {
             1 => self.assembler.vector_byte(Opcode::new(1, 3, 0x14), false, x, Vector(0), at, 0),
@@ -268,7 +285,14 @@ impl Compiler {
     }
 
     /// The result of an operation on so many bytes of elements of a size.
-    fn apply(&mut self, formula: Formula, size: usize, bytes: usize, x: Vector, y: Vector) -> Option<Vector> {
+    pub(super) fn apply(
+        &mut self,
+        formula: Formula,
+        size: usize,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+    ) -> Option<Vector> {
         match formula {
             Formula::Binary(op, DType::F32 | DType::F64) => {
                 let code = match op {
@@ -300,10 +324,7 @@ impl Compiler {
                 _ => None,
             },
             Formula::Unary(op, _) => match op {
-                Unary::Not => {
-                    let ones = self.op(EQUAL[0], bytes, x, x);
-                    Some(self.op(XOR, bytes, x, ones))
-                }
+                Unary::Not => Some(self.not(x, bytes)),
                 Unary::Negate => {
                     let zero = self.op(XOR, bytes, x, x);
                     Some(self.op(SUBTRACT[by_size(size)], bytes, zero, x))
@@ -339,6 +360,30 @@ impl Compiler {
     }
 
     fn compare(&mut self, step: &Step, compare: Compare, dtype: DType) -> Option<()> {
+        use DType::{Pred, S32, S64, U32, U64};
+        let size = dtype.size();
+        if step.n == 1 && matches!(dtype, Pred | S32 | U32 | S64 | U64) {
+            return self.compare_one(step, compare.direction, dtype);
+        }
+        self.is_short(step, size)?;
+        for (at, count) in parts(step.n, size) {
+            let x = self.operand(step.from[0], at, count, size)?;
+            let y = self.operand(step.from[1], at, count, size)?;
+            let mask = self.mask(compare, dtype, count * size, x, y)?;
+            self.preds(mask, count, size, step.to, at)?;
+        }
+        Some(())
+    }
+
+    /// All bits of an element where the comparison holds of so many bytes of elements, and none elsewhere.
+    pub(super) fn mask(
+        &mut self,
+        compare: Compare,
+        dtype: DType,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+    ) -> Option<Vector> {
         let size = dtype.size();
         if dtype.is_float() {
             if !matches!(dtype, DType::F32 | DType::F64) || compare.kind == Some(CompareKind::TotalOrder) {
@@ -352,26 +397,11 @@ impl Compiler {
                 Direction::Ge => 0x1d,
                 Direction::Gt => 0x1e,
             };
-            self.is_short(step, size)?;
-            for (at, count) in parts(step.n, size) {
-                let x = self.operand(step.from[0], at, count, size)?;
-                let y = self.operand(step.from[1], at, count, size)?;
-                let op = Opcode::new(u8::from(size == 8), 1, 0xc2);
-                let mask = self.op_byte(op, count * size, x, y, predicate);
-                self.preds(mask, count, size, step.to, at)?;
-            }
-            return Some(());
+            return Some(self.compare_floats(size, bytes, x, y, predicate));
         }
-        if !matches!(dtype, DType::Pred | DType::S32 | DType::U32 | DType::S64 | DType::U64) {
+        if !matches!(dtype, DType::S32 | DType::U32 | DType::S64 | DType::U64) {
             return None;
         }
-        if step.n == 1 {
-            return self.compare_one(step, compare.direction, dtype);
-        }
-        if dtype == DType::Pred {
-            return None;
-        }
-        self.is_short(step, size)?;
         let signed = matches!(dtype, DType::S32 | DType::S64);
         let (op, swapped, not) = match compare.direction {
             Direction::Eq => (EQUAL, false, false),
@@ -382,18 +412,26 @@ impl Compiler {
             Direction::Ge if signed => (GREATER, true, true),
             _ => return None,
         };
-        for (at, count) in parts(step.n, size) {
-            let x = self.operand(step.from[0], at, count, size)?;
-            let y = self.operand(step.from[1], at, count, size)?;
-            let (x, y) = if swapped { (y, x) } else { (x, y) };
-            let mut mask = self.op(op[by_size(size)], count * size, x, y);
-            if not {
-                let ones = self.op(EQUAL[0], count * size, x, x);
-                mask = self.op(XOR, count * size, mask, ones);
-            }
-            self.preds(mask, count, size, step.to, at)?;
-        }
-        Some(())
+        let (x, y) = if swapped { (y, x) } else { (x, y) };
+        let mask = self.op(op[by_size(size)], bytes, x, y);
+        Some(if not { self.not(mask, bytes) } else { mask })
+    }
+
+    pub(super) fn compare_floats(
+        &mut self,
+        size: usize,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+        predicate: u8,
+    ) -> Vector {
+        self.op_byte(Opcode::new(u8::from(size == 8), 1, 0xc2), bytes, x, y, predicate)
+    }
+
+    /// All bits exchanged.
+    pub(super) fn not(&mut self, x: Vector, bytes: usize) -> Vector {
+        let ones = self.op(EQUAL[0], bytes, x, x);
+        self.op(XOR, bytes, x, ones)
     }
 
     /// Compares two integers.
@@ -455,13 +493,23 @@ impl Compiler {
             let pred = self.operand(step.from[0], at, count, 1)?;
             let x = self.operand(step.from[1], at, count, size)?;
             let y = self.operand(step.from[2], at, count, size)?;
-            let words = self.map(WIDEN_BYTES[by_size(size)], bytes, pred);
-            let zero = self.op(XOR, bytes, words, words);
-            let is_false = self.op(EQUAL[by_size(size)], bytes, words, zero);
-            let result = self.op_byte(BLEND[by_size(size)], bytes, x, y, is_false.0 << 4);
+            let holds = self.widened(pred, size, bytes);
+            let result = self.choose(holds, size, bytes, x, y);
             self.store(result, step.to, at * size, bytes)?;
         }
         Some(())
+    }
+
+    /// The mask for elements of a size that has these `pred`s.
+    pub(super) fn widened(&mut self, preds: Vector, size: usize, bytes: usize) -> Vector {
+        let words = self.map(WIDEN_BYTES[by_size(size)], bytes, preds);
+        let zero = self.op(XOR, bytes, words, words);
+        self.op(GREATER[by_size(size)], bytes, words, zero)
+    }
+
+    /// Elements of `x` where a mask holds, of `y` elsewhere.
+    pub(super) fn choose(&mut self, mask: Vector, size: usize, bytes: usize, x: Vector, y: Vector) -> Vector {
+        self.op_byte(BLEND[by_size(size)], bytes, y, x, mask.0 << 4)
     }
 
     fn convert(&mut self, step: &Step, from: DType, to: DType) -> Option<()> {
@@ -623,7 +671,7 @@ fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
 }
 
 /// Bytes of an element, and how many operands there are, of an operation on elements of one type.
-fn shape(formula: Formula) -> Option<(usize, usize)> {
+pub(super) fn shape(formula: Formula) -> Option<(usize, usize)> {
     use DType::{F32, F64, S32, S64, U32, U64};
     let (dtype, operands) = match formula {
         // A byte of 0 or 1 each.
@@ -637,7 +685,7 @@ fn shape(formula: Formula) -> Option<(usize, usize)> {
 }
 
 /// Of so many bytes of floating-point numbers of a size.
-fn float(code: u8, size: usize, bytes: usize) -> Opcode {
+pub(super) fn float(code: u8, size: usize, bytes: usize) -> Opcode {
     let double = u8::from(size == 8);
     Opcode::new(if bytes == size { 2 + double } else { double }, 1, code)
 }
@@ -650,6 +698,16 @@ fn integer(op: Binary, dtype: DType) -> Option<Opcode> {
         Binary::Add => by_size(Opcode::new(1, 1, 0xfe), Opcode::new(1, 1, 0xd4)),
         Binary::Subtract => by_size(SUBTRACT[0], SUBTRACT[1]),
         Binary::Multiply if !wide => Some(Opcode::new(1, 2, 0x40)),
+        Binary::Maximum | Binary::Minimum => {
+            let code = match (op, dtype) {
+                (Binary::Maximum, DType::S32) => 0x3d,
+                (Binary::Maximum, DType::U32) => 0x3f,
+                (Binary::Minimum, DType::S32) => 0x39,
+                (Binary::Minimum, DType::U32) => 0x3b,
+                _ => return None,
+            };
+            Some(Opcode::new(1, 2, code))
+        }
         Binary::And => Some(AND),
         Binary::Or => Some(OR),
         Binary::Xor => Some(XOR),

@@ -1,18 +1,23 @@
 //! Steps that become one: two operations of which the second alone takes what the first one makes, shifts that are a
-//! rotation together, and rounds of rotations.
+//! rotation together, rounds of rotations, and chains of any operations.
 
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
 
 use super::super::pair::Formula;
+use super::chains::chains;
 use super::rounds::rounds;
-use super::{Level, Slot, Step, Task};
+use super::{Level, MANY, Slot, Step, Task};
 
-/// Makes one step of some where that can be, of rounds if there are `many` elements, and leaves out those that nothing
+/// Elements from which on it pays to make instructions for them.
+const CHAINED: usize = 1 << 13;
+
+/// Makes one step of some where that can be, of `n` elements (of rounds where they are not `by_rows`), and leaves out those that nothing
 /// takes. `results` and `accumulators` are taken by others, and refer to the steps that are left.
 pub(super) fn merge<'a>(
     steps: &mut Vec<Step>,
-    many: bool,
+    n: usize,
+    by_rows: bool,
     results: impl Iterator<Item = &'a mut Slot>,
     accumulators: impl Iterator<Item = &'a mut usize>,
 ) {
@@ -36,8 +41,11 @@ pub(super) fn merge<'a>(
             rotation(steps, s, &mut uses);
         }
     }
-    if many {
+    if !by_rows && n >= MANY {
         rounds(steps, &mut uses);
+    }
+    if n >= CHAINED {
+        chains(steps, &mut uses);
     }
     for s in 0..steps.len() {
         if uses[s] > 0 && steps[s].level != Level::Uniform {

@@ -14,6 +14,7 @@
 //! - *accumulated*: it is made of all rows, by every task in memory of its own, and known when all tasks are done;
 //! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
 
+mod chains;
 mod merge;
 mod one;
 mod program;
@@ -383,8 +384,7 @@ impl<'a> Builder<'a> {
         }
         let roots = results.iter_mut().map(|(_, slot, _)| slot);
         let of_accumulators = accumulated.iter_mut().map(|(step, _)| step);
-        let many = !self.by_rows && self.n >= MANY;
-        merge::merge(&mut self.steps, many, roots, of_accumulators);
+        merge::merge(&mut self.steps, self.n, self.by_rows, roots, of_accumulators);
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];

@@ -1,0 +1,274 @@
+//! Operations on corresponding elements as one loop: what goes from one to the next stays in a register of the processor.
+//!
+//! Where instructions can be made, any number of operations is a chain, with three operands at most, and constants.
+//! Every result has the same bits as those of the operations one after the other.
+
+use farcall_ir::DType;
+use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
+use smallvec::SmallVec;
+
+use super::map::Work;
+use super::native;
+use super::pair::Formula;
+
+/// Operands of a chain at most, besides constants.
+pub(super) const OPERANDS: usize = 3;
+
+/// Operations, each on what comes before it. The last one makes the result.
+#[derive(Default, Debug)]
+pub(super) struct Chain {
+    pub(super) members: Vec<Member>,
+}
+
+#[derive(Debug)]
+pub(super) struct Member {
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions are made of it")
+    )]
+    pub(super) formula: Formula,
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions are made of it")
+    )]
+    pub(super) from: SmallVec<[Source; 3]>,
+}
+
+/// What an operation takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Operand(usize),
+    /// The bytes of an element, and zeros.
+    Constant([u8; 8]),
+    /// What an earlier operation makes.
+    Member(usize),
+}
+
+impl Chain {
+    /// The loop; `None` if one of the operations cannot be in one, or there is none on this processor.
+    pub(super) fn work(&self) -> Option<Work> {
+        native::chain(self)
+    }
+}
+
+/// What a chain knows of an operation before it is compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Elements of so many bytes.
+    Elements(usize),
+    Pred,
+}
+
+/// What an operation takes and makes; `None` if it cannot be in a chain.
+pub(super) fn kinds(formula: Formula) -> Option<(SmallVec<[Kind; 3]>, Kind)> {
+    use DType::{F32, F64, Pred, S32, S64, U32, U64};
+    let elements = |dtype: DType| Kind::Elements(dtype.size());
+    let same = |count: usize, kind: Kind| Some((SmallVec::from_elem(kind, count), kind));
+    match formula {
+        Formula::Binary(Binary::And | Binary::Or | Binary::Xor, Pred) => same(2, Kind::Pred),
+        Formula::Binary(op, dtype) if is_binary(op, dtype) => same(2, elements(dtype)),
+        Formula::Unary(
+            Unary::Negate | Unary::Abs | Unary::Sqrt | Unary::Rsqrt | Unary::Square,
+            dtype @ (F32 | F64),
+        ) => same(1, elements(dtype)),
+        Formula::Unary(Unary::Negate | Unary::Not, dtype @ (S32 | U32 | S64 | U64)) => {
+            same(1, elements(dtype))
+        }
+        Formula::RotateLeft => same(2, elements(U32)),
+        Formula::Compare(compare, dtype) => {
+            let holds = match dtype {
+                F32 | F64 => compare.kind != Some(CompareKind::TotalOrder),
+                S32 | S64 => true,
+                U32 | U64 => matches!(compare.direction, Direction::Eq | Direction::Ne),
+                _ => false,
+            };
+            holds.then(|| (SmallVec::from_elem(elements(dtype), 2), Kind::Pred))
+        }
+        Formula::Select(size @ (4 | 8)) => {
+            let x = Kind::Elements(size);
+            Some(([Kind::Pred, x, x].into_iter().collect(), x))
+        }
+        Formula::Convert(S32, F32) => same(1, elements(F32)),
+        _ => None,
+    }
+}
+
+fn is_binary(op: Binary, dtype: DType) -> bool {
+    use Binary::{Add, And, Divide, Maximum, Minimum, Multiply, Or, ShiftLeft, Subtract, Xor};
+    use Binary::{ShiftRightArithmetic, ShiftRightLogical};
+    match dtype {
+        DType::F32 | DType::F64 => {
+            matches!(op, Add | Subtract | Multiply | Divide | Maximum | Minimum)
+        }
+        DType::S32 | DType::U32 if matches!(op, Multiply | Maximum | Minimum | ShiftRightArithmetic) => true,
+        DType::S32 | DType::U32 | DType::S64 | DType::U64 => {
+            matches!(op, Add | Subtract | And | Or | Xor | ShiftLeft | ShiftRightLogical)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::Op;
+    use farcall_ir::op::Compare;
+
+    use super::super::elementwise;
+    use super::super::map::Operand;
+    use super::*;
+
+    /// Elements: blocks, vectors, and some that are left.
+    const COUNTS: [usize; 5] = [1, 6, 32, 77, 269];
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % n
+        }
+
+        fn element(&mut self, dtype: DType) -> [u8; 8] {
+            let special = [0.0, -0.0, 1.0, -1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, 1e-40];
+            let float = match self.below(3) {
+                0 => special[self.below(special.len())],
+                _ => (self.below(1 << 20) as f64 - 5e5) / 3e4,
+            };
+            let mut bytes = [0; 8];
+            match dtype {
+                DType::F32 => bytes[..4].copy_from_slice(&(float as f32).to_ne_bytes()),
+                DType::F64 => bytes = float.to_ne_bytes(),
+                DType::Pred => bytes[0] = self.below(2) as u8,
+                _ if self.below(3) == 0 => bytes[0] = self.below(40) as u8,
+                dtype => {
+                    bytes[..dtype.size()].copy_from_slice(&(self.0 >> 8).to_ne_bytes()[..dtype.size()]);
+                }
+            }
+            bytes
+        }
+    }
+
+    /// Operations on elements of a type that can be in a chain, with what they take and make.
+    fn formulas(dtype: DType) -> Vec<(Op, Vec<DType>, DType)> {
+        let binary = Binary::ALL.iter().map(|op| (Op::Binary(*op), vec![dtype; 2], dtype));
+        let unary = Unary::ALL.iter().map(|op| (Op::Unary(*op), vec![dtype], dtype));
+        let compare = Direction::ALL.iter().map(|direction| {
+            (Op::Compare(Compare { direction: *direction, kind: None }), vec![dtype; 2], DType::Pred)
+        });
+        let preds = [Binary::And, Binary::Or, Binary::Xor]
+            .map(|op| (Op::Binary(op), vec![DType::Pred; 2], DType::Pred));
+        let select = (Op::Select, vec![DType::Pred, dtype, dtype], dtype);
+        let convert = (Op::Convert, vec![DType::S32], DType::F32);
+        let all = binary.chain(unary).chain(compare).chain(preds).chain([select, convert]);
+        all.filter(|(op, from, to)| {
+            from.iter().chain([to]).all(|t| *t == DType::Pred || t.size() == dtype.size())
+                && Formula::new(op, from, *to).and_then(kinds).is_some()
+        })
+        .collect()
+    }
+
+    /// Bytes of elements, with what is NaN made the same.
+    fn numbers(bytes: &[u8], dtype: DType) -> Vec<u64> {
+        bytes
+            .chunks_exact(dtype.size())
+            .map(|x| {
+                let mut word = [0; 8];
+                word[..x.len()].copy_from_slice(x);
+                let bits = u64::from_ne_bytes(word);
+                let nan = match dtype {
+                    DType::F32 => f32::from_bits(bits as u32).is_nan(),
+                    DType::F64 => f64::from_bits(bits).is_nan(),
+                    _ => false,
+                };
+                if nan { u64::MAX } else { bits }
+            })
+            .collect()
+    }
+
+    /// A value: an operand, a constant or what a member makes, with its elements one after the other, once as operations one
+    /// after the other have them.
+    struct Value {
+        source: Source,
+        dtype: DType,
+        elements: Vec<u8>,
+    }
+
+    /// Compares a random chain with its operations one after the other; true if it is one.
+    fn compare(dtype: DType, n: usize, random: &mut Random) -> bool {
+        let formulas = formulas(dtype);
+        let mut values: Vec<Value> = Vec::new();
+        let repeated = random.below(4);
+        for i in 0..OPERANDS {
+            let dtype = if i == 2 { DType::Pred } else { dtype };
+            let one = random.element(dtype);
+            let element = |_| if i == repeated { one } else { random.element(dtype) };
+            let elements: Vec<u8> = (0..n).map(element).flat_map(|x| x[..dtype.size()].to_vec()).collect();
+            values.push(Value { source: Source::Operand(i), dtype, elements });
+        }
+        for _ in 0..random.below(9) {
+            let bytes = random.element(dtype);
+            let elements = bytes[..dtype.size()].repeat(n);
+            values.push(Value { source: Source::Constant(bytes), dtype, elements });
+        }
+        let mut chain = Chain::default();
+        let many = 2 + random.below(12);
+        while chain.members.len() < many || values.last().is_none_or(|x| x.dtype == DType::Pred) {
+            let (op, takes, to) = &formulas[random.below(formulas.len())];
+            let mut from: Vec<usize> = Vec::new();
+            for dtype in takes {
+                let fits: Vec<usize> = (0..values.len()).filter(|i| values[*i].dtype == *dtype).collect();
+                if fits.is_empty() {
+                    break;
+                }
+                // Mostly what was made last.
+                let late = fits.len() - 1 - random.below(fits.len().min(3));
+                from.push(fits[if random.below(3) == 0 { random.below(fits.len()) } else { late }]);
+            }
+            let Some(work) = elementwise::work(op, takes, *to).filter(|_| from.len() == takes.len()) else {
+                continue;
+            };
+            let mut operands = [Operand::NONE; 3];
+            for (operand, i) in operands.iter_mut().zip(&from) {
+                *operand = Operand::each(values[*i].elements.as_ptr());
+            }
+            let mut elements = vec![0u8; n * to.size()];
+            work(&operands, elements.as_mut_ptr(), n);
+            let formula = Formula::new(op, takes, *to).unwrap();
+            let member = Member { formula, from: from.iter().map(|i| values[*i].source).collect() };
+            chain.members.push(member);
+            values.push(Value { source: Source::Member(chain.members.len() - 1), dtype: *to, elements });
+        }
+        let Some(work) = chain.work() else { return false };
+        let last = values.last().unwrap();
+        let mut operands = [Operand::NONE; 3];
+        let block: Vec<u8> = values.get(repeated).map_or(Vec::new(), |x| {
+            let size = x.dtype.size();
+            x.elements[..size].repeat(super::super::map::BLOCK)
+        });
+        for (i, operand) in operands.iter_mut().enumerate() {
+            *operand = if i == repeated {
+                Operand::repeated(block.as_ptr())
+            } else {
+                Operand::each(values[i].elements.as_ptr())
+            };
+        }
+        let mut found = vec![0u8; n * last.dtype.size()];
+        work(&operands, found.as_mut_ptr(), n);
+        let (found, expected) = (numbers(&found, last.dtype), numbers(&last.elements, last.dtype));
+        assert_eq!(found, expected, "{n} elements, operand {repeated} repeated, of {chain:?}");
+        true
+    }
+
+    #[test]
+    fn chains_have_the_bits_of_operations_one_after_the_other() {
+        let mut random = Random(7);
+        let types = [DType::F32, DType::F64, DType::S32, DType::U32, DType::S64, DType::U64];
+        let mut chains = 0;
+        for i in 0..3000 {
+            chains += usize::from(compare(types[i % types.len()], COUNTS[i % COUNTS.len()], &mut random));
+        }
+        // Some need too many registers.
+        let instructions = cfg!(all(target_arch = "x86_64", unix));
+        assert!(!instructions || chains > 2500, "{chains} of 3000 chains");
+    }
+}

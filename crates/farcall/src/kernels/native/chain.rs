@@ -1,0 +1,353 @@
+//! Chains of operations on many elements as loops over vectors.
+//!
+//! ```text
+//! [`Chain`] ──▶ constants in registers ─▶ ╭ load operands ─▶ operations ─▶ store ╮ ─▶ the rest, by way of a vector on the stack
+//!                                         ╰────────── 32 elements a turn ◀───────╯
+//! ```
+
+use std::mem::offset_of;
+
+use farcall_ir::DType;
+use farcall_ir::op::{Binary, Unary};
+
+use super::super::chain::{Chain, Kind, OPERANDS, Source, kinds};
+use super::super::map::{BLOCK, Operand, Work};
+use super::super::pair::Formula;
+use super::Compiler;
+use super::assembler::{Condition, Memory, Opcode, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg, Vector};
+use super::memory::Executable;
+use super::steps::{AND, OR, WIDEST, XOR, float};
+
+/// Where operands are during a run.
+const AT: [Reg; OPERANDS] = [RSI, RDX, RCX];
+/// Registers that operations need between them.
+const BETWEEN: u32 = 8;
+/// Constants that stay in registers at most; others are loaded when they are needed. The second number is tried where the first
+/// one leaves too few registers.
+const CONSTANTS: [usize; 2] = [6, 0];
+
+/// What a loop is entered with.
+#[repr(C)]
+struct Call {
+    from: [*const u8; OPERANDS],
+    /// Bytes from one block to the next, and from one vector to the next.
+    by_block: [usize; OPERANDS],
+    by_vector: [usize; OPERANDS],
+    to: *mut u8,
+    blocks: usize,
+    vectors: usize,
+    constants: *const Constant,
+}
+
+/// An element, repeated for a vector.
+#[repr(C, align(32))]
+#[derive(Clone, Copy)]
+struct Constant([u8; WIDEST]);
+
+/// A chain that has been compiled.
+struct Code {
+    instructions: Executable,
+    constants: Vec<Constant>,
+    /// Bytes of an element of each operand.
+    sizes: [usize; OPERANDS],
+    /// Of the result.
+    size: usize,
+}
+
+/// The loop of a chain; `None` if the processor or the system does not allow it.
+pub(in super::super) fn chain(chain: &Chain) -> Option<Work> {
+    if !is_x86_feature_detected!("avx2") {
+        return None;
+    }
+    let code = CONSTANTS.iter().find_map(|resident| Emitter::new(chain)?.finish(*resident))?;
+    Some(Box::new(move |from: &[Operand; 3], to, n| code.run(from, to, n)))
+}
+
+impl Code {
+    fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
+        let vector = WIDEST / self.size;
+        let (blocks, vectors, rest) = (n / BLOCK, n % BLOCK / vector, n % vector);
+        let mut call = Call {
+            from: from.map(|x| x.at),
+            by_block: [0; OPERANDS],
+            by_vector: [0; OPERANDS],
+            to,
+            blocks,
+            vectors,
+            constants: self.constants.as_ptr(),
+        };
+        for (i, size) in self.sizes.iter().enumerate().filter(|(i, _)| !from[*i].is_repeated()) {
+            (call.by_block[i], call.by_vector[i]) = (size * BLOCK, size * vector);
+        }
+        if n >= vector {
+            self.enter(&call);
+        }
+        if rest == 0 {
+            return;
+        }
+        let mut vectors = [Constant([0; WIDEST]); OPERANDS];
+        let mut result = Constant([0; WIDEST]);
+        for (i, size) in self.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
+            let first = if from[i].is_repeated() { 0 } else { n - rest };
+            // SAFETY: operands have as many elements as there are results, and a repeated one has at least as many as are left.
+            unsafe {
+                let at = from[i].at.add(first * size);
+                std::ptr::copy_nonoverlapping(at, vectors[i].0.as_mut_ptr(), rest * size);
+            }
+            call.from[i] = vectors[i].0.as_ptr();
+        }
+        (call.to, call.blocks, call.vectors) = (result.0.as_mut_ptr(), 0, 1);
+        self.enter(&call);
+        // SAFETY: the results that are left.
+        unsafe {
+            let to = to.add((n - rest) * self.size);
+            std::ptr::copy_nonoverlapping(result.0.as_ptr(), to, rest * self.size);
+        }
+    }
+
+    fn enter(&self, call: &Call) {
+        type Entry = unsafe extern "sysv64" fn(*const Call);
+        // SAFETY: the instructions begin with those of such a function.
+        let entry: Entry = unsafe { std::mem::transmute(self.instructions.begin()) };
+        // SAFETY: whoever calls a [`Work`] promises that the elements are there.
+        unsafe { entry(call) };
+    }
+}
+
+struct Emitter<'a> {
+    chain: &'a Chain,
+    /// Bytes of an element of the result.
+    size: usize,
+    sizes: [usize; OPERANDS],
+    compiler: Compiler,
+    constants: Vec<[u8; 8]>,
+    /// The registers of the first of them.
+    resident: Vec<Vector>,
+    /// After which member each is not needed any more.
+    last_of_operands: [usize; OPERANDS],
+    last_of_members: Vec<usize>,
+}
+
+/// A constant of an operation of its own, for elements of four or eight bytes: 1.
+fn one(size: usize) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    if size == 8 {
+        bytes = 1f64.to_ne_bytes();
+    } else {
+        bytes[..4].copy_from_slice(&1f32.to_ne_bytes());
+    }
+    bytes
+}
+
+impl<'a> Emitter<'a> {
+    fn new(chain: &'a Chain) -> Option<Emitter<'a>> {
+        let Kind::Elements(size) = kinds(chain.members.last()?.formula)?.1 else { return None };
+        let mut constants: Vec<[u8; 8]> = Vec::new();
+        let mut sizes = [0; OPERANDS];
+        let mut last_of_operands = [0; OPERANDS];
+        let mut last_of_members: Vec<usize> = (0..chain.members.len()).collect();
+        for (i, member) in chain.members.iter().enumerate() {
+            let (takes, _) = kinds(member.formula)?;
+            (takes.len() == member.from.len()).then_some(())?;
+            for (source, kind) in member.from.iter().zip(takes) {
+                let bytes = match kind {
+                    Kind::Elements(bytes) if bytes == size => bytes,
+                    Kind::Elements(_) => return None,
+                    Kind::Pred => 1,
+                };
+                match *source {
+                    Source::Constant(_) if kind == Kind::Pred => return None,
+                    Source::Constant(bytes) if !constants.contains(&bytes) => constants.push(bytes),
+                    Source::Constant(_) => {}
+                    Source::Operand(x) => {
+                        (sizes[x] == 0 || sizes[x] == bytes).then_some(())?;
+                        (sizes[x], last_of_operands[x]) = (bytes, i);
+                    }
+                    Source::Member(x) => last_of_members[x] = i,
+                }
+            }
+            let takes_one = matches!(
+                member.formula,
+                Formula::Binary(Binary::Maximum | Binary::Minimum, _) | Formula::Unary(Unary::Rsqrt, _)
+            );
+            if takes_one && !constants.contains(&one(size)) {
+                constants.push(one(size));
+            }
+        }
+        let compiler = Compiler::new(&[]);
+        Some(Emitter {
+            chain,
+            size,
+            sizes,
+            compiler,
+            constants,
+            resident: Vec::new(),
+            last_of_operands,
+            last_of_members,
+        })
+    }
+
+    fn finish(mut self, resident: usize) -> Option<Code> {
+        let field = |offset: usize| Memory { base: RDI, offset: offset as i32 };
+        let pointer = |offset: usize, i: usize| field(offset + i * size_of::<usize>());
+        for (i, at) in AT.into_iter().enumerate() {
+            self.compiler.assembler.load(true, at, pointer(offset_of!(Call, from), i));
+        }
+        self.compiler.assembler.load(true, R8, field(offset_of!(Call, to)));
+        self.compiler.assembler.load(true, R9, field(offset_of!(Call, constants)));
+        for i in 0..self.constants.len().min(resident) {
+            let constant = self.constant(i);
+            self.compiler.vectors.keep(constant);
+            self.resident.push(constant);
+        }
+        let vector = WIDEST / self.size;
+        for (count, by, vectors) in [
+            (offset_of!(Call, blocks), offset_of!(Call, by_block), BLOCK / vector),
+            (offset_of!(Call, vectors), offset_of!(Call, by_vector), 1),
+        ] {
+            self.compiler.assembler.load(true, RAX, field(count));
+            self.compiler.assembler.test(RAX);
+            let none = self.compiler.assembler.jump(Some(Condition::Equal));
+            let begin = self.compiler.assembler.code.len();
+            for k in 0..vectors {
+                self.vector(k)?;
+            }
+            for (i, at) in AT.into_iter().enumerate().filter(|(i, _)| self.sizes[*i] > 0) {
+                self.compiler.assembler.add_from(at, pointer(by, i));
+            }
+            self.compiler.assembler.add_constant(R8, (vectors * WIDEST) as i32);
+            self.compiler.assembler.decrement(RAX);
+            let again = self.compiler.assembler.jump(Some(Condition::NotEqual));
+            self.compiler.assembler.land(again, begin)?;
+            let end = self.compiler.assembler.code.len();
+            self.compiler.assembler.land(none, end)?;
+        }
+        self.compiler.assembler.clear_upper_halves();
+        self.compiler.assembler.end();
+        let repeated = |bytes: &[u8; 8]| {
+            let mut constant = Constant([0; WIDEST]);
+            constant.0.chunks_exact_mut(self.size).for_each(|x| x.copy_from_slice(&bytes[..self.size]));
+            constant
+        };
+        Some(Code {
+            constants: self.constants.iter().map(repeated).collect(),
+            instructions: Executable::new(&self.compiler.assembler.code)?,
+            sizes: self.sizes,
+            size: self.size,
+        })
+    }
+
+    /// A constant, loaded.
+    fn constant(&mut self, number: usize) -> Vector {
+        let offset = (number * WIDEST) as i32;
+        self.compiler.load_from(Memory { base: R9, offset }, WIDEST)
+    }
+
+    fn find_constant(&mut self, bytes: [u8; 8]) -> Option<Vector> {
+        let number = self.constants.iter().position(|x| *x == bytes)?;
+        Some(match self.resident.get(number) {
+            Some(register) => *register,
+            None => self.constant(number),
+        })
+    }
+
+    /// The operations on vector `k` from where the operands are.
+    fn vector(&mut self, k: usize) -> Option<()> {
+        let chain = self.chain;
+        let mut operands: [Option<Vector>; OPERANDS] = [None; OPERANDS];
+        let mut made: Vec<Vector> = Vec::with_capacity(chain.members.len());
+        for (i, member) in chain.members.iter().enumerate() {
+            let mut from = [Vector(0); 3];
+            for (to, source) in from.iter_mut().zip(&member.from) {
+                *to = match *source {
+                    Source::Member(x) => made[x],
+                    Source::Constant(bytes) => self.find_constant(bytes)?,
+                    Source::Operand(x) => match operands[x] {
+                        Some(register) => register,
+                        None => {
+                            let register = self.operand(x, k);
+                            self.compiler.vectors.keep(register);
+                            operands[x] = Some(register);
+                            register
+                        }
+                    },
+                };
+                // Enough is left for what comes between.
+                (self.compiler.vectors.free() >= BETWEEN).then_some(())?;
+            }
+            let result = self.member(member.formula, from)?;
+            let ended = |last: &usize| *last == i;
+            for register in
+                operands.iter().zip(&self.last_of_operands).filter_map(|(x, last)| x.filter(|_| ended(last)))
+            {
+                self.compiler.vectors.release(register);
+            }
+            for (x, _) in self.last_of_members[..i].iter().enumerate().filter(|(_, last)| ended(last)) {
+                self.compiler.vectors.release(made[x]);
+            }
+            if self.last_of_members[i] > i {
+                self.compiler.vectors.keep(result);
+            }
+            made.push(result);
+        }
+        self.compiler.store_to(made.pop()?, Memory { base: R8, offset: (k * WIDEST) as i32 }, WIDEST);
+        Some(())
+    }
+
+    /// Vector `k` of an operand; of `pred`s, as a mask.
+    fn operand(&mut self, x: usize, k: usize) -> Vector {
+        let bytes = self.sizes[x] * (WIDEST / self.size);
+        let loaded = self.compiler.load_from(Memory { base: AT[x], offset: (k * bytes) as i32 }, bytes);
+        match self.sizes[x] {
+            1 => self.compiler.widened(loaded, self.size, WIDEST),
+            _ => loaded,
+        }
+    }
+
+    fn member(&mut self, formula: Formula, [x, y, z]: [Vector; 3]) -> Option<Vector> {
+        let size = self.size;
+        let compiler = &mut self.compiler;
+        Some(match formula {
+            Formula::Compare(compare, dtype) => compiler.mask(compare, dtype, WIDEST, x, y)?,
+            Formula::Select(_) => compiler.choose(x, size, WIDEST, y, z),
+            Formula::Binary(Binary::And, DType::Pred) => compiler.op(AND, WIDEST, x, y),
+            Formula::Binary(Binary::Or, DType::Pred) => compiler.op(OR, WIDEST, x, y),
+            Formula::Binary(Binary::Xor, DType::Pred) => compiler.op(XOR, WIDEST, x, y),
+            Formula::Convert(DType::S32, DType::F32) => {
+                compiler.op(Opcode::new(0, 1, 0x5b), WIDEST, Vector(0), x)
+            }
+            Formula::Binary(op @ (Binary::Maximum | Binary::Minimum), DType::F32 | DType::F64) => {
+                self.extreme(op == Binary::Maximum, x, y)?
+            }
+            Formula::Unary(Unary::Rsqrt, DType::F32 | DType::F64) => {
+                let root = compiler.op(float(0x51, size, WIDEST), WIDEST, Vector(0), x);
+                let one = self.find_constant(one(size))?;
+                self.compiler.op(float(0x5e, size, WIDEST), WIDEST, one, root)
+            }
+            _ => compiler.apply(formula, size, WIDEST, x, y)?,
+        })
+    }
+
+    /// The larger or the smaller one of floating-point numbers, as [`Number::max`](super::super::number::Number::max).
+    fn extreme(&mut self, larger: bool, x: Vector, y: Vector) -> Option<Vector> {
+        let size = self.size;
+        let of = |code: u8| float(code, size, WIDEST);
+        // Subnormal numbers are flushed if they are to be.
+        let one = self.find_constant(one(size))?;
+        let compiler = &mut self.compiler;
+        let [x, y] = [x, y].map(|x| {
+            let settled = compiler.op(of(0x59), WIDEST, x, one);
+            compiler.vectors.keep(settled);
+            settled
+        });
+        // Of zeros that differ, these are the second operands.
+        let code = of(if larger { 0x5f } else { 0x5d });
+        let [first, second] = [(x, y), (y, x)].map(|(x, y)| compiler.op(code, WIDEST, x, y));
+        let number = compiler.op(if larger { AND } else { OR }, WIDEST, first, second);
+        let nan = compiler.op(of(0x58), WIDEST, x, y);
+        let unordered = compiler.compare_floats(size, WIDEST, x, y, 3);
+        compiler.vectors.release(x);
+        compiler.vectors.release(y);
+        Some(compiler.choose(unordered, size, WIDEST, nan, number))
+    }
+}

@@ -1,0 +1,136 @@
+//! Steps that become a chain: one loop, in which what they make for one another stays in registers of the processor.
+//!
+//! ```text
+//! x ─┬─ · ─ · ─ + ─ · ──▶ tanh ──▶ + ─ · ─ · ──▶       Everything between two functions is a chain.
+//!    ╰──────────╯                         ╰── x
+//! ```
+
+use std::collections::BinaryHeap;
+
+use smallvec::SmallVec;
+
+use super::super::chain::{Chain, Kind, Member, OPERANDS, Source, kinds};
+use super::super::pair::Formula;
+use super::{Level, Slot, Step, Task};
+
+/// Operations of a chain at most: it is made quickly, and its values find registers.
+const MOST: usize = 24;
+
+/// Makes chains, each as long as it can be, from the last step on.
+pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
+    for last in (0..steps.len()).rev() {
+        if uses[last] > 0 && steps[last].level == Level::Full {
+            let _none = Group::of(steps, uses, last).and_then(|group| group.install(steps, uses));
+        }
+    }
+}
+
+/// The operation of a step that can be in a chain of elements of so many bytes.
+fn formula(step: &Step, size: usize) -> Option<Formula> {
+    let formula = step.formula.filter(|_| step.level == Level::Full)?;
+    let (takes, _) = kinds(formula)?;
+    takes.iter().all(|kind| matches!(kind, Kind::Pred) || *kind == Kind::Elements(size)).then_some(formula)
+}
+
+/// The bytes of a constant's element.
+fn constant(steps: &[Step], slot: Slot) -> Option<[u8; 8]> {
+    let Slot::Step(s) = slot else { return None };
+    match &steps[s].task {
+        Task::Constant(bytes) if matches!(steps[s].size, 4 | 8) => bytes[..8].try_into().ok(),
+        _ => None,
+    }
+}
+
+/// Steps of which only the last one is taken by others.
+struct Group {
+    /// In their order.
+    members: Vec<usize>,
+    /// What they take besides one another and constants.
+    operands: SmallVec<[Slot; OPERANDS + 1]>,
+    /// Bytes of an element.
+    size: usize,
+}
+
+impl Group {
+    fn of(steps: &[Step], uses: &[usize], last: usize) -> Option<Group> {
+        let Kind::Elements(size) = kinds(steps[last].formula?)?.1 else { return None };
+        formula(&steps[last], size)?;
+        let mut group = Group { members: vec![last], operands: SmallVec::new(), size };
+        let mut taken: BinaryHeap<usize> = BinaryHeap::new();
+        group.takes(steps, last, &mut taken);
+        (group.operands.len() <= OPERANDS).then_some(())?;
+        // Later steps come first, so all members that take one are known when its turn comes.
+        while let Some(s) = taken.pop() {
+            let mut count = 1;
+            while taken.peek() == Some(&s) {
+                taken.pop();
+                count += 1;
+            }
+            if group.members.len() == MOST || count < uses[s] || formula(&steps[s], size).is_none() {
+                continue;
+            }
+            let (operands, before) = (group.operands.clone(), taken.clone());
+            group.operands.retain(|slot| *slot != Slot::Step(s));
+            group.takes(steps, s, &mut taken);
+            if group.operands.len() <= OPERANDS {
+                group.members.push(s);
+            } else {
+                (group.operands, taken) = (operands, before);
+            }
+        }
+        group.members.reverse();
+        (group.members.len() > 1).then_some(group)
+    }
+
+    /// Notes what a member takes.
+    fn takes(&mut self, steps: &[Step], member: usize, taken: &mut BinaryHeap<usize>) {
+        for slot in &steps[member].from {
+            if constant(steps, *slot).is_some() {
+                continue;
+            }
+            if let Slot::Step(s) = *slot {
+                taken.push(s);
+            }
+            if !self.operands.contains(slot) {
+                self.operands.push(*slot);
+            }
+        }
+    }
+
+    /// Makes the last step all of them.
+    fn install(self, steps: &mut [Step], uses: &mut [usize]) -> Option<()> {
+        let Group { members, operands, size } = self;
+        let mut chain = Chain::default();
+        for s in &members {
+            let formula = formula(&steps[*s], size)?;
+            let source = |slot: &Slot| {
+                if let Some(bytes) = constant(steps, *slot) {
+                    return Some(Source::Constant(bytes));
+                }
+                let member = members.iter().position(|member| Slot::Step(*member) == *slot);
+                let operand = || operands.iter().position(|operand| operand == slot);
+                member.map(Source::Member).or_else(|| operand().map(Source::Operand))
+            };
+            let from = steps[*s].from.iter().map(source).collect::<Option<_>>()?;
+            chain.members.push(Member { formula, from });
+        }
+        let work = chain.work()?;
+        let (last, before) = members.split_last()?;
+        for slot in members.iter().flat_map(|s| &steps[*s].from) {
+            if let Slot::Step(s) = *slot {
+                uses[s] -= 1;
+            }
+        }
+        for slot in &operands {
+            if let Slot::Step(s) = *slot {
+                uses[s] += 1;
+            }
+        }
+        debug_assert!(before.iter().all(|s| uses[*s] == 0), "others take a step of a chain");
+        let cost = before.iter().map(|s| steps[*s].cost).sum::<usize>();
+        let step = &mut steps[*last];
+        (step.task, step.from, step.formula) = (Task::Work(work), operands.into_iter().collect(), None);
+        step.cost += cost;
+        Some(())
+    }
+}

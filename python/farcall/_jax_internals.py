@@ -1,0 +1,128 @@
+"""The parts of JAX outside its documented interface that farcall uses."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.extend
+import numpy as np
+from jax.interpreters import mlir
+
+
+class Internal:
+    """What is known of JAX 0.10 to 0.12."""
+
+    from jax._src import core, effects, sharding_impls
+    from jax._src.interpreters import mlir
+
+    class SideEffect(effects.Effect):
+        """Keeps calls of ops that have a side effect from being dropped, repeated or reordered."""
+
+        def __str__(self) -> str:
+            return "SideEffect"
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, type(self))
+
+        def __hash__(self) -> int:
+            return hash(type(self))
+
+    for allowed in (
+        effects.lowerable_effects,
+        effects.ordered_effects,
+        effects.shardable_ordered_effects,
+        effects.control_flow_allowed_effects,
+        effects.custom_derivatives_allowed_effects,
+    ):
+        allowed.add_type(SideEffect)
+    del allowed
+    side_effect = SideEffect()
+
+    @classmethod
+    def is_tracing(cls) -> bool:
+        return not cls.core.trace_state_clean()
+
+    @classmethod
+    def in_one_mesh(cls, operands: list[Any]) -> list[Any]:
+        """In `shard_map`, operands that are the same on all devices are marked as varying where others are."""
+        return list(cls.core.auto_insert_reshard(*operands)) if operands else []
+
+    @classmethod
+    def aval(cls, name: str, dtype: np.dtype, shape: Sequence[int], operands: Sequence[Any], spec: Sequence[Any] = ()) -> Any:
+        """A result's type, on the mesh that the operands are on; `spec` says how its first dimensions are split, in a mesh of
+        explicit axes."""
+        if not operands:
+            return jax.core.ShapedArray(tuple(shape), dtype)
+        cls.core.standard_vma_rule(name, *operands)
+        meshes = (operand.sharding.mesh for operand in operands if not operand.sharding.mesh.empty)
+        mesh = next(meshes, cls.core.get_cur_mesh_sharding().mesh)
+        spec = jax.sharding.PartitionSpec(*spec, *[None] * (len(shape) - len(spec)))
+        sharding = jax.sharding.NamedSharding(mesh, spec)
+        return operands[0].update(shape=tuple(shape), dtype=dtype, weak_type=False, sharding=sharding)
+
+    @staticmethod
+    def without(aval: Any, axes: Sequence[int]) -> Any:
+        """A type without some of its dimensions."""
+        kept = [i for i in range(aval.ndim) if i not in axes]
+        spec = jax.sharding.PartitionSpec(*(aval.sharding.spec[i] for i in kept))
+        sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
+        return aval.update(shape=tuple(aval.shape[i] for i in kept), sharding=sharding)
+
+    @staticmethod
+    def within(aval: Any, axes: Sequence[tuple[int, Any]]) -> Any:
+        """A type with more dimensions in front: the size of each, and how it is split."""
+        spec = jax.sharding.PartitionSpec(*(split for _, split in axes), *aval.sharding.spec)
+        sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
+        return aval.update(shape=(*(size for size, _ in axes), *aval.shape), sharding=sharding)
+
+    @classmethod
+    def sharded(cls, context: mlir.LoweringRuleContext, results: Sequence[Any]) -> list[Any]:
+        """Results of a lowering, with the shardings of their types."""
+        lowered = zip(results, context.avals_out)
+        return [cls.mlir.lower_with_sharding_in_types(context, value, aval) for value, aval in lowered]
+
+    @staticmethod
+    def split_as(value: Any, spec: Any) -> Any:
+        """The array, in a mesh of explicit axes split in this way."""
+        sharding = jax.typeof(value).sharding
+        if sharding.mesh.empty or sharding.spec == spec or not sharding.mesh._any_axis_explicit:
+            return value
+        return jax.sharding.reshard(value, jax.sharding.NamedSharding(sharding.mesh, spec))
+
+    @classmethod
+    def whole_in_front(cls, value: Any) -> Any:
+        """The array, its first dimension not split."""
+        return cls.split_as(value, jax.sharding.PartitionSpec(None, *jax.typeof(value).sharding.spec[1:]))
+
+    @staticmethod
+    def is_exported(context: mlir.LoweringRuleContext) -> bool:
+        return context.module_context.lowering_parameters.for_export
+
+    @staticmethod
+    def is_partitioned(context: mlir.LoweringRuleContext) -> bool:
+        """True if the program is going to be split among devices by XLA."""
+        axes = context.module_context.axis_context
+        return isinstance(axes, mlir.ShardingContext) and axes.num_devices > 1
+
+    @classmethod
+    def is_split_here(cls, context: mlir.LoweringRuleContext) -> bool:
+        """True if this process will do that, and not one that loads an exported program."""
+        return cls.is_partitioned(context) and not cls.is_exported(context)
+
+    @classmethod
+    def with_mesh(cls, context: mlir.LoweringRuleContext) -> mlir.LoweringRuleContext:
+        """The context in which `custom_partitioning` can be lowered: it wants a mesh of devices, of which only the shape
+        matters. Without it, JAX would have to lower the whole program for certain devices, and could not for others."""
+        count = context.module_context.axis_context.num_devices
+        meshes = (aval.sharding.mesh for aval in context.avals_in)
+        mesh = next((m for m in meshes if m.size == count), jax.sharding.AbstractMesh((count,), ("devices",)))
+        axes = mlir.ShardingContext(count, tuple(jax.devices()[:1] * count), mesh)
+        return context.replace(module_context=context.module_context.replace(axis_context=axes))
+
+    @classmethod
+    def spec(cls, sharding: jax.sharding.Sharding, mesh: jax.sharding.Mesh, rank: int) -> Sequence[Any]:
+        """How XLA has split an array, in terms of a mesh; not at all, if the mesh has no terms for it."""
+        try:
+            return cls.sharding_impls.parse_flatten_op_sharding(sharding._to_xla_hlo_sharding(rank), mesh)[0]
+        except (ValueError, NotImplementedError, AssertionError):
+            return ()

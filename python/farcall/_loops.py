@@ -1,0 +1,238 @@
+"""A call for each index of an axis, where `vmap` cannot have one call for all of them.
+
+The loop is a primitive of its own (`Loop`) and not one of JAX, because XLA's partitioner does not split JAX's loops: it would
+gather what they go over. Split among devices, each has a loop over its part of the axis. Everything else is what it is for
+one call, under `jax.vmap`.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import jax
+import jax.extend
+import jax.numpy as jnp
+from jax.interpreters import ad, batching, mlir
+
+from farcall._jax_internals import Internal
+from farcall._sharding import Factors, lower_partitioned
+
+#: For each loop, the outer ones first: which operands have its axis. An operand has its axes in front, in this order.
+Levels = tuple[tuple[bool, ...], ...]
+
+#: One call for all indices of an axis: where each operand has it, the call's parameters, where each result has it.
+Larger = tuple[Sequence[int | None], dict[str, Any], Sequence[int]]
+
+
+class Looped(Protocol):
+    """What `vmap` may have to call in a loop: an op, or its derivative. All take the parameters of the primitive."""
+
+    primitive: jax.extend.core.Primitive
+
+    def larger(self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, **params: Any) -> Larger | None:
+        """One call for all indices of an axis, which some operands have; they are given without it. In a mesh of explicit
+        axes, `split` says how the axis is split."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        """Results and tangents, as JAX asks for them."""
+
+
+class LoopedOp(Looped, Protocol):
+    """An op."""
+
+    def factors(self, operands: Sequence[Any], **params: Any) -> Factors:
+        """How a call may be split."""
+
+
+class LoopedLinear(Looped, Protocol):
+    """A derivative, which is a call of other ops."""
+
+    def saved(self, **params: Any) -> int:
+        """How many of the operands it is not linear in: the first ones."""
+
+    def evaluate(self, *operands: Any, **params: Any) -> list[Any]:
+        """Calls these ops."""
+
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        """The cotangents of the operands, as JAX asks for them."""
+
+
+class Loop:
+    """The primitive of an op under `vmap`. Its parameters are `levels`, and those of the primitive."""
+
+    def __init__(self, of: LoopedOp | LoopedLinear) -> None:
+        self.of = of
+        self.primitive = jax.extend.core.Primitive(f"{of.primitive.name}_loop")
+        self.primitive.multiple_results = True
+        self.primitive.def_impl(self._impl)
+        self.primitive.def_abstract_eval(self._abstract)
+        mlir.register_lowering(self.primitive, self._lower)
+        batching.primitive_batchers[self.primitive] = self._batch
+        ad.primitive_jvps[self.primitive] = self._jvp
+
+    def bind(self, operands: Sequence[Any], levels: Levels, params: dict[str, Any]) -> list[Any]:
+        if not levels:
+            return self.of.primitive.bind(*operands, **params)
+        return self.primitive.bind(*operands, levels=levels, **params)
+
+    def batch(
+        self, operands: Sequence[Any], axes: Sequence[int | None], params: dict[str, Any], levels: Levels = ()
+    ) -> tuple[list[Any], list[int]]:
+        """What `vmap` makes of calls in these loops: larger calls, or another loop."""
+        mapped = tuple(axis is not None for axis in axes)
+        [size] = {x.shape[axis] for x, axis in zip(operands, axes) if axis is not None}
+        depths = [sum(level[i] for level in levels) for i in range(len(operands))]
+        avals = list(map(jax.typeof, operands))
+        splits = [x.sharding.spec[axis] for x, axis in zip(avals, axes) if axis is not None]
+        split = next((split for split in splits if split is not None), None)
+        entries = [Internal.without(x, [] if axis is None else [axis]) for x, axis in zip(avals, axes)]
+        entries = [Internal.without(x, range(depth)) for x, depth in zip(entries, depths)]
+        larger = self.of.larger(entries, mapped, size, split, **params)
+        if larger is None:
+            looped = self._looped(mapped, params)
+            operands = [_at(x, axis, 0, size) if has_axis else x for x, axis, has_axis in zip(operands, axes, looped)]
+            results = self.bind(operands, (looped, *levels), params)
+            return results, [0] * len(results)
+        to, params, of_results = larger
+        operands = [
+            x if at is None else _at(x, axis, depth + at, size) for x, axis, depth, at in zip(operands, axes, depths, to)
+        ]
+        return self.bind(operands, levels, params), [len(levels) + at for at in of_results]
+
+    def _looped(self, mapped: tuple[bool, ...], params: dict[str, Any]) -> tuple[bool, ...]:
+        """Which operands have the axis of a new loop, where these are mapped."""
+        return mapped
+
+    def _batch(
+        self, operands: Sequence[Any], axes: Sequence[int | None], *, levels: Levels, **params: Any
+    ) -> tuple[list[Any], list[int]]:
+        return self.batch(operands, axes, params, levels)
+
+    def _entries(self, operands: Sequence[Any], levels: Levels) -> list[Any]:
+        """The types of the operands of one call."""
+        return [Internal.without(x, range(sum(level[i] for level in levels))) for i, x in enumerate(operands)]
+
+    def _abstract(self, *operands: Any, levels: Levels, **params: Any) -> list[Any]:
+        results, _ = self.of.primitive.abstract_eval(*self._entries(operands, levels), **params)
+        axes = [
+            [(x.shape[0], x.sharding.spec[0]) for x in _inside(operands, levels[:k], level)] for k, level in enumerate(levels)
+        ]
+        # Where an operand is split, so are the results.
+        axes = [next((axis for axis in level if axis[1] is not None), level[0]) for level in axes]
+        return [Internal.within(x, axes) for x in results]
+
+    def _impl(self, *operands: Any, levels: Levels, **params: Any) -> list[Any]:
+        return self._compiled(levels, tuple(params.items()))(*operands)
+
+    @functools.cached_property
+    def _compiled(self) -> Callable[..., Callable[..., list[Any]]]:
+        def compiled(levels: Levels, params: tuple[tuple[str, Any], ...]) -> Callable[..., list[Any]]:
+            def run(*operands: Any) -> list[Any]:
+                return self.bind(operands, levels, dict(params))
+
+            run.__name__ = self.primitive.name
+            return jax.jit(run)
+
+        return functools.lru_cache(maxsize=256)(compiled)
+
+    def _lower(self, context: mlir.LoweringRuleContext, *operands: Any, levels: Levels, **params: Any) -> Any:
+        call = functools.partial(self._loop, levels, params)
+        if Internal.is_split_here(context):
+            factors = self.of.factors(self._entries(context.avals_in, levels), **params)
+            sizes = [next(x.shape[0] for x in _inside(context.avals_in, levels[:k], level)) for k, level in enumerate(levels)]
+            for size, level in zip(reversed(sizes), reversed(levels)):
+                factors = factors.looped(size, level)
+            return lower_partitioned(context, call, factors, operands)
+        return Internal.sharded(context, mlir.lower_fun(call, multiple_results=True)(context, *operands))
+
+    def _loop(self, levels: Levels, params: dict[str, Any], *operands: Any) -> list[Any]:
+        """The loops, in order, as JAX has them."""
+        if not levels:
+            return self.of.primitive.bind(*operands, **params)
+        return loop(functools.partial(self._loop, levels[1:], params), operands, levels[0])
+
+    def _jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], *, levels: Levels, **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        moved = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
+        has_tangent: list[bool] = []
+
+        def one(*values: Any) -> list[Any]:
+            primals, given = values[: len(tangents)], dict(zip(moved, values[len(tangents) :]))
+            all_tangents = [given.get(i, ad.Zero(jax.typeof(x).to_tangent_aval())) for i, x in enumerate(primals)]
+            results, found = self.of.jvp(primals, all_tangents, **params)
+            has_tangent[:] = [type(t) is not ad.Zero for t in found]
+            return [*results, *(t for t, has in zip(found, has_tangent) if has)]
+
+        of_moved = tuple((*level, *(level[i] for i in moved)) for level in levels)
+        values = _vmapped(one, of_moved)(*primals, *(tangents[i] for i in moved))
+        results, found = values[: len(has_tangent)], iter(values[len(has_tangent) :])
+        zero = lambda x: ad.Zero(jax.typeof(x).to_tangent_aval())
+        return results, [next(found) if has else zero(x) for x, has in zip(results, has_tangent)]
+
+
+class LinearLoop(Loop):
+    """The primitive of a derivative under `vmap`. What it is linear in has the axes of all loops: so have the cotangents."""
+
+    def __init__(self, of: LoopedLinear) -> None:
+        super().__init__(of)
+        ad.primitive_transposes[self.primitive] = self._transpose
+
+    def _looped(self, mapped: tuple[bool, ...], params: dict[str, Any]) -> tuple[bool, ...]:
+        saved = self.of.saved(**params)
+        return (*mapped[:saved], *[True] * len(mapped[saved:]))
+
+    def _lower(self, context: mlir.LoweringRuleContext, *operands: Any, levels: Levels, **params: Any) -> Any:
+        """Calls of ops, which have loops of their own."""
+        evaluate = _vmapped(functools.partial(self.of.evaluate, **params), levels)
+        return mlir.lower_fun(evaluate, multiple_results=True)(context, *operands)
+
+    def _transpose(self, cotangents: Sequence[Any], *values: Any, levels: Levels, **params: Any) -> list[Any]:
+        saved = self.of.saved(**params)
+        moved = [i for i, c in enumerate(cotangents) if type(c) is not ad.Zero]
+        if not moved or any(ad.is_undefined_primal(v) for v in values[:saved]):
+            return self.of.transpose(cotangents, *values, **params)
+        entry = lambda x: Internal.without(x.aval if hasattr(x, "aval") else jax.typeof(x), range(len(levels)))
+        tangents = [ad.UndefinedPrimal(entry(v)) for v in values[saved:]]
+        zeros = [ad.Zero(entry(c)) for c in cotangents]
+
+        def one(*given: Any) -> list[Any]:
+            known = dict(zip(moved, given[saved:]))
+            of_one = [known.get(i, zero) for i, zero in enumerate(zeros)]
+            return self.of.transpose(of_one, *given[:saved], *tangents, **params)[saved:]
+
+        of_given = tuple((*level[:saved], *[True] * len(moved)) for level in levels)
+        gradients = _vmapped(one, of_given)(*values[:saved], *(cotangents[i] for i in moved))
+        wanted = map(ad.is_undefined_primal, values[saved:])
+        return [None] * saved + [gradient if wants else None for gradient, wants in zip(gradients, wanted)]
+
+
+def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+    """Calls a function for each index of the first axis of some operands, in order; stacks the results."""
+    # JAX's loop cannot be split: in a mesh of explicit axes that has to be said.
+    entries = [Internal.whole_in_front(x) for x, m in zip(operands, mapped) if m]
+
+    def one(entry: list[Any]) -> list[Any]:
+        entry = iter(entry)
+        return function(*(next(entry) if m else x for x, m in zip(operands, mapped)))
+
+    return jax.lax.map(one, entries)
+
+
+def _vmapped(function: Callable[..., list[Any]], levels: Levels) -> Callable[..., list[Any]]:
+    for level in reversed(levels):
+        function = jax.vmap(function, tuple(0 if m else None for m in level))
+    return function
+
+
+def _inside(operands: Sequence[Any], outer: Levels, level: Sequence[bool]) -> list[Any]:
+    """The types of what has the axis of a level, without the axes of the outer levels."""
+    depth = lambda i: sum(other[i] for other in outer)
+    return [Internal.without(x, range(depth(i))) for i, x in enumerate(operands) if level[i]]
+
+
+def _at(x: Any, axis: int | None, to: int, size: int) -> Any:
+    """The array with its mapped axis elsewhere; with a new one if it has none."""
+    if axis is not None:
+        return jnp.moveaxis(x, axis, to)
+    return jnp.moveaxis(jnp.broadcast_to(x, (size, *x.shape)), 0, to)

@@ -1,0 +1,159 @@
+"""How a call of an op is split among devices.
+
+A *factor* of a call is a dimension seen across all its operands and results (`Factors`); the signature says what may be
+done with each. Where XLA partitions a program, Shardy is given the factors as a rule, and decides which axes of the
+mesh split which; then each device calls the op on its parts, and partial results are combined (`lower_partitioned`).
+
+A factor that cannot be split soundly stays whole, and only that one: if the signature says so, if its size is not a
+multiple of the number of devices (some part would be filled up with entries that a sum would count), or if its axis
+splits another factor already.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+from jax.experimental.custom_partitioning import SdyShardingRule, custom_partitioning
+from jax.interpreters import mlir
+from jax.sharding import NamedSharding, PartitionSpec
+
+from farcall._jax_internals import Internal
+
+#: Combines what the parts of a reduced factor give.
+_COMBINE = {"sum": jax.lax.psum, "max": jax.lax.pmax, "min": jax.lax.pmin}
+
+#: For each factor, the axes of the mesh that split it.
+Axes = list[tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Factors:
+    """The factors of a call."""
+
+    #: Size and kind of each: `map`, `whole`, or how partial results are combined.
+    factors: Sequence[tuple[int, str]]
+    #: For each operand, the factors of its dimensions.
+    operands: Sequence[Sequence[int]]
+    #: For each result, the same. A reduced factor is mapped for a result that has it.
+    results: Sequence[Sequence[int]]
+
+    def is_split(self, factor: int) -> bool:
+        """True if the factor may be split."""
+        size, kind = self.factors[factor]
+        return size > 0 and (kind == "map" or kind in _COMBINE)
+
+    def axes(self, mesh: Mapping[str, int], tensors: Iterable[tuple[Sequence[int], Sequence[Any]]]) -> Axes:
+        """What splits each factor, where tensors of these factors are split in these ways; the first ones take
+        precedence."""
+        axes: Axes = [()] * len(self.factors)
+        taken: set[str] = set()
+        for factors, spec in tensors:
+            for factor, entry in zip(factors, spec):
+                if axes[factor] or not self.is_split(factor):
+                    continue
+                size, kept = self.factors[factor][0], []
+                for axis in _names(entry):
+                    if axis in taken or size % mesh[axis]:
+                        break
+                    size //= mesh[axis]
+                    kept.append(axis)
+                axes[factor] = tuple(kept)
+                taken.update(kept)
+        return axes
+
+    def conflict(self, specs: Sequence[Sequence[Any]]) -> tuple[int, int] | None:
+        """Two operands that are split in ways that do not go together: a factor by two axes, or an axis for two
+        factors."""
+        splits: dict[int, tuple[tuple[str, ...], int]] = {}
+        users: dict[str, tuple[int, int]] = {}
+        for i, (factors, spec) in enumerate(zip(self.operands, specs)):
+            for factor, entry in zip(factors, spec):
+                names = _names(entry)
+                if not names or not self.is_split(factor):
+                    continue
+                others = [splits.setdefault(factor, (names, i)), *(users.setdefault(name, (factor, i)) for name in names)]
+                for (what, other), own in zip(others, [names, *[factor] * len(names)]):
+                    if what != own:
+                        return other, i
+        return None
+
+    def looped(self, size: int, mapped: Sequence[bool]) -> "Factors":
+        """Those of a loop, whose axis some operands have in front, and all results."""
+        axis = len(self.factors)
+        operands = [[axis, *own] if m else own for own, m in zip(self.operands, mapped)]
+        return Factors([*self.factors, (size, "map")], operands, [[axis, *own] for own in self.results])
+
+    @staticmethod
+    def spec(factors: Sequence[int], axes: Axes) -> PartitionSpec:
+        """How a tensor of these factors is split."""
+        return PartitionSpec(*(axes[factor] or None for factor in factors))
+
+    def combined(self, value: Any, factors: Sequence[int], axes: Axes) -> Any:
+        """A result of these factors, of what its parts are."""
+        for kind, combine in _COMBINE.items():
+            lacking = [i for i, (_, of) in enumerate(self.factors) if of == kind and i not in factors]
+            if over := tuple(axis for i in lacking for axis in axes[i]):
+                value = combine(value, over)
+        return value
+
+    def rule(self) -> SdyShardingRule:
+        """The factors for Shardy. It is not told which are reduced, as what it would add up is combined already."""
+        name = "f{}".format
+        return SdyShardingRule(
+            tuple(tuple(map(name, factors)) for factors in self.operands),
+            tuple(tuple(map(name, factors)) for factors in self.results),
+            need_replication_factors=tuple(name(i) for i in range(len(self.factors)) if not self.is_split(i)),
+        )
+
+
+def lower_partitioned(
+    context: mlir.LoweringRuleContext, call: Callable[..., Sequence[Any]], factors: Factors, operands: Sequence[Any]
+) -> list[Any]:
+    """Lowers a call that XLA's partitioner splits. Its parts are calls, too."""
+    has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
+
+    def axes_of(mesh: jax.sharding.Mesh, tensors: Iterable[Any]) -> Axes:
+        split = zip([*factors.operands, *factors.results], tensors)
+        return factors.axes(mesh.shape, [(own, Internal.spec(x.sharding, mesh, len(own))) for own, x in split])
+
+    def shardings(mesh: jax.sharding.Mesh, tensors: Sequence[Sequence[int]], axes: Axes) -> tuple[NamedSharding, ...]:
+        return tuple(NamedSharding(mesh, factors.spec(own, axes)) for own in tensors)
+
+    def infer(mesh: jax.sharding.Mesh, operands: Sequence[Any], results: Sequence[Any]) -> tuple[NamedSharding, ...]:
+        mesh = _refined(mesh)
+        return shardings(mesh, factors.results, axes_of(mesh, operands))
+
+    def partition(mesh: jax.sharding.Mesh, operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
+        mesh = _refined(mesh)
+        axes = axes_of(mesh, [*operands, *results])
+
+        def part(*operands: Any) -> tuple[Any, ...]:
+            with jax.enable_x64(has_64_bits):
+                return tuple(factors.combined(y, own, axes) for y, own in zip(call(*operands), factors.results))
+
+        return mesh, part, shardings(mesh, factors.results, axes), shardings(mesh, factors.operands, axes)
+
+    split = custom_partitioning(lambda *operands: tuple(call(*operands)))
+    # Shardy follows the rule; the partitioner before it, which JAX can be told to use, asks.
+    split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
+    lowered = mlir.lower_fun(split, multiple_results=True)(Internal.with_mesh(context), *operands)
+    return Internal.sharded(context, lowered)
+
+
+def _refined(mesh: jax.sharding.Mesh) -> jax.sharding.Mesh:
+    """The mesh with an axis for each prime factor of an axis: Shardy splits dimensions by parts of axes, too."""
+    axes = {f"{name}.{i}": prime for name, size in mesh.shape.items() for i, prime in enumerate(_primes(size))}
+    return jax.sharding.Mesh(mesh.devices.reshape(tuple(axes.values())), tuple(axes))
+
+
+def _primes(size: int) -> list[int]:
+    first = next((k for k in range(2, size + 1) if size % k == 0), None)
+    return [] if first is None else [first, *_primes(size // first)]
+
+
+def _names(entry: Any) -> tuple[str, ...]:
+    """The axes of one entry of a `PartitionSpec`."""
+    if entry is None:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)

@@ -1,0 +1,368 @@
+"""Programs that XLA splits among devices: every op of examples/gallery, along every dimension that its signature lets be
+split, on a mesh of 4×2 devices of either kind of axes.
+
+Ops and operands follow from the signatures. What is checked: the results are those of one device, nothing is gathered, and
+there are no more all-reduces than the signatures imply.
+"""
+
+import functools
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import example
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+import farcall  # noqa: E402
+from farcall._sharding import Factors  # noqa: E402
+from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
+
+GALLERY = farcall.load(example("gallery_ops"))
+OPS = {op.__name__: op for op in GALLERY if "side_effect" not in op.signature}
+
+#: Attributes that signatures do not tell: those of ops whose results have any dimensions.
+ATTRIBUTES = {"transpose": {"perm": [1, 0]}, "transpose_bwd": {"perm": [1, 0]}}
+
+OPERAND = re.compile(r"(\w+): (\w+|\w+\(\w+\))\[([^\]]*)\](\.\.\.|\?)?")
+MESH = {"x": 4, "y": 2}
+#: The sizes of a dimension with dots, one for each variadic operand.
+EACH = (2, 3)
+
+every_op = pytest.mark.parametrize("name", OPS)
+both_kinds = pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def mesh(kind: str) -> jax.sharding.Mesh:
+    return jax.make_mesh(tuple(MESH.values()), tuple(MESH), axis_types=(jax.sharding.AxisType[kind],) * len(MESH))
+
+
+def attributes(op: farcall.Op) -> dict[str, Any]:
+    """Those that must be given."""
+    given = ATTRIBUTES.get(op.__name__, {})
+    values = {"i64": 1, "f32": 0.5, "f64": 0.5, "bool": False}
+    types = {name: ty for name, ty, required, _ in op._native.attributes if required and name not in given}
+    return {**{name: values[ty] for name, ty in types.items()}, **given}
+
+
+def size(dim: str, attributes: dict[str, Any]) -> int:
+    """A number, the value of an attribute, what an expression of these is, or 8."""
+    folded = re.sub(r"(sum|min|max|len)\((\w+)\)", lambda fold: str(eval(fold[1])(EACH)), dim)
+    known = re.sub(r"[a-z]\w*(?!\w*\()", lambda name: str(attributes.get(name[0], 8)), folded)
+    return eval(known.replace("/", "//"))
+
+
+def operands(op: farcall.Op) -> list[np.ndarray]:
+    """Every operand, with two batch dimensions. What can be split is a multiple of 8."""
+    random = np.random.default_rng(0)
+    arrays = []
+    for _, element, dims, arity in OPERAND.findall(op.signature.split(" -> ")[0]):
+        for each in EACH if arity == "..." else [8]:
+            shape: list[int] = []
+            for dim in filter(None, re.split(r", (?![^(]*\))", dims)):
+                if dim == "*" or dim == "..":
+                    shape += [8, 16]
+                elif dim.endswith("..."):
+                    shape.append(each)
+                else:
+                    shape.append(size(dim, attributes(op)))
+            dtype = {"s32": np.int32, "pred": np.bool_}.get(element, np.complex128 if "complex" in element else np.float64)
+            values = random.uniform(0.5, 1.5, shape) if np.issubdtype(dtype, np.inexact) else random.integers(0, 2, shape)
+            arrays.append(np.asarray(values).astype(dtype))
+    return arrays
+
+
+def factors_of(op: farcall.Op, types: Any, attributes: Any) -> Factors:
+    return Factors(*op._native.factors([(farcall._arrays.dtype_name(np.dtype(t.dtype)), t.shape) for t in types], attributes))
+
+
+def is_inexact(x: Any) -> bool:
+    return np.issubdtype(x.dtype, np.inexact)
+
+
+class Case:
+    """An op with operands, split in some way."""
+
+    def __init__(self, name: str) -> None:
+        self.native = OPS[name]._native
+        self.op = functools.partial(OPS[name], **attributes(OPS[name]))
+        self.operands = operands(OPS[name])
+        bound = self.native.bind(self.operands, list(attributes(OPS[name]).items()), OPS[name]._declared)[1]
+        self.factors = factors_of(OPS[name], self.operands, bound)
+
+    def splits(self) -> list[dict[int, Any]]:
+        """Axes by factor: each factor by itself, by one axis."""
+        return [{i: "x"} for i in range(len(self.factors.factors)) if self.factors.is_split(i)]
+
+    def all_splits(self) -> list[dict[int, Any]]:
+        """Each factor by itself, by one axis and by both, and every two."""
+        each = [i for split in self.splits() for i in split]
+        both = [{i: ("x", "y")} for i in each]
+        return self.splits() + both + [{i: "x", k: "y"} for i, k in itertools.combinations(each, 2)]
+
+    def specs(self, split: dict[int, Any], tensors: Any) -> list[P]:
+        return [P(*(split.get(factor) for factor in own)) for own in tensors]
+
+
+def on_mesh(values: Any, specs: Any, on: Any) -> list[Any]:
+    return [jax.device_put(x, NamedSharding(on, spec)) for x, spec in zip(values, specs)]
+
+
+def collectives(text: str) -> dict[str, int]:
+    names = re.findall(r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(", text)
+    return {name: names.count(name) for name in names}
+
+
+def implied(function: Any, *args: Any) -> int:
+    """How many results have to be combined, by the signatures of the ops that a function calls on operands that are split
+    as on a mesh of explicit axes."""
+    count = 0
+    for call in jax.make_jaxpr(function)(*args).jaxpr.eqns:
+        name, avals = call.primitive.name, [v.aval for v in call.invars]
+        if name.endswith("_linear"):
+            types = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=a.sharding) for a in avals]
+            count += implied(functools.partial(call.primitive.impl, **call.params), *types)
+        elif name in OPS:
+            factors = factors_of(OPS[name], avals, call.params["attributes"])
+            axes = factors.axes(MESH, zip(factors.operands, [a.sharding.spec for a in avals]))
+            reduced = [i for i, (_, kind) in enumerate(factors.factors) if kind != "map" and axes[i]]
+            count += sum(any(i not in own for i in reduced) for own in factors.results)
+    return count
+
+
+def same(found: Any, expected: Any) -> None:
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def check(function: Any, values: Any, specs: Any, kind: str) -> None:
+    """The function of values that are split in this way is what it is on one device, and moves no more than it must."""
+    compiled = jax.jit(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
+    found = collectives(compiled.as_text())
+    most = implied(function, *on_mesh(values, specs, mesh("Explicit")))
+    assert set(found) <= {"all-reduce"} and found.get("all-reduce", 0) <= most, f"{specs}: {found}, {most} implied"
+    same(compiled(*on_mesh(values, specs, mesh(kind))), jax.jit(function)(*values))
+
+
+@every_op
+def test_every_dimension_that_the_signature_names_is_split(name):
+    signature = OPS[name].signature
+    declared = re.findall(r"([a-z*][\w, *]*): (?:map|sum|max|min)\b", signature.split(" where ")[-1])
+    named = {dim for dims in declared for dim in dims.split(", ")} - {"*"}
+    batch = 2 if "[*" in signature and "*: whole" not in signature else 0
+    assert len(Case(name).splits()) == len(named) + batch
+
+
+@every_op
+@both_kinds
+def test_values(name, kind):
+    case = Case(name)
+    for split in case.all_splits():
+        check(case.op, case.operands, case.specs(split, case.factors.operands), kind)
+
+
+def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | None:
+    """A derivative as a function of the operands and of cotangents or tangents; these, and the operands that are moved.
+    `None` if the op has none."""
+    moved = [i for i, x in enumerate(case.operands) if is_inexact(x)]
+    count = len(case.operands)
+
+    def of(given: Any, *values: Any) -> list[Any]:
+        given = list(given)
+        for i, value in zip(moved, values):
+            given[i] = value
+        return [y for y in jax.tree.leaves(case.op(*given)) if is_inexact(y)]
+
+    def function(*args: Any) -> Any:
+        given, others = args[:count], args[count:]
+        of_moved, values = functools.partial(of, given), [given[i] for i in moved]
+        return jax.vjp(of_moved, *values)[1](list(others)) if reverse else jax.jvp(of_moved, values, list(others))[1]
+
+    shapes = [jax.ShapeDtypeStruct(case.operands[i].shape, case.operands[i].dtype) for i in moved]
+    if reverse:
+        shapes = jax.eval_shape(functools.partial(of, case.operands), *shapes)
+    others = [np.asarray(np.random.default_rng(1).uniform(0.5, 1.5, s.shape)).astype(s.dtype) for s in shapes]
+    try:
+        jax.jit(function).lower(*case.operands, *others)
+    except TypeError as error:
+        assert "add #[" in str(error)
+        return None
+    return function, others, moved
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.derivatives])
+@both_kinds
+def test_derivatives(name, kind):
+    """Reverse and forward derivatives, where operands, cotangents and tangents are split as in the call. (An op that is
+    linear in some operands may have a transpose only, which is no derivative in all of them.)"""
+    case = Case(name)
+    results = jax.tree.leaves(jax.eval_shape(case.op, *case.operands))
+    found = {reverse: derivative(case, reverse) for reverse in (True, False)}
+    assert any(found.values()) or "_jvp" in name
+    for reverse, split in itertools.product((reverse for reverse in found if found[reverse]), case.all_splits()):
+        function, others, moved = found[reverse]
+        of_operands = case.specs(split, case.factors.operands)
+        of_results = zip(case.specs(split, case.factors.results), results)
+        of_moved = [spec for spec, y in of_results if is_inexact(y)] if reverse else [of_operands[i] for i in moved]
+        check(function, [*case.operands, *others], [*of_operands, *of_moved], kind)
+
+
+def mapped(case: Case, split: dict[int, Any]) -> Any:
+    """The op in `shard_map`: each device calls it on its parts, and adds up what the parts are of."""
+    [(factor, axis)] = split.items()
+    of_results = case.specs(split, case.factors.results)
+
+    def part(*operands: Any) -> Any:
+        results = jax.tree.leaves(case.op(*operands))
+        is_sum = case.factors.factors[factor][1] == "sum"
+        return [jax.lax.psum(y, axis) if is_sum and factor not in own else y for y, own in zip(results, case.factors.results)]
+
+    specs = tuple(case.specs(split, case.factors.operands))
+    return jax.shard_map(part, mesh=mesh("Auto"), in_specs=specs, out_specs=of_results)
+
+
+@every_op
+def test_shard_map(name):
+    """Values and gradients, split along each dimension by hand."""
+    case = Case(name)
+    expected = jax.tree.leaves(case.op(*map(jnp.asarray, case.operands)))
+    whole = jax.shard_map(case.op, mesh=mesh("Auto"), in_specs=P(), out_specs=P())
+    same(jax.tree.leaves(jax.jit(whole)(*case.operands)), expected)
+    for split in case.splits():
+        same(jax.jit(mapped(case, split))(*case.operands), expected)
+    if not (found := derivative(case, reverse=True)):
+        return
+    function, others, _ = found
+    expected = jax.jit(function)(*case.operands, *others)
+    for split in case.splits():
+        split_case = Case(name)
+        split_case.op = mapped(case, split)
+        same(jax.jit(derivative(split_case, reverse=True)[0])(*case.operands, *others), expected)
+
+
+def test_products_move_what_jax_numpy_moves():
+    """Counts by hand: what each split of a product and of its gradient costs."""
+    a, b, c = (np.random.default_rng(0).uniform(size=(8, 8)) for _ in range(3))
+
+    def gradient(product):
+        return lambda a, b, c: jax.vjp(product, a, b)[1](c)
+
+    for specs, value, of_gradient in [
+        ((P("x"), P(), P("x")), 0, 1),
+        ((P(), P(None, "x"), P(None, "x")), 0, 1),
+        ((P(None, "x"), P("x"), P()), 1, 0),
+        ((P("x"), P(None, "y"), P("x", "y")), 0, 2),
+        ((P("y", "x"), P("x"), P("y")), 1, 1),
+    ]:
+        for product, (function, count) in itertools.product(
+            (GALLERY.gemm, jnp.matmul), ((lambda f: lambda a, b, c: f(a, b), value), (gradient, of_gradient))
+        ):
+            compiled = jax.jit(function(product)).lower(*on_mesh((a, b, c), specs, mesh("Auto"))).compile()
+            assert collectives(compiled.as_text()) == ({"all-reduce": count} if count else {})
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min"])
+def test_reducers(kind):
+    x = np.random.default_rng(0).uniform(size=(8, 6))
+    factors = Factors([(6, "map"), (8, kind)], [[1, 0]], [[0], [1, 0]])
+    part = lambda x: [factors.combined(y, own, [(), ("x",)]) for y, own in zip((getattr(x, kind)(0), x), factors.results)]
+    reduced, kept = jax.shard_map(part, mesh=mesh("Auto"), in_specs=P("x"), out_specs=[P(), P("x")])(x)
+    same([reduced, kept], [getattr(x, kind)(0), x])
+
+
+@both_kinds
+def test_what_cannot_be_split_stays_whole(kind):
+    """Only the dimension that is needed whole is gathered; sizes that do not fit the mesh are not split."""
+    x = np.random.default_rng(0).uniform(size=(8, 6))
+    [split] = on_mesh([x], [P("x", "y")], mesh(kind))
+    compiled = jax.jit(GALLERY.softmax).lower(split).compile()
+    assert "f64[2,6]{1,0} custom-call(" in compiled.as_text()
+    same(compiled(split), GALLERY.softmax(x))
+    a, b = x[:6], np.ones((6, 3))
+    uneven = lambda a, b: GALLERY.gemm(jax.lax.with_sharding_constraint(a, NamedSharding(mesh("Auto"), P(None, "x"))), b)
+    if kind == "Auto":  # arrays cannot be split so, values within a program can
+        same(jax.jit(uneven)(*on_mesh((a, b), (P(), P()), mesh(kind))), a @ b)
+
+
+def test_part_of_an_axis():
+    """A reshape splits a dimension by a part of an axis, which a mesh has no name for."""
+    x = np.random.default_rng(0).uniform(size=(8, 5))
+    function = lambda x: GALLERY.softmax(x.reshape(2, 4, 5))
+    [split] = on_mesh([x], [P("x")], mesh("Auto"))
+    same(jax.jit(function)(split), function(x))
+
+
+@both_kinds
+def test_loops_of_vmap(kind):
+    """Each device loops over its part of the axis, forwards and backwards; what is looped over is not gathered."""
+    random = np.random.default_rng(0)
+    x, scale = random.uniform(size=(8, 4, 6)), random.uniform(size=(8, 6))
+    norm = GALLERY.scaled_rms_norm
+    loss = lambda function: lambda *given: jnp.sum(jnp.sin(function(*given)))
+    twice = jax.vmap(jax.vmap(norm, (0, None)), (0, 0))
+    values = lambda function: lambda *given: function(*given)
+    gradient = lambda function: jax.grad(loss(function), (0, 1))
+    for of, function in itertools.product((values, gradient), (jax.vmap(norm), twice)):
+        moves(of(function), [x, scale], [P("x"), P("x")], kind, {})
+        moves(of(function), [x, scale], [P("x", "y"), P("x")], kind, {"all-reduce": 1} if of is gradient else {})
+    each = jax.vmap(jax.grad(loss(norm), (0, 1)), (0, None))
+    moves(each, [x, scale[0]], [P("x"), P()], kind, {})
+    sums = jax.vmap(GALLERY.column_sums, 1)
+    moves(sums, [x], [P("x", "y")], kind, {"all-reduce": 1})
+    moves(lambda x: jax.jvp(sums, [x], [jnp.cos(x)]), [x], [P(None, "x")], kind, {})
+    # An axis that the loop cannot be split by, as there are not so many parts.
+    moves(jax.vmap(norm), [x[:6], scale[:6]], [P("y"), P("y")], kind, {})
+
+
+def moves(function: Any, values: Any, specs: Any, kind: str, expected: dict[str, int]) -> None:
+    compiled = jax.jit(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
+    assert collectives(compiled.as_text()) == expected
+    same(compiled(*on_mesh(values, specs, mesh(kind))), jax.jit(function)(*values))
+
+
+@pytest.mark.parametrize("name", ["gemm", "scaled_rms_norm", "column_sums"])
+@both_kinds
+def test_exports(name, kind):
+    """An exported program gathers what is not split along leading batch dimensions, and gives the same."""
+    case = Case(name)
+    function, others, _ = derivative(case, reverse=True)
+    values, on = [*case.operands, *others], mesh(kind)
+    for split in case.splits():
+        specs = [*case.specs(split, case.factors.operands), *case.specs(split, case.factors.results)]
+        exported = jax.export.export(jax.jit(function), disabled_checks=GALLERY.disabled_checks)(*on_mesh(values, specs, on))
+        again = jax.export.deserialize(exported.serialize())
+        same(jax.jit(again.call)(*on_mesh(values, specs, on)), jax.jit(function)(*values))
+
+
+def test_exports_for_an_abstract_mesh():
+    abstract = NamedSharding(mesh("Auto").abstract_mesh, P("x"))
+    types = [jax.ShapeDtypeStruct((8, 4, 4), np.float64, sharding=abstract)] * 2
+    exported = jax.export.export(jax.jit(GALLERY.gemm), disabled_checks=GALLERY.disabled_checks, platforms=["cpu"])(*types)
+    a, b = np.random.default_rng(0).uniform(size=(2, 8, 4, 4))
+    compiled = jax.jit(exported.call).lower(*on_mesh([a, b], [P("x")] * 2, mesh("Auto"))).compile()
+    assert not collectives(compiled.as_text())
+    same(compiled(*on_mesh([a, b], [P("x")] * 2, mesh("Auto"))), a @ b)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_any_mesh(shape):
+    """Axes whose sizes are not powers of two, arrays on several meshes, devices in any order."""
+    a, b = np.random.default_rng(0).uniform(size=(2, 12, 12, 12))
+    devices = np.array(jax.devices())
+    on = jax.sharding.Mesh(devices[[3, 1, 5, 0, 2, 4]].reshape(shape), ("x", "y"))
+    for axes in "x", "y", ("x", "y"), ("y", "x"):
+        given = on_mesh([a, b], [P(None, None, axes), P(None, axes)], on)
+        compiled = jax.jit(GALLERY.gemm).lower(*given).compile()
+        assert collectives(compiled.as_text()) == {"all-reduce": 1}
+        same(compiled(*given), a @ b)
+    flat = jax.sharding.Mesh(on.devices.reshape(6), ("d",))
+    same(jax.jit(GALLERY.gemm)(*on_mesh([a], [P("d")], flat), *on_mesh([b], [P("x")], on)), a @ b)
