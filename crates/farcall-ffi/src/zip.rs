@@ -28,6 +28,9 @@ macro_rules! zip {
 }
 
 /// Pairs, of as many as there are of both.
+///
+/// # Panics
+/// If there are more of one than of the other.
 #[track_caller]
 pub fn zip_two<A, B>(first: A, second: B) -> std::iter::Zip<A, B::IntoIter>
 where

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Path, Result};
+use syn::{Path, Result, parse_quote};
 
 use crate::declaration::{Checker, Declaration, Entry};
 use crate::function::{Function, Param};
@@ -32,6 +32,9 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     });
     let params = params.collect::<Result<Vec<_>>>()?;
     function.params.splice(0..0, params);
+    function.attrs.push(parse_quote! {
+        #[allow(clippy::too_many_arguments, reason = "those of the signature")]
+    });
     Ok(())
 }
 

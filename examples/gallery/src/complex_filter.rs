@@ -29,7 +29,8 @@ fn jvp<T: Real>() -> Result<()> {
     -> (dx: complex(T)[*, n], dh: complex(T)[*, k]) where T: f32 | f64)]
 #[jvp(tangent = bwd_jvp, tangent(x) = tx, tangent(h) = th, tangent(dy) = ty, tangent(dx) = tdx, tangent(dh) = tdh)]
 fn bwd<T: Real>() -> Result<()> {
-    (dx.fill(Complex::ZERO), dh.fill(Complex::ZERO));
+    dx.fill(Complex::ZERO);
+    dh.fill(Complex::ZERO);
     terms(x, h)?.for_each(|(i, j, k)| (dx[i], dh[j]) = (dx[i] + h[j] * dy[k], dh[j] + x[i] * dy[k]));
     Ok(())
 }

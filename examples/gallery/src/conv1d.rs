@@ -31,9 +31,10 @@ fn jvp<T: Float>() -> Result<()> {
     -> (dx: T[*, c, n], dw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
 #[jvp(tangent = bwd_jvp, tangent(x) = tx, tangent(w) = tw, tangent(dy) = ty, tangent(dx) = tdx, tangent(dw) = tdw)]
 fn bwd<T: Float>() -> Result<()> {
-    (dx.fill(T::ZERO), dw.fill(T::ZERO));
-    terms(x, w, dy.dims(), [stride, dilation, pad])?
-        .for_each(|(i, j, k)| (dx[i], dw[j]) = (dx[i] + w[j] * dy[k], dw[j] + x[i] * dy[k]));
+    dx.fill(T::ZERO);
+    dw.fill(T::ZERO);
+    let terms = terms(x, w, dy.dims(), [stride, dilation, pad])?;
+    terms.for_each(|(i, j, k)| (dx[i], dw[j]) = (dx[i] + w[j] * dy[k], dw[j] + x[i] * dy[k]));
     Ok(())
 }
 
@@ -43,8 +44,8 @@ fn bwd<T: Float>() -> Result<()> {
     dilation: i64, pad: i64) -> (tdx: T[*, c, n], tdw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
 fn bwd_jvp<T: Float>() -> Result<()> {
     bwd(x, w, ty, stride, dilation, pad, tdx, tdw)?;
-    terms(x, w, dy.dims(), [stride, dilation, pad])?
-        .for_each(|(i, j, k)| (tdx[i], tdw[j]) = (tdx[i] + tw[j] * dy[k], tdw[j] + tx[i] * dy[k]));
+    let terms = terms(x, w, dy.dims(), [stride, dilation, pad])?;
+    terms.for_each(|(i, j, k)| (tdx[i], tdw[j]) = (tdx[i] + tw[j] * dy[k], tdw[j] + tx[i] * dy[k]));
     Ok(())
 }
 

@@ -43,8 +43,7 @@ fn bwd_jvp<T: Float>() -> Result<()> {
     let rows = zip!(x.rows(), labels.iter(), dloss.iter(), tx.rows(), tl.iter(), tdx.rows_mut());
     for (x, &label, &dloss, tx, &tl, tdx) in rows {
         let mean: T = zip!(slopes(x, label), tx).map(|((p, _), &tx)| p * tx).sum();
-        zip!(slopes(x, label), tx, tdx)
-            .for_each(|((p, g), &tx, tdx)| *tdx = tl * g + dloss * p * (tx - mean));
+        zip!(slopes(x, label), tx, tdx).for_each(|((p, g), &t, to)| *to = tl * g + dloss * p * (t - mean));
     }
     Ok(())
 }

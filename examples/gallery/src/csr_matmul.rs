@@ -2,66 +2,61 @@
 
 use farcall_ffi::prelude::*;
 
-/// Row `i` of `y` is the sum of `values[e]·dense[columns[e], :]` for `e` from `starts[i]` to below `starts[i + 1]`. What lies
-/// outside of `values` or of `dense` counts as 0.
+/// Row `i` of `y` is the sum of `a[e]·b[columns[e], :]` for `e` from `starts[i]` to below `starts[i + 1]`. What lies outside of
+/// `a` or of `b` counts as 0.
 #[handler(name = "csr_matmul")]
-#[signature((values: T[*, e], columns: s32[e], starts: s32[s], dense: T[*, k, n]) -> (y: T[*, s - 1, n])
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n]) -> (y: T[*, s - 1, n])
     where T: f32 | f64; s >= 1; n: map)]
 #[vjp(backward = bwd)]
-#[jvp(tangent = jvp, tangent(values) = tv, tangent(dense) = td)]
+#[jvp(tangent = jvp)]
 fn csr_matmul<T: Float>() -> Result<()> {
     y.fill(T::ZERO);
-    terms(columns, starts, dense)?.for_each(|(e, k, i)| y[i] += values[e] * dense[k]);
+    terms(columns, starts, b)?.for_each(|(e, k, i)| y[i] += a[e] * b[k]);
     Ok(())
 }
 
 /// The product rule.
 #[handler(name = "csr_matmul_jvp")]
-#[signature((values: T[*, e], columns: s32[e], starts: s32[s], dense: T[*, k, n], tv: T[*, e], td: T[*, k, n])
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], da: T[*, e], db: T[*, k, n])
     -> (dy: T[*, s - 1, n]) where T: f32 | f64; s >= 1; n: map)]
 fn jvp<T: Float>() -> Result<()> {
-    csr_matmul(values, columns, starts, td, dy)?;
-    terms(columns, starts, dense)?.for_each(|(e, k, i)| dy[i] += tv[e] * dense[k]);
+    csr_matmul(a, columns, starts, db, dy)?;
+    terms(columns, starts, b)?.for_each(|(e, k, i)| dy[i] += da[e] * b[k]);
     Ok(())
 }
 
-/// `dvalues[e] = dense[columns[e], :]·dy[i, :]`, and `ddense` is the product of the transposed matrix and `dy`.
+/// `da[e] = b[columns[e], :]·dy[i, :]`, and `db` is the product of the transposed matrix and `dy`.
 #[handler(name = "csr_matmul_bwd")]
-#[signature((values: T[*, e], columns: s32[e], starts: s32[s], dense: T[*, k, n], dy: T[*, s - 1, n])
-    -> (dvalues: T[*, e], ddense: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
-#[jvp(tangent = bwd_jvp, tangent(values) = tv, tangent(dense) = td, tangent(dy) = ty, tangent(dvalues) = tdv, tangent(ddense) = tdd)]
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n])
+    -> (da: T[*, e], db: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
+#[jvp(tangent = bwd_jvp, tangent(a) = ta, tangent(b) = tb, tangent(dy) = ty, tangent(da) = tda, tangent(db) = tdb)]
 fn bwd<T: Float>() -> Result<()> {
-    (dvalues.fill(T::ZERO), ddense.fill(T::ZERO));
-    terms(columns, starts, dense)?.for_each(|(e, k, i)| {
-        (dvalues[e], ddense[k]) = (dvalues[e] + dense[k] * dy[i], ddense[k] + values[e] * dy[i])
-    });
+    da.fill(T::ZERO);
+    db.fill(T::ZERO);
+    let terms = terms(columns, starts, b)?;
+    terms.for_each(|(e, k, i)| (da[e], db[k]) = (da[e] + b[k] * dy[i], db[k] + a[e] * dy[i]));
     Ok(())
 }
 
 /// The product rule for both.
 #[handler(name = "csr_matmul_bwd_jvp")]
-#[signature((values: T[*, e], columns: s32[e], starts: s32[s], dense: T[*, k, n], dy: T[*, s - 1, n],
-    tv: T[*, e], td: T[*, k, n], ty: T[*, s - 1, n]) -> (tdv: T[*, e], tdd: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n], ta: T[*, e], tb: T[*, k, n],
+    ty: T[*, s - 1, n]) -> (tda: T[*, e], tdb: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
 fn bwd_jvp<T: Float>() -> Result<()> {
-    bwd(values, columns, starts, dense, ty, tdv, tdd)?;
-    terms(columns, starts, dense)?
-        .for_each(|(e, k, i)| (tdv[e], tdd[k]) = (tdv[e] + td[k] * dy[i], tdd[k] + tv[e] * dy[i]));
+    bwd(a, columns, starts, b, ty, tda, tdb)?;
+    let terms = terms(columns, starts, b)?;
+    terms.for_each(|(e, k, i)| (tda[e], tdb[k]) = (tda[e] + tb[k] * dy[i], tdb[k] + ta[e] * dy[i]));
     Ok(())
 }
 
 type Ints = Buffer<i32, 1>;
-
-/// For each product of entries, which of `values` and of `dense` they are, and which sum of `y` it belongs to.
-fn terms<T: Float>(
-    a: &Ints,
-    starts: &Ints,
-    b: &Buffer<T>,
-) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
-    let ([k, n], len, rows) = (b.last_dims()?, a.len(), starts.len() - 1);
-    let at = move |i: usize| (starts[i].max(0) as usize).min(len);
-    let row = move |i: usize| (at(i)..at(i + 1)).map(|e| (e, a[e] as usize)).filter(move |(_, c)| *c < k);
-    let place = move |b: usize, i: usize| row(i).map(move |(e, c)| (b * len + e, b * k + c, b * rows + i));
-    let entries = (0..b.matrices().len()).flat_map(move |b| (0..rows).flat_map(move |i| place(b, i)));
+/// For each product of entries, which of `a` and `b` they are, and which sum of `y` it belongs to.
+fn terms<T: Float>(c: &Ints, s: &Ints, b: &Buffer<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
+    let ([k, n], len, rows) = (b.last_dims()?, c.len(), s.len() - 1);
+    let at = move |i: usize| (s[i].max(0) as usize).min(len);
+    let row = move |i: usize| (at(i)..at(i + 1)).map(|e| (e, c[e] as usize)).filter(move |(_, c)| *c < k);
+    let entry = move |b: usize, i: usize| row(i).map(move |(e, c)| (b * len + e, b * k + c, b * rows + i));
+    let entries = (0..b.matrices().len()).flat_map(move |b| (0..rows).flat_map(move |i| entry(b, i)));
     Ok(entries.flat_map(move |(e, c, i)| (0..n).map(move |j| (e, c * n + j, i * n + j))))
 }
 

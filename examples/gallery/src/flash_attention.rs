@@ -4,8 +4,7 @@
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd::{add_product, exp, transposed, update, vectorized};
 
-const W: usize = 64; // queries of a tile
-const KEYS: usize = 64;
+const TILE: usize = 64; // queries, and keys
 
 /// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads of queries share
 /// `g` heads of keys and values, as many each. If `causal`, a query does not see the keys of greater number than its own.
@@ -17,15 +16,16 @@ fn flash_attention<T: Real>(host: &Context) -> Result<()> {
     let ([h, n, d], [g, m, _], pool) = (q.last_dims()?, k.last_dims()?, host.pool());
     let scale = T::of(d as f64).sqrt().recip();
     out.par_matrices_mut().zip(lse.par_rows_mut()).enumerate().for_each(pool, |(head, (out, lse))| {
-        let tiles = out.par_chunks_mut(W * d).zip(lse.par_chunks_mut(W)).enumerate();
+        let tiles = out.par_chunks_mut(TILE * d).zip(lse.par_chunks_mut(TILE)).enumerate();
         tiles.for_each(pool, |(tile, (out, max))| {
-            let (first, w, seen) = (tile * W, max.len(), if causal { m.min(tile * W + W) } else { m });
+            let (first, w, seen) =
+                (tile * TILE, max.len(), if causal { m.min(tile * TILE + TILE) } else { m });
             let [k, v] = [k, v].map(|x| &x[head / (h / g) * m * d..][..seen * d]);
             let q = transposed(&q[(head * n + first) * d..][..w * d], d);
             let (mut sums, mut total) = (vec![T::ZERO; d * w], vec![T::ZERO; w]);
             max.fill(T::NEG_INFINITY);
-            for (at, (k, v)) in zip!(k.chunks(KEYS * d), v.chunks(KEYS * d)).enumerate() {
-                let mut p = scores(k, &q, [d, w], causal.then(|| (first, at * KEYS)));
+            for (at, (k, v)) in zip!(k.chunks(TILE * d), v.chunks(TILE * d)).enumerate() {
+                let mut p = scores(k, &q, [d, w], causal.then(|| (first, at * TILE)));
                 vectorized!({
                     let mut factor = max.to_vec();
                     p.chunks_exact(w).for_each(|p| update(max, p, |max, p| if p > max { p } else { max }));
@@ -55,19 +55,20 @@ fn bwd<T: Real>(host: &Context) -> Result<()> {
     let scale = T::of(d as f64).sqrt().recip();
     let heads = dq.par_chunks_mut(h / g * n * d).zip(dk.par_matrices_mut()).zip(dv.par_matrices_mut());
     heads.enumerate().for_each(host, |(head, ((dq, dk), dv))| {
-        (dk.fill(T::ZERO), dv.fill(T::ZERO));
+        dk.fill(T::ZERO);
+        dv.fill(T::ZERO);
         let tiles = dq.chunks_mut(n * d).enumerate().flat_map(|(i, dq)| {
-            dq.chunks_mut(W * d).enumerate().map(move |(tile, dq)| (i * n + tile * W, tile * W, dq))
+            dq.chunks_mut(TILE * d).enumerate().map(move |(tile, dq)| (i * n + tile * TILE, tile * TILE, dq))
         });
         for (row, first, dq) in tiles {
             let (at, w) = (head * (h / g) * n + row, dq.len() / d);
             let [q, out, dout] = [q, out, dout].map(|x| &x[at * d..][..w * d]);
             let ([columns, dcolumns], mut sums) = ([q, dout].map(|x| transposed(x, d)), vec![T::ZERO; d * w]);
-            let dot = |i: usize| (i * d..i * d + d).map(|j| out[j] * dout[j]).sum::<T>();
-            let along: Vec<T> = (0..w).map(|i| dot(i) - dlse[at + i]).collect();
-            let seen = if causal { m.min(first + W) } else { m };
-            for key in (0..seen).step_by(KEYS) {
-                let keys = key * d..seen.min(key + KEYS) * d;
+            let dot = |i: usize| (i * d..i * d + d).map(|j| out[j] * dout[j]).sum::<T>() - dlse[at + i];
+            let along: Vec<T> = (0..w).map(dot).collect();
+            let seen = if causal { m.min(first + TILE) } else { m };
+            for key in (0..seen).step_by(TILE) {
+                let keys = key * d..seen.min(key + TILE) * d;
                 let ([k, v], len) = ([k, v].map(|x| &x[head * m * d..][keys.clone()]), keys.len() / d);
                 let mut p = scores(k, &columns, [d, w], causal.then_some((first, key)));
                 let mut dp = scores(v, &dcolumns, [d, w], None);
