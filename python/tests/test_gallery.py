@@ -62,8 +62,11 @@ class Random:
     def integers(self, *shape: int) -> np.ndarray:
         return self.generator.integers(-1, 6, shape).astype(np.int32)
 
+    def complex(self, *shape: int) -> np.ndarray:
+        return self.array(*shape) + self.dtype(1) * 1j * self.array(*shape)
+
     def like(self, x: np.ndarray) -> np.ndarray:
-        of_kind = {"b": self.mask, "i": self.integers}
+        of_kind = {"b": self.mask, "i": self.integers, "c": self.complex}
         return of_kind.get(x.dtype.kind, self.array)(*x.shape)
 
     def choice(self, *of: Any) -> Any:
@@ -81,8 +84,20 @@ class Case:
     #: Which derivatives the op declares.
     vjp: bool = True
     jvp: bool = False
-    #: Derivatives of these, in any order.
-    second: bool = False
+    #: The second derivatives that follow, by their names in `ORDERS`.
+    second: tuple[str, ...] = ()
+
+
+ORDERS = {
+    "hessian": jax.hessian,
+    "jacfwd of jacrev": lambda f, at: jax.jacfwd(jax.jacrev(f, at), at),
+    "jacrev of jacfwd": lambda f, at: jax.jacrev(jax.jacfwd(f, at), at),
+    "jacfwd of jacfwd": lambda f, at: jax.jacfwd(jax.jacfwd(f, at), at),
+    "jacrev of jacrev": lambda f, at: jax.jacrev(jax.jacrev(f, at), at),
+}
+ANY_ORDER = tuple(ORDERS)
+#: Of ops whose backward op has a forward derivative.
+FORWARD_OVER_REVERSE = ("hessian", "jacfwd of jacrev")
 
 
 def scaled_rms_norm(x, scale, eps=float(np.float32(1e-6))):
@@ -155,6 +170,90 @@ def pad(x, low, high, mode="zero"):
     return jnp.pad(x, edges, mode={"zero": "constant"}.get(mode, mode))
 
 
+def labelled(random):
+    batch, n = random.batch(), random.size()
+    return [random.array(*batch, n), random.integers(*batch)]
+
+
+def cross_entropy(x, labels):
+    labelled = jax.nn.one_hot(labels, x.shape[-1], dtype=x.dtype)
+    return -jnp.sum(labelled * jax.nn.log_softmax(x, -1), -1)
+
+
+def sparse(random):
+    batch, entries, k, n = random.batch(), random.size(0), random.size(), random.size()
+    columns, starts = random.integers(entries), random.integers(random.size())
+    return [random.array(*batch, entries), columns, starts, random.array(*batch, k, n)]
+
+
+def csr_matmul(values, columns, starts, dense):
+    entries = jnp.arange(values.shape[-1])
+    rows = (starts[:-1, None] <= entries) & (entries < starts[1:, None])
+    columns = jax.nn.one_hot(columns, dense.shape[-2], dtype=dense.dtype)
+    return jnp.einsum("...e,me,ek,...kn->...mn", values, rows.astype(dense.dtype), columns, dense)
+
+
+def signals(random):
+    batch, n, k = random.batch(), random.size(), random.size()
+    return [random.complex(*batch, n), random.complex(*batch, k)]
+
+
+def complex_filter(x, h):
+    n, k = x.shape[-1], h.shape[-1]
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(k - 1, 0)])
+    return sum(h[..., s, None] * padded[..., k - 1 - s :][..., :n] for s in range(k))
+
+
+def images(random):
+    batch, channels, outputs = random.batch(), random.size(), random.size()
+    return [random.array(*batch, channels, random.size()), random.array(outputs, channels, random.size())]
+
+
+def windows(random, operands):
+    (n, k), dilation = (x.shape[-1] for x in operands), random.choice(1, 2)
+    fits = max(0, dilation * (k - 1) + 1 - n + 1) // 2
+    return random.choice({"stride": 1}, {"stride": 2}, {}) | {"dilation": dilation, "pad": fits + random.choice(0, 1)}
+
+
+def conv1d(x, w, stride=1, dilation=1, pad=0):
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(pad, pad)])
+    last = padded.shape[-1] - dilation * (w.shape[-1] - 1)
+    taps = (padded[..., s * dilation : s * dilation + last : stride] for s in range(w.shape[-1]))
+    return sum(jnp.einsum("oc,...cm->...om", w[..., s], tap) for s, tap in enumerate(taps))
+
+
+def mixed(random):
+    batch, count = random.batch(), random.choice(1, 2)
+    return [random.array(count), *(random.array(*batch) for _ in range(count))]
+
+
+def sgd_step(weights, velocity, gradient, rate, momentum=0.9):
+    v = momentum * velocity + gradient
+    return weights - rate * v, v
+
+
+def heads(random):
+    batch, group, m, d = random.batch(), random.size(), random.size(), random.size()
+    queries, keys = (group * random.choice(1, 2), random.size(), d), (group, m, d)
+    return [random.array(*batch, *queries), random.array(*batch, *keys), random.array(*batch, *keys)]
+
+
+def attention(q, k, v, causal=False):
+    k, v = (jnp.repeat(x, q.shape[-3] // k.shape[-3], -3) for x in (k, v))
+    scores = jnp.einsum("...nd,...md->...nm", q, k) * q.shape[-1] ** -0.5
+    if causal:
+        scores = jnp.where(jnp.tri(*scores.shape[-2:], dtype=bool), scores, -jnp.inf)
+    return jnp.einsum("...nm,...md->...nd", jax.nn.softmax(scores, -1), v), jax.nn.logsumexp(scores, -1)
+
+
+def alike(count):
+    def operands(random):
+        batch = random.batch()
+        return [random.array(*batch) for _ in range(count)]
+
+    return operands
+
+
 def rows(random):
     return [random.array(*random.batch(), random.size())]
 
@@ -180,9 +279,9 @@ CASES = {
     ),
     "softmax": Case(softmax_operands, softmax),
     "log_sum_exp": Case(rows, lambda x: jax.nn.logsumexp(x, -1), vjp=False, jvp=True),
-    "softplus": Case(lambda random: [random.array(*random.batch())], jax.nn.softplus, jvp=True, second=True),
-    "segment_sum": Case(segments, segment_sum, lambda random, _: {"segments": random.size(0)}, jvp=True, second=True),
-    "segment_take": Case(segments, segment_take, lambda _, xs: {"segments": xs[0].shape[-2]}, jvp=True, second=True),
+    "softplus": Case(lambda random: [random.array(*random.batch())], jax.nn.softplus, jvp=True, second=ANY_ORDER),
+    "segment_sum": Case(segments, segment_sum, lambda random, _: {"segments": random.size(0)}, jvp=True, second=ANY_ORDER),
+    "segment_take": Case(segments, segment_take, lambda _, xs: {"segments": xs[0].shape[-2]}, jvp=True, second=ANY_ORDER),
     "pad": Case(
         rows,
         pad,
@@ -192,9 +291,22 @@ CASES = {
             **random.choice({}, {"mode": "zero"}, {"mode": "edge"}, {"mode": "reflect"}, {"mode": "wrap"}),
         },
         jvp=True,
-        second=True,
+        second=ANY_ORDER,
     ),
     "recurrence": Case(recurrence_operands, recurrence, jvp=True),
+    "cross_entropy": Case(labelled, cross_entropy, jvp=True, second=FORWARD_OVER_REVERSE),
+    "csr_matmul": Case(sparse, csr_matmul, jvp=True, second=FORWARD_OVER_REVERSE),
+    "complex_filter": Case(signals, complex_filter, jvp=True, second=FORWARD_OVER_REVERSE),
+    "conv1d": Case(images, conv1d, windows, jvp=True, second=FORWARD_OVER_REVERSE),
+    "mix": Case(mixed, lambda weights, *xs: sum(w * x for w, x in zip(weights, xs))),
+    "sgd_step": Case(
+        alike(3),
+        sgd_step,
+        lambda random, _: {"rate": 0.25, **random.choice({}, {"momentum": 0.5})},
+        jvp=True,
+        second=ANY_ORDER,
+    ),
+    "flash_attention": Case(heads, attention, lambda random, _: random.choice({}, {"causal": True})),
     "median": Case(rows, lambda x: jnp.sort(x)[..., (x.shape[-1] - 1) // 2], vjp=False),
 }
 
@@ -353,7 +465,7 @@ def test_batches_of_derivatives(gallery, name, seed):
             ys, back = jax.vjp(moved, *values)
             found.append(back([jnp.cos(jnp.arange(y.size, dtype=float)).reshape(y.shape).astype(y.dtype) for y in ys]))
         if CASES[name].jvp:
-            tangents = [jnp.sin(jnp.arange(x.size, dtype=float) + 1).reshape(x.shape) for x in values]
+            tangents = [jnp.sin(jnp.arange(x.size, dtype=float) + 1).reshape(x.shape).astype(x.dtype) for x in values]
             found.append(jax.jvp(moved, values, tangents))
         return found
 
@@ -413,15 +525,26 @@ TRANSFORMATIONS = {
     "remat of scan": lambda function: jax.checkpoint(repeated(function)),
 }
 
-ORDERS = {
-    "hessian": jax.hessian,
-    "jacfwd of jacrev": lambda f, at: jax.jacfwd(jax.jacrev(f, at), at),
-    "jacrev of jacfwd": lambda f, at: jax.jacrev(jax.jacfwd(f, at), at),
-    "jacfwd of jacfwd": lambda f, at: jax.jacfwd(jax.jacfwd(f, at), at),
-    "jacrev of jacrev": lambda f, at: jax.jacrev(jax.jacrev(f, at), at),
-}
+second_order = pytest.mark.parametrize("name, order", [(name, order) for name, c in CASES.items() for order in c.second])
 
-second_order = pytest.mark.parametrize("name", [name for name, c in CASES.items() if c.second])
+
+def in_parts(function, values):
+    """The function of real and imaginary parts, with those of its results: no Hessian is complex."""
+
+    def split(x):
+        return [jnp.real(x), jnp.imag(x)] if jnp.iscomplexobj(x) else [x]
+
+    def of(*parts):
+        parts = iter(parts)
+        given = [next(parts) + 1j * next(parts) if np.iscomplexobj(x) else next(parts) for x in values]
+        return [part for y in jax.tree.leaves(function(*given)) for part in split(y)]
+
+    return of, [part for x in values for part in split(x)]
+
+
+def hessian(function, values):
+    function, parts = in_parts(function, values)
+    return jax.hessian(function, tuple(range(len(parts))))(*parts)
 
 
 def curved(function):
@@ -450,16 +573,17 @@ def test_transformations(gallery, name, transformation):
         tangent = lambda function: lambda values, tangents: jax.jvp(function, values, tangents)
         same(on_both(tangent(own), values, tangents), tangent(known)(values, tangents))
     if CASES[name].second:
-        same(on_both(jax.hessian(loss(own), at), *values), jax.hessian(loss(known), at)(*values))
+        found = on_both(lambda *values: hessian(loss(own), values), *values)
+        same(found, hessian(loss(known), values))
 
 
-@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("seed", range(2))
 @second_order
 def test_second_derivatives(gallery, name, seed, order):
     op, reference, operands, random = case(gallery, name, seed, most=2)
-    moved, values = of_moved(op, operands)
-    known, _ = of_moved(reference, operands)
+    given = of_moved(op, operands)[1]
+    known, _ = in_parts(of_moved(reference, operands)[0], given)
+    moved, values = in_parts(of_moved(op, operands)[0], given)
     at = tuple(range(len(values)))
     expected = ORDERS[order](curved(known), at)(*values)
     second = ORDERS[order](curved(moved), at)
@@ -477,7 +601,8 @@ def test_second_derivatives(gallery, name, seed, order):
 def test_every_combination_of_axes(gallery, name):
     """Batches of values, and of what derivatives there are, for every operand with and without an axis."""
     op, _, operands, random = case(gallery, name, 11, most=2)
-    operands = operands[:3]
+    if name == "concat":
+        operands = operands[:3]
 
     def everything(*given):
         moved, values = of_moved(op, given)
@@ -489,10 +614,11 @@ def test_every_combination_of_axes(gallery, name):
         if CASES[name].jvp:
             found.append(jax.jvp(moved, values, [jnp.cos(x) for x in values]))
         if CASES[name].second:
-            found.append(jax.hessian(loss, at)(*values))
+            found.append(hessian(loss, values))
         return found
 
-    for axes in itertools.product([None, 0, -1], repeat=len(operands)):
+    # At either end where there are derivatives.
+    for axes in itertools.product(*([None, 0, -1] if is_moved(x) else [None, 0] for x in operands)):
         if any(axis is not None for axis in axes):
             stacks = [x if a is None else np.stack([random.like(x) for _ in range(2)], a) for x, a in zip(operands, axes)]
             same(jax.jit(jax.vmap(everything, axes))(*stacks), looped(everything, stacks, axes, 2))
@@ -513,7 +639,7 @@ def test_derivatives_in_half_precision(gallery, dtype):
 @pytest.mark.parametrize("name", [name for name in CASES if name != "column_sums"])
 def test_batch_dimensions_are_sharded(gallery, name, seed, axis):
     op, _, operands, _ = case(gallery, name, seed)
-    shared = {"scaled_rms_norm": [1], "axpy": [0]}.get(name, [])
+    shared = {"scaled_rms_norm": [1], "axpy": [0], "csr_matmul": [1, 2], "conv1d": [1], "mix": [0]}.get(name, [])
     stacks = [jnp.asarray(x) if i in shared else jnp.stack([x] * 16) for i, x in enumerate(operands)]
     mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType[axis],))
     specs = [jax.sharding.PartitionSpec(*[] if i in shared else ["d"]) for i in range(len(stacks))]
@@ -530,6 +656,21 @@ def test_the_same_as_written(gallery):
     assert said["scaled_rms_norm"] == "native, a loop if scale is batched"
     assert said["column_sums"] == "loop: y is reduced over * (sum)"
     assert said["tick"] == "loop: it has a side effect, once for each entry"
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_in_tiles(gallery, causal):
+    """More queries and keys than there are in a tile, and remainders."""
+    random = Random(5, np.float32)
+    q, k, v = (random.generator.normal(size=(2, heads, n, 20)).astype(np.float32) for heads, n in [(4, 70), (2, 150), (2, 150)])
+    weights = random.generator.normal(size=q.shape).astype(np.float32)
+
+    def both(function):
+        loss = lambda q, k, v: jnp.sum(function(q, k, v, causal=causal)[0] * weights) + jnp.sum(jnp.sin(function(q, k, v, causal=causal)[1]))
+        return jax.jit(jax.value_and_grad(loss, (0, 1, 2)))(q, k, v)
+
+    same(gallery.flash_attention(q, k, v, causal=causal), tuple(attention(q, k, v, causal)), 1e-5)
+    same(both(gallery.flash_attention), both(attention), 1e-4)
 
 
 def test_wrong_operands_in_the_words_of_the_op(gallery):

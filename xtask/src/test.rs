@@ -26,7 +26,7 @@ pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 const OLD_JAX: &str = "0.4.30";
 
 /// The oldest compiler of the SDK and of what it depends on: `rust-version` of these packages.
-const OLDEST_RUST: &str = "1.85.0";
+const OLDEST_RUST: &str = "1.89.0";
 
 pub(crate) fn run(quick: bool) -> Result<bool> {
     let started = Instant::now();

@@ -37,7 +37,7 @@ use crate::pointer::unusable;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a handler",
     label = "neither an operand, a result, an attribute nor a context",
-    note = "an operand is a `&Buffer<T>` or `&AnyBuffer`, a result a `&mut Buffer<T>` or `&mut AnyBuffer`",
+    note = "an operand is a `&Buffer<T>` or `&AnyBuffer`, a result a `&mut Buffer<T>` or `&mut AnyBuffer`, an operand that becomes a result `&mut InOut<Buffer<T>>`",
     note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one"
 )]
 pub trait FromAttr<'a>: Sized {

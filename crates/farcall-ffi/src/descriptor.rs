@@ -722,7 +722,7 @@ fn check_params(op: &OpDescriptor) -> Result<(), &'static str> {
         _ if op.params.is_null() => Err("the parameters of an op are null"),
         _ if !op.params.is_aligned() => Err("the pointer to the parameters of an op is misaligned"),
         _ if stride < LEAST_PARAM => Err("the param_stride of an op is too small"),
-        _ if stride % align_of::<ParamDescriptor>() != 0 => {
+        _ if !stride.is_multiple_of(align_of::<ParamDescriptor>()) => {
             Err("the param_stride of an op is not a multiple of 8")
         }
         count if count.checked_mul(stride).is_none_or(|size| size > isize::MAX as usize) => {

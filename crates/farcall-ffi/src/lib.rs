@@ -60,7 +60,7 @@
 //! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function
 //! is called; a mismatch is an error that names the parameter: `rms_norm: operand 0 (x): expected
 //! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
-//! is the bound of kernels for `f32` and `f64`.
+//! is the bound of kernels for `f32`, `f64` and the types of half a width, [`Real`] of those that are made for `f32` and `f64` alone.
 //!
 //! # Several threads
 //!
@@ -108,6 +108,7 @@
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`AttrValue`]: the values of attributes, as tests and batching functions write them.
+//! - [`simd`]: loops for the vector instructions of the processor that runs them.
 //! - [`dynamic`]: handlers that learn what they are called with when they are called: those of another language.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
@@ -116,7 +117,7 @@
 //!
 //! # Supported compilers
 //!
-//! Rust 1.85 and newer; a newer one is only asked for in a new minor version.
+//! Rust 1.89 and newer; a newer one is only asked for in a new minor version.
 #![deny(clippy::incompatible_msrv)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
@@ -132,6 +133,7 @@ pub mod dynamic;
 mod element;
 pub mod encode;
 mod error;
+mod float;
 mod kept;
 pub mod lowering;
 pub mod memo;
@@ -148,20 +150,23 @@ mod random;
 mod registration;
 pub mod rules;
 mod scratch;
+pub mod simd;
 mod state;
 pub mod testing;
 mod trampoline;
+mod zip;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};
 pub use buffer::{ANY_RANK, AnyBuffer, Buffer, InOut};
 pub use context::{Context, UserData};
 pub use decode::{RestOperands, RestResults, Role};
-pub use element::{Complex, Element, Float, Pred};
+pub use element::{Complex, Element, Pred};
 pub use error::{Error, ErrorCode, Result};
 pub use farcall_macros::{
     FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, transpose, vjp,
 };
 pub use farcall_sig::{AttrArray, AttrValue, DType};
+pub use float::{Float, Real};
 #[cfg(feature = "half")]
 pub use half;
 pub use kept::{Kept, KeptMut};
@@ -210,9 +215,9 @@ pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
-        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random,
+        ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
         RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
-        handler, jvp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp,
+        handler, jvp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp, zip,
     };
 }
 
@@ -234,6 +239,7 @@ pub mod __private {
     pub use crate::lowering::{LowerRule, lower_rule};
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::trampoline::{Entry, enter};
+    pub use crate::zip::zip_two;
     pub use farcall_macros::{library, ops};
 
     /// The crate whose types are `f16` and `bf16`.

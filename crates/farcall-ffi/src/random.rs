@@ -1,6 +1,6 @@
 //! Random numbers that are the same whenever and by whomever they are drawn: functions of a seed and of a place.
 
-use crate::element::Float;
+use crate::float::Float;
 
 /// A source of random numbers that is its seed, and nothing else: a handler takes the seed as an attribute or an operand, and
 /// gives the same results in each call, on any number of threads.
@@ -71,14 +71,17 @@ impl Stream {
         u64::from(self.next_u32()) | u64::from(self.next_u32()) << 32
     }
 
-    /// A number from 0 to below 1: each multiple of 2⁻²⁴ is as likely for `f32`, of 2⁻⁵³ for `f64`.
+    /// A number from 0 to below 1: each multiple of 2⁻²⁴ is as likely for `f32`, of 2⁻⁵³ for `f64` (2⁻¹¹ for `f16`, 2⁻⁸ for
+    /// `bf16`).
     #[inline]
     pub fn uniform<T: Float>(&mut self) -> T {
-        if size_of::<T>() == 4 {
-            T::of(f64::from(self.next_u32() >> 8) / f64::from(1 << 24))
+        let digits = T::MANTISSA_DIGITS;
+        let bits = if digits < 32 {
+            u64::from(self.next_u32() >> (32 - digits))
         } else {
-            T::of((self.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
-        }
+            self.next_u64() >> (64 - digits)
+        };
+        T::of(bits as f64 / (1u64 << digits) as f64)
     }
 
     /// A number of the normal distribution of mean 0 and variance 1, by the method of Box and Muller, with the logarithm and
@@ -147,6 +150,8 @@ mod tests {
         let uniform: Vec<f32> = (0..N).map(|_| stream.uniform()).collect();
         let normal: Vec<f64> = (0..N).map(|_| stream.normal()).collect();
         assert!(uniform.iter().all(|x| (0.0..1.0).contains(x)));
+        #[cfg(feature = "half")]
+        assert!((0..N).all(|_| (0.0..1.0).contains(&f64::from(stream.uniform::<half::bf16>()))));
         let mean = |x: &mut dyn Iterator<Item = f64>| x.sum::<f64>() / N as f64;
         assert!((mean(&mut uniform.iter().map(|x| f64::from(*x))) - 0.5).abs() < 0.005);
         assert!(mean(&mut normal.iter().copied()).abs() < 0.02);

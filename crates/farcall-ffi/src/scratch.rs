@@ -161,7 +161,7 @@ fn allocate(host: &Host, size: usize, alignment: usize) -> Result<*mut c_void> {
     if args.data.is_null() && size > 0 {
         return Err(Error::resource_exhausted(format!("the host has no {size} bytes of scratch memory")));
     }
-    if args.data.addr() % alignment != 0 {
+    if !args.data.addr().is_multiple_of(alignment) {
         free(host, args.data, size);
         let message = format!("the host's scratch memory is not aligned to {alignment} bytes");
         return Err(Error::internal(message));

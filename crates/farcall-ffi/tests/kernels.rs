@@ -56,13 +56,13 @@ fn no_elements_and_too_few_dimensions() {
     assert_eq!(error.message(), "weighted: expected at least 2 dimensions, found f64[2]");
 }
 
-/// A bound of the author's own: types of half a width, sums in `f32`.
+/// Types of half a width: the sum, and the result, in their accumulator type.
 #[cfg(feature = "half")]
 #[handler(name = "mean")]
 #[signature((x: T[*, n]) -> (y: acc(T)[*]) where T: f16 | bf16 | f32; n >= 1)]
-fn mean<T: Element + Into<f32>>(x: &Buffer<T>, y: &mut Buffer<f32>) -> Result<()> {
+fn mean<T: Float>(x: &Buffer<T>, y: &mut Buffer<T::Acc>) -> Result<()> {
     for (x, y) in x.rows().zip(y.iter_mut()) {
-        *y = x.iter().map(|&x| x.into()).sum::<f32>() / x.len() as f32;
+        *y = x.iter().map(|x| x.widen()).sum::<T::Acc>() / T::Acc::of(x.len() as f64);
     }
     Ok(())
 }

@@ -174,6 +174,11 @@ impl Declaration {
         }
     }
 
+    /// The signature, and where it was written.
+    pub(crate) fn source(&self) -> Option<(&Signature, &Source)> {
+        self.signature.as_ref().map(|(signature, source)| (signature, source))
+    }
+
     /// What was declared of the op's parameters.
     pub(crate) fn signature(&self) -> Option<&Signature> {
         self.signature.as_ref().map(|(signature, _)| signature)
@@ -335,7 +340,7 @@ const NAMES: [&str; 8] = ["signature", "vjp", "jvp", "transpose", "nondiff", "sh
 // ---- Tokens --------------------------------------------------------------------------------
 
 /// Where a signature was written: for each token its bytes in the text, or one string for all of them.
-struct Source {
+pub(crate) struct Source {
     tokens: Vec<(usize, TokenStream)>,
     text: String,
     literal: Option<Span>,
@@ -420,7 +425,7 @@ impl Source {
     }
 
     /// Where the bytes begin.
-    fn span(&self, bytes: Bytes) -> Span {
+    pub(crate) fn span(&self, bytes: Bytes) -> Span {
         self.literal.unwrap_or_else(|| self.tokens_of(bytes).span())
     }
 
@@ -443,23 +448,23 @@ fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
 
 // ---- Parameters ----------------------------------------------------------------------------
 
-struct Checker<'a> {
-    signature: &'a Signature,
-    source: &'a Source,
-    params: &'a [Param],
-    instances: &'a Instances,
+pub(crate) struct Checker<'a> {
+    pub(crate) signature: &'a Signature,
+    pub(crate) source: &'a Source,
+    pub(crate) params: &'a [Param],
+    pub(crate) instances: &'a Instances,
 }
 
 /// What a signature has under a name.
 #[derive(Clone, Copy)]
-enum Entry<'a> {
+pub(crate) enum Entry<'a> {
     Operand(&'a Operand),
     Attr(&'a SigAttr),
     Result(&'a ResultDecl),
 }
 
 impl Checker<'_> {
-    fn entry(&self, name: &str) -> Option<Entry<'_>> {
+    pub(crate) fn entry(&self, name: &str) -> Option<Entry<'_>> {
         let signature = self.signature;
         let operand = signature.operands().iter().find(|o| o.name.text == name).map(Entry::Operand);
         let attr = || signature.attrs().iter().find(|a| a.name.text == name).map(Entry::Attr);
@@ -553,14 +558,7 @@ impl Checker<'_> {
                 const _: () = ::core::assert!(__ffi::__private::is_context(&SPECS[#i]), #message);
             };
         };
-        let (declared, what, ty) = match entry {
-            Entry::Operand(operand) => self.operand(operand),
-            Entry::Attr(attr) => {
-                let (declared, what, ty) = attribute(attr);
-                (vec![declared; self.instances.count()], what, ty)
-            }
-            Entry::Result(result) => self.result(result),
-        };
+        let (declared, what, ty) = self.declared(entry);
         let message = format!("the signature has {what}, so the type of `{name}` is {ty}");
         let fits = declared.iter().enumerate().map(|(k, declared)| {
             quote_spanned! { span=>
@@ -571,6 +569,23 @@ impl Checker<'_> {
     }
 
     /// A constructor of `Declared` for each instance, what is declared, and what type the parameter has.
+    fn declared(&self, entry: Entry<'_>) -> (Vec<TokenStream>, String, String) {
+        match entry {
+            Entry::Operand(operand) => self.operand(operand),
+            Entry::Attr(attr) => {
+                let (declared, what, ty) = attribute(attr);
+                (vec![declared; self.instances.count()], what, ty)
+            }
+            Entry::Result(result) => self.result(result),
+        }
+    }
+
+    /// The type of a parameter, the most telling one if there are several.
+    pub(crate) fn ty(&self, entry: Entry<'_>) -> String {
+        let (_, _, types) = self.declared(entry);
+        types.split('`').nth(1).unwrap_or_default().to_owned()
+    }
+
     fn operand(&self, operand: &Operand) -> (Vec<TokenStream>, String, String) {
         let name = &operand.name.text;
         let in_out =

@@ -10,11 +10,13 @@ use crate::derivative;
 use crate::function::Function;
 use crate::generic::Instances;
 use crate::options::{HandlerOptions, Stage};
+use crate::parameters;
 
 pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut function: Function = syn::parse2(item)?;
     let declaration = Declaration::take(&mut function)?;
     let options = HandlerOptions::parse(options)?;
+    parameters::complete(&mut function, &declaration, &options.ffi)?;
     let instances = Instances::new(&function, declaration.signature())?;
     let parameters = derivative::parameters(declaration.signature());
     let checks = declaration.check(&function, &instances, options.has_stages())?;

@@ -121,6 +121,13 @@ pub(crate) fn attr_name(attr: &Attribute) -> Result<String> {
     name.ok_or_else(|| Error::new(attr.span(), "expected `#[attr(name = \"…\")]`"))
 }
 
+impl Param {
+    /// One that the author did not write.
+    pub(crate) fn new(ident: Ident, ty: Type) -> Param {
+        Param { attrs: Vec::new(), mutability: None, name: ident.unraw().to_string(), ident, ty }
+    }
+}
+
 impl Function {
     /// The doc comment, without the space that follows `///`.
     pub(crate) fn doc(&self) -> String {

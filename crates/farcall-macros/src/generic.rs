@@ -77,7 +77,7 @@ impl Instances {
         }
     }
 
-    /// The type that an element type is, in the author's words: `T`, `Complex<T>`, `…` for another that
+    /// The type that an element type is, in the author's words: `T`, `Complex<T>`, `T::Acc`, `…` for another that
     /// follows from `T`. None if it depends on no type parameter.
     pub(crate) fn in_words(&self, element: &ElementType) -> Option<String> {
         let variable = element.variable().filter(|v| self.variables.iter().any(|own| own.name == v.text))?;
@@ -88,6 +88,9 @@ impl Instances {
         }
         if set.iter().all(|dtype| of(dtype).is_some() && of(dtype) == dtype.complex()) {
             return Some(format!("Complex<{variable}>"));
+        }
+        if set.iter().all(|dtype| dtype.is_float() && of(dtype) == Some(dtype.accumulator())) {
+            return Some(format!("{variable}::Acc"));
         }
         Some("…".into())
     }

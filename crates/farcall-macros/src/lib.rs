@@ -10,6 +10,7 @@
 //! - `derivative` reads `#[vjp]`, `#[jvp]` and `#[transpose]`.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `generic` determines the kernels of a generic handler.
+//! - `parameters` gives a function the parameters that it leaves to its signature.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
 #![deny(clippy::incompatible_msrv)]
@@ -24,6 +25,7 @@ mod export;
 mod function;
 mod generic;
 mod options;
+mod parameters;
 
 /// Makes a function a handler of XLA's FFI.
 ///
@@ -68,7 +70,16 @@ mod options;
 ///
 /// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
-/// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. Handlers of one
+/// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. A function that has no
+/// parameter for any of them gets one for each, in the signature's order, operands and attributes first:
+///
+/// ```text
+/// #[handler(name = "scale_bwd")]
+/// #[signature((x: T[*], factor: T[], dy: T[*]) -> (dx: T[*], dfactor: T[]) where T: f32 | f64; *: sum)]
+/// fn scale_bwd<T: Float>() -> Result<()> { … }             // x: &Buffer<T>, factor: &Buffer<T, 0>, dy: …, dx: &mut Buffer<T>, …
+/// ```
+///
+/// Handlers of one
 /// name for several platforms declare the same. That derivatives
 /// have the right parameters by name, and are listed, is checked when the library is compiled; their types, when it is
 /// loaded.

@@ -6,7 +6,7 @@ use farcall_ffi::testing::Call;
 #[handler(name = "scaled")]
 #[signature((x: T[*, n], factor: f32 = 2.0) -> (y: T[*, n]) where T: f32 | f64)]
 fn scaled<T: Float>(x: &Buffer<T>, factor: f32, y: &mut Buffer<T>) -> Result<()> {
-    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = *x * factor.into());
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = *x * T::of(factor));
     Ok(())
 }
 
@@ -26,7 +26,7 @@ trait Parts: Element {
     fn length(self) -> Self::Real;
 }
 
-impl<T: Float> Parts for Complex<T> {
+impl<T: Real> Parts for Complex<T> {
     type Real = T;
     fn length(self) -> T {
         self.re.hypot(self.im)
@@ -145,4 +145,24 @@ fn what_does_not_fit_is_said() {
     assert_eq!(error(call.result(&mut y, &[1])), "gather: operand 1 (at): expected s32 or s64, found f32");
     let call = Call::to::<sum>().operand(&[1f64], &[1]).operand(&[1f32], &[1]).result(&mut wide, &[1]);
     assert_eq!(error(call), "sum: operand 1 (xs): expected f64, found f32");
+}
+
+/// A function that leaves its parameters to the signature, but for the host.
+#[handler(name = "clipped")]
+#[signature((x: T[*], limit: T[], low: f32 = 0.0, mask: pred[*]?) -> (y: T[*] aliases x, over: pred[*]) where T: f32 | f64)]
+fn clipped<T: Float>(host: &Context) -> Result<()> {
+    ensure!(host.num_threads() > 0 && mask.is_none(), "a pool, and no mask");
+    for (x, over) in zip!(x.iter_mut(), over.iter_mut()) {
+        *over = (*x > limit[0]).into();
+        *x = x.min(limit[0]).max(T::of(low));
+    }
+    Ok(())
+}
+
+#[test]
+fn parameters_from_the_signature() {
+    let (x, mut y, mut over) = ([-1.0, 0.5, 3.0], [0.0; 3], [Pred::from(false); 3]);
+    let call = Call::to::<clipped>().operand(&x, &[3]).operand(&[1.0], &[]).attr("low", 0.0f32);
+    call.result(&mut y, &[3]).result(&mut over, &[3]).run().unwrap();
+    assert_eq!((y, over), ([0.0, 0.5, 1.0], [false, false, true].map(Pred::from)));
 }

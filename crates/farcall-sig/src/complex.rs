@@ -122,6 +122,9 @@ impl<T> Complex<T> {
 }
 
 impl<T: Part> Complex<T> {
+    /// 0
+    pub const ZERO: Complex<T> = Complex::new(T::PART_ZERO, T::PART_ZERO);
+
     /// The number of this length at this angle, in radians.
     #[inline]
     pub fn from_polar(norm: T, arg: T) -> Complex<T> {

@@ -21,6 +21,13 @@
 //! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |
 //! | `pad` | an attribute that is one of a few texts | of any order, by transposition |
 //! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition |
+//! | `cross_entropy` | an operand of integers, without a derivative | VJP, and JVP of it |
+//! | `csr_matmul` | a size that is one less than another | VJP, and JVP of it |
+//! | `complex_filter` | complex numbers that compute | VJP, and JVP of it |
+//! | `conv1d` | a size that attributes decide; a gradient that is summed over `*` | VJP, and JVP of it |
+//! | `mix` | any number of operands, which another one counts | VJP |
+//! | `sgd_step` | two results in the buffers of operands | of any order, by transposition |
+//! | `flash_attention` | threads, vectors, and a kernel that is worth writing | VJP |
 //! | `tick` | a side effect | none |
 //!
 //! `cargo build -p gallery-ops` builds `libgallery_ops.so`. In Python, `farcall.load` turns it into functions of
@@ -30,17 +37,24 @@ use farcall_ffi::descriptor::OpDescriptor;
 
 mod axpy;
 mod column_sums;
+mod complex_filter;
 mod concat;
+mod conv1d;
+mod cross_entropy;
+mod csr_matmul;
 mod diagonal;
+mod flash_attention;
 mod gemm;
 mod log_sum_exp;
 mod median;
+mod mix;
 mod normalize;
 mod pad;
 mod polar;
 mod recurrence;
 mod scaled_rms_norm;
 mod segment_sum;
+mod sgd_step;
 mod soft_shrink;
 mod softmax;
 mod softplus;
@@ -68,6 +82,13 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     segment_sum::OPS,
     pad::OPS,
     recurrence::OPS,
+    cross_entropy::OPS,
+    csr_matmul::OPS,
+    complex_filter::OPS,
+    conv1d::OPS,
+    mix::OPS,
+    sgd_step::OPS,
+    flash_attention::OPS,
     tick::OPS,
 ];
 
@@ -92,6 +113,13 @@ farcall_ffi::library!(
         ..segment_sum::OPS,
         ..pad::OPS,
         ..recurrence::OPS,
+        ..cross_entropy::OPS,
+        ..csr_matmul::OPS,
+        ..complex_filter::OPS,
+        ..conv1d::OPS,
+        ..mix::OPS,
+        ..sgd_step::OPS,
+        ..flash_attention::OPS,
         ..tick::OPS,
     ]
 );

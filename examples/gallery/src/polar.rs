@@ -7,7 +7,7 @@ use farcall_ffi::prelude::*;
 #[signature((r: T[*], theta: T[*]) -> (z: complex(T)[*]) where T: f32 | f64)]
 #[vjp(backward = polar_bwd)]
 #[jvp(tangent = polar_jvp)]
-fn polar<T: Float>(r: &Buffer<T>, theta: &Buffer<T>, z: &mut Buffer<Complex<T>>) -> Result<()> {
+fn polar<T: Real>(r: &Buffer<T>, theta: &Buffer<T>, z: &mut Buffer<Complex<T>>) -> Result<()> {
     for ((z, &r), &theta) in z.iter_mut().zip(r.iter()).zip(theta.iter()) {
         *z = Complex::from_polar(r, theta);
     }
@@ -17,7 +17,7 @@ fn polar<T: Float>(r: &Buffer<T>, theta: &Buffer<T>, z: &mut Buffer<Complex<T>>)
 /// Cotangents `dr`, `dθ` such that `dr·ṙ + dθ·θ̇` is the real part of `dz·ż`, without a conjugate: as JAX has it.
 #[handler(name = "polar_bwd")]
 #[signature((r: T[*], theta: T[*], dz: complex(T)[*]) -> (dr: T[*], dtheta: T[*]) where T: f32 | f64)]
-fn polar_bwd<T: Float>(
+fn polar_bwd<T: Real>(
     r: &Buffer<T>,
     theta: &Buffer<T>,
     dz: &Buffer<Complex<T>>,
@@ -34,7 +34,7 @@ fn polar_bwd<T: Float>(
 /// `ż = (ṙ + i·r·θ̇)·exp(iθ)`
 #[handler(name = "polar_jvp")]
 #[signature((r: T[*], theta: T[*], dr: T[*], dtheta: T[*]) -> (dz: complex(T)[*]) where T: f32 | f64)]
-fn polar_jvp<T: Float>(
+fn polar_jvp<T: Real>(
     r: &Buffer<T>,
     theta: &Buffer<T>,
     dr: &Buffer<T>,

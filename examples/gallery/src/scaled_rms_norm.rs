@@ -39,7 +39,7 @@ fn scaled_rms_norm_bwd<T: Float>(
 
 fn inverse_rms<T: Float>(x: &[T], eps: f32) -> T {
     let mean_square = x.iter().map(|&x| x * x).sum::<T>() / T::of(x.len() as f64);
-    (mean_square + eps.into()).sqrt().recip()
+    (mean_square + T::of(eps)).sqrt().recip()
 }
 
 pub(crate) const OPS: &[&OpDescriptor] = ops![scaled_rms_norm, scaled_rms_norm_bwd];

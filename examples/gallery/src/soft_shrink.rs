@@ -8,7 +8,7 @@ use farcall_ffi::prelude::*;
 #[vjp(backward = soft_shrink_bwd)]
 fn soft_shrink<T: Float>(x: &Buffer<T>, lambda: f32, y: &mut Buffer<T>) -> Result<()> {
     ensure!(lambda >= 0.0, "lambda is {lambda}, but must not be negative");
-    let lambda = T::from(lambda);
+    let lambda = T::of(lambda);
     for (y, x) in y.iter_mut().zip(x.iter()) {
         *y = (*x - lambda).max(T::ZERO) + (*x + lambda).min(T::ZERO);
     }
@@ -19,7 +19,7 @@ fn soft_shrink<T: Float>(x: &Buffer<T>, lambda: f32, y: &mut Buffer<T>) -> Resul
 #[handler(name = "soft_shrink_bwd")]
 #[signature((x: T[*], dy: T[*], lambda: f32) -> (dx: T[*]) where T: f64 | f32)]
 fn soft_shrink_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T>, lambda: f32, dx: &mut Buffer<T>) -> Result<()> {
-    let lambda = T::from(lambda);
+    let lambda = T::of(lambda);
     for ((dx, x), dy) in dx.iter_mut().zip(x.iter()).zip(dy.iter()) {
         *dx = if x.abs() > lambda { *dy } else { T::ZERO };
     }

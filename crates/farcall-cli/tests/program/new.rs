@@ -196,7 +196,7 @@ fn a_crate_in_a_workspace_is_one_of_its_own() {
         name = "ops"
         version = "0.1.0"
         edition = "2024"
-        rust-version = "1.85"
+        rust-version = "1.89"
         publish = false
 
         [lib]

@@ -251,7 +251,7 @@ pub unsafe fn table<T: Copy>(first: *const T, count: usize, stride: usize) -> Op
         return Some(Vec::new());
     }
     let size = count.checked_mul(stride).filter(|size| *size <= isize::MAX as usize);
-    let strides = stride >= size_of::<T>() && stride % align_of::<T>() == 0;
+    let strides = stride >= size_of::<T>() && stride.is_multiple_of(align_of::<T>());
     if first.is_null() || !first.is_aligned() || !strides || size.is_none() {
         return None;
     }

@@ -58,7 +58,7 @@ impl AttrArray {
         if !AttrArray::holds(dtype) {
             return Err(NotElements::Type(dtype));
         }
-        if bytes.len() % dtype.size() != 0 {
+        if !bytes.len().is_multiple_of(dtype.size()) {
             return Err(NotElements::Length(dtype, bytes.len()));
         }
         if dtype == DType::Pred {

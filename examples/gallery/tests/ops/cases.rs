@@ -34,6 +34,9 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "segment_take", operands: segments_taken, plain: segment_take },
     Case { name: "pad", operands: padded, plain: pad },
     Case { name: "recurrence", operands: two_rows, plain: recurrence },
+    Case { name: "cross_entropy", operands: labelled, plain: cross_entropy },
+    Case { name: "mix", operands: mixed, plain: mix },
+    Case { name: "sgd_step", operands: trained, plain: sgd_step },
 ];
 
 // ---- Operands ------------------------------------------------------------------------------
@@ -157,6 +160,27 @@ fn two_rows(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let dims = operands[0].dims().to_vec();
     operands.push(random.array(&dims));
     (operands, attrs)
+}
+
+fn labelled(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (mut operands, attrs) = rows(random);
+    let dims = operands[0].dims()[..operands[0].dims().len() - 1].to_vec();
+    let labels: Vec<f64> = (0..dims.iter().product()).map(|_| random.below(6) as f64 - 1.0).collect();
+    operands.push(literal(DType::S32, &dims, &labels));
+    (operands, attrs)
+}
+
+fn mixed(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (dims, count) = (random.batch(), random.size(1));
+    let mut operands = vec![random.array(&[count])];
+    operands.extend((0..count).map(|_| random.array(&dims)));
+    (operands, Attrs::new())
+}
+
+fn trained(random: &mut Random) -> (Vec<Literal>, Attrs) {
+    let (dims, mut attrs) = (random.batch(), Attrs::new());
+    attrs.insert("rate", 0.25);
+    (vec![random.array(&dims), random.array(&dims), random.array(&dims)], attrs)
 }
 
 // ---- Formulas ------------------------------------------------------------------------------
@@ -366,4 +390,31 @@ fn recurrence(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
         (0..b.len()).for_each(|t| h.push(a.get(row * b.len() + t).unwrap_or(&0.0) * h[t] + b[t]));
         h.split_off(1)
     })
+}
+
+fn cross_entropy(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let labels = numbers(&operands[1]);
+    let loss = each(&operands[0], 1, |i, _, x| {
+        let sum = x.iter().map(|x| x.exp()).sum::<f64>();
+        let loss = match labels.get(i) {
+            Some(&label) if label >= 0.0 && label < x.len() as f64 => sum.ln() - x[label as usize],
+            _ => 0.0,
+        };
+        (vec![], vec![loss])
+    });
+    vec![loss]
+}
+
+fn mix(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let xs: Vec<Vec<f64>> = operands[1..].iter().map(numbers).collect();
+    let weights = numbers(&operands[0]);
+    let entry = |i: usize| weights.iter().zip(&xs).map(|(weight, x)| weight * x[i]).sum::<f64>();
+    vec![f64s(operands[1].dims(), &(0..operands[1].len()).map(entry).collect::<Vec<_>>())]
+}
+
+fn sgd_step(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
+    let [weights, velocity, gradient] = [0, 1, 2].map(|i| numbers(&operands[i]));
+    let v: Vec<f64> = velocity.iter().zip(&gradient).map(|(v, g)| 0.9 * v + g).collect();
+    let w: Vec<f64> = weights.iter().zip(&v).map(|(w, v)| w - 0.25 * v).collect();
+    [w, v].map(|x| f64s(operands[0].dims(), &x)).to_vec()
 }

@@ -1,0 +1,369 @@
+//! Loops for the vector instructions of the processor that runs them: libraries are built for any processor of their
+//! architecture, and most have more.
+//!
+//! ```
+//! # use farcall_ffi::prelude::*;
+//! use farcall_ffi::simd;
+//!
+//! /// `exp(x)` of each element, several at once.
+//! #[handler(name = "exp")]
+//! #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
+//! fn exp<T: Real>(x: &Buffer<T>, y: &mut Buffer<T>, host: &Context) -> Result<()> {
+//!     y.par_chunks_mut(4096).zip(x.par_chunks(4096)).for_each(host, |(y, x)| {
+//!         simd::vectorized!(zip!(y.iter_mut(), x).for_each(|(y, &x)| *y = simd::exp(x)));
+//!     });
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Only what is inlined is compiled so. That are closures, iterators, and functions that are marked
+//! `#[inline(always)]`; not the standard library's `exp` and its like, which compute one number after the other.
+
+use crate::float::Real;
+
+/// Computes an expression, compiled for the vectors of this processor: on x86-64 AVX-512 or AVX2, if it has them. The result
+/// does not depend on it.
+///
+/// The expression is the body of a closure: `return` and `?` leave it, and nothing around it.
+// A macro, since a closure that is written once is called in three places, and then not inlined.
+#[doc(inline)]
+pub use crate::__vectorized as vectorized;
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __vectorized {
+    ($expression:expr) => {
+        match $crate::simd::widest() {
+            // SAFETY: the processor has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            $crate::simd::Vectors::Avx512 => unsafe { $crate::simd::avx512(|| $expression) },
+            // SAFETY: the processor has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            $crate::simd::Vectors::Avx2 => unsafe { $crate::simd::avx2(|| $expression) },
+            $crate::simd::Vectors::Plain => (|| $expression)(),
+        }
+    };
+}
+
+/// # Safety
+/// The processor has these instructions.
+#[doc(hidden)]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+pub unsafe fn avx512<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// # Safety
+/// The processor has these instructions.
+#[doc(hidden)]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+pub unsafe fn avx2<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// What vectors there are.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Vectors {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Those that every processor of the architecture has.
+    Plain,
+}
+
+/// The widest vectors of this processor.
+#[doc(hidden)]
+#[inline(always)]
+pub fn widest() -> Vectors {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // The other one that is asked for is part of these.
+        let has_avx512 = is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        return if has_avx512 { Vectors::Avx512 } else { Vectors::Avx2 };
+    }
+    Vectors::Plain
+}
+
+/// `e` to the power of `x`, without a branch or a call, so that loops can be vectorized. Within 2 units in the last place.
+#[inline(always)]
+pub fn exp<T: Real>(x: T) -> T {
+    x.exp_in_loops()
+}
+
+macro_rules! exp_in_loops {
+    ($name:ident, $ty:ident, $Bits:ident, $limits:expr, $ln_2:expr, $factorials:expr) => {
+        #[inline(always)]
+        pub(crate) fn $name(x: $ty) -> $ty {
+            const DIGITS: u32 = $ty::MANTISSA_DIGITS - 1;
+            // Adding it rounds to an integer, which is in the low bits then.
+            const ROUND: $ty = 1.5 * (1u64 << DIGITS) as $ty;
+            const BIAS: $Bits = $ty::MAX_EXP as $Bits - 1;
+            let (low, high): ($ty, $ty) = $limits;
+            // NaN stays.
+            let x = if x < low { low } else { x };
+            let x = if x > high { high } else { x };
+            let shifted = x * std::$ty::consts::LOG2_E + ROUND;
+            let k = shifted - ROUND;
+            // x = k·ln 2 + r. The first part of ln 2 is so short that its product with k is exact.
+            let (first, rest): ($ty, $ty) = $ln_2;
+            let r = x - k * first - k * rest;
+            // Taylor's series, for |r| up to ½·ln 2.
+            let mut p: $ty = 0.0;
+            for factorial in $factorials {
+                p = p * r + 1.0 / factorial;
+            }
+            // In two steps: the power may be subnormal, or more than the largest number.
+            let k = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
+            let two_to_the = |k: i32| $ty::from_bits((k as $Bits).wrapping_add(BIAS) << DIGITS);
+            p * two_to_the(k >> 1) * two_to_the(k - (k >> 1))
+        }
+    };
+}
+
+exp_in_loops!(
+    exp_f32,
+    f32,
+    u32,
+    (-104.0, 89.0),
+    (0.693_359_4, -2.121_944_4e-4),
+    [5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0]
+);
+exp_in_loops!(
+    exp_f64,
+    f64,
+    u64,
+    (-746.0, 710.0),
+    (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10),
+    [
+        6_227_020_800.0,
+        479_001_600.0,
+        39_916_800.0,
+        3_628_800.0,
+        362_880.0,
+        40_320.0,
+        5040.0,
+        720.0,
+        120.0,
+        24.0,
+        6.0,
+        2.0,
+        1.0,
+        1.0
+    ]
+);
+
+/// `c += a·b` for small matrices: `m × n`, `m × k` and `k × n`. `c` and `b` have their rows one after the other; the element
+/// of `a` in row `i` and column `t` is at `i·strides[0] + t·strides[1]`, so it may be transposed.
+///
+/// Products of tiles that fit the processor's caches, some thousand elements each, are fast; larger ones are made of these.
+/// Products are rounded together with the sums where the processor can.
+///
+/// # Panics
+/// If a matrix has not as many elements.
+pub fn add_product<T: Real>(c: &mut [T], a: &[T], strides: [usize; 2], b: &[T], [m, k, n]: [usize; 3]) {
+    if m == 0 || k == 0 || n == 0 {
+        return;
+    }
+    let last = (m - 1).saturating_mul(strides[0]).saturating_add((k - 1).saturating_mul(strides[1]));
+    assert!(last < a.len(), "a has {} elements, but {last} is one of its indices", a.len());
+    let (c_len, b_len) = (m.saturating_mul(n), k.saturating_mul(n));
+    assert!(c_len <= c.len(), "c is {m}×{n}, but has {} elements", c.len());
+    assert!(b_len <= b.len(), "b is {k}×{n}, but has {} elements", b.len());
+    let product = Product { a, strides, b, k, n };
+    // As many sums as registers hold: rows of two vectors.
+    const FUSED: bool = cfg!(target_arch = "aarch64");
+    // SAFETY: the processor has these instructions, and all indices were checked.
+    unsafe {
+        match (widest(), size_of::<T>()) {
+            #[cfg(target_arch = "x86_64")]
+            (Vectors::Avx512, 4) => avx512(|| product.tiles::<true, 8, 32>(c, m)),
+            #[cfg(target_arch = "x86_64")]
+            (Vectors::Avx512, _) => avx512(|| product.tiles::<true, 8, 16>(c, m)),
+            #[cfg(target_arch = "x86_64")]
+            (Vectors::Avx2, 4) => avx2(|| product.tiles::<true, 4, 16>(c, m)),
+            #[cfg(target_arch = "x86_64")]
+            (Vectors::Avx2, _) => avx2(|| product.tiles::<true, 4, 8>(c, m)),
+            (Vectors::Plain, _) => product.tiles::<FUSED, 4, 8>(c, m),
+        }
+    }
+}
+
+/// Makes each element of `x` what a function says of it and the corresponding one of `y`.
+#[inline(always)]
+pub fn update<T: Copy>(x: &mut [T], y: &[T], f: impl Fn(T, T) -> T) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x = f(*x, *y));
+}
+
+/// The transpose of a small matrix, whose rows of `columns` elements are one after the other.
+///
+/// # Panics
+/// If there are `columns` only in part.
+pub fn transposed<T: Real>(matrix: &[T], columns: usize) -> Vec<T> {
+    let rows = matrix.len().checked_div(columns).unwrap_or(0);
+    assert!(rows * columns == matrix.len(), "{} elements are no rows of {columns}", matrix.len());
+    let mut transposed = vec![T::ZERO; matrix.len()];
+    for (i, row) in matrix.chunks_exact(columns.max(1)).enumerate() {
+        row.iter().enumerate().for_each(|(j, x)| transposed[j * rows + i] = *x);
+    }
+    transposed
+}
+
+/// What a tile of a product is made of.
+#[derive(Clone, Copy)]
+struct Product<'a, T> {
+    a: &'a [T],
+    strides: [usize; 2],
+    b: &'a [T],
+    k: usize,
+    n: usize,
+}
+
+impl<T: Real> Product<'_, T> {
+    /// # Safety
+    /// `a` and `b` have the elements of `m` rows, and so has `c`.
+    #[inline(always)]
+    unsafe fn tiles<const FUSED: bool, const ROWS: usize, const LANES: usize>(self, c: &mut [T], m: usize) {
+        for j in (0..self.n).step_by(LANES) {
+            let width = LANES.min(self.n - j);
+            for i in (0..m - m % ROWS).step_by(ROWS) {
+                // SAFETY: as above.
+                unsafe { self.tile::<FUSED, ROWS, LANES>(c, i, j, width) };
+            }
+            for i in m - m % ROWS..m {
+                // SAFETY: as above.
+                unsafe { self.tile::<FUSED, 1, LANES>(c, i, j, width) };
+            }
+        }
+    }
+
+    /// Some rows from `i` on, and `width` columns from `j` on.
+    ///
+    /// # Safety
+    /// As [`tiles`](Self::tiles), for these rows; and there are these columns.
+    #[inline(always)]
+    unsafe fn tile<const FUSED: bool, const ROWS: usize, const LANES: usize>(
+        self,
+        c: &mut [T],
+        i: usize,
+        j: usize,
+        width: usize,
+    ) {
+        // SAFETY: row `t` of `b` has the columns from `j` to below `j + width`.
+        let b = |t: usize| unsafe { self.b.get_unchecked(t * self.n + j..t * self.n + j + width) };
+        let sums: [[T; LANES]; ROWS] = if width == LANES {
+            // SAFETY: that many columns.
+            unsafe { self.sums::<FUSED, ROWS, LANES>(i, |t| *b(t).first_chunk().unwrap_unchecked()) }
+        } else {
+            let padded = |t: usize| {
+                let mut row = [T::ZERO; LANES];
+                row[..width].copy_from_slice(b(t));
+                row
+            };
+            // SAFETY: as above.
+            unsafe { self.sums::<FUSED, ROWS, LANES>(i, padded) }
+        };
+        for (r, sums) in sums.iter().enumerate() {
+            let c = &mut c[(i + r) * self.n + j..][..width];
+            c.iter_mut().zip(sums).for_each(|(c, sum)| *c += *sum);
+        }
+    }
+
+    /// The products of some rows of `a` from `i` on with columns of `b`, which the function gives, row by row.
+    ///
+    /// # Safety
+    /// As [`tiles`](Self::tiles), for these rows.
+    #[inline(always)]
+    unsafe fn sums<const FUSED: bool, const ROWS: usize, const LANES: usize>(
+        self,
+        i: usize,
+        b: impl Fn(usize) -> [T; LANES],
+    ) -> [[T; LANES]; ROWS] {
+        let mut sums = [[T::ZERO; LANES]; ROWS];
+        for t in 0..self.k {
+            let b = b(t);
+            for (r, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: the index of row `i + r` and column `t`.
+                let a = unsafe { *self.a.get_unchecked((i + r) * self.strides[0] + t * self.strides[1]) };
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum = if FUSED { a.mul_add(b, *sum) } else { a * b + *sum };
+                }
+            }
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+
+    #[test]
+    fn exponentials() {
+        for i in -1_100_000..=900_000 {
+            let x = f64::from(i) * 1e-4 + 1e-5;
+            let (found, expected) = (exp(x as f32), f64::from(x as f32).exp() as f32);
+            assert!(
+                (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 2,
+                "{x}: {found}, {expected}"
+            );
+            let (found, expected) = (exp(8.0 * x), (8.0 * x).exp());
+            assert!(
+                (found.to_bits() as i64 - expected.to_bits() as i64).abs() <= 2,
+                "{x}: {found}, {expected}"
+            );
+        }
+        assert_eq!([f32::NEG_INFINITY, 0.0, f32::INFINITY].map(exp), [0.0, 1.0, f32::INFINITY]);
+        assert_eq!([f64::NEG_INFINITY, 0.0, f64::INFINITY].map(exp), [0.0, 1.0, f64::INFINITY]);
+        assert!(exp(f32::NAN).is_nan() && exp(f64::NAN).is_nan());
+    }
+
+    fn products<T: Real>() {
+        let mut random = Random::new(1).stream(0);
+        for [m, k, n] in [[0, 1, 2], [1, 1, 1], [3, 0, 2], [4, 7, 16], [5, 3, 17], [9, 33, 40], [2, 2, 8]] {
+            let mut some = |count: usize| (0..count).map(|_| random.normal()).collect::<Vec<T>>();
+            let (a, b, before) = (some(m * k), some(k * n), some(m * n));
+            for strides in [[k, 1], [1, m]] {
+                let mut c = before.clone();
+                add_product(&mut c, &a, strides, &b, [m, k, n]);
+                for (at, c) in c.iter().enumerate() {
+                    let (i, j) = (at / n, at % n);
+                    let terms = (0..k).map(|t| a[i * strides[0] + t * strides[1]] * b[t * n + j]);
+                    let rest: f64 = (*c - before[at] - terms.sum::<T>()).into();
+                    assert!(rest.abs() < 1e-4, "{m}×{k}×{n}, {at}: {rest}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_any_size() {
+        products::<f32>();
+        products::<f64>();
+    }
+
+    #[test]
+    #[should_panic(expected = "b is 2×4, but has 6 elements")]
+    fn too_few_elements() {
+        add_product(&mut [0.0; 8], &[0.0; 4], [2, 1], &[0.0; 6], [2, 2, 4]);
+    }
+
+    #[test]
+    fn transposes() {
+        assert_eq!(transposed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(transposed::<f32>(&[], 0), []);
+    }
+
+    #[test]
+    fn the_same_on_any_processor() {
+        let x = [1.0f32, -2.5, 1e-3];
+        let plain = x.map(|x| exp(x) * 3.0 + 1.0);
+        assert_eq!(vectorized!(x.map(|x| exp(x) * 3.0 + 1.0)), plain);
+    }
+}

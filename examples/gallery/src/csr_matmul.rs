@@ -1,0 +1,63 @@
+//! Sparse matrices in compressed rows, times dense ones: sums of products, with derivatives of the same terms.
+
+use farcall_ffi::prelude::*;
+
+/// Row `i` of `y` is the sum of `a[e]·b[columns[e], :]` for `e` from `starts[i]` to below `starts[i + 1]`. What lies outside of
+/// `a` or of `b` counts as 0.
+#[handler(name = "csr_matmul")]
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n]) -> (y: T[*, s - 1, n])
+    where T: f32 | f64; s >= 1; n: map)]
+#[vjp(backward = bwd)]
+#[jvp(tangent = jvp)]
+fn csr_matmul<T: Float>() -> Result<()> {
+    y.fill(T::ZERO);
+    terms(columns, starts, b)?.for_each(|(e, k, i)| y[i] += a[e] * b[k]);
+    Ok(())
+}
+
+/// The product rule.
+#[handler(name = "csr_matmul_jvp")]
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], da: T[*, e], db: T[*, k, n])
+    -> (dy: T[*, s - 1, n]) where T: f32 | f64; s >= 1; n: map)]
+fn jvp<T: Float>() -> Result<()> {
+    csr_matmul(a, columns, starts, db, dy)?;
+    terms(columns, starts, b)?.for_each(|(e, k, i)| dy[i] += da[e] * b[k]);
+    Ok(())
+}
+
+/// `da[e] = b[columns[e], :]·dy[i, :]`, and `db` is the product of the transposed matrix and `dy`.
+#[handler(name = "csr_matmul_bwd")]
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n])
+    -> (da: T[*, e], db: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
+#[jvp(tangent = bwd_jvp, tangent(a) = ta, tangent(b) = tb, tangent(dy) = ty, tangent(da) = tda, tangent(db) = tdb)]
+fn bwd<T: Float>() -> Result<()> {
+    da.fill(T::ZERO);
+    db.fill(T::ZERO);
+    let terms = terms(columns, starts, b)?;
+    terms.for_each(|(e, k, i)| (da[e], db[k]) = (da[e] + b[k] * dy[i], db[k] + a[e] * dy[i]));
+    Ok(())
+}
+
+/// The product rule for both.
+#[handler(name = "csr_matmul_bwd_jvp")]
+#[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n], ta: T[*, e], tb: T[*, k, n],
+    ty: T[*, s - 1, n]) -> (tda: T[*, e], tdb: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
+fn bwd_jvp<T: Float>() -> Result<()> {
+    bwd(a, columns, starts, b, ty, tda, tdb)?;
+    let terms = terms(columns, starts, b)?;
+    terms.for_each(|(e, k, i)| (tda[e], tdb[k]) = (tda[e] + tb[k] * dy[i], tdb[k] + ta[e] * dy[i]));
+    Ok(())
+}
+
+type Ints = Buffer<i32, 1>;
+/// For each product of entries, which of `a` and `b` they are, and which sum of `y` it belongs to.
+fn terms<T: Float>(c: &Ints, s: &Ints, b: &Buffer<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
+    let ([k, n], len, rows) = (b.last_dims()?, c.len(), s.len() - 1);
+    let at = move |i: usize| (s[i].max(0) as usize).min(len);
+    let row = move |i: usize| (at(i)..at(i + 1)).map(|e| (e, c[e] as usize)).filter(move |(_, c)| *c < k);
+    let entry = move |b: usize, i: usize| row(i).map(move |(e, c)| (b * len + e, b * k + c, b * rows + i));
+    let entries = (0..b.matrices().len()).flat_map(move |b| (0..rows).flat_map(move |i| entry(b, i)));
+    Ok(entries.flat_map(move |(e, c, i)| (0..n).map(move |j| (e, c * n + j, i * n + j))))
+}
+
+pub(crate) const OPS: &[&OpDescriptor] = ops![csr_matmul, jvp, bwd, bwd_jvp];

@@ -1,0 +1,32 @@
+//! A step of gradient descent in place: the results are in the buffers of operands, where the program lets them be. The
+//! step is linear, so that its transpose makes derivatives of any order: training can be differentiated.
+
+use farcall_ffi::prelude::*;
+
+/// `v = momentum·velocity + gradient`, and `w = weights − rate·v`
+#[handler(name = "sgd_step")]
+#[signature((weights: T[*], velocity: T[*], gradient: T[*], rate: f64, momentum: f64 = 0.9)
+    -> (w: T[*] aliases weights, v: T[*] aliases velocity) where T: f32 | f64)]
+#[transpose(sgd_step_bwd)]
+fn sgd_step<T: Float>() -> Result<()> {
+    for (w, v, &gradient) in zip!(weights.iter_mut(), velocity.iter_mut(), gradient.iter()) {
+        *v = T::of(momentum) * *v + gradient;
+        *w -= T::of(rate) * *v;
+    }
+    Ok(())
+}
+
+/// The cotangent of the gradient is `v − rate·w`, that of the velocity `momentum` times as much, that of the weights `w`.
+#[handler(name = "sgd_step_bwd")]
+#[signature((w: T[*], v: T[*], rate: f64, momentum: f64 = 0.9)
+    -> (weights: T[*] aliases w, velocity: T[*] aliases v, gradient: T[*]) where T: f32 | f64)]
+#[transpose(sgd_step)]
+fn sgd_step_bwd<T: Float>() -> Result<()> {
+    for (&mut w, v, gradient) in zip!(w.iter_mut(), v.iter_mut(), gradient.iter_mut()) {
+        *gradient = *v - T::of(rate) * w;
+        *v = T::of(momentum) * *gradient;
+    }
+    Ok(())
+}
+
+pub(crate) const OPS: &[&OpDescriptor] = ops![sgd_step, sgd_step_bwd];
