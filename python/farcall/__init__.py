@@ -28,6 +28,7 @@ from farcall._arrays import TensorType
 from farcall._blocks import Attr, Block, BlockDecision, Call, Client, Skip, Skipped
 from farcall._engine import (
     Executable,
+    MemoryAnalysis,
     Polymorphic,
     Registry,
     StaleLibraryWarning,
@@ -50,6 +51,7 @@ __all__ = [
     "Executable",
     "Handler",
     "Library",
+    "MemoryAnalysis",
     "MissingTargetError",
     "Op",
     "Polymorphic",

@@ -4,6 +4,7 @@ The engine names element types like signatures do (`f32`, `bf16`, `pred`). NumPy
 the package `ml_dtypes` most others. Without it, such tensors are arrays of raw bits: `uint8` or `uint16`.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -31,6 +32,11 @@ class TensorType(NamedTuple):
     """The type of the NumPy arrays that hold it."""
     shape: tuple[int | str, ...]
     """Sizes of the dimensions. Those of a `Polymorphic` may be expressions."""
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes of an array of this type, whose sizes are numbers."""
+        return math.prod(map(int, self.shape)) * self.dtype.itemsize
 
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(map(str, self.shape))}]"

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -174,6 +175,22 @@ def _given(inputs: Sequence[Any], wanted: list[TensorType]) -> list[Any]:
     return [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, types))]
 
 
+@dataclass(frozen=True)
+class MemoryAnalysis:
+    """The bytes that a program and a run of it need. Its names are those of XLA's analysis."""
+
+    #: Of all arguments.
+    argument_size_in_bytes: int
+    #: Of all results.
+    output_size_in_bytes: int
+    #: Of the results that lie in the memory of arguments, or are the same as others.
+    alias_size_in_bytes: int
+    #: What a run needs besides arguments and results.
+    temp_size_in_bytes: int
+    #: Of the program's constants.
+    constant_size_in_bytes: int
+
+
 class Executable:
     """A compiled program. Call it with one array per input; it returns a list with one array per result.
 
@@ -207,6 +224,12 @@ class Executable:
     def plan(self) -> str:
         """What a run does, as text."""
         return self._native.plan
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """The memory that the program needs."""
+        temporary, constants, new_results = self._native.memory
+        inputs, outputs = (sum(ty.size_in_bytes for ty in types) for types in (self._inputs, self._outputs))
+        return MemoryAnalysis(inputs, outputs, outputs - new_results, temporary, constants)
 
     @property
     def blocks(self) -> list[BlockDecision]:

@@ -215,6 +215,7 @@ def test_donated_arguments_are_the_callers_again():
     x = np.arange(6, dtype=np.float32)
     step = farcall.compile(f.lower(x, x))
     assert "in0: tensor<6xf32>, donated" in step.plan
+    assert step.memory_analysis().alias_size_in_bytes == 24
     for _ in range(2):
         given = x.copy()
         z, _ = step(given, x)

@@ -27,6 +27,11 @@ class Xla:
         devices = _jax.DeviceList(tuple(BACKEND.local_devices()[:1]))
         self.executable = BACKEND.compile_and_load(text, devices)
 
+    def memory(self):
+        """Bytes of temporary values and new results; it does not say what its constants take."""
+        stats = self.executable.get_compiled_memory_stats()
+        return stats.temp_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
+
     def prepare(self, inputs):
         # Fresh each time, since programs may donate their inputs.
         return jax.block_until_ready([jax.device_put(x) for x in inputs])
@@ -44,6 +49,12 @@ class Farcall:
 
     def __init__(self, text, **options):
         self.executable = farcall.compile(text, **options)
+
+    def memory(self):
+        """Bytes of temporary values, constants and new results."""
+        stats = self.executable.memory_analysis()
+        own = stats.temp_size_in_bytes + stats.constant_size_in_bytes
+        return own + stats.output_size_in_bytes - stats.alias_size_in_bytes
 
     def prepare(self, inputs):
         return [np.array(x) for x in inputs]
@@ -104,7 +115,8 @@ def difference(ours, theirs):
 def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
     """Times of both sides in seconds, and how far their results are apart.
 
-    -> {"compile": {"farcall", "xla"}, "run": {"farcall", "xla"}, "difference", "agree"}; each a median, a minimum, a count
+    -> {"compile": {"farcall", "xla"}, "run": {"farcall", "xla"}, "memory": {"farcall", "xla"}, "difference", "agree"}; of times
+    a median, a minimum, a count, of memory the bytes
     """
     builds = {"farcall": lambda: Farcall(text, **(options or {})), "xla": lambda: Xla(text)}
     compiled, runs, sides = {name: [] for name in builds}, {name: [] for name in builds}, {}
@@ -131,4 +143,5 @@ def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
 
     apart, agree = limited(limit, all_of_it)
     both = lambda times: {name: figures(values) for name, values in times.items()}
-    return {"compile": both(compiled), "run": both(runs), "difference": apart, "agree": agree}
+    memory = {name: side.memory() for name, side in sides.items()}
+    return {"compile": both(compiled), "run": both(runs), "memory": memory, "difference": apart, "agree": agree}

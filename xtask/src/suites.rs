@@ -52,11 +52,11 @@ pub(crate) fn corpus_handlers(shared: &Path, include: &Path) -> Result<PathBuf> 
     Ok(library)
 }
 
-/// Runs `farcall test` over a folder.
+/// Runs `farcall test` over a folder, on several numbers of threads: results do not depend on them.
 pub(crate) fn farcall_test(path: &Path, library: Option<&Path>) -> Result<Outcome> {
     let json = target().join("suite.json");
     let mut run = program(target().join("release/farcall"), &["test"]);
-    run.arg(path).arg("--json").arg(&json);
+    run.arg(path).args(["--threads", "1,2,7"]).arg("--json").arg(&json);
     if let Some(library) = library {
         run.arg("--load").arg(library);
     }

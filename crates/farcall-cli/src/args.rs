@@ -616,6 +616,16 @@ pub(crate) struct TestArgs {
     /// Run on the reference evaluator instead of the engine
     #[arg(long)]
     pub evaluator: bool,
+    /// Run each program on so many threads, one number after the other (`1,2,7`): its checks must hold on each, and
+    /// results of corpus cases must have the same bits
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u16).range(1..),
+        conflicts_with = "evaluator"
+    )]
+    pub threads: Vec<u16>,
     /// Whose word counts where XLA and the StableHLO specification differ
     /// [default: the specification's for self-checking programs, XLA's for corpus cases]
     #[arg(long, value_parser = semantics(), value_name = "WHOSE")]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use farcall::custom_call::RunContext;
 use farcall::device::Device;
 use farcall::eval_host::RegistryHost;
 use farcall::ir::diag::Diagnostics;
@@ -63,8 +64,16 @@ impl<'m> Ready<'m> {
 
     /// Runs it: one tensor per argument, one per result.
     pub(crate) fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>> {
+        self.run_in(inputs, None)
+    }
+
+    /// The same, by the engine as part of a given run.
+    pub(crate) fn run_in(&self, inputs: &[Literal], run: Option<&RunContext>) -> Result<Vec<Literal>> {
         match self {
-            Ready::Engine(executable) => Ok(executable.run(inputs)?),
+            Ready::Engine(executable) => Ok(match run {
+                Some(run) => executable.run_in(inputs, run)?,
+                None => executable.run(inputs)?,
+            }),
             Ready::Evaluator { module, func, registry, numerics } => {
                 let host = RegistryHost::new(registry, *numerics);
                 let params = func.params().iter().map(|p| func.ty(*p));

@@ -134,6 +134,7 @@ pub mod encode;
 mod error;
 mod kept;
 pub mod lowering;
+pub mod memo;
 #[cfg(feature = "ndarray")]
 mod nd;
 mod panics;
@@ -225,8 +226,8 @@ pub mod __private {
     pub use crate::declared::{Declared, Derivative, derivative, fits, has_all_attributes, is_context};
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Memory, Param, Spec, begin, common, finish, keeps, may_overlap, may_overlap_itself, memory,
-        named, no_instance, no_overlap, operand_is, positional, slot, take,
+        Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
+        memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
     };
     pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
     pub use crate::error::Boxed;

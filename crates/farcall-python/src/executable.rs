@@ -331,6 +331,13 @@ impl Executable {
         self.inner.plan().to_string()
     }
 
+    /// Bytes that a run needs: for itself, for constants, and for results that are not inputs.
+    #[getter]
+    fn memory(&self) -> (usize, usize, usize) {
+        let plan = self.inner.plan();
+        (plan.temporary_bytes(), plan.constant_bytes(), plan.new_result_bytes())
+    }
+
     /// What became of each block: tag, place, the lowerings that skipped it (rank, origin, reason), the target that is
     /// called instead, and why.
     #[getter]

@@ -37,6 +37,10 @@ mod run;
 
 use pyo3::prelude::*;
 
+/// Compiling a program allocates many small things: with this, it takes a tenth less than with the C library's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The engine of farcall. Use the package `farcall`, which wraps this module.
 #[pymodule]
 mod _farcall {

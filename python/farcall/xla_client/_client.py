@@ -9,6 +9,7 @@ import numpy as np
 
 from farcall import _farcall
 from farcall._engine import Executable as _Executable
+from farcall._engine import MemoryAnalysis
 from farcall._engine import compile as _compile
 from farcall._engine import convert
 from farcall.xla_client._builder import HloModule, XlaComputation
@@ -285,6 +286,10 @@ class LoadedExecutable:
         self.traceback = None
         #: Compiled by `Computation.Compile`.
         self._is_old = False
+
+    def get_compiled_memory_stats(self) -> MemoryAnalysis:
+        """The memory that it needs."""
+        return self._executable.memory_analysis()
 
     def execute(self, arguments: Sequence[Any], device: Device | None = None) -> list[Buffer]:
         """Runs it.

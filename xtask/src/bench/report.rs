@@ -14,7 +14,8 @@ their arguments at hand: farcall with arrays of NumPy, XLA with arrays on its de
 a call of XLA from Python takes. Just before each run, on either side, its arguments are copied afresh, so that as much of \
 them is in the cache. A run ends when all results are there. The two run in turn, one run each, for 1.5 seconds a program (0.3 \
 in the corpus) and at least five runs where these are not too long, after a run of each that is not counted. Times are medians. A ratio is XLA's time over farcall's: above 1, farcall is faster. Means of ratios are geometric. Compiling \
-is from the program's text to what runs, the median of three. Both use all cores. Results are compared: where they differ by \
+is from the program's text to what runs, the median of three. Both use all cores. Memory is that of \
+temporary values and new results, here of constants, too. Results are compared: where they differ by \
 more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the type's precision), the table says so (after 10⁴ steps, Lorenz's equations make a difference in the last \
 place a large one).
 ";
@@ -111,7 +112,7 @@ fn mean(ratios: impl Iterator<Item = f64> + Clone) -> Option<f64> {
 }
 
 fn summary(read: &[(&str, Value)]) -> String {
-    let mut page = "\n## By family\n\n| family | programs | run, mean | worst | best | faster here | compile, mean |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let mut page = "\n## By family\n\n| family | programs | run, mean | worst | best | faster here | more memory here | compile, mean |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     for (family, json) in read {
         let rows = rows(json);
         let runs = rows.iter().filter_map(|r| r.ratios).map(|(run, _)| run);
@@ -120,12 +121,13 @@ fn summary(read: &[(&str, Value)]) -> String {
         let (worst, best) = runs.clone().fold((f64::MAX, 0f64), |(a, b), r| (a.min(r), b.max(r)));
         let _ = writeln!(
             page,
-            "| {family} | {} | {} | {} | {} | {} | {compile:.0} |",
+            "| {family} | {} | {} | {} | {} | {} | {} | {compile:.0} |",
             runs.clone().count(),
             times(run),
             times(worst),
             times(best),
             runs.filter(|r| *r >= 1.0).count(),
+            rows.iter().filter(|r| memory(r).is_some_and(|[ours, theirs]| ours > theirs)).count(),
         );
     }
     page
@@ -148,21 +150,22 @@ fn table(family: &str, json: &Value) -> String {
         key(a).total_cmp(&key(b))
     });
     let mut page = format!(
-        "\n## {family}\n\n| program | run: farcall | XLA | ratio | compile: farcall | XLA | ratio | |\n|---|---|---|---|---|---|---|---|\n"
+        "\n## {family}\n\n| program | run: farcall | XLA | ratio | compile: farcall | XLA | ratio | memory: farcall | XLA | |\n|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let Some((run, compile)) = row.ratios else {
             let error = row.json["error"].as_str().unwrap_or("no figures").replace('|', "\\|");
-            let _ = writeln!(page, "| {} | | | | | | | left out: {error} |", row.name);
+            let _ = writeln!(page, "| {} | | | | | | | | | left out: {error} |", row.name);
             continue;
         };
         let time = |what: &str, side: &str| duration(row.json[what][side]["median"].as_f64().unwrap_or(0.0));
         let apart = row.json["difference"].as_f64().unwrap_or(f64::INFINITY);
         let agree = row.json["agree"].as_bool().unwrap_or(false);
+        let [ours, theirs] = memory(&row).map_or([const { String::new() }; 2], |sides| sides.map(bytes));
         let note = if !agree { format!("results differ by {apart:.0e}") } else { String::new() };
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {} | {} | {} | {compile:.0} | {note} |",
+            "| {} | {} | {} | {} | {} | {} | {compile:.0} | {ours} | {theirs} | {note} |",
             row.name,
             time("run", "farcall"),
             time("run", "xla"),
@@ -172,6 +175,21 @@ fn table(family: &str, json: &Value) -> String {
         );
     }
     page
+}
+
+/// Bytes that both sides need.
+fn memory(row: &Row<'_>) -> Option<[u64; 2]> {
+    let side = |side: &str| row.json["memory"][side].as_u64();
+    Some([side("farcall")?, side("xla")?])
+}
+
+/// `1.23 MiB`
+fn bytes(bytes: u64) -> String {
+    match bytes as f64 {
+        n if n < 1024.0 => format!("{bytes} B"),
+        n if n < 1024.0 * 1024.0 => format!("{:.1} KiB", n / 1024.0),
+        n => format!("{:.1} MiB", n / 1024.0 / 1024.0),
+    }
 }
 
 /// `1.23 ms`
@@ -195,7 +213,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("farcall-report-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let side = |ours: f64, theirs: f64| serde_json::json!({ "farcall": { "median": ours }, "xla": { "median": theirs } });
-        let row = |name: &str, ours: f64| serde_json::json!({ "name": name, "run": side(ours, 1e-3), "compile": side(1e-4, 1e-2), "difference": 0.0, "agree": true });
+        let row = |name: &str, ours: f64| serde_json::json!({ "name": name, "run": side(ours, 1e-3), "compile": side(1e-4, 1e-2), "memory": { "farcall": 100, "xla": 3 << 20 }, "difference": 0.0, "agree": true });
         let wrong = serde_json::json!({ "name": "c", "error": "over 60 s" });
         let json = serde_json::json!({ "when": "now", "cores": 2, "load": 3.0, "rows": [row("a", 5e-4), row("b", 8e-3), wrong] });
         std::fs::write(folder.join("loops.json"), json.to_string()).unwrap();
@@ -203,9 +221,9 @@ mod tests {
         let page = page(&folder, &["decode", "calls"], &["models", "loops"]).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         for line in [
-            "| loops | 2 | 0.50 | 0.12 | 2.00 | 1 | 100 |",
-            "| b | 8.00 ms | 1.00 ms | 0.12 | 100 µs | 10.0 ms | 100 |  |",
-            "| c | | | | | | | left out: over 60 s |",
+            "| loops | 2 | 0.50 | 0.12 | 2.00 | 1 | 0 | 100 |",
+            "| b | 8.00 ms | 1.00 ms | 0.12 | 100 µs | 10.0 ms | 100 | 100 B | 3.0 MiB |  |",
+            "| c | | | | | | | | | left out: over 60 s |",
             "a busy machine",
             "7 ns",
         ] {

@@ -7,9 +7,12 @@ use std::io::{BufRead, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use farcall::Registry;
+use farcall::custom_call::{RunContext, ThreadPool};
+use farcall::ir::Literal;
 use farcall::ir::diag::Source;
 use farcall::ir::eval::{Numerics, Semantics};
 use farcall::ir::module::{Func, Module};
@@ -222,9 +225,28 @@ fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Resu
         let module = refined.as_ref().unwrap_or(&module);
         let func = verify::entry(module, Some(&func.name))?;
         let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
-        ready.run(&[])?;
+        run_on_each(&ready, &[], args)?;
     }
     Ok(None)
+}
+
+/// Runs a program on each number of threads that is asked for: results must have the same bits.
+fn run_on_each(ready: &Ready<'_>, inputs: &[Literal], args: &TestArgs) -> Result<Vec<Literal>> {
+    let Some((first, others)) = args.threads.split_first() else { return ready.run(inputs) };
+    let run_on = |threads: u16| {
+        let pool = Arc::new(ThreadPool::new(threads.into()));
+        ready.run_in(inputs, Some(&RunContext::new().with_pool(pool)))
+    };
+    let results = run_on(*first)?;
+    for threads in others {
+        for (i, (got, want)) in run_on(*threads)?.iter().zip(&results).enumerate() {
+            anyhow::ensure!(
+                got.bytes() == want.bytes(),
+                "out{i} on {threads} threads has other bits than on {first}"
+            );
+        }
+    }
+    Ok(results)
 }
 
 fn round_trip(module: &Module) -> Result<()> {
@@ -285,7 +307,8 @@ fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) ->
     let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
-        let results = ready.run(&inputs)?;
+        // What is asked for several times has a state.
+        let results = if runs > 1 { ready.run(&inputs)? } else { run_on_each(&ready, &inputs, args)? };
         if case.expect_error.is_some() {
             continue;
         }

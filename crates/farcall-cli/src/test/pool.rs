@@ -129,6 +129,9 @@ impl Worker {
         if args.evaluator {
             command.arg("--evaluator");
         }
+        for threads in &args.threads {
+            command.arg("--threads").arg(threads.to_string());
+        }
         if let Some(semantics) = args.semantics {
             command.arg("--semantics").arg(semantics.name());
         }

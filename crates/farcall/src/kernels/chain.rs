@@ -8,6 +8,7 @@ use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
 use smallvec::SmallVec;
 
 use super::map::Work;
+use super::native;
 use super::pair::Formula;
 
 /// Operands of a chain at most, besides constants.
@@ -21,7 +22,15 @@ pub(super) struct Chain {
 
 #[derive(Debug)]
 pub(super) struct Member {
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions are made of it")
+    )]
     pub(super) formula: Formula,
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions are made of it")
+    )]
     pub(super) from: SmallVec<[Source; 3]>,
 }
 
@@ -38,10 +47,7 @@ pub(super) enum Source {
 impl Chain {
     /// The loop; `None` if one of the operations cannot be in one, or there is none on this processor.
     pub(super) fn work(&self) -> Option<Work> {
-        #[cfg(all(target_arch = "x86_64", unix))]
-        return super::native::chain(self);
-        #[cfg(not(all(target_arch = "x86_64", unix)))]
-        None
+        native::chain(self)
     }
 }
 

@@ -8,23 +8,19 @@
 //! A line without jumps finds its places as it goes. One with loops finds them once, before the first step, since most of
 //! its steps run often.
 
-#[cfg(all(target_arch = "x86_64", unix))]
-use std::any::Any;
 use std::fmt;
-#[cfg(all(target_arch = "x86_64", unix))]
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-#[cfg(all(target_arch = "x86_64", unix))]
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use farcall_ir::DType;
 
 use super::args::{Args, Place, Prepared};
 use super::map::Operand;
-#[cfg(all(target_arch = "x86_64", unix))]
-use super::native::{self, Asked, Native};
+use super::native::Native;
 use super::straight_line::{Loop, What, copies};
 use super::types::branch;
+
+/// Base addresses that have registers of their own in instructions: the first ones. A run with fewer has none.
+pub(super) const BASES: usize = 3;
 
 /// What a kernel does between its base addresses, or a jump.
 pub(crate) enum Linked {
@@ -148,6 +144,10 @@ pub(crate) trait Runner {
     fn turns(&mut self, most: u64) -> Result<u64, Self::Error>;
 
     /// Turns that they have not begun.
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", unix)),
+        expect(dead_code, reason = "instructions have turns left")
+    )]
     fn unused(&mut self, turns: u64);
 
     /// A kernel begins that is no straight-line program.
@@ -162,7 +162,6 @@ pub(crate) struct Line {
     steps: Vec<Linked>,
     jumps: bool,
     /// The same as instructions of the processor, if there can be such; made when it first runs.
-    #[cfg(all(target_arch = "x86_64", unix))]
     native: OnceLock<Option<Native>>,
 }
 
@@ -183,12 +182,7 @@ type Work = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
 
 impl Line {
     pub(crate) fn new(steps: Vec<Linked>) -> Line {
-        let mut line = Line {
-            steps: Vec::new(),
-            jumps: false,
-            #[cfg(all(target_arch = "x86_64", unix))]
-            native: OnceLock::new(),
-        };
+        let mut line = Line { steps: Vec::new(), jumps: false, native: OnceLock::new() };
         line.append(steps);
         line
     }
@@ -220,12 +214,11 @@ impl Line {
         runner: &mut R,
     ) -> Result<(), R::Error> {
         if self.jumps {
-            #[cfg(all(target_arch = "x86_64", unix))]
             if let Some(native) = self.native.get_or_init(|| Native::new(&self.steps))
-                && bases.len() >= native::BASES
+                && bases.len() >= BASES
             {
                 // SAFETY: the caller's promise; the steps are where they were, since a line that runs is not changed.
-                return unsafe { run_native(native, bases, runner) };
+                return unsafe { native.run(bases, runner) };
             }
             // SAFETY: the caller's promise.
             return unsafe { self.run_with_jumps(bases, code, runner) };
@@ -315,81 +308,12 @@ impl Linked {
     }
 }
 
-/// What instructions ask a runner.
-#[cfg(all(target_arch = "x86_64", unix))]
-#[repr(C)]
-struct Asking<'a, R: Runner> {
-    asked: Asked,
-    runner: &'a mut R,
-    /// Why the run ends: an error, or a panic, which must not leave instructions that know nothing of it.
-    end: Option<Result<R::Error, Box<dyn Any + Send>>>,
-}
-
-#[cfg(all(target_arch = "x86_64", unix))]
-impl<R: Runner> Asking<'_, R> {
-    /// Does what instructions ask for; 1 if the run ends.
-    fn answer(&mut self, work: impl FnOnce(&mut R, &mut Asked) -> Result<(), R::Error>) -> u8 {
-        let (runner, asked) = (&mut *self.runner, &mut self.asked);
-        self.end = match catch_unwind(AssertUnwindSafe(|| work(runner, asked))) {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(Ok(error)),
-            Err(panic) => Some(Err(panic)),
-        };
-        u8::from(self.end.is_some())
-    }
-}
-
-/// Runs the instructions of a line.
-///
-/// # Safety
-/// As [`Line::run`].
-#[cfg(all(target_arch = "x86_64", unix))]
-unsafe fn run_native<R: Runner>(native: &Native, bases: &[*mut u8], runner: &mut R) -> Result<(), R::Error> {
-    /// # Safety
-    /// It is that of an `Asking` with this runner.
-    unsafe extern "sysv64" fn turn<R: Runner>(asked: *mut Asked) -> u8 {
-        // SAFETY: the caller's promise: it is the first field.
-        let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
-        asking.answer(|runner, asked| {
-            asked.turns = runner.turns(asked.most)? as i64 - 1;
-            Ok(())
-        })
-    }
-    /// # Safety
-    /// The same, and as [`Line::run`].
-    unsafe extern "sysv64" fn kernel<R: Runner>(
-        asked: *mut Asked,
-        kernel: *const Kernel,
-        bases: *const *mut u8,
-    ) -> u8 {
-        // SAFETY: as above.
-        let asking = unsafe { &mut *asked.cast::<Asking<'_, R>>() };
-        asking.answer(|runner, _| {
-            runner.kernel()?;
-            // SAFETY: the caller's promise; the kernel is one of the line.
-            unsafe { (*kernel).run_from(bases) };
-            Ok(())
-        })
-    }
-    let asked = Asked { turns: 0, turn: turn::<R>, kernel: kernel::<R>, most: native.turns() };
-    let mut asking = Asking { asked, runner, end: None };
-    // SAFETY: the caller's promise. (The pointer is that of all of it.)
-    unsafe { native.run(bases, (&raw mut asking).cast()) };
-    let Asking { asked, runner, end } = asking;
-    runner.unused(u64::try_from(asked.turns).unwrap_or(0));
-    match end {
-        None => Ok(()),
-        Some(Ok(error)) => Err(error),
-        Some(Err(panic)) => resume_unwind(panic),
-    }
-}
-
 impl Step {
     /// Runs it alone.
     ///
     /// # Safety
     /// As [`Line::run`], with the first of the base addresses here.
-    #[cfg(all(target_arch = "x86_64", unix))]
+    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
     pub(super) unsafe fn run(&self, bases: *const *mut u8) {
         // SAFETY: the caller's promise.
         let at = |address: Address| unsafe { address_at(address, bases) };
@@ -410,8 +334,8 @@ pub(super) unsafe fn address_at(address: Address, bases: *const *mut u8) -> *mut
 impl Kernel {
     /// # Safety
     /// As [`Kernel::run`], with the first of the base addresses here.
-    #[cfg(all(target_arch = "x86_64", unix))]
-    unsafe fn run_from(&self, bases: *const *mut u8) {
+    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
+    pub(super) unsafe fn run_from(&self, bases: *const *mut u8) {
         let count = self.places.iter().map(|place| place.base + 1).max().unwrap_or(0);
         // SAFETY: the caller's promise: there are all that the places count from.
         unsafe { self.run(std::slice::from_raw_parts(bases, count)) };

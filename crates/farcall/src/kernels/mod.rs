@@ -42,6 +42,9 @@ mod mix;
 mod movement;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod native;
+#[cfg(not(all(target_arch = "x86_64", unix)))]
+#[path = "native/none.rs"]
+mod native;
 mod number;
 mod pad;
 mod pair;

@@ -7,7 +7,7 @@
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them: every slice is inside
 //! its base; only the arena, the results and donated inputs are written to; kernels serve the operations and types
-//! that they are named for; buffers overlap only where they may.
+//! that they are named for; buffers overlap only where they may; each custom call is made by one thunk.
 
 mod blocks;
 mod display;
@@ -378,6 +378,12 @@ impl Plan {
 
     /// Bytes that a run needs at once: for itself, for constants, and for results.
     pub fn memory(&self) -> usize {
+        let own = self.temporary_bytes().saturating_add(self.constant_bytes());
+        own.saturating_add(self.new_result_bytes())
+    }
+
+    /// Bytes of the results that a run makes memory for: those that are not inputs, or the same as others.
+    pub fn new_result_bytes(&self) -> usize {
         let result = |(i, r): (usize, &Buffer)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
             // A copy.
@@ -385,10 +391,13 @@ impl Plan {
             // The same as another one.
             Base::Param(_) | Base::Result(_) => 0,
         };
-        let results = self.results.iter().enumerate().map(result);
+        self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
+    }
+
+    /// Bytes that a run needs for itself: the arena, and what evaluated instructions call.
+    pub fn temporary_bytes(&self) -> usize {
         let nested = self.references.iter().flat_map(|site| &site.calls).map(|call| call.plan.memory());
-        let own = self.arena_size.saturating_add(self.constant_bytes());
-        results.chain(nested).fold(own, usize::saturating_add)
+        nested.fold(self.arena_size, usize::saturating_add)
     }
 }
 

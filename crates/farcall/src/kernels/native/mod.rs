@@ -12,11 +12,12 @@
 mod assembler;
 mod chain;
 mod memory;
+mod runs;
 mod steps;
 #[cfg(test)]
 mod tests;
 
-use super::linked::{Kernel, Linked, Step, address_at};
+use super::linked::{BASES, Kernel, Linked, Step, address_at};
 use super::straight_line::What;
 use super::types::branch;
 pub(super) use chain::chain;
@@ -24,9 +25,6 @@ pub(super) use chain::chain;
 use assembler::{Assembler, Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
 use memory::Executable;
 use steps::Vectors;
-
-/// Base addresses that have registers of their own: the first ones.
-pub(super) const BASES: usize = 3;
 
 /// Steps of a line at most: what is compiled is far from the limits of jumps.
 const MOST: usize = 1 << 14;
@@ -41,20 +39,21 @@ const ELEMENTS: usize = 1 << 14;
 /// A line that has been compiled.
 pub(super) struct Native {
     code: Executable,
+    /// Turns that a loop begins without a question.
     turns: u64,
 }
 
 /// What instructions ask during a run.
 #[repr(C)]
-pub(super) struct Asked {
+struct Asked {
     /// Turns that loops may still begin without a question.
-    pub(super) turns: i64,
+    turns: i64,
     /// A turn begins for which there is none left; 1 if the run ends instead.
-    pub(super) turn: unsafe extern "sysv64" fn(*mut Asked) -> u8,
+    turn: unsafe extern "sysv64" fn(*mut Asked) -> u8,
     /// Runs a kernel; 1 if the run ends instead.
-    pub(super) kernel: unsafe extern "sysv64" fn(*mut Asked, *const Kernel, *const *mut u8) -> u8,
+    kernel: unsafe extern "sysv64" fn(*mut Asked, *const Kernel, *const *mut u8) -> u8,
     /// Turns to ask for at once.
-    pub(super) most: u64,
+    most: u64,
 }
 
 /// Runs a step by its loop.
@@ -99,16 +98,9 @@ impl Native {
         Some(Native { code: Executable::new(code).filter(|_| code.len() <= MOST_BYTES)?, turns })
     }
 
-    /// Turns that a loop begins without a question.
-    pub(super) fn turns(&self) -> u64 {
-        self.turns
-    }
-
-    /// Runs it.
-    ///
     /// # Safety
-    /// As [`Line::run`](super::linked::Line::run), for the line that it was compiled from; there are [`BASES`] bases.
-    pub(super) unsafe fn run(&self, bases: &[*mut u8], asked: *mut Asked) {
+    /// As [`Native::run`].
+    unsafe fn enter(&self, bases: &[*mut u8], asked: *mut Asked) {
         type Entry = unsafe extern "sysv64" fn(*const *mut u8, *mut Asked);
         // SAFETY: the instructions begin with those of such a function.
         let entry: Entry = unsafe { std::mem::transmute(self.code.begin()) };

@@ -3,12 +3,12 @@
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 
-use super::super::linked::{Address, Step};
+use super::super::linked::{Address, BASES, Step};
 use super::super::map::BLOCK;
 use super::super::pair::Formula;
 use super::super::straight_line::{Kind, Moves, Window};
+use super::Compiler;
 use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX, RSI, Reg, Vector};
-use super::{BASES, Compiler};
 
 /// Bytes of a vector.
 pub(super) const WIDEST: usize = 32;
