@@ -49,6 +49,39 @@ pub trait FromAttr<'a>: Sized {
     /// # Errors
     /// [`Attr::mismatch`] if the attribute is something else.
     fn from_attr(attr: Attr<'a>) -> Result<Self>;
+
+    /// Whether the value is that of later calls, too, while the attribute is the same.
+    #[doc(hidden)]
+    const LASTS: Lasts<Self> = Lasts::NO;
+}
+
+/// Whether a value can be handed out more than once; only one that is [`Copy`] can.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Lasts<T>(Option<fn(&T) -> T>);
+
+impl<T> Lasts<T> {
+    /// It is read for each call.
+    pub const NO: Lasts<T> = Lasts(None);
+
+    /// Whether it can.
+    pub const fn lasts(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The value, which stays if it can.
+    #[inline(always)]
+    pub(crate) fn take(&self, slot: &mut Option<T>) -> Option<T> {
+        match self.0 {
+            Some(copy) => slot.as_ref().map(copy),
+            None => slot.take(),
+        }
+    }
+}
+
+impl<T: Copy> Lasts<T> {
+    /// It is read once.
+    pub const YES: Lasts<T> = Lasts(Some(|value| *value));
 }
 
 /// Kind of an attribute whose pointer is null.
@@ -210,6 +243,7 @@ macro_rules! scalar_attributes {
     ($($ty:ty),*) => {
         $(impl<'a> FromAttr<'a> for $ty {
             const EXPECTS: &'static str = <$ty as Element>::DTYPE.name();
+            const LASTS: Lasts<Self> = Lasts::YES;
 
             #[inline(always)]
             fn from_attr(attr: Attr<'a>) -> Result<$ty> {
@@ -227,6 +261,7 @@ scalar_attributes!(num_complex::Complex<f32>, num_complex::Complex<f64>);
 
 impl<'a> FromAttr<'a> for bool {
     const EXPECTS: &'static str = DType::Pred.name();
+    const LASTS: Lasts<Self> = Lasts::YES;
 
     #[inline(always)]
     fn from_attr(attr: Attr<'a>) -> Result<bool> {
@@ -236,6 +271,7 @@ impl<'a> FromAttr<'a> for bool {
 
 impl<'a> FromAttr<'a> for &'a str {
     const EXPECTS: &'static str = "string";
+    const LASTS: Lasts<Self> = Lasts::YES;
 
     fn from_attr(attr: Attr<'a>) -> Result<&'a str> {
         let bytes = attr.bytes().ok_or_else(|| attr.mismatch(Self::EXPECTS))?;
@@ -247,6 +283,7 @@ macro_rules! array_attributes {
     ($($ty:ty => $expects:literal,)*) => {
         $(impl<'a> FromAttr<'a> for &'a [$ty] {
             const EXPECTS: &'static str = $expects;
+            const LASTS: Lasts<Self> = Lasts::YES;
 
             fn from_attr(attr: Attr<'a>) -> Result<&'a [$ty]> {
                 attr.array().ok_or_else(|| attr.mismatch(Self::EXPECTS))
@@ -268,6 +305,7 @@ array_attributes! { num_complex::Complex<f32> => "[c64]", num_complex::Complex<f
 
 impl<'a> FromAttr<'a> for &'a [u8] {
     const EXPECTS: &'static str = "[u8] or string";
+    const LASTS: Lasts<Self> = Lasts::YES;
 
     fn from_attr(attr: Attr<'a>) -> Result<&'a [u8]> {
         attr.array().or_else(|| attr.bytes()).ok_or_else(|| attr.mismatch(Self::EXPECTS))
@@ -276,6 +314,7 @@ impl<'a> FromAttr<'a> for &'a [u8] {
 
 impl<'a> FromAttr<'a> for &'a [bool] {
     const EXPECTS: &'static str = "[pred]";
+    const LASTS: Lasts<Self> = Lasts::YES;
 
     fn from_attr(attr: Attr<'a>) -> Result<&'a [bool]> {
         let preds: &[Pred] = attr.array().ok_or_else(|| attr.mismatch(Self::EXPECTS))?;
@@ -291,6 +330,7 @@ impl<'a> FromAttr<'a> for &'a [bool] {
 
 impl<'a> FromAttr<'a> for &'a Dict {
     const EXPECTS: &'static str = "dictionary";
+    const LASTS: Lasts<Self> = Lasts::YES;
 
     fn from_attr(attr: Attr<'a>) -> Result<&'a Dict> {
         if attr.kind != abi::AttrType::DICTIONARY {

@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 
 use farcall_sig::DType;
@@ -330,7 +331,7 @@ pub struct View {
     dtype: DType,
     /// True for a result that is an operand as well, in the same memory.
     in_place: bool,
-    /// Zero. Where every byte is written, the compiler sees that [`View::EMPTY`] need not be.
+    /// Zero, so that a view is written by whole words.
     padding_2: u16,
     padding_4: u32,
 }
@@ -349,14 +350,23 @@ impl View {
         padding_4: 0,
     };
 
+    /// The same place, to read another view into it.
+    pub(crate) fn unread(&mut self) -> &mut MaybeUninit<View> {
+        // SAFETY: nothing but views is written to it.
+        unsafe { &mut *std::ptr::from_mut(self).cast() }
+    }
+
     /// Checks a foreign buffer, of the element type and rank that `B` asks for, and describes it in
-    /// `self`. False if anything is wrong with it; [`what_is_wrong`] says what.
+    /// `view`. False if anything is wrong with it; [`what_is_wrong`] says what.
     ///
     /// # Safety
     /// `buffer` is aligned and points to a struct of at least as many bytes as its `struct_size` says. If that is
     /// consistent in itself, its memory stays valid for as long as references to the view are used.
     #[inline(always)]
-    pub(crate) unsafe fn read<B: FromView + ?Sized>(&mut self, buffer: *const abi::Buffer) -> bool {
+    pub(crate) unsafe fn read<B: FromView + ?Sized>(
+        view: &mut MaybeUninit<View>,
+        buffer: *const abi::Buffer,
+    ) -> bool {
         // SAFETY: `struct_size` comes first.
         if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
             return false;
@@ -375,9 +385,7 @@ impl View {
             return false;
         }
         let rank = if const { B::RANK == ANY_RANK } { rank as usize } else { B::RANK };
-        let mut len = 1usize;
-        let mut signs = 0;
-        let mut overflow = false;
+        let (mut len, mut bits) = (1i64, 0);
         if rank > 0 {
             if unusable(dims) != 0 {
                 return false;
@@ -385,23 +393,24 @@ impl View {
             for i in 0..rank {
                 // SAFETY: `dims` has `rank` members.
                 let dim = unsafe { *dims.add(i) };
-                signs |= dim;
-                let (product, too_large) = len.overflowing_mul(dim as usize);
+                bits |= dim;
+                let (product, too_large) = len.overflowing_mul(dim);
                 len = product;
                 if too_large {
-                    overflow = true;
+                    bits = -1;
                     break;
                 }
             }
         }
-        // Negative, or more elements than the address space has room for.
-        if overflow || (signs as usize >> 63) | (len >> MAX_LEN_BITS) != 0 {
+        // A negative dimension, or more elements than the address space has room for.
+        if (bits | len) as usize >> MAX_LEN_BITS != 0 {
             // SAFETY: as above.
             if unsafe { !no_elements(dims, rank) } {
                 return false;
             }
             len = 0;
         }
+        let len = len as usize;
         let (mut data, mut end) = (data.cast::<u8>(), 0);
         if len == 0 {
             data = std::ptr::null_mut();
@@ -414,7 +423,7 @@ impl View {
                 return false;
             }
         }
-        *self = View { data, end, len, dims, rank, dtype, ..View::EMPTY };
+        view.write(View { data, end, len, dims, rank, dtype, ..View::EMPTY });
         true
     }
 

@@ -93,13 +93,13 @@ pub unsafe fn enter(
 }
 
 unsafe fn run(frame: *mut abi::CallFrame, host: Host, handler: impl FnOnce(&Call) -> Result<()>) -> Boxed {
-    const FACTS: Facts<'_> = Facts { name: HANDLER, stage: abi::Stage::EXECUTE, traits: 0, state: None };
+    const FACTS: Facts = Facts { name: HANDLER, stage: abi::Stage::EXECUTE, traits: 0, state: None };
     // SAFETY: the caller saw that the frame is there.
-    if !unsafe { trampoline::is_call(frame, &host, &FACTS) }? {
+    if !unsafe { trampoline::is_call(frame, host, FACTS) }? {
         return Ok(());
     }
     // SAFETY: a frame of sufficient size, which stays during the call.
-    let decoder = unsafe { Decoder::new(frame, HANDLER, host) }?;
+    let decoder = unsafe { Decoder::new(frame, HANDLER, host, None) }?;
     let (operands, results, attributes) = decoder.tables();
     let call = Call { operands: views(operands)?, results: views(results)?, attributes };
     Ok(handler(&call)?)
@@ -115,7 +115,7 @@ fn views(mut buffers: Buffers) -> Boxed<Vec<Option<View>>> {
             continue;
         }
         let mut view = View::EMPTY;
-        buffers.next::<AnyBuffer>(HANDLER, "of any type", &mut view)?;
+        buffers.next::<AnyBuffer>(HANDLER, "of any type", view.unread())?;
         views.push(Some(view));
     }
     Ok(views)

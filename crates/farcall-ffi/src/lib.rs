@@ -136,6 +136,7 @@ mod error;
 mod float;
 mod kept;
 pub mod lowering;
+pub mod memo;
 #[cfg(feature = "ndarray")]
 mod nd;
 mod panics;
@@ -230,8 +231,8 @@ pub mod __private {
     pub use crate::declared::{Declared, Derivative, derivative, fits, has_all_attributes, is_context};
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Memory, Param, Spec, begin, common, finish, keeps, may_overlap, may_overlap_itself, memory,
-        named, no_instance, no_overlap, operand_is, positional, slot, take,
+        Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
+        memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
     };
     pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
     pub use crate::error::Boxed;

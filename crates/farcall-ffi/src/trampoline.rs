@@ -4,6 +4,7 @@
 //! function, catches its panic, and converts an error to the host's own.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -37,15 +38,18 @@ pub trait Entry {
 
     /// Whether an argument may outlive the function's return.
     const KEEPS: bool;
+    /// Whether arguments that were decoded once are those of a later call with a frame that has not changed.
+    const LASTS: bool;
 
     /// Decodes the frame and calls the function.
     fn call(decoder: &mut Decoder) -> Boxed;
 }
 
 /// What a handler says of itself, to whoever asks for its metadata.
-pub(crate) struct Facts<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
     /// For messages.
-    pub(crate) name: &'a str,
+    pub(crate) name: &'static str,
     /// See [`Entry::STAGE`].
     pub(crate) stage: abi::Stage,
     /// See [`Entry::TRAITS`].
@@ -60,12 +64,26 @@ pub(crate) struct Facts<'a> {
 /// `frame` is null or a call frame as XLA's C interface has it.
 pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi::Error {
     // SAFETY: the caller's promise.
-    let Some(host) = (unsafe { host_of(frame) }) else { return nobody_to_tell(E::NAME) };
-    // SAFETY: the caller's promise; there is a host.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame, host) })) {
+    match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame) })) {
         Ok(Ok(())) => null_mut(),
-        Ok(Err(error)) => fail(&host, E::NAME, *error),
-        Err(panic) => fail(&host, E::NAME, panicked(E::NAME, panic)),
+        // SAFETY: as above.
+        Ok(Err(error)) => unsafe { refuse(frame, E::NAME, *error) },
+        // SAFETY: as above.
+        Err(panic) => unsafe { refuse(frame, E::NAME, panicked(E::NAME, panic)) },
+    }
+}
+
+/// Tells a frame's host of an error.
+///
+/// # Safety
+/// As for the frame of [`enter`].
+#[cold]
+#[inline(never)]
+unsafe fn refuse(frame: *const abi::CallFrame, name: &str, error: Error) -> *mut abi::Error {
+    // SAFETY: the caller's promise.
+    match unsafe { host_of(frame) } {
+        Some(host) => fail(&host, name, error),
+        None => nobody_to_tell(name),
     }
 }
 
@@ -84,14 +102,19 @@ pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
 }
 
 #[inline(always)]
-unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
-    let facts = Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE };
-    // SAFETY: the caller saw that the frame is there.
-    if !unsafe { is_call(frame, &host, &facts) }? {
+unsafe fn run<E: Entry>(frame: *mut abi::CallFrame) -> Boxed {
+    let facts = const { Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
+    // SAFETY: the caller's promise.
+    let Some(host) = (unsafe { host_of(frame) }) else {
+        return Err(malformed(E::NAME, "it has no host"));
+    };
+    // SAFETY: the frame is there.
+    if !unsafe { is_call(frame, host, facts) }? {
         return Ok(());
     }
-    // SAFETY: a frame of sufficient size, which stays during the call.
-    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host) }?;
+    let entry = enter::<E> as abi::Handler as *const c_void;
+    // SAFETY: a frame of sufficient size, which stays during the call; the entry stands for its arguments.
+    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host, const { E::LASTS }.then_some(entry)) }?;
     if const { !E::KEEPS } {
         return E::call(&mut decoder);
     }
@@ -108,7 +131,7 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame, host: Host) -> Boxed {
 /// # Safety
 /// The frame is there, as [`host_of`] saw.
 #[inline(always)]
-pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, host: &Host, facts: &Facts<'_>) -> Boxed<bool> {
+pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, host: Host, facts: Facts) -> Boxed<bool> {
     panics::note();
     // SAFETY: the caller's promise.
     let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
@@ -154,7 +177,7 @@ unsafe fn metadata_extension(
 }
 
 #[cold]
-unsafe fn write_metadata(facts: &Facts<'_>, extension: *mut abi::MetadataExtension, host: &Host) -> Boxed {
+unsafe fn write_metadata(facts: Facts, extension: *mut abi::MetadataExtension, host: Host) -> Boxed {
     // SAFETY: the head was read; the size must cover the rest, which is looked at only then.
     let metadata = unsafe {
         if (*extension).extension_base.struct_size < abi::MetadataExtension::STRUCT_SIZE {
@@ -169,7 +192,7 @@ unsafe fn write_metadata(facts: &Facts<'_>, extension: *mut abi::MetadataExtensi
     if metadata.is_null() || unsafe { (*metadata).struct_size } < abi::Metadata::STRUCT_SIZE {
         return Err(malformed(facts.name, "the metadata's struct_size is too small"));
     }
-    let state = facts.state.map(|type_id| type_id(host)).transpose()?;
+    let state = facts.state.map(|type_id| type_id(&host)).transpose()?;
     // SAFETY: the size covers the first members. Hosts allocate the last one too, although their
     // `struct_size` leaves it out.
     unsafe {

@@ -1,9 +1,9 @@
 //! `#[handler]` and `#[stage]`: a function and the entry through which a host calls it.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, GenericArgument, Path, PathArguments, Result, Type};
+use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
 use crate::derivative;
@@ -198,6 +198,7 @@ impl Entry {
                     fn(&__ffi::__private::Host) -> __ffi::Result<__ffi::abi::TypeId>,
                 > = #state_type;
                 const KEEPS: bool = __ffi::__private::keeps(&SPECS);
+                const LASTS: bool = __ffi::__private::lasts(&SPECS);
 
                 #[inline(always)]
                 fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
@@ -212,20 +213,34 @@ impl Entry {
     fn body(&self, function: &Function, instances: &Instances) -> TokenStream {
         let name = &function.name;
         let slots = Slots::new(function);
-        let decode = slots.decode();
         let finish =
             self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
+        let (empty, decode, renew) = (slots.empty(), slots.decode(), slots.renew());
         let (may_overlap, memory, arguments) = (slots.may_overlap(), slots.memory(), slots.arguments());
         let (expected, returned) = self.returned();
         let check = quote_spanned! { function.output_span()=> let __returned: #expected = __returned; };
         let type_params = function.type_params();
         let arguments_of_types = instances.is_generic().then(|| quote! { ::<#(#type_params),*> });
         quote! {
-            #decode
-            #finish
-            if (#may_overlap) < 0 {
-                __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
-            }
+            let __empty = || (#(#empty,)*);
+            let mut __read;
+            let __slots = match __ffi::__private::recall(__decoder, &__empty) {
+                ::std::option::Option::Some(__slots) => {
+                    #renew
+                    __slots
+                }
+                ::std::option::Option::None => {
+                    __read = __empty();
+                    let __slots = &mut __read;
+                    #decode
+                    #finish
+                    if (#may_overlap) < 0 {
+                        __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
+                    }
+                    __ffi::__private::remember(__decoder, __slots);
+                    __slots
+                }
+            };
             let __returned = #name #arguments_of_types(#(#arguments),*);
             #check
             #returned
@@ -260,16 +275,17 @@ fn instance(function: &Function, body: &TokenStream) -> TokenStream {
     }
 }
 
-/// Where the parameters are kept between the frame and the call: a variable each.
+/// Where the parameters are kept between the frame and the call: a tuple with a slot for each.
 struct Slots<'a> {
     function: &'a Function,
-    variables: Vec<Ident>,
+    /// Each slot as an expression.
+    places: Vec<TokenStream>,
 }
 
 impl Slots<'_> {
     fn new(function: &Function) -> Slots<'_> {
-        let variables = (0..function.params.len()).map(|i| format_ident!("__slot{i}")).collect();
-        Slots { function, variables }
+        let places = (0..function.params.len()).map(Index::from).map(|i| quote!(__slots.#i)).collect();
+        Slots { function, places }
     }
 
     /// A call of a private function of the SDK for the type of parameter `i`.
@@ -278,25 +294,33 @@ impl Slots<'_> {
         quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
     }
 
+    /// The slots before anything was read.
+    fn empty(&self) -> Vec<TokenStream> {
+        (0..self.places.len()).map(|i| self.call("slot", i, &quote!())).collect()
+    }
+
+    /// Brings a slot up to date.
+    fn read(&self, how: &str, i: usize) -> TokenStream {
+        let (slot, name) = (&self.places[i], &self.function.params[i].name);
+        let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot));
+        quote! { #read?; }
+    }
+
+    /// Makes slots that an earlier call left those of this one.
+    fn renew(&self) -> TokenStream {
+        let renew = (0..self.places.len()).map(|i| self.read("renew", i));
+        quote! { #(#renew)* }
+    }
+
     /// Reads the parameters out of the frame: by position, then attributes by name.
     fn decode(&self) -> TokenStream {
         let params = &self.function.params;
-        let empty = self.variables.iter().enumerate().map(|(i, slot)| {
-            let empty = self.call("slot", i, &quote!());
-            quote! { let mut #slot = #empty; }
-        });
-        let read = |how: &str, i: usize| {
-            let (slot, name) = (&self.variables[i], &params[i].name);
-            let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot));
-            quote! { #read?; }
-        };
-        let positional = (0..params.len()).map(|i| read("positional", i));
+        let positional = (0..params.len()).map(|i| self.read("positional", i));
         // Attributes arrive sorted by name, bytewise.
         let mut by_name: Vec<_> = (0..params.len()).collect();
         by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
-        let named = by_name.into_iter().map(|i| read("named", i));
+        let named = by_name.into_iter().map(|i| self.read("named", i));
         quote! {
-            #(#empty)*
             #(#positional)*
             #(#named)*
         }
@@ -304,13 +328,13 @@ impl Slots<'_> {
 
     /// The memory of each parameter.
     fn memory(&self) -> Vec<TokenStream> {
-        let slots = self.variables.iter().enumerate();
+        let slots = self.places.iter().enumerate();
         slots.map(|(i, slot)| self.call("memory", i, &quote!(&#slot))).collect()
     }
 
     /// The arguments of the function.
     fn arguments(&self) -> Vec<TokenStream> {
-        let slots = self.variables.iter().enumerate();
+        let slots = self.places.iter().enumerate();
         slots.map(|(i, slot)| self.call("take", i, &quote!(&mut #slot))).collect()
     }
 
@@ -325,7 +349,7 @@ impl Slots<'_> {
         let itself = types.iter().map(|ty| quote! { __ffi::__private::may_overlap_itself::<#ty>() });
         let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
         let pairs = pairs.map(|(i, j)| {
-            let (p, q, p_slot, q_slot) = (types[i], types[j], &self.variables[i], &self.variables[j]);
+            let (p, q, p_slot, q_slot) = (types[i], types[j], &self.places[i], &self.places[j]);
             // With this span, a type that cannot be a parameter is reported once.
             quote_spanned! { q.span()=> __ffi::__private::may_overlap::<#p, #q>(&#p_slot, &#q_slot) }
         });

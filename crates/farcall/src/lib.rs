@@ -29,6 +29,7 @@
 mod arguments;
 mod attributes;
 pub mod build;
+mod cache;
 mod compile;
 pub mod custom_call;
 pub mod device;

@@ -639,3 +639,32 @@ fn what_a_handler_writes_to_its_dims_does_not_harm_the_next_call() {
     }
     assert_eq!(WRONG_DIMS.load(Ordering::Relaxed), 0);
 }
+
+#[test]
+fn a_frame_is_checked_again_when_a_pointer_changes() {
+    let registry = Registry::new();
+    registry.register_ops(farcall_ffi::ops![scale]).unwrap();
+    let f32x2 = || ty(DType::F32, &[2]);
+    let factor = dict([("factor", Attr::float(2.0, DType::F32))]);
+    let site = site(&registry, "scale", factor, &[f32x2()], &[f32x2()]).unwrap();
+    let (mut frame, run) = (CallFrame::new(&site), RunContext::new());
+    let mut memory = [[0f32; 2]; 3];
+    let at = memory.each_mut().map(|m| m.as_mut_ptr());
+    for turn in 0..3 {
+        // Two calls with the same pointers each, and with other elements.
+        for (from, to) in [(0, 1), (0, 1), (0, 2), (2, 1), (2, 1)] {
+            let x = [turn as f32, (from + to) as f32];
+            // SAFETY: each is two floats, and they are apart.
+            unsafe {
+                at[from].cast::<[f32; 2]>().write(x);
+                frame.execute(&[at[from].cast()], &[at[to].cast()], &run).unwrap();
+                assert_eq!(at[to].cast::<[f32; 2]>().read(), x.map(|x| 2.0 * x));
+            }
+        }
+        for result in [at[0], at[0].wrapping_add(1), null_mut(), at[1].wrapping_byte_add(1)] {
+            // SAFETY: the handler's entry refuses the call.
+            let e = unsafe { frame.execute(&[at[0].cast()], &[result.cast()], &run) }.unwrap_err();
+            assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
+        }
+    }
+}

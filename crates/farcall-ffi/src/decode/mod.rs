@@ -3,10 +3,12 @@
 //! The macro expands to a sequence of calls into this module: [`positional`] for each parameter in
 //! order, [`named`] for each in the order of their names (a frame's attributes are sorted, so that
 //! one pass finds them all), [`finish`], [`may_overlap`] for each pair, and [`take`] for each argument.
+//! Where the host keeps a [memo](crate::memo) of the frame, [`remember`] leaves the slots there, and [`recall`] and
+//! [`renew`] are all that the next call does before [`take`], if nothing has changed.
 //! All of it is inlined, so that types, names and counts are constants. Nothing allocates, unless there is an error
 //! or the handler takes a variable number of buffers.
 //!
-//! **Speed.** A parameter is read into its slot and never moved. Cold functions take values instead of `&self`, so
+//! **Speed.** A parameter is read into its slot, which buffers leave uninitialized until then, and never moved. Cold functions take values instead of `&self`, so
 //! that the [`Decoder`] stays in registers. `benches/decode.rs` measures it.
 //!
 //! **Invariants.** A [`Decoder`] is made by the trampoline alone, from a frame whose struct sizes
@@ -15,6 +17,8 @@
 #![expect(clippy::missing_errors_doc, reason = "called by what the macros expand to, and by nobody else")]
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
 
 use farcall_sig::DType;
 
@@ -24,6 +28,7 @@ use crate::buffer::{self, ANY_RANK, FromView, View};
 use crate::context::Host;
 use crate::error::{Boxed, Error};
 use crate::kept::Guard;
+use crate::memo::FrameMemo;
 use crate::pointer::unusable;
 
 mod params;
@@ -91,6 +96,8 @@ pub struct Spec {
     pub attribute: &'static str,
     /// True if the argument may outlive the handler's return.
     pub keeps: bool,
+    /// True if what was read is what a later call reads from a frame that has not changed.
+    pub lasts: bool,
 }
 
 impl Spec {
@@ -102,6 +109,7 @@ impl Spec {
             rank: ANY_RANK,
             attribute: "",
             keeps: false,
+            lasts: false,
         }
     }
 
@@ -110,7 +118,7 @@ impl Spec {
             Some(dtype) => abi::DataType::from_dtype(dtype),
             None => abi::DataType::INVALID,
         };
-        Spec { dtype, rank: B::RANK, ..Spec::of(role) }
+        Spec { dtype, rank: B::RANK, lasts: true, ..Spec::of(role) }
     }
 
     const fn is_named(&self) -> bool {
@@ -151,7 +159,13 @@ pub trait Param<'a>: Sized {
     /// Reads the parameter from the frame.
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot) -> Boxed;
 
-    /// The argument, from what was read.
+    /// Makes what an earlier call read from the same frame, and what `lasts`, that of this call.
+    #[inline(always)]
+    fn renew(_: &mut Decoder, _: &'static str, _: &mut Self::Slot) -> Boxed {
+        Ok(())
+    }
+
+    /// The argument, from what was read. If it `lasts`, the slot is as it was afterwards.
     fn take(slot: &'a mut Self::Slot) -> Self;
 
     /// The memory that the argument will give access to.
@@ -189,6 +203,12 @@ pub struct Decoder {
     attrs: *const abi::Attrs,
     next_attr: usize,
     taken_attrs: usize,
+    /// What the host keeps for this handler, or null.
+    memo: *mut FrameMemo,
+    /// It has the handler's arguments, so that the frame need not be checked.
+    known: bool,
+    /// What stands for the handler there.
+    entry: *const c_void,
     /// Null unless parameters may be kept after the handler has returned: then it outlives the decoder.
     pub(crate) kept: *const Guard,
 }
@@ -205,6 +225,8 @@ pub(crate) struct Buffers {
 }
 
 impl Decoder {
+    /// `entry` stands for a handler whose arguments last, in the memo that a host may keep for it.
+    ///
     /// # Safety
     /// `frame` is valid, and its `struct_size` was checked. All that it leads to stays, and does not
     /// change, until the decoder and all that it handed out are gone.
@@ -213,35 +235,21 @@ impl Decoder {
         frame: *const abi::CallFrame,
         handler: &'static str,
         host: Host,
+        entry: Option<*const c_void>,
     ) -> Boxed<Decoder> {
         // SAFETY: the caller's promise.
         let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
-        let too_small = (args.struct_size < abi::Args::STRUCT_SIZE)
-            | (rets.struct_size < abi::Rets::STRUCT_SIZE)
-            | (attrs.struct_size < abi::Attrs::STRUCT_SIZE);
-        if too_small {
-            return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
-        }
-        // Tables without members may be anywhere.
-        if args.size < 0 || (args.size > 0 && (unusable(args.types) | unusable(args.args)) != 0) {
-            return Err(unusable_table(
-                handler,
-                args.types.is_aligned(),
-                args.args.is_aligned(),
-                Side::Operands,
-            ));
-        }
-        if rets.size < 0 || (rets.size > 0 && (unusable(rets.types) | unusable(rets.rets)) != 0) {
-            return Err(unusable_table(
-                handler,
-                rets.types.is_aligned(),
-                rets.rets.is_aligned(),
-                Side::Results,
-            ));
-        }
-        // SAFETY: `attrs` stays.
-        if let Err(what) = unsafe { Dict::check(attrs) } {
-            return Err(malformed(handler, what));
+        let (memo, known) = match entry {
+            Some(entry) => {
+                // SAFETY: the caller's promise.
+                let memo = unsafe { FrameMemo::of(frame) };
+                // SAFETY: null, or a memo.
+                (memo, unsafe { memo.as_ref() }.is_some_and(|memo| memo.entry == entry))
+            }
+            None => (null_mut(), false),
+        };
+        if !known {
+            check_tables(handler, args, rets, attrs)?;
         }
         let operands = Buffers {
             what: "operand",
@@ -265,7 +273,10 @@ impl Decoder {
             attrs,
             next_attr: 0,
             taken_attrs: 0,
-            kept: std::ptr::null(),
+            memo,
+            known,
+            entry: entry.unwrap_or(null()),
+            kept: null(),
         })
     }
 
@@ -305,6 +316,29 @@ impl Decoder {
         self.next_attr = next;
         skipped
     }
+}
+
+/// Checks what a frame says of its tables.
+#[inline(always)]
+fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> Boxed {
+    let too_small = (args.struct_size < abi::Args::STRUCT_SIZE)
+        | (rets.struct_size < abi::Rets::STRUCT_SIZE)
+        | (attrs.struct_size < abi::Attrs::STRUCT_SIZE);
+    if too_small {
+        return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
+    }
+    // Tables without members may be anywhere.
+    if args.size < 0 || (args.size > 0 && (unusable(args.types) | unusable(args.args)) != 0) {
+        return Err(unusable_table(handler, args.types.is_aligned(), args.args.is_aligned(), Side::Operands));
+    }
+    if rets.size < 0 || (rets.size > 0 && (unusable(rets.types) | unusable(rets.rets)) != 0) {
+        return Err(unusable_table(handler, rets.types.is_aligned(), rets.rets.is_aligned(), Side::Results));
+    }
+    // SAFETY: `attrs` stays.
+    if let Err(what) = unsafe { Dict::check(attrs) } {
+        return Err(malformed(handler, what));
+    }
+    Ok(())
 }
 
 /// The error for tables of operands or results, one of which is misaligned or null, or whose size is negative.
@@ -372,13 +406,14 @@ impl Buffers {
         size
     }
 
-    /// Reads the next buffer as what `B` asks for. It is there, as the caller knows.
+    /// Reads the next buffer as what `B` asks for; without an error, there is a view then. The buffer is there, as the caller
+    /// knows.
     #[inline(always)]
     pub(crate) fn next<B: FromView + ?Sized>(
         &mut self,
         handler: &'static str,
         name: &'static str,
-        view: &mut View,
+        view: &mut MaybeUninit<View>,
     ) -> Boxed {
         let i = self.next;
         self.next += 1;
@@ -387,7 +422,7 @@ impl Buffers {
         let buffer: *const abi::Buffer = buffer.cast_const().cast();
         let other = kind != abi::ArgType::BUFFER.0;
         // SAFETY: a buffer, not null and aligned.
-        if other || unusable(buffer) != 0 || unsafe { !view.read::<B>(buffer) } {
+        if other || unusable(buffer) != 0 || unsafe { !View::read::<B>(view, buffer) } {
             let buffer = if other { std::ptr::null() } else { buffer };
             // SAFETY: null, or a buffer.
             return Err(unsafe { wrong_buffer((handler, self.what, i, name), buffer, B::DTYPE, B::RANK) });
@@ -427,6 +462,9 @@ pub fn begin<const N: usize>(
     exact: bool,
 ) -> Boxed {
     let Decoder { handler, operands, results, .. } = decoder;
+    if decoder.known {
+        return Ok(());
+    }
     count(handler, operands, specs, names, Side::Operands, exact)?;
     count(handler, results, specs, names, Side::Results, exact)
 }
@@ -525,6 +563,49 @@ pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
         i += 1;
     }
     specs
+}
+
+/// True if what was read from a frame is what a later call reads, unless the frame changes.
+pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
+    let mut i = 0;
+    while i < N {
+        if !specs[i].lasts {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They
+/// are what the function makes, which is not called.)
+#[inline(always)]
+pub fn recall<'s, S>(decoder: &Decoder, _: &impl Fn() -> S) -> Option<&'s mut S> {
+    // SAFETY: where the handler is noted, it left slots of this type in the room, of which there was enough
+    // (`remember`), and which is its own during the call.
+    decoder.known.then(|| unsafe { &mut *(*decoder.memo).room.cast() })
+}
+
+/// Leaves the slots of all parameters for later calls, if the frame's host keeps them.
+#[inline(always)]
+pub fn remember<S>(decoder: &Decoder, slots: &S) {
+    if decoder.memo.is_null() || const { align_of::<S>() > FrameMemo::ALIGNMENT } {
+        return;
+    }
+    // SAFETY: a frame's memo.
+    let memo = unsafe { &mut *decoder.memo };
+    let room: *mut S = memo.room.cast();
+    if unusable(room) == 0 && memo.room_size >= size_of::<S>() {
+        // SAFETY: room for them. They last, so that this is a copy of all that they are.
+        unsafe { std::ptr::copy_nonoverlapping(slots, room, 1) };
+        memo.entry = decoder.entry;
+    }
+}
+
+/// Makes a slot that was recalled that of this call.
+#[inline(always)]
+pub fn renew<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Boxed {
+    P::renew(decoder, name, slot)
 }
 
 /// True if an operand is of this element type, or not there, or not a buffer (which is reported when it

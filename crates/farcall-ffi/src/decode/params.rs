@@ -10,6 +10,7 @@ use crate::error::{Boxed, Error};
 use crate::kept::{self, Guard, Kept, KeptMut};
 use crate::state::{self, Initialized, Prepared, State};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 const READ: &str = "a parameter is taken once, after it was read";
 
@@ -19,55 +20,55 @@ macro_rules! buffer_parameters {
     ($([$($($generic:tt)+)?] $buffer:ty;)+) => {$(
         impl<'a $(, $($generic)+)?> Param<'a> for &'a $buffer {
             const SPEC: Spec = Spec::buffer::<$buffer>(Role::Operand);
-            type Slot = View;
-            const EMPTY: View = View::EMPTY;
+            type Slot = MaybeUninit<View>;
+            const EMPTY: MaybeUninit<View> = MaybeUninit::uninit();
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Boxed {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut MaybeUninit<View>) -> Boxed {
                 decoder.operands.next::<$buffer>(decoder.handler, name, slot)
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut View) -> &'a $buffer {
+            fn take(slot: &'a mut MaybeUninit<View>) -> &'a $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that nobody writes.
-                unsafe { <$buffer>::from_view(slot) }
+                unsafe { <$buffer>::from_view(slot.assume_init_ref()) }
             }
 
             #[inline(always)]
-            fn memory(slot: &View) -> Memory<'_> {
-                Memory { reads: std::slice::from_ref(slot), writes: &[] }
+            fn memory(slot: &MaybeUninit<View>) -> Memory<'_> {
+                Memory { reads: std::slice::from_ref(viewed(slot)), writes: &[] }
             }
 
             #[inline(always)]
-            fn span(slot: &View) -> (usize, usize) {
-                slot.span()
+            fn span(slot: &MaybeUninit<View>) -> (usize, usize) {
+                viewed(slot).span()
             }
         }
 
         impl<'a $(, $($generic)+)?> Param<'a> for &'a mut $buffer {
             const SPEC: Spec = Spec::buffer::<$buffer>(Role::Result);
-            type Slot = View;
-            const EMPTY: View = View::EMPTY;
+            type Slot = MaybeUninit<View>;
+            const EMPTY: MaybeUninit<View> = MaybeUninit::uninit();
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut View) -> Boxed {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut MaybeUninit<View>) -> Boxed {
                 decoder.results.next::<$buffer>(decoder.handler, name, slot)
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut View) -> &'a mut $buffer {
+            fn take(slot: &'a mut MaybeUninit<View>) -> &'a mut $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that it is the only one.
-                unsafe { <$buffer>::from_view_mut(slot) }
+                unsafe { <$buffer>::from_view_mut(slot.assume_init_mut()) }
             }
 
             #[inline(always)]
-            fn memory(slot: &View) -> Memory<'_> {
-                Memory { reads: &[], writes: std::slice::from_ref(slot) }
+            fn memory(slot: &MaybeUninit<View>) -> Memory<'_> {
+                Memory { reads: &[], writes: std::slice::from_ref(viewed(slot)) }
             }
 
             #[inline(always)]
-            fn span(slot: &View) -> (usize, usize) {
-                slot.span()
+            fn span(slot: &MaybeUninit<View>) -> (usize, usize) {
+                viewed(slot).span()
             }
         }
 
@@ -81,7 +82,7 @@ macro_rules! buffer_parameters {
                 if decoder.operands.next == decoder.operands.size {
                     return Ok(());
                 }
-                decoder.operands.next::<$buffer>(decoder.handler, name, slot.insert(View::EMPTY))
+                decoder.operands.next::<$buffer>(decoder.handler, name, slot.insert(View::EMPTY).unread())
             }
 
             #[inline(always)]
@@ -111,7 +112,7 @@ macro_rules! buffer_parameters {
                 if decoder.results.next == decoder.results.size {
                     return Ok(());
                 }
-                decoder.results.next::<$buffer>(decoder.handler, name, slot.insert(View::EMPTY))
+                decoder.results.next::<$buffer>(decoder.handler, name, slot.insert(View::EMPTY).unread())
             }
 
             #[inline(always)]
@@ -138,6 +139,13 @@ buffer_parameters! {
     [] AnyBuffer;
 }
 
+/// The view of a buffer that was read.
+#[inline(always)]
+fn viewed(slot: &MaybeUninit<View>) -> &View {
+    // SAFETY: slots are looked at after `decode`, and there is a view unless that failed.
+    unsafe { slot.assume_init_ref() }
+}
+
 /// Operand and result of an `InOut`; only the result's memory is handed out.
 #[doc(hidden)]
 pub struct InOutSlot {
@@ -152,8 +160,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut InOutSlot) -> Boxed {
         let InOutSlot { operand, result } = slot;
-        decoder.operands.next::<B>(decoder.handler, name, operand)?;
-        decoder.results.next::<B>(decoder.handler, name, result)?;
+        decoder.operands.next::<B>(decoder.handler, name, operand.unread())?;
+        decoder.results.next::<B>(decoder.handler, name, result.unread())?;
         if !operand.same_type(result) {
             let message = format!("the operand is {operand:?}, but the result {result:?}");
             return Err(Box::new(Error::invalid_argument(format!("{}: {name}: {message}", decoder.handler))));
@@ -219,7 +227,7 @@ impl<B: FromView + ?Sized> RestOperands<B> {
 }
 
 impl<'a, B: FromView + ?Sized> Param<'a> for &'a RestOperands<B> {
-    const SPEC: Spec = Spec::buffer::<B>(Role::RestOperands);
+    const SPEC: Spec = Spec { lasts: false, ..Spec::buffer::<B>(Role::RestOperands) };
     type Slot = RestOperands<B>;
     const EMPTY: RestOperands<B> = RestOperands(Vec::new(), PhantomData);
 
@@ -266,7 +274,7 @@ impl<B: FromView + ?Sized> RestResults<B> {
 }
 
 impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut RestResults<B> {
-    const SPEC: Spec = Spec::buffer::<B>(Role::RestResults);
+    const SPEC: Spec = Spec { lasts: false, ..Spec::buffer::<B>(Role::RestResults) };
     type Slot = RestResults<B>;
     const EMPTY: RestResults<B> = RestResults(Vec::new(), PhantomData);
 
@@ -292,14 +300,14 @@ fn rest<B: FromView + ?Sized>(
     // One by one: the frame may claim any number.
     while buffers.next < buffers.size {
         let mut view = View::EMPTY;
-        buffers.next::<B>(handler, name, &mut view)?;
+        buffers.next::<B>(handler, name, view.unread())?;
         views.push(view);
     }
     Ok(())
 }
 
 impl<'a, T: FromAttr<'a>> Param<'a> for T {
-    const SPEC: Spec = Spec { attribute: T::EXPECTS, ..Spec::of(Role::Attribute) };
+    const SPEC: Spec = Spec { attribute: T::EXPECTS, lasts: T::LASTS.lasts(), ..Spec::of(Role::Attribute) };
     type Slot = Option<T>;
     const EMPTY: Option<T> = None;
 
@@ -313,12 +321,13 @@ impl<'a, T: FromAttr<'a>> Param<'a> for T {
 
     #[inline(always)]
     fn take(slot: &'a mut Option<T>) -> T {
-        slot.take().expect(READ)
+        T::LASTS.take(slot).expect(READ)
     }
 }
 
 impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
-    const SPEC: Spec = Spec { optional: true, attribute: T::EXPECTS, ..Spec::of(Role::Attribute) };
+    const SPEC: Spec =
+        Spec { optional: true, attribute: T::EXPECTS, lasts: T::LASTS.lasts(), ..Spec::of(Role::Attribute) };
     type Slot = Option<T>;
     const EMPTY: Option<T> = None;
 
@@ -329,7 +338,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
 
     #[inline(always)]
     fn take(slot: &'a mut Option<T>) -> Option<T> {
-        slot.take()
+        T::LASTS.take(slot)
     }
 }
 
@@ -380,7 +389,7 @@ fn in_attr(handler: &str, name: &str, error: Error) -> Box<Error> {
 }
 
 impl<'a> Param<'a> for &'a Attrs {
-    const SPEC: Spec = Spec::of(Role::AllAttributes);
+    const SPEC: Spec = Spec { lasts: true, ..Spec::of(Role::AllAttributes) };
     type Slot = Option<&'a Attrs>;
     const EMPTY: Option<&'a Attrs> = None;
 
@@ -398,7 +407,8 @@ impl<'a> Param<'a> for &'a Attrs {
 }
 
 impl<'a> Param<'a> for &'a Context {
-    const SPEC: Spec = Spec::of(Role::Context);
+    // It is made again for each call. It has no tasks in a handler whose arguments last, so that there is nothing to drop.
+    const SPEC: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
     type Slot = Option<Context>;
     const EMPTY: Option<Context> = None;
 
@@ -406,6 +416,11 @@ impl<'a> Param<'a> for &'a Context {
         let tasks = decoder.kept().map(Guard::tasks);
         *slot = Some(Context::new(decoder.host, tasks));
         Ok(())
+    }
+
+    #[inline(always)]
+    fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<Context>) -> Boxed {
+        Self::decode(decoder, name, slot)
     }
 
     fn take(slot: &'a mut Option<Context>) -> &'a Context {
@@ -417,9 +432,14 @@ impl<'a> Param<'a> for &'a Context {
 macro_rules! state_parameters {
     ($($state:ident of $stage:ident)*) => {$(
         impl<'a, T: Send + Sync + 'static> Param<'a> for &'a $state<T> {
-            const SPEC: Spec = Spec::of(Role::Context);
+            const SPEC: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
             type Slot = Option<&'a $state<T>>;
             const EMPTY: Option<&'a $state<T>> = None;
+
+            #[inline(always)]
+            fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<&'a $state<T>>) -> Boxed {
+                Self::decode(decoder, name, slot)
+            }
 
             fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a $state<T>>) -> Boxed {
                 let state = state::get(&decoder.host, abi::Stage::$stage);
@@ -439,12 +459,12 @@ macro_rules! state_parameters {
 state_parameters!(State of INSTANTIATE Prepared of PREPARE Initialized of INITIALIZE);
 
 impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
-    const SPEC: Spec = Spec { keeps: true, ..Spec::buffer::<B>(Role::Operand) };
+    const SPEC: Spec = Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Operand) };
     type Slot = kept::Slot;
     const EMPTY: kept::Slot = kept::Slot::EMPTY;
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
-        decoder.operands.next::<B>(decoder.handler, name, &mut slot.view)?;
+        decoder.operands.next::<B>(decoder.handler, name, slot.view.unread())?;
         slot.call = decoder.kept().and_then(Guard::share);
         Ok(())
     }
@@ -463,12 +483,12 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
 }
 
 impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
-    const SPEC: Spec = Spec { keeps: true, ..Spec::buffer::<B>(Role::Result) };
+    const SPEC: Spec = Spec { keeps: true, lasts: false, ..Spec::buffer::<B>(Role::Result) };
     type Slot = kept::Slot;
     const EMPTY: kept::Slot = kept::Slot::EMPTY;
 
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
-        decoder.results.next::<B>(decoder.handler, name, &mut slot.view)?;
+        decoder.results.next::<B>(decoder.handler, name, slot.view.unread())?;
         slot.call = decoder.kept().and_then(Guard::share);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! load      CallSite::new   decides typed or untyped, encodes attributes, runs `instantiate`
 //! context   CallFrame::new  the structs of the C interface, built once per run context
 //! run       CallFrame::prepare, initialize    where the target has these stages
-//!           CallFrame::execute                patches data pointers, calls the handler
+//!           CallFrame::execute                patches data pointers that change, calls the handler
 //! ```
 //!
 //! While a handler runs, it calls back through the host's table of functions ([`host_api`]), which finds the run by
@@ -25,6 +25,8 @@
 //! # Invariants
 //!
 //! - [`CallFrame::execute`] does not allocate, lock or hash; functions that a handler calls in the host may.
+//! - A frame's memo has what its handler has checked, and is void as soon as a data pointer or a dimension was different
+//!   before a call (`typed.rs`).
 //! - The other side is not trusted: every entry point checks null and `struct_size`, and catches panics. Errors and
 //!   futures are passed as handles that are looked up, never as addresses.
 //! - Whatever a handler does, short of corrupting memory or ending the process, becomes a [`CallError`]. So does a
@@ -36,6 +38,7 @@
 mod error;
 mod frame;
 mod site;
+mod typed;
 mod untyped;
 
 pub use error::CallError;

@@ -212,19 +212,19 @@ impl StateSlot {
 
 /// What `XLA_FFI_InvokeContext` points to.
 ///
-/// Handlers use it from any thread until their call is complete.
+/// Handlers use it from any thread until their call is complete. What every call touches comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Context {
     magic: u64,
     run: AtomicPtr<RunContext>,
     stage: AtomicU32,
+    /// The handler used scratch memory or tasks, so that there may be something to do after the call.
+    loose_ends: AtomicBool,
     /// Owned by the call site, which outlives its frames.
     instantiated: NonNull<StateSlot>,
     prepared: StateSlot,
     initialized: StateSlot,
-    /// The handler used scratch memory or tasks, so that there may be something to do after the call.
-    loose_ends: AtomicBool,
     scratch: Mutex<Vec<Scratch>>,
     tasks: Mutex<Option<Arc<TaskFailure>>>,
 }
@@ -279,6 +279,16 @@ impl Context {
     pub(crate) fn enter(&self, stage: Stage, run: *const RunContext) {
         self.stage.store(stage.0, Ordering::Relaxed);
         self.run.store(run.cast_mut(), Ordering::Release);
+    }
+
+    /// Ends a call that leaves nothing to do; false, and the call has not ended, if it may have left something.
+    #[inline]
+    pub(crate) fn leave_at_once(&self) -> bool {
+        let is_all = !self.loose_ends.load(Ordering::Relaxed);
+        if is_all {
+            self.run.store(null_mut(), Ordering::Release);
+        }
+        is_all
     }
 
     /// Ends a call: what the handler forgot to free is freed. What went wrong in a task of it, if

@@ -2,7 +2,7 @@
 //!
 //! A handler, or the static constructor of a library, may call `exit` with any code. That cannot be undone, but it
 //! can be reported: a program that watches ([`ExitWatch`]) prints whose code it was, and ends with code 1 instead.
-//! Each thread records which foreign code it runs: two stores per call.
+//! Each thread points to which foreign code it runs: two stores of a pointer per call.
 //!
 //! An exception that leaves a static constructor ends the process, too ([`ended`]), because it leaves the dynamic
 //! linker locked.
@@ -24,30 +24,27 @@ pub(crate) struct CallName {
 }
 
 /// Foreign code that a thread is in.
-#[derive(Clone, Copy)]
-enum Doing {
-    Nothing,
-    Call(*const CallName, Stage),
-    Opening(*const Path),
+pub(crate) enum Doing<'a> {
+    /// A handler of a stage.
+    Call(&'a CallName, Stage),
+    /// The static constructors of a library.
+    Opening(&'a Path),
 }
 
 thread_local! {
-    static DOING: Cell<Doing> = const { Cell::new(Doing::Nothing) };
+    /// Null outside of foreign code.
+    static DOING: Cell<*const Doing<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Notes that this thread enters a handler. What it did before is put back by [`left`].
+/// Runs foreign code, and notes meanwhile that this thread does.
 #[inline]
-pub(crate) fn enters(call: &CallName, stage: Stage) -> Inside {
-    Inside(DOING.replace(Doing::Call(call, stage)))
-}
-
-/// Notes that this thread opens a library.
-pub(crate) fn opens(path: &Path) -> Inside {
-    Inside(DOING.replace(Doing::Opening(path)))
+pub(crate) fn within<R>(doing: &Doing<'_>, code: impl FnOnce() -> R) -> R {
+    let _inside = Inside(DOING.replace(std::ptr::from_ref(doing).cast()));
+    code()
 }
 
 /// What a thread did before it entered foreign code, and does again when this is dropped.
-pub(crate) struct Inside(Doing);
+struct Inside(*const Doing<'static>);
 
 impl Drop for Inside {
     #[inline]
@@ -58,20 +55,14 @@ impl Drop for Inside {
 
 /// What the thread is doing, for people.
 fn doing() -> Option<String> {
-    match DOING.get() {
-        Doing::Nothing => None,
-        Doing::Call(call, stage) => {
-            // SAFETY: the caller of `enters` has the name until the guard is dropped, which nobody did.
-            let CallName { target, place } = unsafe { &*call };
+    // SAFETY: null, or what `within` borrows until the code has returned, which it did not.
+    Some(match unsafe { DOING.get().as_ref() }? {
+        Doing::Call(CallName { target, place }, stage) => {
             let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
-            Some(format!("custom call `{target}`{at}, in its {} stage,", stage.name()))
+            format!("custom call `{target}`{at}, in its {} stage,", stage.name())
         }
-        Doing::Opening(path) => {
-            // SAFETY: as above, for `opens`.
-            let path = unsafe { &*path };
-            Some(format!("a static constructor of library {}", path.display()))
-        }
-    }
+        Doing::Opening(path) => format!("a static constructor of library {}", path.display()),
+    })
 }
 
 /// Watchers alive.

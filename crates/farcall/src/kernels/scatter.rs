@@ -17,9 +17,10 @@ use super::index::{self, Batch, OUTSIDE, Reader, Starts};
 use super::movement::row_major;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
-use super::simd::{LINE, prefetch, vectorized};
+use super::simd::vectorized;
 use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request};
+use crate::cache::{LINE, prefetch};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "scatter", prepare, in_place: |_| InPlace::First, describe };

@@ -7,7 +7,7 @@
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them: every slice is inside
 //! its base; only the arena, the results and donated inputs are written to; kernels serve the operations and types
-//! that they are named for; buffers overlap only where they may.
+//! that they are named for; buffers overlap only where they may; each custom call is made by one thunk.
 
 mod blocks;
 mod display;

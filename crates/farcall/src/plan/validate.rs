@@ -47,9 +47,16 @@ impl Plan {
             self.buffer(buffer).map_err(whole)?;
         }
         let (mut prepared, mut error) = (Vec::new(), None);
+        let mut called = FxHashSet::default();
         self.walk(&mut |thunk| {
             if error.is_none() {
-                match self.thunk(thunk) {
+                let once = match &thunk.op {
+                    ThunkOp::CustomCall(call) => {
+                        need(called.insert(call.id), "another thunk makes this call")
+                    }
+                    _ => Ok(()),
+                };
+                match once.and_then(|()| self.thunk(thunk)) {
                     Ok(kernel) => prepared.extend(kernel),
                     Err(message) => {
                         let place = self.source.place(thunk.span);
@@ -255,9 +262,10 @@ fn need(holds: bool, message: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use farcall_ir::op::Slice as SliceOp;
+    use farcall_ir::op::{CustomCall, Slice as SliceOp};
     use farcall_ir::{Source, text};
 
+    use super::super::{Call, CallId, CallSpec};
     use super::*;
     use crate::{CompileOptions, Executable, Registry};
 
@@ -308,6 +316,25 @@ mod tests {
             plan.thunks[0].inputs[0].ty = ty;
         });
         assert_eq!(message, "in0 does not hold a tensor<9xf32>");
+    }
+
+    #[test]
+    fn a_call_is_made_by_one_thunk() {
+        let message = changed(SLICE, |plan| {
+            let thunk = &mut plan.thunks[0];
+            let types = |buffers: &[Buffer]| buffers.iter().map(|b| b.ty.clone().into()).collect();
+            plan.calls.push(CallSpec {
+                call: CustomCall::new("f"),
+                operands: types(&thunk.inputs),
+                results: types(&thunk.outputs),
+                place: "".into(),
+                span: None,
+            });
+            thunk.op = ThunkOp::CustomCall(Call { id: CallId::new(0), aliases: vec![], side_effect: false });
+            let once_more = thunk.clone();
+            plan.thunks.push(once_more);
+        });
+        assert_eq!(message, "another thunk makes this call");
     }
 
     #[test]

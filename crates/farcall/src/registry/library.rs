@@ -16,7 +16,8 @@ use object::{Endianness, elf};
 use super::elf::{Bounded, Facts};
 use super::link;
 use super::load::LoadError;
-use crate::host::{exit, guard};
+use crate::host::exit::{self, Doing};
+use crate::host::guard;
 
 /// Reads a library's file.
 pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
@@ -125,9 +126,8 @@ impl Library {
             .map_err(|_| failed(None, "the path has a null byte".into()))?;
         // SAFETY: the caller's trust; dlerror is per thread.
         unsafe {
-            let inside = exit::opens(path);
-            let handle = guard::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
-            drop(inside);
+            let open = || guard::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
+            let handle = exit::within(&Doing::Opening(path), open);
             if handle.is_null() {
                 let message = libc::dlerror();
                 let message =

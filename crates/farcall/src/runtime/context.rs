@@ -10,7 +10,7 @@ use super::memory::AlignedBytes;
 /// Scratch memory and frames, built once and used by one run at a time.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// One per custom call. (They come before the arena, as calls that are not complete are waited for when they go.)
+    /// One per custom call, with the places of what stays where it is. (They come before the arena, as calls that are not complete are waited for when they go.)
     pub(super) frames: Vec<CallFrame>,
     pub(super) arena: AlignedBytes,
     /// What straight-line programs keep between two of their steps.
@@ -41,11 +41,17 @@ impl Context {
             let calls = calls.iter().map(Context::new);
             calls.collect::<Result<Vec<Context>, RunError>>()
         });
+        let bases = [arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()];
+        let mut frames: Vec<CallFrame> = loaded.calls.iter().map(CallFrame::new).collect();
+        for (call, place) in &loaded.places.fixed {
+            // SAFETY: the plan is validated, and what does not move counts from one of these.
+            frames[*call].places()[place.number as usize] = unsafe { place.at(&bases) };
+        }
         Ok(Context {
+            frames,
             arena,
             registers,
             nested: nested.collect::<Result<_, _>>()?,
-            frames: loaded.calls.iter().map(CallFrame::new).collect(),
             code: Vec::new(),
             staged,
             bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),

@@ -25,19 +25,15 @@ impl Mode {
     }
 
     /// Enters it again, after foreign code that may have left it.
+    #[inline]
     pub(super) fn restore(&self) {
-        // The low bits of the register are sticky flags, which say nothing about the mode.
-        if (control::read() ^ self.during) & control::MODE != 0 {
-            control::write(self.during);
-        }
+        control::ensure(self.during);
     }
 }
 
 impl Drop for Mode {
     fn drop(&mut self) {
-        if (control::read() ^ self.before) & control::MODE != 0 {
-            control::write(self.before);
-        }
+        control::ensure(self.before);
     }
 }
 

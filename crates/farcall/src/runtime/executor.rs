@@ -266,10 +266,9 @@ impl<'a, W: Watch> Executor<'a, W> {
         sequence: &'a Sequence,
         numbers: &Range<usize>,
     ) -> Result<(), RunError> {
-        for i in numbers.clone() {
-            let step = &sequence.steps[i];
+        for (thunk, step) in thunks[numbers.clone()].iter().zip(&sequence.steps[numbers.clone()]) {
             self.watch.enter(step.number);
-            let done = self.thunk(&thunks[i], step);
+            let done = self.thunk(thunk, step);
             self.watch.leave(step.number);
             if done.is_err() {
                 return done;
@@ -288,6 +287,9 @@ impl<'a, W: Watch> Executor<'a, W> {
             self.compute(kernel, step, t.inputs.len());
             return Ok(());
         }
+        if let Some(call) = step.call {
+            return self.custom_call(t, call as usize, step);
+        }
         match &t.op {
             ThunkOp::Copy => {
                 let [from, to] = [self.at(step.places[0]), self.at(step.places[1])];
@@ -297,12 +299,12 @@ impl<'a, W: Watch> Executor<'a, W> {
             }
             ThunkOp::While => self.repeat(t, step),
             ThunkOp::Case => self.choose(t, step),
-            ThunkOp::CustomCall(call) => self.custom_call(t, call, step),
             ThunkOp::Reference(id) => {
                 self.look_soon();
                 self.reference(t, id.index(), &step.places)
             }
-            ThunkOp::Compute(_) => Ok(()),
+            // These are done.
+            ThunkOp::Compute(_) | ThunkOp::CustomCall(_) => Ok(()),
         }
     }
 
@@ -355,30 +357,42 @@ impl<'a, W: Watch> Executor<'a, W> {
         self.sequence(&t.bodies[branch], &step.bodies[branch])
     }
 
-    fn custom_call(&mut self, t: &'a Thunk, call: &'a Call, step: &Step) -> Result<(), RunError> {
-        let number = call.id.index();
-        let site = &self.loaded.calls[number];
-        let mut places = step.places.iter();
-        for (i, leaf) in site.operands().iter().enumerate() {
-            let place = if leaf.is_token() { None } else { places.next() };
-            let data = place.map_or(std::ptr::null_mut(), |p| self.at(*p));
-            self.context.frames[number].set_operand(i, data);
+    #[inline]
+    fn custom_call(&mut self, t: &'a Thunk, call: usize, step: &Step) -> Result<(), RunError> {
+        let Context { frames, bases, .. } = &mut *self.context;
+        // Calls are numbered in the order of the text.
+        if let Some(next) = frames.get(call + 1) {
+            next.prefetch();
         }
-        for (i, leaf) in site.results().iter().enumerate() {
-            let place = if leaf.is_token() { None } else { places.next() };
-            let data = place.map_or(std::ptr::null_mut(), |p| self.at(*p));
-            self.context.frames[number].set_result(i, data);
+        let frame = &mut frames[call];
+        let moving = self.loaded.places.moving(call);
+        if !moving.is_empty() {
+            let places = frame.places();
+            for place in moving {
+                // SAFETY: the plan is validated, and these are the bases of this run.
+                places[place.number as usize] = unsafe { place.at(bases) };
+            }
         }
-        let context = &mut *self.context;
         // SAFETY: the plan is validated: every leaf has its place, of its size, aligned. Thunks that
         // touch these places finish the call first, and the run ends after it.
-        let done = unsafe { context.frames[number].start(self.run) };
+        let begun = unsafe { frame.begin(self.run) };
+        let is_started = frame.is_started();
         self.mode.restore();
-        if done? {
-            self.watch.started(step.number);
-            self.started.push(Started { thunk: t, number: step.number, call });
+        if let Err(error) = begun {
+            return Err(RunError::CustomCall(*error));
+        }
+        if is_started {
+            self.go_on(t, step);
         }
         Ok(())
+    }
+
+    /// Notes a call that is not complete.
+    #[cold]
+    fn go_on(&mut self, t: &'a Thunk, step: &Step) {
+        let ThunkOp::CustomCall(call) = &t.op else { return };
+        self.watch.started(step.number);
+        self.started.push(Started { thunk: t, number: step.number, call });
     }
 
     /// Waits for the started calls that are chosen; they are complete afterwards, also if one fails.

@@ -31,6 +31,8 @@ pub(super) struct Loaded {
     pub(super) plan: Arc<Plan>,
     /// A call site for each custom call of the plan.
     pub(super) calls: Vec<Arc<CallSite>>,
+    /// Where the operands and results of each call are.
+    pub(super) places: CallPlaces,
     /// What is run for the thunks of the plan.
     pub(super) sequence: Sequence,
     /// Where the results are.
@@ -63,6 +65,77 @@ pub(super) struct Stretch {
     pub(super) line: Option<Line>,
 }
 
+/// Where an operand or result of a call is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallPlace {
+    /// Which one, as [`CallFrame::places`](crate::custom_call::CallFrame::places) counts.
+    pub(super) number: u32,
+    /// Which base address it counts from.
+    base: u32,
+    offset: usize,
+}
+
+impl CallPlace {
+    /// Where it is.
+    ///
+    /// # Safety
+    /// The plan is validated, and these are the base addresses of one of its contexts.
+    #[inline]
+    pub(super) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
+        // SAFETY: the plan is validated: the place lies inside of its base.
+        unsafe { bases[self.base as usize].add(self.offset) }
+    }
+}
+
+/// Where the operands and results of all calls are, but for tokens.
+#[derive(Debug, Default)]
+pub(super) struct CallPlaces {
+    /// Those in the arena and among the constants, with the number of their call: they are in the same place in every run
+    /// of a context.
+    pub(super) fixed: Vec<(usize, CallPlace)>,
+    /// Those that a run sets before it calls.
+    moving: Vec<CallPlace>,
+    /// For each call, which of them are its own.
+    of_call: Vec<Range<u32>>,
+}
+
+impl CallPlaces {
+    /// `called` has, for each thunk that is a call, its number and the places of what is not a token.
+    fn new(calls: &[Arc<CallSite>], mut called: Vec<(u32, Arc<[Place]>)>) -> CallPlaces {
+        called.sort_by_key(|(call, _)| *call);
+        let mut places = CallPlaces { of_call: vec![0..0; calls.len()], ..CallPlaces::default() };
+        for (call, at) in called {
+            let call = call as usize;
+            let site = &calls[call];
+            let from = places.moving.len();
+            let leaves = site.operands().iter().chain(site.results()).enumerate();
+            for ((i, _), place) in leaves.filter(|(_, leaf)| !leaf.is_token()).zip(&*at) {
+                let at = CallPlace { number: number(i), base: number(place.base), offset: place.offset };
+                // The stages before a run set others.
+                if place.base < PARAMS && !site.has_run_stages() {
+                    places.fixed.push((call, at));
+                } else {
+                    places.moving.push(at);
+                }
+            }
+            places.of_call[call] = number(from)..number(places.moving.len());
+        }
+        places
+    }
+
+    /// Those that a run sets before it makes a call.
+    #[inline]
+    pub(super) fn moving(&self, call: usize) -> &[CallPlace] {
+        let Range { start, end } = self.of_call[call];
+        &self.moving[start as usize..end as usize]
+    }
+}
+
+/// A number of something that a plan has, of which there are fewer than four billion.
+fn number(i: usize) -> u32 {
+    u32::try_from(i).expect("a plan of less than 2³² values")
+}
+
 /// A thunk that is ready to run.
 #[derive(Debug)]
 pub(super) struct Step {
@@ -70,6 +143,8 @@ pub(super) struct Step {
     pub(super) number: u32,
     /// What computes it, if a kernel does.
     pub(super) kernel: Option<Arc<Prepared>>,
+    /// Number of the call, if it is one.
+    pub(super) call: Option<u32>,
     /// Inputs, then outputs. Their bases are the numbers below.
     pub(super) places: Arc<[Place]>,
     /// As the thunk has them. If it is part of a line, their lines are parts of that.
@@ -95,18 +170,21 @@ impl Loaded {
         let (constants, offsets, end) = constants(&plan, own).map_err(LoadError::Memory)?;
         let outs = PARAMS + plan.params.len();
         let prepared = prepared.into_iter();
-        let mut loader = Loader { offsets: &offsets, outs, prepared, next: 0, registers, constants, end };
+        let called = Vec::new();
+        let mut loader =
+            Loader { offsets: &offsets, outs, prepared, next: 0, called, registers, constants, end };
         let sequence = loader.sequence(&plan.thunks);
         let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
-        let constants = loader.constants;
+        let (constants, called) = (loader.constants, loader.called);
         let calls = calls(&plan, registry)?;
+        let places = CallPlaces::new(&calls, called);
         let sites = plan.references.iter().map(|site| {
             let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
             calls.collect::<Result<Vec<Loaded>, LoadError>>()
         });
         let nested = sites.collect::<Result<Vec<Vec<Loaded>>, LoadError>>()?;
         let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
-        Ok(Loaded { calls, sequence, results, constants, registers, nested, enters_handlers, plan })
+        Ok(Loaded { calls, places, sequence, results, constants, registers, nested, enters_handlers, plan })
     }
 }
 
@@ -172,6 +250,8 @@ struct Loader<'a> {
     prepared: std::vec::IntoIter<Prepared>,
     /// Number of the next thunk.
     next: u32,
+    /// The thunks that are calls, with the call's number.
+    called: Vec<(u32, Arc<[Place]>)>,
     /// Bytes of the registers.
     registers: usize,
     constants: AlignedBytes,
@@ -200,6 +280,7 @@ impl Loader<'_> {
                     thunks.end = i + 1;
                     line.append(more);
                 }
+                (Some(Stretch { thunks, line: None }), None) => thunks.end = i + 1,
                 (_, linked) => stretches.push(Stretch { thunks: i..i + 1, line: linked.map(Line::new) }),
             }
         }
@@ -250,12 +331,18 @@ impl Loader<'_> {
         let number = self.next;
         self.next += 1;
         let kernel = if t.op.is_computed() { self.prepared.next().map(Arc::new) } else { None };
-        let places = t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
+        let places: Arc<[Place]> =
+            t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
+        let call = match &t.op {
+            ThunkOp::CustomCall(call) => u32::try_from(call.id.index()).ok(),
+            _ => None,
+        };
+        self.called.extend(call.map(|call| (call, Arc::clone(&places))));
         let mut bodies = Vec::with_capacity(t.bodies.len());
         for body in &t.bodies {
             bodies.push(self.sequence(body));
         }
-        Step { number, kernel, places, bodies }
+        Step { number, kernel, call, places, bodies }
     }
 
     fn place(&self, slice: &Slice) -> Place {

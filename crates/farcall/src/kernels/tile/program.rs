@@ -9,11 +9,11 @@ use super::super::args::{Args, Prepared};
 use super::super::map::{BLOCK, Operand, Work};
 use super::super::mix::{self, Turn, Words};
 use super::super::reduce::Accumulator;
-use super::super::simd::{LINE, prefetch};
 use super::super::straight_line::What;
 use super::rounds::OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
+use crate::cache::{LINE, prefetch};
 
 /// Bytes of a cache that the registers of a program should fill at most.
 const CACHE: usize = 24 << 10;
