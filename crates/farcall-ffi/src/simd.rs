@@ -40,7 +40,7 @@ macro_rules! __vectorized {
             // SAFETY: the processor has these instructions.
             #[cfg(target_arch = "x86_64")]
             $crate::simd::Vectors::Avx2 => unsafe { $crate::simd::avx2(|| $expression) },
-            $crate::simd::Vectors::Plain => (|| $expression)(),
+            $crate::simd::Vectors::Plain => $crate::simd::plain(|| $expression),
         }
     };
 }
@@ -60,6 +60,12 @@ pub unsafe fn avx512<R>(f: impl FnOnce() -> R) -> R {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn avx2<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+#[doc(hidden)]
+#[inline(always)]
+pub fn plain<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 

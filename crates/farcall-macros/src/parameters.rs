@@ -14,7 +14,9 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     let Some((signature, source)) = declaration.source() else { return Ok(()) };
     let instances = Instances::new(function, Some(signature))?;
     let checker = Checker { signature, source, params: &function.params, instances: &instances };
-    if function.params.iter().any(|param| checker.entry(&param.name).is_some()) {
+    let has_tensors = !(signature.operands().is_empty() && signature.results().is_empty());
+    // Attributes alone may be taken at once, as `&Attrs`.
+    if !has_tensors || function.params.iter().any(|param| checker.entry(&param.name).is_some()) {
         return Ok(());
     }
     let operands = signature.operands().iter().map(|o| (&o.name, Entry::Operand(o)));

@@ -17,9 +17,8 @@ fn flash_attention<T: Real>(host: &Context) -> Result<()> {
     let scale = T::of(d as f64).sqrt().recip();
     out.par_matrices_mut().zip(lse.par_rows_mut()).enumerate().for_each(pool, |(head, (out, lse))| {
         let tiles = out.par_chunks_mut(TILE * d).zip(lse.par_chunks_mut(TILE)).enumerate();
-        tiles.for_each(pool, |(tile, (out, max))| {
-            let (first, w, seen) =
-                (tile * TILE, max.len(), if causal { m.min(tile * TILE + TILE) } else { m });
+        tiles.for_each(pool, |(t, (out, max))| {
+            let (first, w, seen) = (t * TILE, max.len(), if causal { m.min(t * TILE + TILE) } else { m });
             let [k, v] = [k, v].map(|x| &x[head / (h / g) * m * d..][..seen * d]);
             let q = transposed(&q[(head * n + first) * d..][..w * d], d);
             let (mut sums, mut total) = (vec![T::ZERO; d * w], vec![T::ZERO; w]);

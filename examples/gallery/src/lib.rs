@@ -21,10 +21,10 @@
 //! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |
 //! | `pad` | an attribute that is one of a few texts | of any order, by transposition |
 //! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition |
-//! | `cross_entropy` | an operand of integers, without a derivative | VJP, and JVP of it |
-//! | `csr_matmul` | a size that is one less than another | VJP, and JVP of it |
-//! | `complex_filter` | complex numbers that compute | VJP, and JVP of it |
-//! | `conv1d` | a size that attributes decide; a gradient that is summed over `*` | VJP, and JVP of it |
+//! | `cross_entropy` | an operand of integers, without a derivative | VJP, JVP, and Hessians |
+//! | `csr_matmul` | a size that is one less than another | VJP, JVP, and Hessians |
+//! | `complex_filter` | complex numbers that compute | VJP, JVP, and Hessians |
+//! | `conv1d` | a size that attributes decide; a gradient that is summed over `*` | VJP, JVP, and Hessians |
 //! | `mix` | any number of operands, which another one counts | VJP |
 //! | `sgd_step` | two results in the buffers of operands | of any order, by transposition |
 //! | `flash_attention` | threads, vectors, and a kernel that is worth writing | VJP |
