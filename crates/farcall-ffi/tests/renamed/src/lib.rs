@@ -16,7 +16,7 @@ use sdk::ffi::prelude::*;
 #[shape(same)]
 #[batch(in_front)]
 pub fn scale<T: Float>(x: &Buffer<T>, scale: f32, y: &mut Buffer<T>) -> Result<()> {
-    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = *x * T::from(scale));
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = *x * T::of(scale));
     Ok(())
 }
 
@@ -26,7 +26,7 @@ pub fn scale<T: Float>(x: &Buffer<T>, scale: f32, y: &mut Buffer<T>) -> Result<(
 #[shape(same)]
 pub fn scale_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T>, scale: f32, dx: &mut Buffer<T>) -> Result<()> {
     ensure!(x.dims() == dy.dims(), "x is {x:?}, but dy is {dy:?}");
-    dx.iter_mut().zip(dy.iter()).for_each(|(dx, dy)| *dx = *dy * T::from(scale));
+    dx.iter_mut().zip(dy.iter()).for_each(|(dx, dy)| *dx = *dy * T::of(scale));
     Ok(())
 }
 
