@@ -24,120 +24,22 @@ use farcall_sig::DType;
 
 use crate::abi;
 use crate::attr::{Attr, Dict};
-use crate::buffer::{self, ANY_RANK, FromView, View};
+use crate::buffer::{self, FromView, View};
 use crate::context::Host;
 use crate::error::{Boxed, Error};
 use crate::kept::Guard;
 use crate::memo::FrameMemo;
 use crate::pointer::unusable;
 
+mod overlap;
 mod params;
+mod spec;
 
+pub use overlap::{Memory, may_overlap, may_overlap_itself, no_overlap};
 pub use params::{RestOperands, RestResults};
+pub use spec::{Role, Spec, common, keeps, lasts};
 
-/// What a parameter is. The numbers are those of [`crate::descriptor::ParamDescriptor`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum Role {
-    /// A buffer that is read.
-    Operand = 1,
-    /// A buffer that is written.
-    Result = 2,
-    /// An operand and a result that are one.
-    InOut = 3,
-    /// All operands that no other parameter takes.
-    RestOperands = 4,
-    /// All results that no other parameter takes.
-    RestResults = 5,
-    /// A constant, by name.
-    Attribute = 6,
-    /// Every constant.
-    AllAttributes = 7,
-    /// Something of the host or of the call site.
-    Context = 8,
-}
-
-/// One of the two lists of buffers that a frame has.
-#[derive(Clone, Copy, Debug)]
-enum Side {
-    Operands,
-    Results,
-}
-
-impl Side {
-    /// Roles that take its buffers; the last one takes all that are left.
-    const fn roles(self) -> [Role; 3] {
-        match self {
-            Side::Operands => [Role::Operand, Role::InOut, Role::RestOperands],
-            Side::Results => [Role::Result, Role::InOut, Role::RestResults],
-        }
-    }
-
-    /// What messages call one of its buffers.
-    const fn name(self) -> &'static str {
-        match self {
-            Side::Operands => "operand",
-            Side::Results => "result",
-        }
-    }
-}
-
-/// What a parameter's type says about it.
-#[derive(Clone, Copy, Debug)]
-#[doc(hidden)]
-pub struct Spec {
-    pub role: Role,
-    pub optional: bool,
-    /// Number of the element type, or 0 for any.
-    pub dtype: abi::DataType,
-    /// Number of dimensions, or `ANY_RANK`.
-    pub rank: usize,
-    /// For an attribute, what it expects.
-    pub attribute: &'static str,
-    /// True if the argument may outlive the handler's return.
-    pub keeps: bool,
-    /// True if what was read is what a later call reads from a frame that has not changed.
-    pub lasts: bool,
-}
-
-impl Spec {
-    const fn of(role: Role) -> Spec {
-        Spec {
-            role,
-            optional: false,
-            dtype: abi::DataType::INVALID,
-            rank: ANY_RANK,
-            attribute: "",
-            keeps: false,
-            lasts: false,
-        }
-    }
-
-    const fn buffer<B: FromView + ?Sized>(role: Role) -> Spec {
-        let dtype = match B::DTYPE {
-            Some(dtype) => abi::DataType::from_dtype(dtype),
-            None => abi::DataType::INVALID,
-        };
-        Spec { dtype, rank: B::RANK, lasts: true, ..Spec::of(role) }
-    }
-
-    const fn is_named(&self) -> bool {
-        matches!(self.role, Role::Attribute)
-    }
-
-    const fn has_memory(&self) -> bool {
-        matches!(self.role, Role::Operand | Role::RestOperands) || self.writes()
-    }
-
-    const fn writes(&self) -> bool {
-        matches!(self.role, Role::Result | Role::InOut | Role::RestResults)
-    }
-
-    /// True if its memory may be more than one buffer.
-    const fn has_many(&self) -> bool {
-        matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
-    }
-}
+use spec::Side;
 
 /// A type that a handler's parameter can have.
 #[doc(hidden)]
@@ -179,18 +81,6 @@ pub trait Param<'a>: Sized {
     fn span(_: &Self::Slot) -> (usize, usize) {
         (0, 0)
     }
-}
-
-/// Buffers that an argument reads, and buffers that it writes.
-#[derive(Clone, Copy)]
-#[doc(hidden)]
-pub struct Memory<'s> {
-    reads: &'s [View],
-    writes: &'s [View],
-}
-
-impl Memory<'_> {
-    const NONE: Memory<'static> = Memory { reads: &[], writes: &[] };
 }
 
 /// A cursor over a call frame.
@@ -536,47 +426,6 @@ fn wrong_count<const N: usize>(
     )))
 }
 
-/// True if any argument may outlive the handler's return.
-pub const fn keeps<const N: usize>(specs: &[Spec; N]) -> bool {
-    let mut i = 0;
-    while i < N {
-        if specs[i].keeps {
-            return true;
-        }
-        i += 1;
-    }
-    false
-}
-
-/// The parameters of a generic handler, from those for each of its types: what differs is left open.
-pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
-    let mut specs = instances[0];
-    let mut i = 1;
-    while i < instances.len() {
-        let mut k = 0;
-        while k < N {
-            if instances[i][k].dtype.0 != specs[k].dtype.0 {
-                specs[k].dtype = abi::DataType::INVALID;
-            }
-            k += 1;
-        }
-        i += 1;
-    }
-    specs
-}
-
-/// True if what was read from a frame is what a later call reads, unless the frame changes.
-pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
-    let mut i = 0;
-    while i < N {
-        if !specs[i].lasts {
-            return false;
-        }
-        i += 1;
-    }
-    true
-}
-
 /// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They
 /// are what the function makes, which is not called.)
 #[inline(always)]
@@ -694,68 +543,6 @@ fn unknown_attr<const N: usize>(
         "{handler}: unknown attribute{s} {}; it takes {takes}",
         unknown.join(", ")
     )))
-}
-
-/// Negative if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
-/// an address in common, or is more than one buffer.
-#[inline(always)]
-pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> isize {
-    if const { !P::SPEC.has_memory() || !Q::SPEC.has_memory() || !(P::SPEC.writes() || Q::SPEC.writes()) } {
-        0
-    } else if const { P::SPEC.has_many() || Q::SPEC.has_many() } {
-        -1
-    } else {
-        buffer::overlap(P::span(p), Q::span(q))
-    }
-}
-
-/// Negative if [`no_overlap`] must check the parameter separately, because it writes several buffers.
-#[inline(always)]
-pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
-    const { if P::SPEC.writes() && P::SPEC.has_many() { -1 } else { 0 } }
-}
-
-/// Checks that nothing that is written shares memory with anything else.
-#[inline(always)]
-pub fn no_overlap<const N: usize>(
-    decoder: &Decoder,
-    memory: [Memory<'_>; N],
-    names: &[&'static str; N],
-) -> Boxed {
-    find_overlap(decoder.handler, &memory, names)
-}
-
-#[cold]
-#[inline(never)]
-fn find_overlap(handler: &str, memory: &[Memory<'_>], names: &[&str]) -> Boxed {
-    let n = memory.len();
-    for i in 0..n {
-        for (a, written) in memory[i].writes.iter().enumerate() {
-            for j in 0..n {
-                let read = memory[j].reads.iter().any(|read| written.overlaps(read));
-                let later = if j == i { &memory[j].writes[a + 1..] } else { memory[j].writes };
-                let written = j >= i && later.iter().any(|other| written.overlaps(other));
-                if read || written {
-                    return Err(overlap(handler, names[i], names[j], read));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-#[cold]
-#[inline(never)]
-fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) -> Box<Error> {
-    let message = if other_is_operand {
-        format!(
-            "{handler}: result {written} shares memory with operand {other}; a handler that allows this \
-             takes both as one `&mut InOut<…>`"
-        )
-    } else {
-        format!("{handler}: results {written} and {other} share memory")
-    };
-    Box::new(Error::invalid_argument(message))
 }
 
 /// The memory of a parameter that was read.

@@ -1,0 +1,79 @@
+//! Which arguments share memory.
+
+use super::{Decoder, Param};
+use crate::buffer::{self, View};
+use crate::error::{Boxed, Error};
+
+/// Buffers that an argument reads, and buffers that it writes.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Memory<'s> {
+    pub(super) reads: &'s [View],
+    pub(super) writes: &'s [View],
+}
+
+impl Memory<'_> {
+    pub(super) const NONE: Memory<'static> = Memory { reads: &[], writes: &[] };
+}
+
+/// Negative if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
+/// an address in common, or is more than one buffer.
+#[inline(always)]
+pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> isize {
+    if const { !P::SPEC.has_memory() || !Q::SPEC.has_memory() || !(P::SPEC.writes() || Q::SPEC.writes()) } {
+        0
+    } else if const { P::SPEC.has_many() || Q::SPEC.has_many() } {
+        -1
+    } else {
+        buffer::overlap(P::span(p), Q::span(q))
+    }
+}
+
+/// Negative if [`no_overlap`] must check the parameter separately, because it writes several buffers.
+#[inline(always)]
+pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
+    const { if P::SPEC.writes() && P::SPEC.has_many() { -1 } else { 0 } }
+}
+
+/// Checks that nothing that is written shares memory with anything else.
+#[inline(always)]
+pub fn no_overlap<const N: usize>(
+    decoder: &Decoder,
+    memory: [Memory<'_>; N],
+    names: &[&'static str; N],
+) -> Boxed {
+    find_overlap(decoder.handler, &memory, names)
+}
+
+#[cold]
+#[inline(never)]
+fn find_overlap(handler: &str, memory: &[Memory<'_>], names: &[&str]) -> Boxed {
+    let n = memory.len();
+    for i in 0..n {
+        for (a, written) in memory[i].writes.iter().enumerate() {
+            for j in 0..n {
+                let read = memory[j].reads.iter().any(|read| written.overlaps(read));
+                let later = if j == i { &memory[j].writes[a + 1..] } else { memory[j].writes };
+                let written = j >= i && later.iter().any(|other| written.overlaps(other));
+                if read || written {
+                    return Err(overlap(handler, names[i], names[j], read));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn overlap(handler: &str, written: &str, other: &str, other_is_operand: bool) -> Box<Error> {
+    let message = if other_is_operand {
+        format!(
+            "{handler}: result {written} shares memory with operand {other}; a handler that allows this \
+             takes both as one `&mut InOut<…>`"
+        )
+    } else {
+        format!("{handler}: results {written} and {other} share memory")
+    };
+    Box::new(Error::invalid_argument(message))
+}

@@ -1,0 +1,149 @@
+//! What the types of parameters say, known when a handler is compiled.
+
+use crate::abi;
+use crate::buffer::{ANY_RANK, FromView};
+
+/// What a parameter is. The numbers are those of [`crate::descriptor::ParamDescriptor`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Role {
+    /// A buffer that is read.
+    Operand = 1,
+    /// A buffer that is written.
+    Result = 2,
+    /// An operand and a result that are one.
+    InOut = 3,
+    /// All operands that no other parameter takes.
+    RestOperands = 4,
+    /// All results that no other parameter takes.
+    RestResults = 5,
+    /// A constant, by name.
+    Attribute = 6,
+    /// Every constant.
+    AllAttributes = 7,
+    /// Something of the host or of the call site.
+    Context = 8,
+}
+
+/// One of the two lists of buffers that a frame has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Operands,
+    Results,
+}
+
+impl Side {
+    /// Roles that take its buffers; the last one takes all that are left.
+    pub(super) const fn roles(self) -> [Role; 3] {
+        match self {
+            Side::Operands => [Role::Operand, Role::InOut, Role::RestOperands],
+            Side::Results => [Role::Result, Role::InOut, Role::RestResults],
+        }
+    }
+
+    /// What messages call one of its buffers.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Side::Operands => "operand",
+            Side::Results => "result",
+        }
+    }
+}
+
+/// What a parameter's type says about it.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Spec {
+    pub role: Role,
+    pub optional: bool,
+    /// Number of the element type, or 0 for any.
+    pub dtype: abi::DataType,
+    /// Number of dimensions, or `ANY_RANK`.
+    pub rank: usize,
+    /// For an attribute, what it expects.
+    pub attribute: &'static str,
+    /// True if the argument may outlive the handler's return.
+    pub keeps: bool,
+    /// True if what was read is what a later call reads from a frame that has not changed.
+    pub lasts: bool,
+}
+
+impl Spec {
+    pub(super) const fn of(role: Role) -> Spec {
+        Spec {
+            role,
+            optional: false,
+            dtype: abi::DataType::INVALID,
+            rank: ANY_RANK,
+            attribute: "",
+            keeps: false,
+            lasts: false,
+        }
+    }
+
+    pub(super) const fn buffer<B: FromView + ?Sized>(role: Role) -> Spec {
+        let dtype = match B::DTYPE {
+            Some(dtype) => abi::DataType::from_dtype(dtype),
+            None => abi::DataType::INVALID,
+        };
+        Spec { dtype, rank: B::RANK, lasts: true, ..Spec::of(role) }
+    }
+
+    pub(super) const fn is_named(&self) -> bool {
+        matches!(self.role, Role::Attribute)
+    }
+
+    pub(super) const fn has_memory(&self) -> bool {
+        matches!(self.role, Role::Operand | Role::RestOperands) || self.writes()
+    }
+
+    pub(super) const fn writes(&self) -> bool {
+        matches!(self.role, Role::Result | Role::InOut | Role::RestResults)
+    }
+
+    /// True if its memory may be more than one buffer.
+    pub(super) const fn has_many(&self) -> bool {
+        matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
+    }
+}
+
+/// True if any argument may outlive the handler's return.
+pub const fn keeps<const N: usize>(specs: &[Spec; N]) -> bool {
+    let mut i = 0;
+    while i < N {
+        if specs[i].keeps {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// The parameters of a generic handler, from those for each of its types: what differs is left open.
+pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
+    let mut specs = instances[0];
+    let mut i = 1;
+    while i < instances.len() {
+        let mut k = 0;
+        while k < N {
+            if instances[i][k].dtype.0 != specs[k].dtype.0 {
+                specs[k].dtype = abi::DataType::INVALID;
+            }
+            k += 1;
+        }
+        i += 1;
+    }
+    specs
+}
+
+/// True if what was read from a frame is what a later call reads, unless the frame changes.
+pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
+    let mut i = 0;
+    while i < N {
+        if !specs[i].lasts {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
