@@ -177,7 +177,7 @@ def _given(inputs: Sequence[Any], wanted: list[TensorType]) -> list[Any]:
 
 @dataclass(frozen=True)
 class MemoryAnalysis:
-    """The bytes that a program and a run of it need. Its names are those of XLA's analysis."""
+    """The bytes that a program and a run of it need, by the names of XLA's analysis, and the constants besides."""
 
     #: Of all arguments.
     argument_size_in_bytes: int
@@ -187,8 +187,22 @@ class MemoryAnalysis:
     alias_size_in_bytes: int
     #: What a run needs besides arguments and results.
     temp_size_in_bytes: int
-    #: Of the program's constants.
+    #: Of the program's constants. XLA does not say that.
     constant_size_in_bytes: int
+    #: Of instructions: a program has none of its own.
+    generated_code_size_in_bytes: int = 0
+    #: Of memory besides that of the device.
+    host_argument_size_in_bytes: int = 0
+    host_output_size_in_bytes: int = 0
+    host_alias_size_in_bytes: int = 0
+    host_temp_size_in_bytes: int = 0
+    host_generated_code_size_in_bytes: int = 0
+
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        """All of it at once."""
+        results = self.output_size_in_bytes - self.alias_size_in_bytes
+        return self.argument_size_in_bytes + results + self.temp_size_in_bytes + self.constant_size_in_bytes
 
 
 class Executable:

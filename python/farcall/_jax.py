@@ -184,6 +184,10 @@ class OpPrimitive:
         if self.native.batch_partitionable:
             jax.ffi.register_ffi_target_as_batch_partitionable(self.target)
 
+    def text(self, *, attributes: _farcall.Attributes, **_: Any) -> str:
+        """Which call it is."""
+        return f"{self.target} {attributes.text}"
+
     def _lower(
         self,
         context: mlir.LoweringRuleContext,
@@ -205,7 +209,8 @@ class OpPrimitive:
             )
         if Internal.is_split_here(context):
             factors = self.factors(context.avals_in, attributes)
-            return lower_partitioned(context, lambda *operands: self(operands, attributes), factors, operands)
+            text = self.text(attributes=attributes)
+            return lower_partitioned(context, text, lambda *operands: self(operands, attributes), factors, operands)
         extra = {}
         if self.native.batch_partitionable:
             # Who partitions an exported program knows of batch dimensions only.

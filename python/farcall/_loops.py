@@ -43,6 +43,9 @@ class LoopedOp(Looped, Protocol):
     def factors(self, operands: Sequence[Any], **params: Any) -> Factors:
         """How a call may be split."""
 
+    def text(self, **params: Any) -> str:
+        """Which call it is."""
+
 
 class LoopedLinear(Looped, Protocol):
     """A derivative, which is a call of other ops."""
@@ -142,7 +145,7 @@ class Loop:
             sizes = [next(x.shape[0] for x in _inside(context.avals_in, levels[:k], level)) for k, level in enumerate(levels)]
             for size, level in zip(reversed(sizes), reversed(levels)):
                 factors = factors.looped(size, level)
-            return lower_partitioned(context, call, factors, operands)
+            return lower_partitioned(context, f"{self.of.text(**params)} {levels}", call, factors, operands)
         return Internal.sharded(context, mlir.lower_fun(call, multiple_results=True)(context, *operands))
 
     def _loop(self, levels: Levels, params: dict[str, Any], *operands: Any) -> list[Any]:

@@ -108,9 +108,13 @@ class Factors:
 
 
 def lower_partitioned(
-    context: mlir.LoweringRuleContext, call: Callable[..., Sequence[Any]], factors: Factors, operands: Sequence[Any]
+    context: mlir.LoweringRuleContext,
+    text: str,
+    call: Callable[..., Sequence[Any]],
+    factors: Factors,
+    operands: Sequence[Any],
 ) -> list[Any]:
-    """Lowers a call that XLA's partitioner splits. Its parts are calls, too."""
+    """Lowers a call that XLA's partitioner splits. Its parts are calls, too. `text` says which call it is."""
     has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
 
     def axes_of(mesh: jax.sharding.Mesh, tensors: Iterable[Any]) -> Axes:
@@ -138,6 +142,9 @@ def lower_partitioned(
     # Shardy follows the rule; the partitioner before it, which JAX can be told to use, asks.
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     lowered = mlir.lower_fun(split, multiple_results=True)(Internal.with_mesh(context), *operands)
+    # The program has but a number for what is called, and JAX's cache of compiled programs looks for them by their text.
+    for value in lowered[:1]:
+        value.owner.attributes["mhlo.frontend_attributes"] = mlir.ir_attribute({"farcall_call": text})
     return Internal.sharded(context, lowered)
 
 

@@ -617,7 +617,7 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     pub evaluator: bool,
     /// Run each program on so many threads, one number after the other (`1,2,7`): its checks must hold on each, and
-    /// results of corpus cases must have the same bits
+    /// results of corpus cases must have the same bits (but for cases of several runs, which have a state)
     #[arg(
         long,
         value_name = "N,…",

@@ -64,7 +64,7 @@ macro_rules! float_functions {
 /// Its functions are those of the standard library. A kernel that needs more can have any other bound.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
-    label = "neither f32 nor f64",
+    label = "not a type that kernels compute with",
     note = "f16 and bf16 are floating-point types with the feature `half`; other kernels have other bounds, such as `Element`"
 )]
 pub trait Float:

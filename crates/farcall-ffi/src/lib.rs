@@ -222,6 +222,26 @@ pub mod prelude {
 }
 
 /// What the macros expand to. Not a public interface.
+/// Where a kernel is built for `f16` or `bf16`.
+#[cfg(feature = "half")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __half_is_needed {
+    () => {};
+}
+
+/// Where a kernel is built for `f16` or `bf16`.
+#[cfg(not(feature = "half"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __half_is_needed {
+    () => {
+        ::core::compile_error!(
+            "kernels for `f16` or `bf16` need the feature `half` of farcall-ffi: farcall-ffi = { …, features = [\"half\"] }"
+        );
+    };
+}
+
 #[doc(hidden)]
 pub mod __private {
     use crate::descriptor::OpDescriptor;

@@ -16,7 +16,7 @@
 //! }
 //! ```
 //!
-//! Only what is inlined is compiled so. That are closures, iterators, and functions that are marked
+//! Only what is inlined is compiled so. These are closures, iterators, and functions that are marked
 //! `#[inline(always)]`; not the standard library's `exp` and its like, which compute one number after the other.
 
 use crate::float::Real;
@@ -34,12 +34,18 @@ pub use crate::__vectorized as vectorized;
 macro_rules! __vectorized {
     ($expression:expr) => {
         match $crate::simd::widest() {
-            // SAFETY: the processor has these instructions.
             #[cfg(target_arch = "x86_64")]
-            $crate::simd::Vectors::Avx512 => unsafe { $crate::simd::avx512(|| $expression) },
-            // SAFETY: the processor has these instructions.
+            $crate::simd::Vectors::Avx512 => {
+                let f = || $expression;
+                // SAFETY: the processor has these instructions.
+                unsafe { $crate::simd::avx512(f) }
+            }
             #[cfg(target_arch = "x86_64")]
-            $crate::simd::Vectors::Avx2 => unsafe { $crate::simd::avx2(|| $expression) },
+            $crate::simd::Vectors::Avx2 => {
+                let f = || $expression;
+                // SAFETY: the processor has these instructions.
+                unsafe { $crate::simd::avx2(f) }
+            }
             $crate::simd::Vectors::Plain => $crate::simd::plain(|| $expression),
         }
     };

@@ -131,6 +131,7 @@ fn expansion(
     let names = function.params.iter().map(|param| &param.name);
     let count = function.params.len();
     let (arguments, instance_count) = (instances.arguments(), instances.count());
+    let need_half = instances.need_half();
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
     quote! {
@@ -144,6 +145,8 @@ fn expansion(
 
         const _: () = {
             use #ffi as __ffi;
+
+            #need_half
 
             const fn __specs #generics() -> [__ffi::__private::Spec; #count] #where_clause { [#(#specs),*] }
             /// For each type that a generic handler is built for.

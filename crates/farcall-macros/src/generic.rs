@@ -52,6 +52,13 @@ impl Instances {
         self.types.len()
     }
 
+    /// What says that the types of half a width are there, or else how to get them, if the kernel is built for one.
+    pub(crate) fn need_half(&self) -> Option<TokenStream> {
+        let is_half = |dtype: &DType| matches!(dtype, DType::F16 | DType::BF16);
+        let variable = self.variables.iter().find(|v| v.set.iter().any(is_half))?;
+        Some(quote_spanned! { variable.span=> __ffi::__half_is_needed! {} })
+    }
+
     /// For each instance, the type arguments: `::<f32>`, or nothing.
     pub(crate) fn arguments(&self) -> Vec<TokenStream> {
         let of = |types: &Vec<DType>| {

@@ -27,9 +27,16 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     entries.extend(own.map(|r| (&r.name, Entry::Result(r))));
     let params = entries.into_iter().map(|(name, entry)| {
         let span = source.span(name.span);
-        let mut ident = syn::parse_str(&name.text).unwrap_or_else(|_| Ident::new_raw(&name.text, span));
+        let unwritable = |what: &str| {
+            let message =
+                format!("the {what} of `{name}` cannot be written in Rust: write this function's parameters");
+            syn::Error::new(span, message)
+        };
+        let raw = || syn::parse_str(&format!("r#{name}"));
+        let mut ident: Ident =
+            syn::parse_str(&name.text).or_else(|_| raw()).map_err(|_| unwritable("name"))?;
         ident.set_span(span);
-        let text: TokenStream = checker.ty(entry).parse()?;
+        let text: TokenStream = checker.ty(entry).parse().map_err(|_| unwritable("type"))?;
         Ok(Param::new(ident, syn::parse2(qualified(text, &quote!(#ffi)))?))
     });
     let params = params.collect::<Result<Vec<_>>>()?;

@@ -665,10 +665,10 @@ fn dimensions() {
     check(
         "(x: f32[*, n]) -> (y: f32[*, n]) where *: sum",
         expect![[r#"
-        no result is reduced over `*`
+        no result is reduced over `*`: every result has `*`
           | (x: f32[*, n]) -> (y: f32[*, n]) where *: sum
           |                                        ^
-          = those without `*` would be"#]],
+          = a result that is reduced over the batch has no `*`"#]],
     );
 }
 

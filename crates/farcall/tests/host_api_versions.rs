@@ -40,6 +40,36 @@ fn every_version_of_the_untyped_api() {
 }
 
 #[test]
+fn pointers_that_a_function_changes_are_those_of_later_calls() {
+    let Some(registry) = registry() else { return };
+    // Its operand lies in the arena, at the same place in every turn and in every run.
+    let program = "func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<f32>
+    cond {
+      %c = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %n = stablehlo.add %i, %one : tensor<i32>
+      %s = stablehlo.sine %y : tensor<f32>
+      %z = stablehlo.custom_call @walks(%s) : (tensor<f32>) -> tensor<f32>
+      stablehlo.return %n, %z : tensor<i32>, tensor<f32>
+    }
+  return %r#1 : tensor<f32>
+}";
+    let module = text::parse(&Source::new("test.mlir", program)).unwrap();
+    let executable = Executable::compile(&module, &registry, &CompileOptions::new()).unwrap();
+    let x = Literal::from_slice(DType::F32, [], &[1.0f32]);
+    let wanted = (0..3).fold(1.0f32, |y, _| 2.0 * y.sin());
+    for _ in 0..3 {
+        let out = executable.run(std::slice::from_ref(&x)).unwrap();
+        assert!((out[0].as_slice::<f32>()[0] - wanted).abs() < 1e-6);
+    }
+}
+
+#[test]
 fn what_functions_report() {
     let Some(registry) = registry() else { return };
     let fails = |call: &str, x: f32| run(&registry, call, x).unwrap_err();
@@ -170,6 +200,7 @@ fn registry() -> Option<Registry> {
         let registry = Registry::new();
         let specs = [
             "twice=untyped:Twice",
+            "walks=untyped:Walks",
             "both=untyped:Both",
             "checked=untyped:Checked",
             "checked_by_xla=untyped:CheckedByXla",

@@ -518,9 +518,8 @@ impl<'a> Checker<'a> {
             let reduced: Vec<&ResultDecl> =
                 self.signature.results.iter().filter(|r| r.shape.batch.is_none()).collect();
             if reduced.is_empty() {
-                return Err(
-                    error(star.span, "no result is reduced over `*`").note("those without `*` would be")
-                );
+                return Err(error(star.span, "no result is reduced over `*`: every result has `*`")
+                    .note("a result that is reduced over the batch has no `*`"));
             }
             self.reducible(star, reducer, &reduced)?;
         }

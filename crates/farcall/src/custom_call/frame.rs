@@ -4,6 +4,7 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use farcall_ffi::abi::{Error, Stage};
+use smallvec::SmallVec;
 
 use super::error::CallError;
 use super::site::{CallSite, Callee};
@@ -228,6 +229,8 @@ impl CallFrame {
         let (Body::Untyped(places), Callee::Untyped(callee)) = (&mut self.body, &self.site.callee) else {
             unreachable!("frames are made after their site's callee")
         };
+        // The function gets a copy: it may write to it, and the places are those of later calls, too.
+        let mut places: SmallVec<[*mut u8; 16]> = SmallVec::from_slice(places);
         let (ins, outs) = places.split_at_mut(self.site.operands().len());
         let doing = Doing::Call(self.site.name(), Stage::EXECUTE);
         // SAFETY: the caller's promise.

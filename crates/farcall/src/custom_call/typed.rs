@@ -117,7 +117,8 @@ impl Typed {
         run: *const RunContext,
     ) -> *mut Error {
         let structs = &mut *self.structs;
-        if self.tables.restore() {
+        // Another stage may be another handler, which could write to more than is restored.
+        if self.tables.restore() || stage != Stage::EXECUTE {
             structs.memo.entry = null();
         }
         structs.context.enter(stage, run);

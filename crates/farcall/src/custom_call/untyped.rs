@@ -47,12 +47,12 @@ impl UntypedCall {
     ///
     /// # Safety
     /// `ins` and `outs` point to the operands' and results' data.
-    pub(super) unsafe fn call(&self, ins: &[*mut u8], outs: &mut [*mut u8]) -> Result<(), Failure> {
+    pub(super) unsafe fn call(&self, ins: &mut [*mut u8], outs: &mut [*mut u8]) -> Result<(), Failure> {
         let out = match outs {
             [only] if !self.tuple => only.cast(),
             _ => outs.as_mut_ptr().cast(),
         };
-        let ins = ins.as_ptr().cast::<*const c_void>();
+        let ins = ins.as_mut_ptr().cast::<*const c_void>().cast_const();
         let status = CallStatus::new();
         let status_at = status.pointer();
         // SAFETY: the caller's promise, and that of `Target::untyped`.

@@ -14,6 +14,12 @@ extern "C" void Twice(void* out, const void** ins) {
   *static_cast<float*>(out) = 2 * *static_cast<const float*>(ins[0]);
 }
 
+// The same, which walks over its operands by the pointers that it has got.
+extern "C" void Walks(void* out, const void** ins) {
+  *static_cast<float*>(out) = 2 * *static_cast<const float*>(ins[0]);
+  ins[0] = static_cast<const float*>(ins[0]) + 1000;
+}
+
 // The same with two results: y = x, z = 2 x.
 extern "C" void Both(void* out, const void** ins) {
   void** outs = static_cast<void**>(out);

@@ -168,7 +168,8 @@ impl<'a> Emitter<'a> {
             }
             let takes_one = matches!(
                 member.formula,
-                Formula::Binary(Binary::Maximum | Binary::Minimum, _) | Formula::Unary(Unary::Rsqrt, _)
+                Formula::Binary(Binary::Maximum | Binary::Minimum, DType::F32 | DType::F64)
+                    | Formula::Unary(Unary::Rsqrt, _)
             );
             if takes_one && !constants.contains(&one(size)) {
                 constants.push(one(size));

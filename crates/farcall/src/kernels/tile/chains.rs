@@ -20,7 +20,7 @@ const MOST: usize = 24;
 pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
     for last in (0..steps.len()).rev() {
         if uses[last] > 0 && steps[last].level == Level::Full {
-            let _none = Group::of(steps, uses, last).and_then(|group| group.install(steps, uses));
+            let _installed = Group::of(steps, uses, last).and_then(|group| group.install(steps, uses));
         }
     }
 }

@@ -12,8 +12,8 @@ use super::{Level, MANY, Slot, Step, Task};
 /// Elements from which on it pays to make instructions for them.
 const CHAINED: usize = 1 << 13;
 
-/// Makes one step of some where that can be, of `n` elements (of rounds where they are not `by_rows`), and leaves out those that nothing
-/// takes. `results` and `accumulators` are taken by others, and refer to the steps that are left.
+/// Makes one step of some where that can be, of `n` elements (of rounds where they are not `by_rows`), and leaves out
+/// those that nothing takes. `results` and `accumulators` are taken by others, and refer to the steps that are left.
 pub(super) fn merge<'a>(
     steps: &mut Vec<Step>,
     n: usize,
