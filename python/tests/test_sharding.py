@@ -366,3 +366,15 @@ def test_any_mesh(shape):
         same(compiled(*given), a @ b)
     flat = jax.sharding.Mesh(on.devices.reshape(6), ("d",))
     same(jax.jit(GALLERY.gemm)(*on_mesh([a], [P("d")], flat), *on_mesh([b], [P("x")], on)), a @ b)
+
+
+def test_the_program_says_what_is_called():
+    """JAX looks for compiled programs by their text, and a split call has but a number in it."""
+    x = jax.device_put(jnp.ones((8, 4)), NamedSharding(mesh("Auto"), P("x")))
+
+    def text(**attributes):
+        lowered = jax.jit(lambda x: OPS["scaled_rms_norm"](x, jnp.ones(4), **attributes)).lower(x).as_text()
+        return re.sub(r'backend_config = "\d+"', "", lowered)
+
+    assert "scaled_rms_norm {eps = " in text()
+    assert text() == text() != text(eps=0.25)

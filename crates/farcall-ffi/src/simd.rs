@@ -215,7 +215,7 @@ pub fn update<T: Copy>(x: &mut [T], y: &[T], f: impl Fn(T, T) -> T) {
 /// The transpose of a small matrix, whose rows of `columns` elements are one after the other.
 ///
 /// # Panics
-/// If there are `columns` only in part.
+/// If the length is not a multiple of `columns`.
 pub fn transposed<T: Real>(matrix: &[T], columns: usize) -> Vec<T> {
     let rows = matrix.len().checked_div(columns).unwrap_or(0);
     assert!(rows * columns == matrix.len(), "{} elements are no rows of {columns}", matrix.len());

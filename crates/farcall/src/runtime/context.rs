@@ -10,7 +10,8 @@ use super::memory::AlignedBytes;
 /// Scratch memory and frames, built once and used by one run at a time.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// One per custom call, with the places of what stays where it is. (They come before the arena, as calls that are not complete are waited for when they go.)
+    /// One per custom call, with the places of what stays where it is. (They come before the arena, as calls that are not
+    /// complete are waited for when they go.)
     pub(super) frames: Vec<CallFrame>,
     pub(super) arena: AlignedBytes,
     /// What straight-line programs keep between two of their steps.
