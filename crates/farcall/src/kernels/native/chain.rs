@@ -13,10 +13,9 @@ use farcall_ir::op::{Binary, Unary};
 use super::super::chain::{Chain, Kind, OPERANDS, Source, kinds};
 use super::super::map::{BLOCK, Operand, Work};
 use super::super::pair::Formula;
-use super::Compiler;
 use super::assembler::{Condition, Memory, Opcode, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg, Vector};
+use super::emitter::{AND, Emitter, OR, WIDEST, XOR, float};
 use super::memory::Executable;
-use super::steps::{AND, OR, WIDEST, XOR, float};
 
 /// Where operands are during a run.
 const AT: [Reg; OPERANDS] = [RSI, RDX, RCX];
@@ -59,7 +58,7 @@ pub(in super::super) fn chain(chain: &Chain) -> Option<Work> {
     if !is_x86_feature_detected!("avx2") {
         return None;
     }
-    let code = CONSTANTS.iter().find_map(|resident| Emitter::new(chain)?.finish(*resident))?;
+    let code = CONSTANTS.iter().find_map(|resident| Loop::new(chain)?.finish(*resident))?;
     Some(Box::new(move |from: &[Operand; 3], to, n| code.run(from, to, n)))
 }
 
@@ -114,12 +113,12 @@ impl Code {
     }
 }
 
-struct Emitter<'a> {
+struct Loop<'a> {
     chain: &'a Chain,
     /// Bytes of an element of the result.
     size: usize,
     sizes: [usize; OPERANDS],
-    compiler: Compiler,
+    emitter: Emitter,
     constants: Vec<[u8; 8]>,
     /// The registers of the first of them.
     resident: Vec<Vector>,
@@ -139,8 +138,8 @@ fn one(size: usize) -> [u8; 8] {
     bytes
 }
 
-impl<'a> Emitter<'a> {
-    fn new(chain: &'a Chain) -> Option<Emitter<'a>> {
+impl<'a> Loop<'a> {
+    fn new(chain: &'a Chain) -> Option<Loop<'a>> {
         let Kind::Elements(size) = kinds(chain.members.last()?.formula)?.1 else { return None };
         let mut constants: Vec<[u8; 8]> = Vec::new();
         let mut sizes = [0; OPERANDS];
@@ -175,12 +174,11 @@ impl<'a> Emitter<'a> {
                 constants.push(one(size));
             }
         }
-        let compiler = Compiler::new(&[]);
-        Some(Emitter {
+        Some(Loop {
             chain,
             size,
             sizes,
-            compiler,
+            emitter: Emitter::default(),
             constants,
             resident: Vec::new(),
             last_of_operands,
@@ -192,13 +190,13 @@ impl<'a> Emitter<'a> {
         let field = |offset: usize| Memory { base: RDI, offset: offset as i32 };
         let pointer = |offset: usize, i: usize| field(offset + i * size_of::<usize>());
         for (i, at) in AT.into_iter().enumerate() {
-            self.compiler.assembler.load(true, at, pointer(offset_of!(Call, from), i));
+            self.emitter.assembler.load(true, at, pointer(offset_of!(Call, from), i));
         }
-        self.compiler.assembler.load(true, R8, field(offset_of!(Call, to)));
-        self.compiler.assembler.load(true, R9, field(offset_of!(Call, constants)));
+        self.emitter.assembler.load(true, R8, field(offset_of!(Call, to)));
+        self.emitter.assembler.load(true, R9, field(offset_of!(Call, constants)));
         for i in 0..self.constants.len().min(resident) {
             let constant = self.constant(i);
-            self.compiler.vectors.keep(constant);
+            self.emitter.vectors.keep(constant);
             self.resident.push(constant);
         }
         let vector = WIDEST / self.size;
@@ -206,25 +204,25 @@ impl<'a> Emitter<'a> {
             (offset_of!(Call, blocks), offset_of!(Call, by_block), BLOCK / vector),
             (offset_of!(Call, vectors), offset_of!(Call, by_vector), 1),
         ] {
-            self.compiler.assembler.load(true, RAX, field(count));
-            self.compiler.assembler.test(RAX);
-            let none = self.compiler.assembler.jump(Some(Condition::Equal));
-            let begin = self.compiler.assembler.code.len();
+            self.emitter.assembler.load(true, RAX, field(count));
+            self.emitter.assembler.test(RAX);
+            let none = self.emitter.assembler.jump(Some(Condition::Equal));
+            let begin = self.emitter.assembler.code.len();
             for k in 0..vectors {
                 self.vector(k)?;
             }
             for (i, at) in AT.into_iter().enumerate().filter(|(i, _)| self.sizes[*i] > 0) {
-                self.compiler.assembler.add_from(at, pointer(by, i));
+                self.emitter.assembler.add_from(at, pointer(by, i));
             }
-            self.compiler.assembler.add_constant(R8, (vectors * WIDEST) as i32);
-            self.compiler.assembler.decrement(RAX);
-            let again = self.compiler.assembler.jump(Some(Condition::NotEqual));
-            self.compiler.assembler.land(again, begin)?;
-            let end = self.compiler.assembler.code.len();
-            self.compiler.assembler.land(none, end)?;
+            self.emitter.assembler.add_constant(R8, (vectors * WIDEST) as i32);
+            self.emitter.assembler.decrement(RAX);
+            let again = self.emitter.assembler.jump(Some(Condition::NotEqual));
+            self.emitter.assembler.land(again, begin)?;
+            let end = self.emitter.assembler.code.len();
+            self.emitter.assembler.land(none, end)?;
         }
-        self.compiler.assembler.clear_upper_halves();
-        self.compiler.assembler.end();
+        self.emitter.assembler.clear_upper_halves();
+        self.emitter.assembler.end();
         let repeated = |bytes: &[u8; 8]| {
             let mut constant = Constant([0; WIDEST]);
             constant.0.chunks_exact_mut(self.size).for_each(|x| x.copy_from_slice(&bytes[..self.size]));
@@ -232,7 +230,7 @@ impl<'a> Emitter<'a> {
         };
         Some(Code {
             constants: self.constants.iter().map(repeated).collect(),
-            instructions: Executable::new(&self.compiler.assembler.code)?,
+            instructions: Executable::new(&self.emitter.assembler.code)?,
             sizes: self.sizes,
             size: self.size,
         })
@@ -241,7 +239,7 @@ impl<'a> Emitter<'a> {
     /// A constant, loaded.
     fn constant(&mut self, number: usize) -> Vector {
         let offset = (number * WIDEST) as i32;
-        self.compiler.load_from(Memory { base: R9, offset }, WIDEST)
+        self.emitter.load_from(Memory { base: R9, offset }, WIDEST)
     }
 
     fn find_constant(&mut self, bytes: [u8; 8]) -> Option<Vector> {
@@ -267,65 +265,65 @@ impl<'a> Emitter<'a> {
                         Some(register) => register,
                         None => {
                             let register = self.operand(x, k);
-                            self.compiler.vectors.keep(register);
+                            self.emitter.vectors.keep(register);
                             operands[x] = Some(register);
                             register
                         }
                     },
                 };
                 // Enough is left for what comes between.
-                (self.compiler.vectors.free() >= BETWEEN).then_some(())?;
+                (self.emitter.vectors.free() >= BETWEEN).then_some(())?;
             }
             let result = self.member(member.formula, from)?;
             let ended = |last: &usize| *last == i;
             for register in
                 operands.iter().zip(&self.last_of_operands).filter_map(|(x, last)| x.filter(|_| ended(last)))
             {
-                self.compiler.vectors.release(register);
+                self.emitter.vectors.release(register);
             }
             for (x, _) in self.last_of_members[..i].iter().enumerate().filter(|(_, last)| ended(last)) {
-                self.compiler.vectors.release(made[x]);
+                self.emitter.vectors.release(made[x]);
             }
             if self.last_of_members[i] > i {
-                self.compiler.vectors.keep(result);
+                self.emitter.vectors.keep(result);
             }
             made.push(result);
         }
-        self.compiler.store_to(made.pop()?, Memory { base: R8, offset: (k * WIDEST) as i32 }, WIDEST);
+        self.emitter.store_to(made.pop()?, Memory { base: R8, offset: (k * WIDEST) as i32 }, WIDEST);
         Some(())
     }
 
     /// Vector `k` of an operand; of `pred`s, as a mask.
     fn operand(&mut self, x: usize, k: usize) -> Vector {
         let bytes = self.sizes[x] * (WIDEST / self.size);
-        let loaded = self.compiler.load_from(Memory { base: AT[x], offset: (k * bytes) as i32 }, bytes);
+        let loaded = self.emitter.load_from(Memory { base: AT[x], offset: (k * bytes) as i32 }, bytes);
         match self.sizes[x] {
-            1 => self.compiler.widened(loaded, self.size, WIDEST),
+            1 => self.emitter.widened(loaded, self.size, WIDEST),
             _ => loaded,
         }
     }
 
     fn member(&mut self, formula: Formula, [x, y, z]: [Vector; 3]) -> Option<Vector> {
         let size = self.size;
-        let compiler = &mut self.compiler;
+        let emitter = &mut self.emitter;
         Some(match formula {
-            Formula::Compare(compare, dtype) => compiler.mask(compare, dtype, WIDEST, x, y)?,
-            Formula::Select(_) => compiler.choose(x, size, WIDEST, y, z),
-            Formula::Binary(Binary::And, DType::Pred) => compiler.op(AND, WIDEST, x, y),
-            Formula::Binary(Binary::Or, DType::Pred) => compiler.op(OR, WIDEST, x, y),
-            Formula::Binary(Binary::Xor, DType::Pred) => compiler.op(XOR, WIDEST, x, y),
+            Formula::Compare(compare, dtype) => emitter.mask(compare, dtype, WIDEST, x, y)?,
+            Formula::Select(_) => emitter.choose(x, size, WIDEST, y, z),
+            Formula::Binary(Binary::And, DType::Pred) => emitter.op(AND, WIDEST, x, y),
+            Formula::Binary(Binary::Or, DType::Pred) => emitter.op(OR, WIDEST, x, y),
+            Formula::Binary(Binary::Xor, DType::Pred) => emitter.op(XOR, WIDEST, x, y),
             Formula::Convert(DType::S32, DType::F32) => {
-                compiler.op(Opcode::new(0, 1, 0x5b), WIDEST, Vector(0), x)
+                emitter.op(Opcode::new(0, 1, 0x5b), WIDEST, Vector(0), x)
             }
             Formula::Binary(op @ (Binary::Maximum | Binary::Minimum), DType::F32 | DType::F64) => {
                 self.extreme(op == Binary::Maximum, x, y)?
             }
             Formula::Unary(Unary::Rsqrt, DType::F32 | DType::F64) => {
-                let root = compiler.op(float(0x51, size, WIDEST), WIDEST, Vector(0), x);
+                let root = emitter.op(float(0x51, size, WIDEST), WIDEST, Vector(0), x);
                 let one = self.find_constant(one(size))?;
-                self.compiler.op(float(0x5e, size, WIDEST), WIDEST, one, root)
+                self.emitter.op(float(0x5e, size, WIDEST), WIDEST, one, root)
             }
-            _ => compiler.apply(formula, size, WIDEST, x, y)?,
+            _ => emitter.apply(formula, size, WIDEST, x, y)?,
         })
     }
 
@@ -335,20 +333,20 @@ impl<'a> Emitter<'a> {
         let of = |code: u8| float(code, size, WIDEST);
         // Subnormal numbers are flushed if they are to be.
         let one = self.find_constant(one(size))?;
-        let compiler = &mut self.compiler;
+        let emitter = &mut self.emitter;
         let [x, y] = [x, y].map(|x| {
-            let settled = compiler.op(of(0x59), WIDEST, x, one);
-            compiler.vectors.keep(settled);
+            let settled = emitter.op(of(0x59), WIDEST, x, one);
+            emitter.vectors.keep(settled);
             settled
         });
         // Of zeros that differ, these are the second operands.
         let code = of(if larger { 0x5f } else { 0x5d });
-        let [first, second] = [(x, y), (y, x)].map(|(x, y)| compiler.op(code, WIDEST, x, y));
-        let number = compiler.op(if larger { AND } else { OR }, WIDEST, first, second);
-        let nan = compiler.op(of(0x58), WIDEST, x, y);
-        let unordered = compiler.compare_floats(size, WIDEST, x, y, 3);
-        compiler.vectors.release(x);
-        compiler.vectors.release(y);
-        Some(compiler.choose(unordered, size, WIDEST, nan, number))
+        let [first, second] = [(x, y), (y, x)].map(|(x, y)| emitter.op(code, WIDEST, x, y));
+        let number = emitter.op(if larger { AND } else { OR }, WIDEST, first, second);
+        let nan = emitter.op(of(0x58), WIDEST, x, y);
+        let unordered = emitter.compare_floats(size, WIDEST, x, y, 3);
+        emitter.vectors.release(x);
+        emitter.vectors.release(y);
+        Some(emitter.choose(unordered, size, WIDEST, nan, number))
     }
 }

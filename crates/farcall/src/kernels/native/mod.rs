@@ -11,6 +11,7 @@
 
 mod assembler;
 mod chain;
+mod emitter;
 mod memory;
 mod runs;
 mod steps;
@@ -18,13 +19,12 @@ mod steps;
 mod tests;
 
 use super::linked::{BASES, Kernel, Linked, Step, address_at};
-use super::straight_line::What;
 use super::types::branch;
 pub(super) use chain::chain;
 
-use assembler::{Assembler, Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
+use assembler::{Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
+use emitter::Emitter;
 use memory::Executable;
-use steps::Vectors;
 
 /// Steps of a line at most: what is compiled is far from the limits of jumps.
 const MOST: usize = 1 << 14;
@@ -89,7 +89,7 @@ impl Native {
         }
         let mut compiler = Compiler::new(steps);
         compiler.all(steps)?;
-        let code = &compiler.assembler.code;
+        let code = &compiler.emitter.assembler.code;
         let elements = steps.iter().map(|step| match step {
             Linked::Step(step) => step.n,
             _ => 0,
@@ -110,8 +110,7 @@ impl Native {
 }
 
 struct Compiler {
-    assembler: Assembler,
-    vectors: Vectors,
+    emitter: Emitter,
     /// Steps that are gone to from other places than the step before.
     targets: Vec<bool>,
     /// Where the code of each step begins.
@@ -134,8 +133,7 @@ impl Compiler {
             }
         }
         Compiler {
-            assembler: Assembler::default(),
-            vectors: Vectors::default(),
+            emitter: Emitter::default(),
             targets,
             begins: Vec::with_capacity(steps.len() + 1),
             jumps: Vec::new(),
@@ -145,29 +143,33 @@ impl Compiler {
 
     fn all(&mut self, steps: &[Linked]) -> Option<()> {
         for saved in [RBX, R12, Reg(13), Reg(14), R15] {
-            self.assembler.push(saved);
+            self.emitter.assembler.push(saved);
         }
-        self.assembler.copy(RBX, RDI);
-        self.assembler.copy(R15, RSI);
+        self.emitter.assembler.copy(RBX, RDI);
+        self.emitter.assembler.copy(R15, RSI);
         for base in 0..BASES {
-            self.assembler.load(true, Reg(R12.0 + base as u8), Memory { base: RBX, offset: 8 * base as i32 });
+            self.emitter.assembler.load(
+                true,
+                Reg(R12.0 + base as u8),
+                Memory { base: RBX, offset: 8 * base as i32 },
+            );
         }
         for (i, step) in steps.iter().enumerate() {
             self.begin(i);
             self.linked(i, step)?;
         }
         self.begin(steps.len());
-        let end = self.assembler.code.len();
-        self.assembler.clear_upper_halves();
+        let end = self.emitter.assembler.code.len();
+        self.emitter.assembler.clear_upper_halves();
         for saved in [R15, Reg(14), Reg(13), R12, RBX] {
-            self.assembler.pop(saved);
+            self.emitter.assembler.pop(saved);
         }
-        self.assembler.end();
+        self.emitter.assembler.end();
         for jump in std::mem::take(&mut self.ends) {
-            self.assembler.land(jump, end)?;
+            self.emitter.assembler.land(jump, end)?;
         }
         for (jump, step) in std::mem::take(&mut self.jumps) {
-            self.assembler.land(jump, self.begins[step])?;
+            self.emitter.assembler.land(jump, self.begins[step])?;
         }
         Some(())
     }
@@ -175,57 +177,57 @@ impl Compiler {
     /// The code of a step begins.
     fn begin(&mut self, step: usize) {
         if self.targets[step] {
-            self.vectors.forget();
+            self.emitter.vectors.forget();
         }
-        self.begins.push(self.assembler.code.len());
+        self.begins.push(self.emitter.assembler.code.len());
     }
 
     fn linked(&mut self, i: usize, linked: &Linked) -> Option<()> {
         match linked {
             Linked::Step(step) => {
-                let before = self.assembler.code.len();
-                if self.step(step).is_none() {
-                    self.assembler.code.truncate(before);
-                    self.assembler.constant(RDI, std::ptr::from_ref(step) as u64);
-                    self.assembler.copy(RSI, RBX);
+                let before = self.emitter.assembler.code.len();
+                if self.emitter.step(step).is_none() {
+                    self.emitter.assembler.code.truncate(before);
+                    self.emitter.assembler.constant(RDI, std::ptr::from_ref(step) as u64);
+                    self.emitter.assembler.copy(RSI, RBX);
                     self.call(run_step as *const () as u64);
                 }
             }
             Linked::Kernel(kernel) => {
-                self.assembler.copy(RDI, R15);
-                self.assembler.constant(RSI, (&raw const **kernel) as u64);
-                self.assembler.copy(RDX, RBX);
+                self.emitter.assembler.copy(RDI, R15);
+                self.emitter.assembler.constant(RSI, (&raw const **kernel) as u64);
+                self.emitter.assembler.copy(RDX, RBX);
                 self.call_asked(std::mem::offset_of!(Asked, kernel))?;
             }
             Linked::Unless(pred, n) => {
-                let pred = self.memory(*pred, 0)?;
-                self.assembler.compare_byte(pred);
-                let jump = self.assembler.jump(Some(Condition::Equal));
+                let pred = self.emitter.memory(*pred, 0)?;
+                self.emitter.assembler.compare_byte(pred);
+                let jump = self.emitter.assembler.jump(Some(Condition::Equal));
                 self.jumps.push((jump, i + n));
                 let turns = Memory { base: R15, offset: std::mem::offset_of!(Asked, turns) as i32 };
-                self.assembler.count_down(turns);
-                let go_on = self.assembler.jump(Some(Condition::GreaterEqual));
-                self.assembler.copy(RDI, R15);
+                self.emitter.assembler.count_down(turns);
+                let go_on = self.emitter.assembler.jump(Some(Condition::GreaterEqual));
+                self.emitter.assembler.copy(RDI, R15);
                 self.call_asked(std::mem::offset_of!(Asked, turn))?;
-                let here = self.assembler.code.len();
-                self.assembler.land(go_on, here)?;
+                let here = self.emitter.assembler.code.len();
+                self.emitter.assembler.land(go_on, here)?;
             }
             Linked::Skip(n) => {
-                let jump = self.assembler.jump(None);
+                let jump = self.emitter.assembler.jump(None);
                 self.jumps.push((jump, i + n));
             }
             Linked::Back(n) => {
-                let jump = self.assembler.jump(None);
+                let jump = self.emitter.assembler.jump(None);
                 self.jumps.push((jump, i - n));
             }
             Linked::Choose(_, _, begins) => {
-                self.assembler.constant(RDI, std::ptr::from_ref(linked) as u64);
-                self.assembler.copy(RSI, RBX);
+                self.emitter.assembler.constant(RDI, std::ptr::from_ref(linked) as u64);
+                self.emitter.assembler.copy(RSI, RBX);
                 self.call(choose as *const () as u64);
                 for (number, n) in begins.iter().enumerate() {
-                    self.assembler.constant(RCX, number as u64);
-                    self.assembler.compare_registers(RAX, RCX);
-                    let jump = self.assembler.jump(Some(Condition::Equal));
+                    self.emitter.assembler.constant(RCX, number as u64);
+                    self.emitter.assembler.compare_registers(RAX, RCX);
+                    let jump = self.emitter.assembler.jump(Some(Condition::Equal));
                     self.jumps.push((jump, i + n));
                 }
             }
@@ -235,36 +237,21 @@ impl Compiler {
 
     /// A call of a function at this address, whose arguments are in their registers.
     fn call(&mut self, function: u64) {
-        self.assembler.clear_upper_halves();
-        self.assembler.constant(RAX, function);
-        self.assembler.call(RAX);
-        self.vectors.forget();
+        self.emitter.assembler.clear_upper_halves();
+        self.emitter.assembler.constant(RAX, function);
+        self.emitter.assembler.call(RAX);
+        self.emitter.vectors.forget();
     }
 
     /// A call of a function of [`Asked`], after which the run may end.
     fn call_asked(&mut self, offset: usize) -> Option<()> {
-        self.assembler.clear_upper_halves();
-        self.assembler.load(true, RAX, Memory { base: R15, offset: i32::try_from(offset).ok()? });
-        self.assembler.call(RAX);
-        self.vectors.forget();
-        self.assembler.test_byte();
-        let jump = self.assembler.jump(Some(Condition::NotEqual));
+        self.emitter.assembler.clear_upper_halves();
+        self.emitter.assembler.load(true, RAX, Memory { base: R15, offset: i32::try_from(offset).ok()? });
+        self.emitter.assembler.call(RAX);
+        self.emitter.vectors.forget();
+        self.emitter.assembler.test_byte();
+        let jump = self.emitter.assembler.jump(Some(Condition::NotEqual));
         self.ends.push(jump);
         Some(())
-    }
-}
-
-impl Compiler {
-    /// The instructions of a step that can do without its loop.
-    fn step(&mut self, step: &Step) -> Option<()> {
-        match &step.what {
-            What::Other => None,
-            What::Copy(size) => self.copy(step, step.n.checked_mul(*size)?),
-            What::Splat(size) => self.splat(step, *size),
-            What::One(formula) => self.one(step, *formula),
-            What::Two(first, second, swapped) => self.two(step, *first, *second, *swapped),
-            What::Moves(moves) => self.moves(step, moves),
-            What::Window(window, reads) => self.window(step, window, *reads),
-        }
     }
 }

@@ -1,0 +1,339 @@
+//! Instructions for vectors: registers, and operations on what they hold.
+
+use farcall_ir::DType;
+use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
+
+use super::super::pair::Formula;
+use super::assembler::{Assembler, Last, Memory, Opcode, RAX, Vector};
+
+/// Bytes of a vector.
+pub(super) const WIDEST: usize = 32;
+
+const MOVE: [[Opcode; 2]; 4] = {
+    const fn both(prefix: u8) -> [Opcode; 2] {
+        [Opcode::new(prefix, 1, 0x10), Opcode::new(prefix, 1, 0x11)]
+    }
+    // Of 4, 8, 16 and 32 bytes.
+    [both(2), both(3), both(0), both(0)]
+};
+pub(super) const AND: Opcode = Opcode::new(1, 1, 0xdb);
+pub(super) const OR: Opcode = Opcode::new(1, 1, 0xeb);
+pub(super) const XOR: Opcode = Opcode::new(1, 1, 0xef);
+const EQUAL: [Opcode; 2] = [Opcode::new(1, 1, 0x76), Opcode::new(1, 2, 0x29)];
+const GREATER: [Opcode; 2] = [Opcode::new(1, 1, 0x66), Opcode::new(1, 2, 0x37)];
+const SHIFT_LEFT: Opcode = Opcode::new(1, 2, 0x47);
+const SHIFT_RIGHT: Opcode = Opcode::new(1, 2, 0x45);
+const SUBTRACT: [Opcode; 2] = [Opcode::new(1, 1, 0xfa), Opcode::new(1, 1, 0xfb)];
+const BLEND: [Opcode; 2] = [Opcode::new(1, 3, 0x4a), Opcode::new(1, 3, 0x4b)];
+/// Bytes as numbers of 32 and 64 bits.
+pub(super) const WIDEN_BYTES: [Opcode; 2] = [Opcode::new(1, 2, 0x31), Opcode::new(1, 2, 0x32)];
+
+/// Bytes in memory that a vector register has as well.
+struct Known {
+    base: u32,
+    begin: u64,
+    len: usize,
+    register: Vector,
+}
+
+/// What the vector registers hold.
+#[derive(Default)]
+pub(super) struct Vectors {
+    known: Vec<Known>,
+    /// When each was used last.
+    used: [u32; 16],
+    now: u32,
+    /// A bit for each register that keeps what it has.
+    kept: u16,
+}
+
+impl Vectors {
+    /// Nothing is known.
+    pub(super) fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    fn touch(&mut self, register: Vector) -> Vector {
+        self.now += 1;
+        self.used[usize::from(register.0)] = self.now;
+        register
+    }
+
+    pub(super) fn find(&mut self, base: u32, begin: u64, len: usize) -> Option<Vector> {
+        let same = |k: &&Known| k.base == base && k.begin == begin && k.len == len;
+        let register = self.known.iter().find(same)?.register;
+        Some(self.touch(register))
+    }
+
+    /// Keeps what a register has until it is released.
+    pub(super) fn keep(&mut self, register: Vector) {
+        self.kept |= 1 << register.0;
+    }
+
+    pub(super) fn release(&mut self, register: Vector) {
+        self.kept &= !(1 << register.0);
+    }
+
+    /// How many registers are not kept.
+    pub(super) fn free(&self) -> u32 {
+        self.kept.count_zeros()
+    }
+
+    /// The register that was not used for the longest time, for something new.
+    pub(super) fn fresh(&mut self) -> Vector {
+        let free = (0..16u8).filter(|r| self.kept >> r & 1 == 0);
+        let oldest = free.min_by_key(|r| self.used[usize::from(*r)]).unwrap_or(0);
+        self.known.retain(|k| k.register.0 != oldest);
+        self.touch(Vector(oldest))
+    }
+
+    /// These bytes are written to.
+    pub(super) fn written(&mut self, base: u32, begin: u64, len: u64) {
+        self.known.retain(|k| k.base != base || k.begin >= begin + len || k.begin + k.len as u64 <= begin);
+    }
+
+    pub(super) fn knows(&mut self, base: u32, begin: u64, len: usize, register: Vector) {
+        self.known.push(Known { base, begin, len, register });
+    }
+}
+
+/// Which of the instructions for words of 32 and of 64 bits.
+pub(super) fn by_size(size: usize) -> usize {
+    usize::from(size == 8)
+}
+
+/// Writes instructions for vectors.
+#[derive(Default)]
+pub(super) struct Emitter {
+    pub(super) assembler: Assembler,
+    pub(super) vectors: Vectors,
+}
+
+impl Emitter {
+    /// An operation of two vectors, of so many bytes.
+    pub(super) fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Vector {
+        let to = self.vectors.fresh();
+        self.assembler.vector(op, bytes == WIDEST, to, x, Last::Register(y.0));
+        to
+    }
+
+    pub(super) fn op_byte(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector, byte: u8) -> Vector {
+        let to = self.vectors.fresh();
+        self.assembler.vector_byte(op, bytes == WIDEST, to, x, Last::Register(y.0), byte);
+        to
+    }
+
+    /// An operation of one vector.
+    pub(super) fn map(&mut self, op: Opcode, bytes: usize, x: Vector) -> Vector {
+        self.op(op, bytes, Vector(0), x)
+    }
+
+    /// Loads 1, 2, 4, 8, 16 or 32 bytes.
+    pub(super) fn load_from(&mut self, at: Memory, bytes: usize) -> Vector {
+        let to = self.vectors.fresh();
+        match bytes {
+            1 | 2 => {
+                self.assembler.load_narrow(bytes == 2, RAX, at);
+                let word = Opcode::new(1, 1, 0x6e);
+                self.assembler.vector(word, false, to, Vector(0), Last::Register(RAX.0));
+            }
+            _ => {
+                let op = MOVE[bytes.ilog2() as usize - 2][0];
+                self.assembler.vector(op, bytes == WIDEST, to, Vector(0), Last::Memory(at));
+            }
+        }
+        to
+    }
+
+    pub(super) fn store_to(&mut self, x: Vector, at: Memory, bytes: usize) {
+        let at = Last::Memory(at);
+        match bytes {
+            1 => self.assembler.vector_byte(Opcode::new(1, 3, 0x14), false, x, Vector(0), at, 0),
+            2 => self.assembler.vector_byte(Opcode::new(1, 3, 0x15), false, x, Vector(0), at, 0),
+            _ => {
+                let op = MOVE[bytes.ilog2() as usize - 2][1];
+                self.assembler.vector(op, bytes == WIDEST, x, Vector(0), at);
+            }
+        }
+    }
+
+    /// The result of an operation on so many bytes of elements of a size.
+    pub(super) fn apply(
+        &mut self,
+        formula: Formula,
+        size: usize,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+    ) -> Option<Vector> {
+        match formula {
+            Formula::Binary(op, DType::F32 | DType::F64) => {
+                let code = match op {
+                    Binary::Add => 0x58,
+                    Binary::Multiply => 0x59,
+                    Binary::Subtract => 0x5c,
+                    Binary::Divide => 0x5e,
+                    _ => return None,
+                };
+                Some(self.op(float(code, size, bytes), bytes, x, y))
+            }
+            Formula::Binary(op, dtype) => {
+                let op = integer(op, dtype)?;
+                Some(self.op(op, bytes, x, y))
+            }
+            Formula::Unary(op, DType::F32 | DType::F64) => match op {
+                Unary::Square => Some(self.op(float(0x59, size, bytes), bytes, x, x)),
+                Unary::Sqrt if bytes > size => Some(self.map(float(0x51, size, bytes), bytes, x)),
+                // Of one element, the rest of the result is that of an operand.
+                Unary::Sqrt => Some(self.op(float(0x51, size, bytes), bytes, x, x)),
+                Unary::Negate => {
+                    let sign = self.ones(bytes, size, true, (8 * size - 1) as u8);
+                    Some(self.op(XOR, bytes, x, sign))
+                }
+                Unary::Abs => {
+                    let rest = self.ones(bytes, size, false, 1);
+                    Some(self.op(AND, bytes, x, rest))
+                }
+                _ => None,
+            },
+            Formula::Unary(op, _) => match op {
+                Unary::Not => Some(self.not(x, bytes)),
+                Unary::Negate => {
+                    let zero = self.op(XOR, bytes, x, x);
+                    Some(self.op(SUBTRACT[by_size(size)], bytes, zero, x))
+                }
+                _ => None,
+            },
+            Formula::RotateLeft => {
+                // 32 − y: 1 is what is left of all ones, shifted right.
+                let one = self.ones(bytes, 4, false, 31);
+                let width = self.shift(one, bytes, 4, true, 5);
+                let back = self.op(SUBTRACT[0], bytes, width, y);
+                let low = self.op(SHIFT_RIGHT, bytes, x, back);
+                let high = self.op(SHIFT_LEFT, bytes, x, y);
+                Some(self.op(OR, bytes, low, high))
+            }
+            Formula::Compare(..) | Formula::Select(_) | Formula::Convert(..) => None,
+        }
+    }
+
+    /// All bits of words of a size, shifted.
+    fn ones(&mut self, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
+        let any = self.vectors.fresh();
+        self.assembler.vector(EQUAL[0], bytes == WIDEST, any, any, Last::Register(any.0));
+        self.shift(any, bytes, size, left, by)
+    }
+
+    pub(super) fn shift(&mut self, x: Vector, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
+        let to = self.vectors.fresh();
+        // The operation is in the place of a register, the result in that of the second operand.
+        let (op, which) = (Opcode::new(1, 1, 0x72 + by_size(size) as u8), Vector(if left { 6 } else { 2 }));
+        self.assembler.vector_byte(op, bytes == WIDEST, which, to, Last::Register(x.0), by);
+        to
+    }
+
+    /// All bits of an element where the comparison holds of so many bytes of elements, and none elsewhere.
+    pub(super) fn mask(
+        &mut self,
+        compare: Compare,
+        dtype: DType,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+    ) -> Option<Vector> {
+        let size = dtype.size();
+        if dtype.is_float() {
+            if !matches!(dtype, DType::F32 | DType::F64) || compare.kind == Some(CompareKind::TotalOrder) {
+                return None;
+            }
+            let predicate = match compare.direction {
+                Direction::Eq => 0,
+                Direction::Ne => 4,
+                Direction::Lt => 0x11,
+                Direction::Le => 0x12,
+                Direction::Ge => 0x1d,
+                Direction::Gt => 0x1e,
+            };
+            return Some(self.compare_floats(size, bytes, x, y, predicate));
+        }
+        if !matches!(dtype, DType::S32 | DType::U32 | DType::S64 | DType::U64) {
+            return None;
+        }
+        let signed = matches!(dtype, DType::S32 | DType::S64);
+        let (op, swapped, not) = match compare.direction {
+            Direction::Eq => (EQUAL, false, false),
+            Direction::Ne => (EQUAL, false, true),
+            Direction::Gt if signed => (GREATER, false, false),
+            Direction::Le if signed => (GREATER, false, true),
+            Direction::Lt if signed => (GREATER, true, false),
+            Direction::Ge if signed => (GREATER, true, true),
+            _ => return None,
+        };
+        let (x, y) = if swapped { (y, x) } else { (x, y) };
+        let mask = self.op(op[by_size(size)], bytes, x, y);
+        Some(if not { self.not(mask, bytes) } else { mask })
+    }
+
+    pub(super) fn compare_floats(
+        &mut self,
+        size: usize,
+        bytes: usize,
+        x: Vector,
+        y: Vector,
+        predicate: u8,
+    ) -> Vector {
+        self.op_byte(Opcode::new(u8::from(size == 8), 1, 0xc2), bytes, x, y, predicate)
+    }
+
+    /// All bits exchanged.
+    pub(super) fn not(&mut self, x: Vector, bytes: usize) -> Vector {
+        let ones = self.op(EQUAL[0], bytes, x, x);
+        self.op(XOR, bytes, x, ones)
+    }
+
+    /// The mask for elements of a size that has these `pred`s.
+    pub(super) fn widened(&mut self, preds: Vector, size: usize, bytes: usize) -> Vector {
+        let words = self.map(WIDEN_BYTES[by_size(size)], bytes, preds);
+        let zero = self.op(XOR, bytes, words, words);
+        self.op(GREATER[by_size(size)], bytes, words, zero)
+    }
+
+    /// Elements of `x` where a mask holds, of `y` elsewhere.
+    pub(super) fn choose(&mut self, mask: Vector, size: usize, bytes: usize, x: Vector, y: Vector) -> Vector {
+        self.op_byte(BLEND[by_size(size)], bytes, y, x, mask.0 << 4)
+    }
+}
+
+/// Of so many bytes of floating-point numbers of a size.
+pub(super) fn float(code: u8, size: usize, bytes: usize) -> Opcode {
+    let double = u8::from(size == 8);
+    Opcode::new(if bytes == size { 2 + double } else { double }, 1, code)
+}
+
+/// An operation on integers.
+fn integer(op: Binary, dtype: DType) -> Option<Opcode> {
+    let wide = dtype.size() == 8;
+    let by_size = |narrow: Opcode, of_64: Opcode| Some(if wide { of_64 } else { narrow });
+    match op {
+        Binary::Add => by_size(Opcode::new(1, 1, 0xfe), Opcode::new(1, 1, 0xd4)),
+        Binary::Subtract => by_size(SUBTRACT[0], SUBTRACT[1]),
+        Binary::Multiply if !wide => Some(Opcode::new(1, 2, 0x40)),
+        Binary::Maximum | Binary::Minimum => {
+            let code = match (op, dtype) {
+                (Binary::Maximum, DType::S32) => 0x3d,
+                (Binary::Maximum, DType::U32) => 0x3f,
+                (Binary::Minimum, DType::S32) => 0x39,
+                (Binary::Minimum, DType::U32) => 0x3b,
+                _ => return None,
+            };
+            Some(Opcode::new(1, 2, code))
+        }
+        Binary::And => Some(AND),
+        Binary::Or => Some(OR),
+        Binary::Xor => Some(XOR),
+        Binary::ShiftLeft => by_size(SHIFT_LEFT, SHIFT_LEFT.wide()),
+        Binary::ShiftRightLogical => by_size(SHIFT_RIGHT, SHIFT_RIGHT.wide()),
+        Binary::ShiftRightArithmetic if !wide => Some(Opcode::new(1, 2, 0x46)),
+        _ => None,
+    }
+}
