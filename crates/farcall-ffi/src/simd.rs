@@ -19,6 +19,9 @@
 //! Only what is inlined is compiled so. These are closures, iterators, and functions that are marked
 //! `#[inline(always)]`; not the standard library's `exp` and its like, which compute one number after the other.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::float::Real;
 
 /// Computes an expression, compiled for the vectors of this processor: on x86-64 AVX-512 or AVX2, if it has them. The result
@@ -78,28 +81,59 @@ pub fn plain<R>(f: impl FnOnce() -> R) -> R {
 /// What vectors there are.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 pub enum Vectors {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
+    /// Those that every processor of the architecture has.
+    Plain = 1,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// Those that every processor of the architecture has.
-    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// The widest vectors of this processor: one load, so that loops over few elements can ask, too.
+#[doc(hidden)]
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn widest() -> Vectors {
+    const AVX2: u8 = Vectors::Avx2 as u8;
+    const AVX512: u8 = Vectors::Avx512 as u8;
+    match WIDEST.load(Ordering::Relaxed) {
+        0 => detect(),
+        AVX512 => Vectors::Avx512,
+        AVX2 => Vectors::Avx2,
+        _ => Vectors::Plain,
+    }
 }
 
 /// The widest vectors of this processor.
 #[doc(hidden)]
+#[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn widest() -> Vectors {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // The other one that is asked for is part of these.
-        let has_avx512 = is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
-        return if has_avx512 { Vectors::Avx512 } else { Vectors::Avx2 };
-    }
     Vectors::Plain
+}
+
+/// What was detected; 0 before.
+#[cfg(target_arch = "x86_64")]
+static WIDEST: AtomicU8 = AtomicU8::new(0);
+
+#[cfg(target_arch = "x86_64")]
+#[cold]
+fn detect() -> Vectors {
+    // Those of AVX-512 that are not named are part of these.
+    let widest = if is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+    {
+        Vectors::Avx512
+    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        Vectors::Avx2
+    } else {
+        Vectors::Plain
+    };
+    WIDEST.store(widest as u8, Ordering::Relaxed);
+    widest
 }
 
 /// `e` to the power of `x`, without a branch or a call, so that loops can be vectorized. Within 2 units in the last place.
