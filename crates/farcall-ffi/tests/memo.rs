@@ -72,6 +72,13 @@ fn buffer(buffers: *const *mut std::ffi::c_void, i: usize) -> &'static mut abi::
     unsafe { &mut *(*buffers.add(i)).cast() }
 }
 
+/// A call of `scale`, of two numbers by 3, with a frame that is changed before.
+fn scaled(change: impl FnOnce(&mut CallFrame)) -> Result<()> {
+    let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
+    let call = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
+    call.run_changed(change)
+}
+
 const ROOM: usize = FrameMemo::room_for(4, 4);
 
 #[test]
@@ -102,10 +109,8 @@ fn a_frame_that_does_not_change_is_decoded_once() {
 #[test]
 fn what_has_changed_is_checked() {
     let message = |change: fn(&mut CallFrame)| {
-        let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
         let kept = Cell::new(None);
-        let calls = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
-        let outcome = calls.run_changed(|frame| {
+        let outcome = scaled(|frame| {
             let mut memo = Kept::attach(frame, ROOM);
             call(enter::<scale>, frame);
             change(frame);
@@ -135,58 +140,52 @@ fn what_has_changed_is_checked() {
 
 #[test]
 fn a_memo_is_of_one_frame_and_one_handler() {
-    let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
-    let calls = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
-    calls
-        .run_changed(|frame| {
-            let mut kept = Kept::attach(frame, ROOM);
-            // Another handler's arguments are of other types.
-            kept.memo.entry = enter::<count> as Handler as *const _;
+    scaled(|frame| {
+        let mut kept = Kept::attach(frame, ROOM);
+        // Another handler's arguments are of other types.
+        kept.memo.entry = enter::<count> as Handler as *const _;
+        call(enter::<scale>, frame);
+        assert_eq!(kept.memo.entry, enter::<scale> as Handler as *const _);
+        // A handler that passes on a frame that it has changed passes on a copy.
+        let mut other = [0f32; 2];
+        let mut result = abi::Buffer { data: other.as_mut_ptr().cast(), ..*buffer(frame.rets.rets, 0) };
+        let mut results = [(&raw mut result).cast()];
+        // SAFETY: a struct of pointers and numbers.
+        let mut copy = unsafe { std::ptr::read(frame) };
+        copy.rets.rets = results.as_mut_ptr();
+        call(enter::<scale>, &mut copy);
+        assert_eq!(other, [3.0, 6.0]);
+        // One that is not whole, or misaligned, or something else.
+        for change in [(|memo| memo.base.struct_size -= 8) as fn(&mut FrameMemo), |memo| {
+            memo.base.r#type = abi::ExtensionType(7)
+        }] {
+            kept = Kept::attach(frame, ROOM);
+            change(&mut kept.memo);
             call(enter::<scale>, frame);
-            assert_eq!(kept.memo.entry, enter::<scale> as Handler as *const _);
-            // A handler that passes on a frame that it has changed passes on a copy.
-            let mut other = [0f32; 2];
-            let mut result = abi::Buffer { data: other.as_mut_ptr().cast(), ..*buffer(frame.rets.rets, 0) };
-            let mut results = [(&raw mut result).cast()];
-            // SAFETY: a struct of pointers and numbers.
-            let mut copy = unsafe { std::ptr::read(frame) };
-            copy.rets.rets = results.as_mut_ptr();
-            call(enter::<scale>, &mut copy);
-            assert_eq!(other, [3.0, 6.0]);
-            // One that is not whole, or misaligned, or something else.
-            for change in [(|memo| memo.base.struct_size -= 8) as fn(&mut FrameMemo), |memo| {
-                memo.base.r#type = abi::ExtensionType(7)
-            }] {
-                kept = Kept::attach(frame, ROOM);
-                change(&mut kept.memo);
-                call(enter::<scale>, frame);
-                assert!(!kept.is_noted());
-            }
-            frame.args.extension_start = frame.args.extension_start.wrapping_byte_add(4);
-            call(enter::<scale>, frame);
-            frame.args.extension_start = std::ptr::null_mut();
-        })
-        .unwrap();
+            assert!(!kept.is_noted());
+        }
+        frame.args.extension_start = frame.args.extension_start.wrapping_byte_add(4);
+        call(enter::<scale>, frame);
+        frame.args.extension_start = std::ptr::null_mut();
+    })
+    .unwrap();
 }
 
 #[test]
 fn without_room_every_call_is_decoded() {
-    let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
-    let calls = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
-    calls
-        .run_changed(|frame| {
-            for size in [0, 64] {
-                let mut kept = Kept::attach(frame, size);
-                call(enter::<scale>, frame);
-                assert!(!kept.is_noted());
-                kept.memo.room = kept.memo.room.wrapping_byte_add(1);
-                kept.memo.room_size = ROOM;
-                call(enter::<scale>, frame);
-                assert!(!kept.is_noted());
-            }
-            frame.args.extension_start = std::ptr::null_mut();
-        })
-        .unwrap();
+    scaled(|frame| {
+        for size in [0, 64] {
+            let mut kept = Kept::attach(frame, size);
+            call(enter::<scale>, frame);
+            assert!(!kept.is_noted());
+            kept.memo.room = kept.memo.room.wrapping_byte_add(1);
+            kept.memo.room_size = ROOM;
+            call(enter::<scale>, frame);
+            assert!(!kept.is_noted());
+        }
+        frame.args.extension_start = std::ptr::null_mut();
+    })
+    .unwrap();
 }
 
 #[test]

@@ -405,11 +405,7 @@ impl fmt::Display for Partition {
             if names.is_empty() {
                 continue;
             }
-            let word = match kind {
-                FactorKind::Split => "split",
-                FactorKind::Reduce(reducer) => reducer.name(),
-                FactorKind::Whole => "whole",
-            };
+            let word = if kind == FactorKind::Split { "split" } else { kind.name() };
             write!(f, "{separator}{word} {}", names.join(" "))?;
             separator = ", ";
         }

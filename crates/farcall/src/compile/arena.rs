@@ -96,7 +96,6 @@ fn rounded(bytes: usize) -> usize {
 /// Memory that values have, one after the other, from a position of the program to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    pub(super) offset: usize,
     pub(super) bytes: usize,
     /// The first and the last position.
     pub(super) first: u32,
@@ -114,7 +113,7 @@ pub(super) fn packed(blocks: &[Block], size: usize) -> Option<(Vec<usize>, usize
     }
     let mut order: Vec<usize> = (0..blocks.len()).filter(|i| blocks[*i].bytes > 0).collect();
     order.sort_by_key(|i| (Reverse(blocks[*i].bytes), blocks[*i].first));
-    let mut offsets: Vec<usize> = blocks.iter().map(|b| b.offset).collect();
+    let mut offsets = vec![0; blocks.len()];
     // By where they begin.
     let mut placed: Vec<usize> = Vec::with_capacity(order.len());
     let mut end = 0;
@@ -183,21 +182,21 @@ mod tests {
         let mut smaller = 0;
         for _ in 0..200 {
             let mut arena = Arena::default();
+            let mut first_fit: Vec<usize> = Vec::new();
             let (mut blocks, mut there): (Vec<Block>, Vec<usize>) = (Vec::new(), Vec::new());
             for at in 0..40u32 {
                 there.retain(|i| {
                     let over = blocks[*i].last < at;
                     if over {
-                        arena.release(blocks[*i].offset, blocks[*i].bytes);
+                        arena.release(first_fit[*i], blocks[*i].bytes);
                     }
                     !over
                 });
                 let bytes = below(3000) as usize;
-                let offset = arena.allocate(bytes);
+                first_fit.push(arena.allocate(bytes));
                 there.push(blocks.len());
-                blocks.push(Block { offset, bytes, first: at, last: at + below(12) as u32 });
+                blocks.push(Block { bytes, first: at, last: at + below(12) as u32 });
             }
-            let first_fit: Vec<usize> = blocks.iter().map(|b| b.offset).collect();
             assert!(apart(&blocks, &first_fit));
             if let Some((offsets, size)) = packed(&blocks, arena.size) {
                 assert!(apart(&blocks, &offsets));

@@ -282,7 +282,7 @@ impl Assigning<'_> {
                 self.bases[i] = Some(Base::Arena);
                 self.block_of[i] = Some(self.blocks.len() as u32);
                 let (first, last) = (at, self.lives.last[i]);
-                self.blocks.push(Block { offset: self.offsets[i], bytes, first, last });
+                self.blocks.push(Block { bytes, first, last });
             }
             self.expiring.push(Reverse((self.lives.last[i], piece)));
         }
