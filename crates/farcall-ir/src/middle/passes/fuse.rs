@@ -62,7 +62,7 @@ pub(super) fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
 
 /// What an instruction is to fusions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     /// It can be a part of one over so many elements, at this level.
     Member(usize, Level),
     /// It is made again wherever it is taken.
@@ -75,7 +75,7 @@ enum Role {
 
 /// Which elements a member makes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+pub(super) enum Level {
     /// All of them.
     Full,
     /// One for each row.
@@ -86,14 +86,14 @@ enum Level {
 
 /// The roles of the instructions of a region.
 #[derive(Default)]
-struct Roles {
+pub(super) struct Roles {
     of: FxHashMap<InstId, Role>,
     /// Length of the rows in fusions over so many elements.
     rows: FxHashMap<usize, usize>,
 }
 
 impl Roles {
-    fn new(insts: &[Inst<'_>], cx: &Context) -> Roles {
+    pub(super) fn new(insts: &[Inst<'_>], cx: &Context) -> Roles {
         let mut roles = Roles::default();
         for inst in insts {
             if let Some(Reduction { n, columns: Some(columns), .. }) = reduction(*inst, cx) {
@@ -147,7 +147,12 @@ impl Roles {
         }
     }
 
-    fn is_cheap(&self, inst: InstId) -> bool {
+    /// The role of an instruction of the region.
+    pub(super) fn get(&self, inst: InstId) -> Option<Role> {
+        self.of.get(&inst).copied()
+    }
+
+    pub(super) fn is_cheap(&self, inst: InstId) -> bool {
         matches!(self.of.get(&inst), Some(Role::Cheap | Role::Repeat(_)))
     }
 
@@ -566,7 +571,7 @@ fn connected(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>>
 }
 
 /// The generation of each instruction.
-fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
+pub(super) fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
     let mut of: FxHashMap<InstId, u32> = FxHashMap::default();
     let mut effect = 0;
     for inst in insts {

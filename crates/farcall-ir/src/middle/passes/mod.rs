@@ -13,6 +13,7 @@ pub mod fuse;
 pub mod layouts;
 pub mod licm;
 pub mod products;
+pub mod recompute;
 pub mod simplify;
 pub mod transposes;
 pub mod unroll;
@@ -77,6 +78,7 @@ pub static ALL: &[&Pass] = &[
     &layouts::PASS,
     &licm::PASS,
     &products::PASS,
+    &recompute::PASS,
     &simplify::PASS,
     &transposes::PASS,
     &unroll::PASS,
