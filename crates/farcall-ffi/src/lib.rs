@@ -248,19 +248,22 @@ pub mod __private {
     use crate::error::{Error, Result};
 
     pub use crate::context::Host;
-    pub use crate::declared::{Declared, Derivative, derivative, fits, has_all_attributes, is_context};
+    pub use crate::declared::{
+        Declared, DeclaredOp, Derivative, Reason, declared_op, fits, has_all_attributes, is_context,
+    };
     pub use crate::decode::Role;
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
         memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
     };
-    pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
+    pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
     pub use crate::error::Boxed;
     pub use crate::lowering::{LowerRule, lower_rule};
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::trampoline::{Entry, enter};
     pub use crate::zip::zip_two;
     pub use farcall_macros::{library, ops};
+    pub use farcall_sig::{signature, text};
 
     /// The crate whose types are `f16` and `bf16`.
     #[cfg(feature = "half")]
@@ -281,12 +284,10 @@ pub mod __private {
     pub trait Op: Entry {
         /// Its description.
         const DESCRIPTOR: &'static OpDescriptor;
-        /// Whether it has a signature.
-        const IS_DECLARED: bool;
-        /// Names of the operands in its signature.
-        const OPERANDS: &'static [&'static str];
-        /// Names of the results in its signature.
-        const RESULTS: &'static [&'static str];
+        /// What those that it is a derivative of see of its signature, if it has one.
+        const OUTLINE: Option<&'static farcall_sig::signature::Outline<'static>>;
+        /// Its transpose, if it has one.
+        const TRANSPOSE: Option<Derivative>;
     }
 
     /// A function that a handler names as one of its other stages. `#[stage]` implements it.

@@ -9,7 +9,7 @@
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    Arity, Attr as SigAttr, ElementType, Name, Operand, ResultDecl, Shape, Span as Bytes,
+    Arity, Attr as SigAttr, ElementType, Name, Operand, Part, ResultDecl, Shape, Span as Bytes,
 };
 use farcall_sig::{AttrType, DType, ScalarType, Signature};
 use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
@@ -306,11 +306,33 @@ impl Declaration {
         }
         let params = function.params.iter().enumerate().map(|(i, param)| checker.param(i, param));
         let attrs = if has_stages { Vec::new() } else { checker.attributes() };
-        let constants: Vec<&str> = self.non_differentiable.iter().map(String::as_str).collect();
-        let derivatives = [&self.backward, &self.tangent, &self.transpose].into_iter().flatten();
-        let derivatives = derivatives
-            .map(|derivative| derivative.assertions(signature, &constants, self.forward.is_some()));
-        Ok(quote! { #(#params)* #(#attrs)* #(#derivatives)* })
+        let derivatives = self.derivatives(&function.name);
+        Ok(quote! { #(#params)* #(#attrs)* #derivatives })
+    }
+
+    /// Assertions that the derivatives of the handler `op` fit.
+    fn derivatives(&self, op: &Ident) -> TokenStream {
+        let mut all = TokenStream::new();
+        for derivative in [&self.backward, &self.tangent, &self.transpose].into_iter().flatten() {
+            let forward = self.forward.as_ref().filter(|_| derivative.part == Part::Backward);
+            let described = derivative.describe(op, &self.non_differentiable, forward);
+            all.extend(derivative.assertion(&described, forward));
+            if derivative.part == Part::Tangent && self.backward.is_none() {
+                all.extend(derivative.transposed(&described));
+            }
+        }
+        all
+    }
+
+    /// What the derivatives of other ops see of this one: the outline of its signature, and its transpose.
+    pub(crate) fn facts(&self, op: &Ident) -> TokenStream {
+        let outline = derivative::outline(self.signature());
+        let transpose = self.transpose.as_ref();
+        let transpose = option(transpose.map(|t| t.describe(op, &self.non_differentiable, None)));
+        quote! {
+            const OUTLINE: ::core::option::Option<&'static __ffi::__private::signature::Outline<'static>> = #outline;
+            const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
+        }
     }
 }
 
@@ -696,7 +718,7 @@ fn attribute(attr: &SigAttr) -> (TokenStream, String, String) {
     (quote!(attribute(#optional, &[#(#expects),*])), format!("the attribute `{attr}`"), ty)
 }
 
-fn option(value: Option<TokenStream>) -> TokenStream {
+pub(crate) fn option(value: Option<TokenStream>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),

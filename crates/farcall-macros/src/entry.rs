@@ -6,7 +6,6 @@ use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
-use crate::derivative;
 use crate::function::Function;
 use crate::generic::Instances;
 use crate::options::{HandlerOptions, Stage};
@@ -18,8 +17,8 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     let options = HandlerOptions::parse(options)?;
     parameters::complete(&mut function, &declaration, &options.ffi)?;
     let instances = Instances::new(&function, declaration.signature())?;
-    let parameters = derivative::parameters(declaration.signature());
     let checks = declaration.check(&function, &instances, options.has_stages())?;
+    let facts = declaration.facts(&function.name);
     let declaration = declaration.value();
     let name = &function.name;
     let target = &options.name;
@@ -60,7 +59,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
             #checks
 
             impl __ffi::__private::Op for #name {
-                #parameters
+                #facts
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
                     &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
                         name: #target,

@@ -122,6 +122,12 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
         }
         Item::Table(path) => quote! { #path },
     });
+    let conflicts = items.iter().enumerate().map(|(i, item)| {
+        let (Item::Handler(Exported { path, .. }) | Item::Table(path)) = item;
+        quote_spanned! { path.span()=>
+            ::std::option::Option::Some((#i, __why)) => ::std::panic!("{}", __why.as_str()),
+        }
+    });
     let exported = items.iter().filter_map(|item| match item {
         Item::Handler(exported) => Some(exported),
         Item::Table(_) => None,
@@ -161,6 +167,12 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
 
         const _: () = {
             const __TABLES: &[&[&#ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
+            const __CONFLICT: ::std::option::Option<(usize, #ffi::__private::text::Text)> =
+                #ffi::__private::conflict(__TABLES);
+            const _: () = match &__CONFLICT {
+                #(#conflicts)*
+                _ => {}
+            };
             static __OPS: [&#ffi::descriptor::OpDescriptor; #ffi::__private::count(__TABLES)] =
                 #ffi::__private::concat(__TABLES);
             static __LIBRARY: #ffi::descriptor::LibraryDescriptor =

@@ -80,9 +80,9 @@ mod parameters;
 /// ```
 ///
 /// Handlers of one
-/// name for several platforms declare the same. That derivatives
-/// have the right parameters by name, and are listed, is checked when the library is compiled; their types, when it is
-/// loaded.
+/// name for several platforms declare the same. That derivatives fit their ops (names, element types, dimensions and
+/// attributes of their parameters) and are listed is checked when the library is compiled; a host checks it again when it
+/// loads the library.
 ///
 /// # Derivatives
 ///
