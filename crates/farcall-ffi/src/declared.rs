@@ -108,11 +108,20 @@ pub struct DeclaredOp {
     pub name: &'static str,
     /// What its signature says, if it has one.
     pub outline: Option<&'static Outline<'static>>,
+    /// Whether its attribute has an error, so that nothing is known of it.
+    is_stand_in: bool,
 }
 
-/// The handler `O`.
-pub const fn declared_op<O: crate::__private::Op>() -> DeclaredOp {
-    DeclaredOp { name: O::NAME, outline: O::OUTLINE }
+impl DeclaredOp {
+    /// A handler with what its signature says, if it has one.
+    pub const fn new(name: &'static str, outline: Option<&'static Outline<'static>>) -> DeclaredOp {
+        DeclaredOp { name, outline, is_stand_in: false }
+    }
+
+    /// What stands for a handler whose attribute has an error.
+    pub const fn stand_in(name: &'static str) -> DeclaredOp {
+        DeclaredOp { name, outline: None, is_stand_in: true }
+    }
 }
 
 /// Why a derivative does not fit.
@@ -131,6 +140,9 @@ impl Derivative {
     pub const fn misfit(&self) -> Option<Reason> {
         let mut text = Text::new();
         let unsigned = match (self.forward, self.derivative) {
+            (Some(DeclaredOp { is_stand_in: true, .. }), _) | (_, DeclaredOp { is_stand_in: true, .. }) => {
+                return None;
+            }
             (Some(forward), _) if forward.outline.is_none() => Some((Part::Forward, forward.name)),
             (_, derivative) if derivative.outline.is_none() => Some((self.part, derivative.name)),
             _ => None,

@@ -242,6 +242,59 @@ macro_rules! __half_is_needed {
     };
 }
 
+/// The entry of a function whose attribute has an error, so that nothing that names it is another one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __stand_in {
+    ($name:ident) => {
+        const _: () = {
+            use $crate::__private;
+
+            impl __private::Entry for $name {
+                const NAME: &'static str =
+                    ::core::concat!(::core::module_path!(), "::", ::core::stringify!($name));
+                const STAGE: $crate::abi::Stage = $crate::abi::Stage::EXECUTE;
+                const TRAITS: $crate::abi::HandlerTraits = 0;
+                const STATE: ::core::option::Option<
+                    fn(&__private::Host) -> $crate::Result<$crate::abi::TypeId>,
+                > = ::core::option::Option::None;
+                const KEEPS: bool = false;
+                const LASTS: bool = false;
+
+                fn call(_: &mut __private::Decoder) -> __private::Boxed {
+                    ::core::unreachable!()
+                }
+            }
+
+            impl __private::Op for $name {
+                const DESCRIPTOR: &'static $crate::descriptor::OpDescriptor =
+                    &$crate::descriptor::OpDescriptor::new(__private::OpParts {
+                        name: <$name as __private::Entry>::NAME,
+                        platform: "",
+                        bundle: $crate::abi::HandlerBundle {
+                            instantiate: ::core::option::Option::None,
+                            prepare: ::core::option::Option::None,
+                            initialize: ::core::option::Option::None,
+                            record: ::core::option::Option::None,
+                            execute: ::core::option::Option::None,
+                        },
+                        traits: 0,
+                        doc: "",
+                        file: "",
+                        line: 0,
+                        params: &[],
+                        declaration: __private::Declaration::NONE,
+                    });
+                const DECLARED: __private::DeclaredOp =
+                    __private::DeclaredOp::stand_in(<$name as __private::Entry>::NAME);
+                const TRANSPOSE: ::core::option::Option<__private::Derivative> = ::core::option::Option::None;
+            }
+
+            impl<Stage> __private::StageOf<Stage> for $name {}
+        };
+    };
+}
+
 #[doc(hidden)]
 pub mod __private {
     use crate::descriptor::OpDescriptor;
@@ -249,7 +302,7 @@ pub mod __private {
 
     pub use crate::context::Host;
     pub use crate::declared::{
-        Declared, DeclaredOp, Derivative, Reason, declared_op, fits, has_all_attributes, is_context,
+        Declared, DeclaredOp, Derivative, Reason, fits, has_all_attributes, is_context,
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
@@ -284,8 +337,8 @@ pub mod __private {
     pub trait Op: Entry {
         /// Its description.
         const DESCRIPTOR: &'static OpDescriptor;
-        /// What those that it is a derivative of see of its signature, if it has one.
-        const OUTLINE: Option<&'static farcall_sig::signature::Outline<'static>>;
+        /// What those that it is a derivative of see of it.
+        const DECLARED: DeclaredOp;
         /// Its transpose, if it has one.
         const TRANSPOSE: Option<Derivative>;
     }

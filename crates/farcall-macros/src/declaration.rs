@@ -82,8 +82,8 @@ fn is_tag(tag: &str) -> bool {
 impl Declaration {
     /// Takes the attributes that are declarations off the function.
     pub(crate) fn take(function: &mut Function) -> Result<Declaration> {
-        let is_ours = |attr: &Attribute| NAMES.iter().any(|name| attr.path().is_ident(name));
-        let (ours, others) = std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_ours);
+        let (ours, others) =
+            std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_declaration);
         function.attrs = others;
         let mut declaration = Declaration::default();
         let mut seen = Vec::new();
@@ -148,6 +148,12 @@ impl Declaration {
                 hint(&unknown.to_string(), operands.iter().copied())
             );
             return Err(Error::new(unknown.span(), message));
+        }
+        let derivatives = [&declaration.backward, &declaration.tangent, &declaration.transpose];
+        if let (Some(name), true) = (names.first(), derivatives.iter().all(|d| d.is_none())) {
+            let message =
+                format!("nothing differentiates `{name}`: the op has no #[vjp], #[jvp] or #[transpose]");
+            return Err(Error::new(name.span(), message));
         }
         declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
         Ok(declaration)
@@ -306,16 +312,16 @@ impl Declaration {
         }
         let params = function.params.iter().enumerate().map(|(i, param)| checker.param(i, param));
         let attrs = if has_stages { Vec::new() } else { checker.attributes() };
-        let derivatives = self.derivatives(&function.name);
+        let derivatives = self.derivatives();
         Ok(quote! { #(#params)* #(#attrs)* #derivatives })
     }
 
-    /// Assertions that the derivatives of the handler `op` fit.
-    fn derivatives(&self, op: &Ident) -> TokenStream {
+    /// Assertions that the derivatives of the handler fit.
+    fn derivatives(&self) -> TokenStream {
         let mut all = TokenStream::new();
         for derivative in [&self.backward, &self.tangent, &self.transpose].into_iter().flatten() {
             let forward = self.forward.as_ref().filter(|_| derivative.part == Part::Backward);
-            let described = derivative.describe(op, &self.non_differentiable, forward);
+            let described = derivative.describe(&self.non_differentiable, forward);
             all.extend(derivative.assertion(&described, forward));
             if derivative.part == Part::Tangent && self.backward.is_none() {
                 all.extend(derivative.transposed(&described));
@@ -324,15 +330,9 @@ impl Declaration {
         all
     }
 
-    /// What the derivatives of other ops see of this one: the outline of its signature, and its transpose.
-    pub(crate) fn facts(&self, op: &Ident) -> TokenStream {
-        let outline = derivative::outline(self.signature());
-        let transpose = self.transpose.as_ref();
-        let transpose = option(transpose.map(|t| t.describe(op, &self.non_differentiable, None)));
-        quote! {
-            const OUTLINE: ::core::option::Option<&'static __ffi::__private::signature::Outline<'static>> = #outline;
-            const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
-        }
+    /// The transpose of the handler.
+    pub(crate) fn transpose(&self) -> TokenStream {
+        option(self.transpose.as_ref().map(|t| t.describe(&self.non_differentiable, None)))
     }
 }
 
@@ -354,6 +354,11 @@ pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
     let message = format!("#[{name}] belongs below the #[handler(…)] of a function");
     let error = Error::new(Span::call_site(), message).into_compile_error();
     quote! { #error #item }
+}
+
+/// True for an attribute that belongs to a handler.
+pub(crate) fn is_declaration(attr: &Attribute) -> bool {
+    NAMES.iter().any(|name| attr.path().is_ident(name))
 }
 
 /// The attributes that belong to a handler.
@@ -500,18 +505,47 @@ impl Checker<'_> {
         self.params.iter().any(|p| p.name == name.text)
     }
 
-    /// Operands and results that the function does not take.
+    /// Operands and results that the function does not take: each an error at the parameter that was probably meant to,
+    /// or else in the signature.
     fn missing(&self) -> Vec<Error> {
         let operands = self.signature.operands().iter().map(|o| ("operand", &o.name));
         let own = self.signature.results().iter().filter(|r| r.aliases.is_none());
         let results = own.map(|r| ("result", &r.name));
-        let missing = operands.chain(results).filter(|(_, name)| !self.has_param(name));
-        missing.map(|(what, name)| self.source.error(name.span, self.has_no_parameter(what, name))).collect()
+        let mut missing: Vec<_> = operands.chain(results).filter(|(_, name)| !self.has_param(name)).collect();
+        let mut errors = Vec::new();
+        for param in self.params.iter().filter(|param| self.is_unknown(param)) {
+            let names = missing.iter().map(|(_, name)| name.text.as_str());
+            let Some(near) = nearest(&param.name, names).first().copied().map(str::to_owned) else {
+                continue;
+            };
+            let message =
+                format!("`{}` is not a parameter of the signature; did you mean `{near}`?", param.name);
+            errors.push(Error::new(param.ident.span(), message));
+            missing.retain(|(_, name)| name.text != near);
+        }
+        let missing = missing.iter();
+        errors.extend(
+            missing.map(|(what, name)| self.source.error(name.span, self.has_no_parameter(what, name))),
+        );
+        errors
     }
 
     fn has_no_parameter(&self, what: &str, name: &Name) -> String {
-        let others = self.params.iter().map(|p| p.name.as_str()).filter(|p| self.entry(p).is_none());
-        format!("the function has no parameter for the {what} `{name}`{}", hint(&name.text, others))
+        let others = self.params.iter().filter(|param| self.is_unknown(param)).map(|p| p.name.as_str());
+        let hint = match hint(&name.text, others.clone()) {
+            hint if !hint.is_empty() => hint,
+            _ => match others.map(|name| format!("`{name}`")).collect::<Vec<_>>().as_slice() {
+                [] => String::new(),
+                [one] => format!("; its {one} is not in the signature"),
+                several => format!("; its {} are not in the signature", several.join(", ")),
+            },
+        };
+        format!("the function has no parameter for the {what} `{name}`{hint}")
+    }
+
+    /// True for a parameter that is not in the signature, although it does not look like one of the host.
+    fn is_unknown(&self, param: &Param) -> bool {
+        self.entry(&param.name).is_none() && !param.is_of_host()
     }
 
     /// Attributes that the function does not take, which is right if it takes all at once.

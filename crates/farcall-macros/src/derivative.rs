@@ -155,20 +155,16 @@ impl Derivative {
         (name(&self.path), self.bindings.to_string())
     }
 
-    /// The value of `farcall-ffi`'s `Derivative`, for the handler `op`.
-    pub(crate) fn describe(
-        &self,
-        op: &Ident,
-        non_differentiable: &[String],
-        forward: Option<&Path>,
-    ) -> TokenStream {
+    /// The value of `farcall-ffi`'s `Derivative`, for the handler that the constant `THIS` describes. (Its type would count
+    /// as used if this mentioned it.)
+    pub(crate) fn describe(&self, non_differentiable: &[String], forward: Option<&Path>) -> TokenStream {
         let part = self.part();
         let forward = option(forward.map(declared_op));
         let (derivative, said) = (declared_op(&self.path), self.bindings.iter().map(said));
         quote! {
             __ffi::__private::Derivative {
                 part: #part,
-                op: __ffi::__private::declared_op::<#op>(),
+                op: THIS,
                 forward: #forward,
                 derivative: #derivative,
                 non_differentiable: &[#(#non_differentiable),*],
@@ -236,7 +232,7 @@ fn said(Binding { role, of, parameter }: &Binding) -> TokenStream {
 }
 
 fn declared_op(path: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> __ffi::__private::declared_op::<#path>() }
+    quote_spanned! { path.span()=> <#path as __ffi::__private::Op>::DECLARED }
 }
 
 /// The name of the handler that a path leads to.

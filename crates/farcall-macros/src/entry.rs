@@ -6,10 +6,23 @@ use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
-use crate::function::Function;
+use crate::derivative;
+use crate::function::{Function, stand_in};
 use crate::generic::Instances;
-use crate::options::{HandlerOptions, Stage};
+use crate::options::{HandlerOptions, Stage, crate_in};
 use crate::parameters;
+
+/// What a macro makes of a function, or the error and what stands for the function.
+pub(crate) fn or_stand_in(
+    expand: fn(TokenStream, TokenStream) -> Result<TokenStream>,
+    options: TokenStream,
+    item: TokenStream,
+) -> TokenStream {
+    expand(options.clone(), item.clone()).unwrap_or_else(|error| {
+        let (error, stand_in) = (error.into_compile_error(), stand_in(item, &crate_in(options)));
+        quote! { #error #stand_in }
+    })
+}
 
 pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut function: Function = syn::parse2(item)?;
@@ -18,7 +31,8 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     parameters::complete(&mut function, &declaration, &options.ffi)?;
     let instances = Instances::new(&function, declaration.signature())?;
     let checks = declaration.check(&function, &instances, options.has_stages())?;
-    let facts = declaration.facts(&function.name);
+    let outline = derivative::outline(declaration.signature());
+    let transpose = declaration.transpose();
     let declaration = declaration.value();
     let name = &function.name;
     let target = &options.name;
@@ -52,21 +66,27 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     Ok(expansion(
         &function,
         &instances,
-        &options.ffi,
+        (
+            &options.ffi,
+            "no `library!` or `ops!` lists this op, and it is no derivative of one that is listed",
+        ),
         quote! {
+            const THIS: __ffi::__private::DeclaredOp = __ffi::__private::DeclaredOp::new(#target, #outline);
+
             #implementation
 
             #checks
 
             impl __ffi::__private::Op for #name {
-                #facts
+                const DECLARED: __ffi::__private::DeclaredOp = THIS;
+                const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
                     &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
                         name: #target,
                         platform: #platform,
                         bundle: __ffi::abi::HandlerBundle {
                             #(#bundle,)*
-                            execute: ::std::option::Option::Some(__ffi::__private::enter::<#name>),
+                            execute: ::std::option::Option::Some(__ffi::__private::enter::<Self>),
                         },
                         traits: #traits,
                         doc: #doc,
@@ -106,7 +126,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     Ok(expansion(
         &function,
         &instances,
-        &ffi,
+        (&ffi, "no handler that is used has this stage"),
         quote! {
             #implementation
 
@@ -115,11 +135,12 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     ))
 }
 
-/// The function, the type that stands for it, and what that implements.
+/// The function, the type that stands for it, and what that implements. A type that nothing uses is an error, with
+/// `used_by` as the note on what would.
 fn expansion(
     function: &Function,
     instances: &Instances,
-    ffi: &Path,
+    (ffi, used_by): (&Path, &str),
     implementation: TokenStream,
 ) -> TokenStream {
     let (name, vis) = (&function.name, &function.vis);
@@ -133,19 +154,32 @@ fn expansion(
     let need_half = instances.need_half();
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
+    // Only a type that stands where the author wrote something is reported, and what a derive sees does not.
+    let item = quote_spanned! { name.span()=> #vis enum #name {} };
+    let unused = match function.may_be_unused() {
+        true => quote! { #[allow(dead_code)] },
+        false => quote! { #[deny(dead_code, reason = #used_by)] },
+    };
     quote! {
+        #[allow(dead_code, reason = "the type is reported")]
         #function
 
         #[doc = #doc]
         #[doc(hidden)]
         #[allow(non_camel_case_types, reason = "named as the function")]
-        #[derive(Debug)]
-        #vis struct #name {}
+        #unused
+        #item
 
         const _: () = {
             use #ffi as __ffi;
 
             #need_half
+
+            impl ::core::fmt::Debug for #name {
+                fn fmt(&self, _: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    match *self {}
+                }
+            }
 
             const fn __specs #generics() -> [__ffi::__private::Spec; #count] #where_clause { [#(#specs),*] }
             /// For each type that a generic handler is built for.

@@ -37,6 +37,10 @@ mod parameters;
 /// The function stays what it is. A type of the same name stands for the handler where `library!`,
 /// `ops!` or the test harness ask for one. The doc comment becomes the op's documentation.
 ///
+/// A handler that no `library!` or `ops!` lists, that is no derivative of one that is listed, and that other crates cannot
+/// list either is an error: the lint `dead_code`, for this type. `#[allow(dead_code)]` below `#[handler]` or on a module permits
+/// it. So it is with stages that no handler names.
+///
 /// | option | |
 /// | --- | --- |
 /// | `name = "…"` | what programs call; required |
@@ -71,7 +75,7 @@ mod parameters;
 /// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. A function that has no
-/// parameter for any of them gets one for each, in the signature's order, operands and attributes first:
+/// parameters but those of the host gets one for each, in the signature's order, operands and attributes first:
 ///
 /// ```text
 /// #[handler(name = "scale_bwd")]
@@ -135,7 +139,7 @@ mod parameters;
 /// ones) or takes `&Attrs`.
 #[proc_macro_attribute]
 pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
-    entry::handler(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    entry::or_stand_in(entry::handler, options.into(), item.into()).into()
 }
 
 /// What an op takes and gives; see [`macro@handler`], below which it stands.
@@ -204,7 +208,7 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
 /// call. `#[stage(instantiate, crate = path)]` says where `farcall-ffi` is, as in [`macro@handler`].
 #[proc_macro_attribute]
 pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
-    entry::stage(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    entry::or_stand_in(entry::stage, options.into(), item.into()).into()
 }
 
 /// What `farcall_ffi::library!` expands to: the same after `path;`, where `farcall-ffi` is.

@@ -1,6 +1,6 @@
 //! Options in parentheses after an attribute's name.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, LitStr, Path, Result, parse_quote};
@@ -108,6 +108,19 @@ impl Stage {
 /// The path after `crate =`.
 pub(crate) fn crate_path(input: ParseStream<'_>) -> Result<Path> {
     Path::parse_mod_style(input)
+}
+
+/// Where `farcall-ffi` is, as options say that may have errors.
+pub(crate) fn crate_in(options: TokenStream) -> Path {
+    let options: Vec<TokenTree> = options.into_iter().collect();
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let said = options.split(is_comma).find_map(|option| match option {
+        [TokenTree::Ident(key), TokenTree::Punct(_), path @ ..] if key == "crate" => {
+            crate_path.parse2(path.iter().cloned().collect()).ok()
+        }
+        _ => None,
+    });
+    said.unwrap_or_else(default_crate)
 }
 
 /// Where `farcall-ffi` is if nobody says it.
