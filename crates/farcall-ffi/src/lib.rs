@@ -291,6 +291,10 @@ macro_rules! __stand_in {
             }
 
             impl<Stage> __private::StageOf<Stage> for $name {}
+
+            impl __private::HasForward for $name {
+                type Forward = $name;
+            }
         };
     };
 }
@@ -309,6 +313,7 @@ pub mod __private {
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
         memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
     };
+    pub use crate::decode::{Extent, Place, Residual, with_residuals};
     pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
     pub use crate::error::Boxed;
     pub use crate::lowering::{LowerRule, lower_rule};
@@ -341,6 +346,18 @@ pub mod __private {
         const DECLARED: DeclaredOp;
         /// Its transpose, if it has one.
         const TRANSPOSE: Option<Derivative>;
+        /// What a list that names it contains: its description, and that of its forward op, if they share a function.
+        const LISTED: &'static [&'static OpDescriptor] = &[Self::DESCRIPTOR];
+    }
+
+    /// A handler whose function is also its forward op.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` has no residuals",
+        label = "no handler with `#[vjp(residuals(…), …)]`"
+    )]
+    pub trait HasForward: Op {
+        /// The forward op.
+        type Forward: Op;
     }
 
     /// A function that a handler names as one of its other stages. `#[stage]` implements it.

@@ -17,17 +17,20 @@ use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token, parse_quote};
 
-use crate::derivative::{self, Derivative};
+use crate::derivative::{self, Derivative, Residuals};
 use crate::function::{Function, Param};
 use crate::generic::{Instances, descriptor_type};
+use crate::residuals::{self, Own};
 
 /// What was declared.
 #[derive(Default)]
 pub(crate) struct Declaration {
     signature: Option<(Signature, Source)>,
     forward: Option<Path>,
+    /// Residuals that the function returns beyond what the signature says.
+    own_residuals: Option<OwnResiduals>,
     backward: Option<Derivative>,
     tangent: Option<Derivative>,
     transpose: Option<Derivative>,
@@ -36,6 +39,13 @@ pub(crate) struct Declaration {
     batch: Option<Path>,
     never_batched: bool,
     lowers: Option<Lowers>,
+}
+
+/// `residuals(r: T[*])`
+struct OwnResiduals {
+    key: Ident,
+    /// The signature of the function, and so of the forward op.
+    forward: (Signature, Source),
 }
 
 /// `#[lowers("tag", with = function)]`
@@ -88,16 +98,18 @@ impl Declaration {
         let mut declaration = Declaration::default();
         let mut seen = Vec::new();
         let mut names = Vec::new();
+        let mut residuals = Residuals::None;
         for attr in &ours {
             if seen.contains(&attr.path().get_ident()) {
                 return Err(Error::new(attr.path().span(), "given twice"));
             }
             seen.push(attr.path().get_ident());
             if attr.path().is_ident("signature") {
-                declaration.signature = Some(read_signature(attr)?);
+                declaration.signature = Some(read_signature(attr, None)?);
             } else if attr.path().is_ident("vjp") {
-                let (forward, backward) = derivative::vjp(attr)?;
-                (declaration.forward, declaration.backward) = (forward, Some(backward));
+                let backward;
+                (residuals, backward) = derivative::vjp(attr)?;
+                declaration.backward = Some(backward);
             } else if attr.path().is_ident("jvp") {
                 declaration.tangent = Some(derivative::jvp(attr)?);
             } else if attr.path().is_ident("transpose") {
@@ -136,6 +148,22 @@ impl Declaration {
                 None => Ok(declaration),
             };
         };
+        match residuals {
+            Residuals::None => {}
+            Residuals::Op(path) => declaration.forward = Some(path),
+            Residuals::Own(key, tokens) => {
+                if let Some(path) = &declaration.batch {
+                    let message = "a batching function says nothing of residuals: write a forward op, #[vjp(forward = f, …)]";
+                    return Err(Error::new(path.span(), message));
+                }
+                let attr = ours.iter().find(|attr| attr.path().is_ident("signature"));
+                declaration.forward = Some(parse_quote!(__Forward));
+                if let Some(attr) = attr {
+                    let forward = read_signature(attr, Some(&tokens))?;
+                    declaration.own_residuals = Some(OwnResiduals { key, forward });
+                }
+            }
+        }
         declaration.check_shape()?;
         let derivatives = [&mut declaration.backward, &mut declaration.tangent, &mut declaration.transpose];
         for derivative in derivatives.into_iter().flatten() {
@@ -180,9 +208,32 @@ impl Declaration {
         }
     }
 
-    /// The signature, and where it was written.
+    /// What the function takes and returns, and where it was written: the signature, with residuals of its own.
     pub(crate) fn source(&self) -> Option<(&Signature, &Source)> {
-        self.signature.as_ref().map(|(signature, source)| (signature, source))
+        let own = self.own_residuals.as_ref().map(|own| &own.forward);
+        own.or(self.signature.as_ref()).map(|(signature, source)| (signature, source))
+    }
+
+    /// The residuals that the function returns, if there are any.
+    pub(crate) fn own_residuals(&self) -> Option<Own<'_>> {
+        let (op, _) = self.signature.as_ref()?;
+        let OwnResiduals { key, forward: (forward, source) } = self.own_residuals.as_ref()?;
+        Some(Own { key, op, forward, source })
+    }
+
+    /// What the forward op declares that the function also is.
+    pub(crate) fn of_forward(&self) -> Option<TokenStream> {
+        let (signature, _) = &self.own_residuals.as_ref()?.forward;
+        let (signature, shape) = (signature.to_string(), self.rule(self.shape.as_ref(), &SHAPE));
+        let never_batched = self.never_batched;
+        Some(quote! {
+            __ffi::__private::Declaration {
+                signature: #signature,
+                shape: #shape,
+                never_batched: #never_batched,
+                ..__ffi::__private::Declaration::NONE
+            }
+        })
     }
 
     /// What was declared of the op's parameters.
@@ -300,7 +351,7 @@ impl Declaration {
         instances: &Instances,
         has_stages: bool,
     ) -> Result<TokenStream> {
-        let Some((signature, source)) = &self.signature else { return Ok(TokenStream::new()) };
+        let Some((signature, source)) = self.source() else { return Ok(TokenStream::new()) };
         let checker = Checker { signature, source, params: &function.params, instances };
         let mut errors = checker.missing();
         errors.extend(checker.disorder());
@@ -373,14 +424,23 @@ pub(crate) struct Source {
     literal: Option<Span>,
 }
 
-fn read_signature(attr: &Attribute) -> Result<(Signature, Source)> {
+/// Reads a signature, with more results if there are any.
+fn read_signature(attr: &Attribute, residuals: Option<&TokenStream>) -> Result<(Signature, Source)> {
+    let literal = |literal: &LitStr| match residuals {
+        None => Source::literal(literal),
+        Some(residuals) => {
+            let tokens = literal.value().parse().unwrap_or_default();
+            Source { literal: Some(literal.span()), ..Source::tokens(residuals::append(tokens, residuals)) }
+        }
+    };
     let source = match &attr.meta {
-        Meta::List(list) => match syn::parse2::<LitStr>(list.tokens.clone()) {
-            Ok(literal) => Source::literal(&literal),
-            Err(_) => Source::tokens(list.tokens.clone()),
+        Meta::List(list) => match (syn::parse2::<LitStr>(list.tokens.clone()), residuals) {
+            (Ok(text), _) => literal(&text),
+            (Err(_), Some(residuals)) => Source::tokens(residuals::append(list.tokens.clone(), residuals)),
+            (Err(_), None) => Source::tokens(list.tokens.clone()),
         },
         Meta::NameValue(meta) => match &meta.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) => Source::literal(literal),
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => literal(text),
             other => return Err(Error::new(other.span(), "expected a signature in quotes")),
         },
         Meta::Path(path) => {
@@ -444,7 +504,7 @@ impl Source {
     }
 
     /// An error at the tokens that these bytes come from.
-    fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
+    pub(crate) fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
         if let Some(span) = self.literal {
             return Error::new(span, message);
         }

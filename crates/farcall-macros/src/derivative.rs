@@ -30,10 +30,11 @@ struct Said {
     parameter: Ident,
 }
 
-/// `backward = f`, `tangent(x) = tx`
+/// `backward = f`, `tangent(x) = tx`, `residuals(r: T[*])`
 enum Item {
     Op(Ident, Path),
     Said(Said),
+    Residuals(Ident, TokenStream),
 }
 
 impl Parse for Item {
@@ -45,6 +46,9 @@ impl Parse for Item {
         }
         let inside;
         parenthesized!(inside in input);
+        if key == "residuals" {
+            return Ok(Item::Residuals(key, inside.parse()?));
+        }
         let of = inside.call(Ident::parse_any)?;
         if !inside.is_empty() {
             return Err(inside.error("expected one operand or result"));
@@ -54,18 +58,51 @@ impl Parse for Item {
     }
 }
 
-/// `#[vjp(forward = f, backward = g, cotangent(y) = dz)]`: the forward op, if there is one, and the backward op.
-pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Option<Path>, Derivative)> {
+/// Where an op's residuals come from.
+#[derive(Default)]
+pub(crate) enum Residuals {
+    /// There are none.
+    #[default]
+    None,
+    /// A forward op.
+    Op(Path),
+    /// The op's own function, which returns these, too.
+    Own(Ident, TokenStream),
+}
+
+/// `#[vjp(forward = f, backward = g, cotangent(y) = dz)]`: where residuals come from, and the backward op.
+pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
     let items = attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)?;
+    let mut own = None;
+    let items = items.into_iter().filter_map(|item| match item {
+        Item::Residuals(key, tokens) => {
+            let before = own.replace((key.clone(), tokens));
+            before.map(|_| Err(Error::new(key.span(), "given twice")))
+        }
+        other => Some(Ok(other)),
+    });
+    let items = items.collect::<Result<Vec<_>>>()?;
     let ([forward, backward], said) = sort(items, ["forward", "backward"], Part::Backward)?;
     let message =
         "say which op takes the cotangents: #[vjp(backward = f)], or #[vjp(forward = f, backward = g)]";
     let path = backward.ok_or_else(|| Error::new(attr.span(), message))?;
-    if let (None, Some(residual)) = (&forward, said.iter().find(|s| s.role == Role::Residual.name())) {
-        let message = "residuals come from a forward op: #[vjp(forward = f, backward = g)]";
+    let residuals = match (own, forward) {
+        (Some((key, _)), Some(_)) => {
+            let message = "residuals come from the forward op or from the op itself, not from both";
+            return Err(Error::new(key.span(), message));
+        }
+        (Some((key, tokens)), None) => Residuals::Own(key, tokens),
+        (None, Some(path)) => Residuals::Op(path),
+        (None, None) => Residuals::None,
+    };
+    if let (Residuals::None, Some(residual)) =
+        (&residuals, said.iter().find(|s| s.role == Role::Residual.name()))
+    {
+        let message = "the op has no residuals: #[vjp(residuals(r: …), backward = g)], or of a forward op, \
+                       #[vjp(forward = f, backward = g)]";
         return Err(Error::new(residual.role.span(), message));
     }
-    Ok((forward, Derivative { part: Part::Backward, path, said, bindings: Bindings::NONE }))
+    Ok((residuals, Derivative { part: Part::Backward, path, said, bindings: Bindings::NONE }))
 }
 
 /// `#[jvp(tangent = t, tangent(x) = tx)]`
@@ -93,7 +130,7 @@ pub(crate) fn transpose(attr: &syn::Attribute) -> Result<Derivative> {
 
 /// The ops by their keys, and what is said of parameters.
 fn sort<const N: usize>(
-    items: Punctuated<Item, Token![,]>,
+    items: impl IntoIterator<Item = Item>,
     keys: [&str; N],
     part: Part,
 ) -> Result<([Option<Path>; N], Vec<Said>)> {
@@ -119,6 +156,9 @@ fn sort<const N: usize>(
                     return Err(Error::new(said.role.span(), format!("expected one of {}", expected())));
                 }
                 all.push(said);
+            }
+            Item::Residuals(key, _) => {
+                return Err(Error::new(key.span(), format!("expected one of {}", expected())));
             }
         }
     }
@@ -193,6 +233,7 @@ impl Derivative {
         let otherwise = panic(self.path.span());
         quote! {
             const _: () = {
+                #[allow(long_running_const_eval, reason = "ops may have many parameters")]
                 const __REASON: ::core::option::Option<__ffi::__private::Reason> = #described.misfit();
                 if let ::core::option::Option::Some(__reason) = &__REASON {
                     match __reason.part {
@@ -210,6 +251,7 @@ impl Derivative {
         let panic = quote_spanned! { path.span()=> ::core::panic!("{}", __reason.text.as_str()) };
         quote! {
             const _: () = {
+                #[allow(long_running_const_eval, reason = "ops may have many parameters")]
                 const __REASON: ::core::option::Option<__ffi::__private::Reason> =
                     #described.untransposed(<#path as __ffi::__private::Op>::TRANSPOSE);
                 if let ::core::option::Option::Some(__reason) = &__REASON {

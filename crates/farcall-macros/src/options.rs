@@ -1,8 +1,10 @@
 //! Options in parentheses after an attribute's name.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
 use syn::{Error, LitStr, Path, Result, parse_quote};
 
 /// Options of `#[handler]`.
@@ -62,6 +64,33 @@ impl HandlerOptions {
             command_buffer_compatible,
             ffi: ffi.unwrap_or_else(default_crate),
         })
+    }
+
+    /// The members of a bundle for the other stages.
+    pub(crate) fn bundle(&self) -> TokenStream {
+        let others = [
+            (quote!(instantiate), &self.instantiate),
+            (quote!(prepare), &self.prepare),
+            (quote!(initialize), &self.initialize),
+            (quote!(record), &self.record),
+        ];
+        let member = |(stage, function): (TokenStream, &Option<Path>)| match function {
+            Some(path) => quote_spanned! { path.span()=>
+                #stage: ::std::option::Option::Some(
+                    __ffi::__private::entry::<#path, __ffi::__private::#stage>()
+                ),
+            },
+            None => quote! { #stage: ::std::option::Option::None, },
+        };
+        others.into_iter().map(member).collect()
+    }
+
+    /// What the handler promises to hosts.
+    pub(crate) fn traits(&self) -> TokenStream {
+        match self.command_buffer_compatible {
+            true => quote!(__ffi::abi::handler_traits::COMMAND_BUFFER_COMPATIBLE),
+            false => quote!(0),
+        }
     }
 
     /// True if the host calls other functions with the same attributes.

@@ -60,7 +60,7 @@ impl Default for Text {
 
 /// Equality of texts, in a constant.
 pub const fn same(a: &str, b: &str) -> bool {
-    order(a, b) == 0
+    a.len() == b.len() && order(a, b) == 0
 }
 
 /// Negative if `a` comes before `b`, 0 if they are equal; by their bytes.
